@@ -1,0 +1,162 @@
+"""Audio files out: the encoders behind AudioWriter. Each writes into an open binary file and finishes its headers.
+
+WAV is written here (24-bit PCM, RIFF with room kept for RF64, EBU Tech 3306), so its size has no limit and its errors
+are the system's own; FLAC, MP3 and OGG by libsndfile. Sound beyond full scale is clipped to it, never wrapped.
+"""
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import soundfile as sf
+
+from engine.errors import AudioError
+
+Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
+
+FULL_SCALE_24 = 2**23
+BYTES_PER_SAMPLE = 3
+LARGEST_RIFF = 0xFFFF_FFFF  # bytes; beyond it the file becomes RF64
+CHUNK = 65_536  # samples per channel given to libsndfile at once: its Vorbis encoder overflows its stack on long ones
+MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
+SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
+    ".flac": {"format": "FLAC", "subtype": "PCM_24"},
+    ".mp3": {"format": "MP3", "subtype": "MPEG_LAYER_III", "bitrate_mode": "VARIABLE", "compression_level": 0.1},
+    ".ogg": {"format": "OGG", "subtype": "VORBIS", "compression_level": 0.3},
+}
+SUFFIXES = (".wav", *SNDFILE_OPTIONS)
+
+
+class Encoder(Protocol):
+    def write(self, block: Samples) -> None:
+        """Encode float32 (channels, samples). OSError when the disk refuses."""
+
+    def finish(self) -> None:
+        """Write what is left and the final headers. OSError when the disk refuses."""
+
+    def abandon(self) -> None:
+        """Let go of the file; what it holds is of no use."""
+
+
+def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
+    """AudioError when the format of this suffix is unknown or cannot hold this sound."""
+    if suffix not in SUFFIXES:
+        listed = ", ".join(SUFFIXES)
+        what = f'a "{suffix}" file' if suffix else "a file without a suffix"
+        raise AudioError(f"Sound cannot be written as {what}: use one of {listed}.")
+    if suffix == ".mp3" and (channels > 2 or rate not in MP3_RATES):
+        raise AudioError(
+            f"An MP3 holds 1 or 2 channels at up to 48000 Hz in standard rates, not {channels} at {rate} Hz: use .wav."
+        )
+
+
+def open_encoder(file: BinaryIO, suffix: str, rate: int, channels: int) -> Encoder:
+    """The encoder for a suffix. AudioError when the format cannot hold this sound."""
+    refuse_unwritable(suffix, rate, channels)
+    if suffix == ".wav":
+        return WavEncoder(file, rate, channels)
+    return SndfileEncoder(file, suffix, rate, channels)
+
+
+class WavEncoder:
+    """24-bit PCM. A JUNK chunk keeps the place of RF64's ds64 chunk, needed only when the file passes 4 GB."""
+
+    def __init__(self, file: BinaryIO, rate: int, channels: int) -> None:
+        self._file, self._rate, self._channels = file, rate, channels
+        self._data_size = 0
+        file.write(wav_header(rate, channels, 0))
+
+    def write(self, block: Samples) -> None:
+        data = pcm24(block)
+        self._file.write(data)
+        self._data_size += len(data)
+
+    def finish(self) -> None:
+        if self._data_size % 2:
+            self._file.write(b"\0")
+        self._file.seek(0)
+        self._file.write(wav_header(self._rate, self._channels, self._data_size))
+
+    def abandon(self) -> None:
+        pass
+
+
+def pcm24(block: Samples) -> bytes:
+    """float (channels, samples) to interleaved little-endian 24-bit integers, clipped at full scale."""
+    scaled = np.rint(block.T.astype(np.float64) * FULL_SCALE_24)
+    integers = np.clip(scaled, -FULL_SCALE_24, FULL_SCALE_24 - 1).astype("<i4")
+    return np.ascontiguousarray(integers).view(np.uint8).reshape(-1, 4)[:, :BYTES_PER_SAMPLE].tobytes()
+
+
+def wav_header(rate: int, channels: int, data_size: int) -> bytes:
+    """The 80 bytes before the samples: RIFF, or RF64 when the sizes need more than 32 bits."""
+    frame = channels * BYTES_PER_SAMPLE
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * frame, frame, 8 * BYTES_PER_SAMPLE)
+    riff_size = 72 + data_size + data_size % 2
+    if riff_size <= LARGEST_RIFF:
+        start = struct.pack("<4sI4s4sI28x", b"RIFF", riff_size, b"WAVE", b"JUNK", 28)
+        return start + form + struct.pack("<4sI", b"data", data_size)
+    sizes = struct.pack("<4sIQQQI", b"ds64", 28, riff_size, data_size, data_size // frame, 0)
+    start = struct.pack("<4sI4s", b"RF64", LARGEST_RIFF, b"WAVE")
+    return start + sizes + form + struct.pack("<4sI", b"data", LARGEST_RIFF)
+
+
+class SndfileEncoder:
+    """FLAC, MP3 and OGG by libsndfile, which would hide why a write failed; `_HonestFile` remembers it."""
+
+    def __init__(self, file: BinaryIO, suffix: str, rate: int, channels: int) -> None:
+        self._target = _HonestFile(file)
+        options = SNDFILE_OPTIONS[suffix]
+        try:
+            self._file = sf.SoundFile(self._target, "w", rate, channels, **options)
+        except sf.SoundFileError as error:
+            self._target.raise_failure()
+            raise AudioError(f"A {suffix} file cannot hold {channels} channels at {rate} Hz: use .wav.") from error
+
+    def write(self, block: Samples) -> None:
+        clipped = np.clip(block, -1.0, 1.0).T
+        for start in range(0, len(clipped), CHUNK):
+            piece = np.ascontiguousarray(clipped[start : start + CHUNK], np.float32)
+            with self._target.telling_why():
+                self._file.write(piece)
+
+    def finish(self) -> None:
+        with self._target.telling_why():
+            self._file.close()
+
+    def abandon(self) -> None:
+        with suppress(sf.SoundFileError, AssertionError):
+            self._file.close()
+
+
+class _HonestFile:
+    """A binary file for libsndfile that remembers the system's error, which the C library cannot carry."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._failure: OSError | None = None
+        self.seek, self.tell, self.read = file.seek, file.tell, file.read
+
+    def write(self, data: bytes) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self._failure = self._failure or error
+            return 0
+
+    def raise_failure(self) -> None:
+        if self._failure:
+            raise self._failure
+
+    @contextmanager
+    def telling_why(self) -> Iterator[None]:
+        """Around a libsndfile write: raise the OSError it hides, or an OSError of its own."""
+        try:
+            yield
+        except (sf.SoundFileError, AssertionError) as error:  # soundfile asserts that all was written
+            self.raise_failure()
+            raise OSError(f"the encoder failed ({error})") from error
+        self.raise_failure()
