@@ -1,0 +1,153 @@
+"""Where the networks run: choosing a device and a precision by trying them, and seeds.
+
+A driver that lists an accelerator is no evidence that it works: the card may be too new for this build of torch,
+too old, or full. So each device runs a small piece of what the networks do (a convolution, a Fourier transform and
+its inverse, a matrix product) and its answer is compared with the processor's before it is used.
+"""
+
+import os
+import platform
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from engine.errors import SettingsError
+
+AUTO = "auto"
+KINDS = ("cuda", "mps", "cpu")  # the order in which `auto` prefers them
+TOLERANCE = 1e-2  # largest relative difference from the processor's answer in single precision; TF32 cards round to 5e-4
+HALF_TOLERANCE = 0.05  # the same in bfloat16, which keeps eight bits
+
+Trial = Callable[[torch.device, torch.dtype], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that has shown that it works.
+
+    `precision` is for the matrix work of training; converting always runs in float32, so that a seed gives the same
+    bytes whatever else the device can do.
+    """
+
+    kind: str  # one of KINDS
+    name: str  # as its maker calls it
+    precision: torch.dtype  # torch.bfloat16 where it has been tried and is right, else torch.float32
+
+    @property
+    def torch_device(self) -> torch.device:
+        """What `.to(...)` takes."""
+        return torch.device(self.kind)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The outcome of trying one kind of device: either `device`, or the `reason` why not, as a sentence."""
+
+    kind: str
+    device: Device | None
+    reason: str = ""
+
+
+def choose_device(wanted: str = AUTO) -> Device:
+    """The best device that works, or the `wanted` kind: auto, cpu, cuda or mps.
+
+    Raises SettingsError for an unknown kind, and for a wanted one that does not work: falling back in silence would
+    hide a broken driver behind a conversion that takes thirty times as long.
+    """
+    if wanted != AUTO and wanted not in KINDS:
+        raise SettingsError(f"'{wanted}' is not a device; choose {AUTO}, {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
+    reasons = []
+    for kind in KINDS if wanted == AUTO else (wanted,):
+        probe = probe_device(kind)
+        if probe.device:
+            return probe.device
+        reasons.append(probe.reason)
+    raise SettingsError(" ".join(reasons))
+
+
+def probe_devices() -> list[Probe]:
+    """Every kind of device, tried; in order of preference."""
+    return [probe_device(kind) for kind in KINDS]
+
+
+def probe_device(kind: str, trial: Trial | None = None) -> Probe:
+    """Try one kind of device on a real operation. `trial` replaces the operation (for tests)."""
+    if not _is_present(kind):
+        return Probe(kind, None, f"There is no {kind} device here that torch {torch.__version__} can see.")
+    trial = trial or _trial
+    expected = _trial(torch.device("cpu"), torch.float32)
+    try:
+        difference = _difference(trial(torch.device(kind), torch.float32), expected)
+    except (RuntimeError, NotImplementedError) as cause:
+        return Probe(kind, None, f"The {kind} device is listed but does not work: {_first_line(cause)}.")
+    if not difference < TOLERANCE:
+        return Probe(kind, None, f"The {kind} device gives wrong results (off by {difference:.2g}).")
+    precision = torch.bfloat16 if kind == "cuda" and _halves_well(trial, kind, expected) else torch.float32
+    return Probe(kind, Device(kind, _name(kind), precision))
+
+
+def usable_cores() -> int:
+    """Processor cores that this process may use, which in a container can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def seed_everything(seed: int) -> None:
+    """Set the random state of Python, numpy and torch, for a training run that shall be repeatable."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+def seeded_generator(seed: int) -> torch.Generator:
+    """A random source of its own, on the processor: the same numbers on every device, and no shared state touched."""
+    return torch.Generator("cpu").manual_seed(seed)
+
+
+def _is_present(kind: str) -> bool:
+    if kind == "cuda":
+        return torch.cuda.is_available()
+    if kind == "mps":
+        return torch.backends.mps.is_available()
+    return True
+
+
+def _name(kind: str) -> str:
+    if kind == "cuda":
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()} {'graphics' if kind == 'mps' else 'processor'}, {usable_cores()} cores"
+
+
+def _trial(device: torch.device, precision: torch.dtype) -> torch.Tensor:
+    """A short signal through transform, convolution, product and back: float32 (2, 1024) on the processor."""
+    random_source = seeded_generator(0)
+    signal = torch.randn(2, 1024, generator=random_source).to(device)
+    kernel = (torch.randn(33, 33, 5, generator=random_source) / 13.0).to(device)
+    matrix = (torch.randn(33, 33, generator=random_source) / 6.0).to(device)
+    window = torch.hann_window(64, device=device)
+    with torch.inference_mode():
+        spectrum = torch.stft(signal, 64, 16, window=window, return_complex=True)
+        gain = nn.functional.conv1d(spectrum.abs().to(precision), kernel.to(precision), padding=2)
+        gain = (matrix.to(precision) @ gain).float()
+        return torch.istft(spectrum * torch.tanh(gain), 64, 16, window=window, length=1024).cpu()
+
+
+def _difference(found: torch.Tensor, expected: torch.Tensor) -> float:
+    return float((found - expected).abs().max() / expected.abs().max())
+
+
+def _halves_well(trial: Trial, kind: str, expected: torch.Tensor) -> bool:
+    try:
+        return _difference(trial(torch.device(kind), torch.bfloat16), expected) < HALF_TOLERANCE
+    except (RuntimeError, NotImplementedError):
+        return False
+
+
+def _first_line(cause: Exception) -> str:
+    lines = str(cause).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(cause).__name__

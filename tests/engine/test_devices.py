@@ -1,0 +1,85 @@
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from engine import devices
+from engine.devices import choose_device, probe_device, probe_devices, seed_everything, seeded_generator
+from engine.errors import SettingsError
+
+
+def test_processor_always_works_in_single_precision():
+    device = choose_device("cpu")
+    assert device.kind == "cpu"
+    assert device.precision is torch.float32
+    assert device.torch_device == torch.device("cpu")
+    assert "core" in device.name
+
+
+def test_auto_takes_the_first_kind_that_works():
+    working = [probe.kind for probe in probe_devices() if probe.device]
+    assert choose_device().kind == working[0]
+    assert working[-1] == "cpu"
+
+
+def test_every_probe_gives_a_device_or_a_reason():
+    for probe in probe_devices():
+        assert bool(probe.device) != bool(probe.reason)
+
+
+def test_unknown_kind_is_refused_by_name():
+    with pytest.raises(SettingsError, match="'tpu' is not a device; choose auto, cuda, mps or cpu"):
+        choose_device("tpu")
+
+
+def test_absent_device_is_refused_and_not_replaced(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SettingsError, match="no cuda device"):
+        choose_device("cuda")
+
+
+def test_device_that_is_listed_but_fails_is_not_chosen(monkeypatch):
+    present = {"cuda", "cpu"}
+    monkeypatch.setattr(devices, "_is_present", present.__contains__)
+    real_trial = devices._trial
+
+    def trial(device, precision):
+        if device.type == "cuda":
+            raise RuntimeError("no kernel image is available for execution on the device\nmore lines")
+        return real_trial(device, precision)
+
+    monkeypatch.setattr(devices, "_trial", trial)
+    assert choose_device().kind == "cpu"
+    assert probe_device("cuda").reason == (
+        "The cuda device is listed but does not work: no kernel image is available for execution on the device."
+    )
+
+
+@pytest.mark.parametrize("wrong", [0.5, float("nan")])
+def test_device_with_wrong_results_is_not_chosen(wrong):
+    probe = probe_device("cpu", lambda device, precision: devices._trial(device, precision) * wrong)
+    assert probe.device is None
+    assert "wrong results" in probe.reason
+
+
+def test_half_precision_stays_close_to_single():
+    device = torch.device("cpu")
+    single, half = (devices._trial(device, precision) for precision in (torch.float32, torch.bfloat16))
+    assert 0 < devices._difference(half, single) < devices.HALF_TOLERANCE
+
+
+def test_seeding_repeats_all_three_random_sources():
+    def draw():
+        seed_everything(7)
+        return random.random(), np.random.rand(), torch.rand(1).item()
+
+    assert draw() == draw()
+
+
+def test_seeded_generator_repeats_and_leaves_the_shared_state_alone():
+    before = torch.get_rng_state()
+    first, again = (torch.rand(8, generator=seeded_generator(3)) for _ in range(2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, torch.rand(8, generator=seeded_generator(4)))
+    assert torch.equal(before, torch.get_rng_state())
