@@ -19,7 +19,7 @@ from engine.errors import SettingsError
 
 AUTO = "auto"
 KINDS = ("cuda", "mps", "cpu")  # the order in which `auto` prefers them
-TOLERANCE = 1e-2  # largest relative difference from the processor's answer in single precision; TF32 cards round to 5e-4
+TOLERANCE = 1e-2  # largest relative difference from the processor's answer in float32; TF32 alone rounds to 5e-4
 HALF_TOLERANCE = 0.05  # the same in bfloat16, which keeps eight bits
 
 Trial = Callable[[torch.device, torch.dtype], torch.Tensor]
