@@ -24,7 +24,7 @@ Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
 
 READABLE = "WAV, FLAC, MP3, OGG, OPUS, AIFF, M4A, AAC or WebM"
 CHUNK = 65_536  # samples per channel decoded at a time
-MP3_SLACK = 2 * 1152  # samples a whole MP3 may fall short of its header: two frames
+MP3_SLACK = 1152  # samples a whole MP3 may fall short of its header: some encoders count the header frame too
 MP4_SLACK = 2 * 2048  # samples a whole M4A may fall short of its header: two long frames
 STREAMING_SIZES = {0, 0x7FFF_F000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF}  # "size not known", as pipes write it
 CONTAINERS = {
@@ -36,6 +36,7 @@ CONTAINERS = {
     b"\x1aE\xdf\xa3": "matroska",
 }
 MP4_FIRST_BOXES = {b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip"}
+MOST_CHUNKS = 10_000  # looked through before giving up: zeros would read as endless empty chunks
 OGG_LARGEST_PAGE = 65_307  # bytes
 
 
@@ -58,6 +59,8 @@ def open_decoder(path: Path) -> Decoder:
     if container in ("mp3", "aac", "mov", "matroska"):
         return FFmpegDecoder(path, container)
     refuse_truncated(path, container)
+    if container == "wav" and _wav_never_finished(path):
+        return FFmpegDecoder(path, "wav")
     return SndfileDecoder(path)
 
 
@@ -144,6 +147,18 @@ def _wav_is_whole(file: BinaryIO, length: int) -> bool:
     return riff_size in STREAMING_SIZES or 8 + riff_size <= length
 
 
+def _wav_never_finished(path: Path) -> bool:
+    """Whether a WAV's sizes were left at 0, as pipes and broken-off recorders do: libsndfile would find no sound."""
+    length = path.stat().st_size
+    with path.open("rb") as file:
+        order, riff_size = (">" if file.read(4) == b"RIFX" else "<"), file.read(4)
+        reach = 8 + int(struct.unpack(order + "I", riff_size)[0])
+        for name, start, size in _iff_chunks(file, length, order):
+            if name == b"data":
+                return size == 0 and start < length and (reach <= start or reach > length)
+    return False
+
+
 def _aiff_is_whole(file: BinaryIO, length: int) -> bool:
     form_size = struct.unpack(">4xI", file.read(8))[0]
     for name, start, size in _iff_chunks(file, length, ">"):
@@ -155,7 +170,9 @@ def _aiff_is_whole(file: BinaryIO, length: int) -> bool:
 def _iff_chunks(file: BinaryIO, length: int, order: str) -> Iterator[tuple[bytes, int, int]]:
     """(name, offset of the body, size of the body) of each chunk; the file stands at the body meanwhile."""
     start = 12
-    while start + 8 <= length:
+    for _ in range(MOST_CHUNKS):
+        if start + 8 > length:
+            return
         file.seek(start)
         name, size = struct.unpack(order + "4sI", file.read(8))
         yield name, start + 8, size
@@ -228,9 +245,9 @@ class FFmpegDecoder:
             self._container = av.open(str(path.resolve()), mode="r", format=container)
         except (av.FFmpegError, OSError, ValueError) as error:
             raise AudioError(f'"{path.name}" is damaged or cut short, or is not audio.') from error
-        if not self._container.streams.audio:
+        if not self._container.streams.audio or self._container.streams.audio[0].codec_context is None:
             self._container.close()
-            raise AudioError(f'"{path.name}" holds no sound.')
+            raise AudioError(f'"{path.name}" holds no sound, or is cut short.')
         self._stream = self._container.streams.audio[0]
         self.rate = int(self._stream.rate or 0)
         self.channels = int(self._stream.channels or 0)

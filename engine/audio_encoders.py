@@ -22,6 +22,7 @@ BYTES_PER_SAMPLE = 3
 LARGEST_RIFF = 0xFFFF_FFFF  # bytes; beyond it the file becomes RF64
 CHUNK = 65_536  # samples per channel given to libsndfile at once: its Vorbis encoder overflows its stack on long ones
 MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
+HIGHEST_ODD_FLAC_RATE = 65_535  # Hz; above, FLAC stores the rate in tens
 SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
     ".flac": {"format": "FLAC", "subtype": "PCM_24"},
     ".mp3": {"format": "MP3", "subtype": "MPEG_LAYER_III", "bitrate_mode": "VARIABLE", "compression_level": 0.1},
@@ -51,6 +52,8 @@ def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
         raise AudioError(
             f"An MP3 holds 1 or 2 channels at up to 48000 Hz in standard rates, not {channels} at {rate} Hz: use .wav."
         )
+    if suffix == ".flac" and rate > HIGHEST_ODD_FLAC_RATE and rate % 10:
+        raise AudioError(f"A FLAC file cannot hold a rate of {rate} Hz: use .wav.")
 
 
 def open_encoder(file: BinaryIO, suffix: str, rate: int, channels: int) -> Encoder:
@@ -138,7 +141,7 @@ class _HonestFile:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._failure: OSError | None = None
-        self.seek, self.tell, self.read = file.seek, file.tell, file.read
+        self.tell, self.read = file.tell, file.read
 
     def write(self, data: bytes) -> int:
         try:
@@ -146,6 +149,12 @@ class _HonestFile:
         except OSError as error:
             self._failure = self._failure or error
             return 0
+
+    def seek(self, place: int, whence: int) -> None:
+        try:
+            self._file.seek(place, whence)  # which writes what was buffered
+        except OSError as error:
+            self._failure = self._failure or error
 
     def raise_failure(self) -> None:
         if self._failure:
