@@ -1,0 +1,5 @@
+"""`python -m studio`: the command line."""
+
+from studio.cli import main
+
+main()

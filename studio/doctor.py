@@ -1,0 +1,181 @@
+"""Can this machine convert? Each part of a conversion is tried for real, and what fails is said with its remedy."""
+
+import importlib
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError
+
+if TYPE_CHECKING:  # it loads the packages that are to be examined
+    from engine.audio import Audio
+
+NEEDED = ("torch", "numpy", "scipy", "librosa", "matplotlib", "soundfile", "soxr", "av", "swift_f0", "safetensors")
+OPTIONAL = {
+    "the page": (("gradio",), "pip install 'gradio>=6.31,<7'"),
+    "notebooks": (("jupyterlab", "ipywidgets"), "pip install jupyterlab ipywidgets"),
+    "scores of likeness and words": (
+        ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"),
+        "pip install -e '.[evaluation]' && pip install --no-deps resemblyzer",
+    ),
+}
+INSTALL = "install the project again: pip install -e ."
+PYTHON = (3, 11)
+LITTLE_DISK = 2 * 2**30  # bytes; an hour of stereo at 24 bit and 44.1 kHz is about 1 GB
+TEST_HERTZ = 220.0
+TEST_S = 1.0
+HALF_SEMITONE = 2 ** (0.5 / 12)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: a line for the user. `works` is False only where conversion cannot work."""
+
+    subject: str
+    detail: str
+    remedy: str = ""
+    works: bool = True
+
+    def __str__(self) -> str:
+        mark = "FAULT" if not self.works else "note" if self.remedy else "ok"
+        line = f"{mark:<6}{self.subject:<30}{self.detail}"
+        return f"{line}\n{'':<6}{'':<30}-> {self.remedy}" if self.remedy else line
+
+
+def examine() -> Iterator[Finding]:
+    """Findings, each as soon as it is known; the later ones need the earlier ones to work."""
+    yield _python()
+    packages = [_package(name) for name in NEEDED]
+    yield from packages
+    if all(package.works for package in packages):
+        yield from _devices()
+        yield _tried("base model and voices", _voices, f"the weights are part of the project; {INSTALL}")
+        yield _tried("pitch model", _pitch, "pip install --force-reinstall swift-f0 onnxruntime")
+        yield _tried("audio files", _audio_files, "pip install --force-reinstall soundfile av soxr")
+        yield _tried("conversion", _conversion, "mend what is said above; else report it with this whole text")
+    yield _disk()
+    for subject, (names, remedy) in OPTIONAL.items():
+        yield _optional(subject, names, remedy)
+
+
+def _python() -> Finding:
+    detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    works = sys.version_info[:2] == PYTHON
+    return Finding("Python", detail, "" if works else "make the environment with python3.11", works)
+
+
+def _package(name: str) -> Finding:
+    try:
+        importlib.import_module(name)
+    except (ImportError, OSError) as cause:  # OSError: a shared library that the package brings cannot be loaded
+        return Finding(name, f"cannot be loaded: {cause}", INSTALL, works=False)
+    return Finding(name, _installed(name) or "unknown version")
+
+
+def _devices() -> Iterator[Finding]:
+    from engine.devices import choose_device, probe_devices
+
+    for probe in probe_devices():
+        if probe.device:
+            name, precision = probe.device.name, str(probe.device.precision).removeprefix("torch.")
+            yield Finding(f"device {probe.kind}", f"works: {name}, {precision}")
+        else:
+            yield Finding(f"device {probe.kind}", probe.reason)
+    yield _tried("device chosen", lambda: choose_device().kind, INSTALL)
+
+
+def _voices() -> str:
+    from engine.voice import list_voices, load_voice
+
+    names = [load_voice(card.id).card.name for card in list_voices()]
+    if not names:
+        raise EngineError("There is no voice.")
+    return f"{len(names)} loaded: {', '.join(names)}"
+
+
+def _pitch() -> str:
+    from engine.pitch import detect_pitch
+
+    pitch = detect_pitch(_tone().mono(), _tone().rate)
+    heard = float(pitch.hertz[len(pitch) // 2])
+    if not 1 / HALF_SEMITONE < heard / TEST_HERTZ < HALF_SEMITONE:
+        raise EngineError(f"It hears {heard:.1f} Hz in a tone of {TEST_HERTZ} Hz.")
+    return f"hears {heard:.1f} Hz in a tone of {TEST_HERTZ} Hz"
+
+
+def _audio_files() -> str:
+    from engine.audio import read_audio, write_audio
+
+    tone = _tone()
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix in ("wav", "flac"):
+            path = Path(folder) / f"tone.{suffix}"
+            write_audio(path, tone)
+            if read_audio(path).sample_count != tone.sample_count:
+                raise EngineError(f"A .{suffix} file comes back with another length.")
+    return "written and read"
+
+
+def _conversion() -> str:
+    from time import perf_counter
+
+    import numpy as np
+
+    from engine.conversion import ConversionSettings, convert
+    from engine.voice import list_voices, load_voice
+
+    tone, voice = _tone(), load_voice(list_voices()[0].id)
+    started = perf_counter()
+    result = convert(tone, voice, ConversionSettings()).takes[0].audio
+    if result.sample_count != tone.sample_count or not np.isfinite(result.samples).all():
+        raise EngineError("The result has another length than the recording, or holds values that are not numbers.")
+    return f"{tone.duration_s:.0f} s of tone to {voice.card.name} in {perf_counter() - started:.1f} s"
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(Path.cwd()).free
+    return Finding(
+        "free disk in this folder",
+        f"{free / 2**30:.1f} GB",
+        "make room: an hour of stereo takes about 1 GB" if free < LITTLE_DISK else "",
+    )
+
+
+def _optional(subject: str, names: tuple[str, ...], remedy: str) -> Finding:
+    missing = [name for name in names if _installed(name) is None]
+    if missing:
+        return Finding(subject, f"not installed: {', '.join(missing)}", remedy)
+    return Finding(subject, ", ".join(f"{name} {_installed(name)}" for name in names))
+
+
+def _tried(subject: str, attempt: Callable[[], str], remedy: str) -> Finding:
+    """What a real operation says. Any failure is a finding: the doctor outlives what it looks at."""
+    try:
+        return Finding(subject, attempt())
+    except Exception as cause:
+        return Finding(subject, f"does not work: {str(cause) or type(cause).__name__}", remedy, works=False)
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _tone() -> "Audio":
+    import numpy as np
+
+    from engine.audio import Audio
+    from engine.frames import SAMPLE_RATE
+
+    phase = 2 * np.pi * TEST_HERTZ * np.arange(round(TEST_S * SAMPLE_RATE)) / SAMPLE_RATE
+    harmonics = np.arange(1, 9)[:, np.newaxis]
+    tone = 0.2 * (np.sin(harmonics * phase) / harmonics).sum(axis=0, keepdims=True)
+    return Audio(tone.astype(np.float32), SAMPLE_RATE)

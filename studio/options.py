@@ -1,0 +1,85 @@
+"""A settings dataclass as command-line options, and back.
+
+Each field becomes one option. Its range and what one hears of it come from the field's metadata (`minimum`,
+`maximum`, `meaning`), so a setting that is added to the engine is an option here without a line of code.
+"""
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, fields, replace
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import typer
+
+from engine.errors import SettingsError
+
+S = TypeVar("S")
+PANEL = "How it sounds"
+
+
+def setting_options(settings: type[Any]) -> list[inspect.Parameter]:
+    """One option for each field of the dataclass `settings`. What the user leaves out is None, which a preset fills."""
+    kinds = _kinds(settings)
+    return [_option(field, kinds[field.name]) for field in fields(settings)]
+
+
+def with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    """`command(..., **given)` as typer can read it: with `options` in its signature in place of `given`."""
+    signature = inspect.signature(command)
+    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+
+    @functools.wraps(command)
+    def complete(**values: Any) -> None:
+        command(**values)
+
+    complete.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    complete.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *options)}
+    return complete
+
+
+def read_settings(base: S, given: Mapping[str, str | None]) -> S:
+    """`base`, a settings dataclass, with the values the user gave as text; validated. Raises SettingsError."""
+    kinds = _kinds(type(base))
+    chosen = {name: _value(name, text, kinds[name]) for name, text in given.items() if text is not None}
+    settings: Any = replace(base, **chosen)  # type: ignore[type-var]
+    settings.validate()
+    return settings
+
+
+def _option(field: "Field[Any]", kinds: tuple[Any, ...]) -> inspect.Parameter:
+    meaning = f"{field.metadata['meaning']} (Default: {field.default}, or the preset's.)"
+    shape = "|".join([f"{field.metadata['minimum']}..{field.metadata['maximum']}", *_words(kinds)])
+    option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=PANEL)
+    return inspect.Parameter(
+        field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
+    )
+
+
+def _value(name: str, text: str, kinds: tuple[Any, ...]) -> Any:
+    words = _words(kinds)
+    if text in words:
+        return text
+    number: type[int] | type[float] = float if float in kinds else int
+    try:
+        value = number(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        wanted = " or ".join(["a number" if number is float else "a whole number", *map(repr, words)])
+        raise SettingsError(f"{_flag(name)} takes {wanted}, not '{text}'.")
+    return value
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _kinds(settings: type[Any]) -> dict[str, tuple[Any, ...]]:
+    """For each field the types it may hold: (float,) or (int, Literal['auto'])."""
+    return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(settings).items()}
+
+
+def _words(kinds: tuple[Any, ...]) -> list[str]:
+    return [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]

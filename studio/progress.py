@@ -1,0 +1,64 @@
+"""Progress on the terminal, and a clean way to stop: what a `report` callback is on the command line."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from engine.errors import Cancelled
+
+Report = Callable[[float, str], None]
+
+
+@contextmanager
+def progress_bar() -> Iterator[Report]:
+    """A bar on stderr that disappears when the work ends; none where stderr is no terminal.
+
+    Gives the `report` callback to pass to the engine. After Ctrl-C, or a request to end, it raises Cancelled at its
+    next call, so that the engine can clean up; a second Ctrl-C stops at once.
+    """
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with (
+        _stop_requests() as stop_was_requested,
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
+    ):
+        task = bar.add_task("", total=1.0)
+
+        def report(fraction: float, message: str) -> None:
+            if stop_was_requested():
+                raise Cancelled
+            bar.update(task, completed=fraction, description=message)
+
+        yield report
+
+
+def part(report: Report, start: float, stop: float) -> Report:
+    """A callback whose 0..1 is the piece from `start` to `stop` of another's."""
+
+    def report_part(fraction: float, message: str) -> None:
+        report(start + (stop - start) * fraction, message)
+
+    return report_part
+
+
+@contextmanager
+def _stop_requests() -> Iterator[Callable[[], bool]]:
+    """A question: has the user, or the system, asked to stop since this began?"""
+    requested = False
+
+    def on_request(number: int, frame: FrameType | None) -> None:
+        nonlocal requested
+        if requested:
+            raise KeyboardInterrupt
+        requested = True
+
+    before = {number: signal.signal(number, on_request) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: requested
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
