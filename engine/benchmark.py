@@ -46,7 +46,6 @@ Output = Literal["unconverted", "copy synthesis", "conversion"]
 Say = Callable[[str], None]
 
 PARTS: tuple[Part, ...] = ("speed", "memory", "quality")
-OUTPUTS: tuple[Output, ...] = ("unconverted", "copy synthesis", "conversion")
 SAMPLES = Path(__file__).parent / "samples"
 SUFFIXES = {".wav", ".flac", ".mp3", ".ogg", ".opus", ".aiff", ".aif", ".m4a"}
 LENGTHS_MINUTES = (1 / 6, 1.0, 10.0, 60.0)
@@ -366,7 +365,7 @@ def quality_means(rows: Sequence[QualityRow]) -> dict[str, dict[str, dict[str, f
     """Mean scores: of each output over all, of the conversion by voice, and of the conversion by source."""
     converted = [row for row in rows if row.output == "conversion"]
     return {
-        "by_output": _means(rows, OUTPUTS, lambda row: row.output),
+        "by_output": _means(rows, _names(row.output for row in rows), lambda row: row.output),
         "by_voice": _means(converted, _names(row.voice for row in converted), lambda row: row.voice),
         "by_source": _means(converted, _names(row.source for row in converted), lambda row: row.source),
     }

@@ -221,8 +221,7 @@ def _judge_package(name: str) -> Any:
     except ImportError as cause:
         raise EngineError(
             f"Full scores need the package {name.split('.')[0]}, which cannot be loaded ({cause}). "
-            'Install the project\'s evaluation extra (pip install "timbre-studio[evaluation]"), '
-            "then run: pip install --no-deps resemblyzer"
+            'Run in the project\'s folder: pip install ".[evaluation]" && pip install --no-deps resemblyzer'
         ) from cause
 
 
