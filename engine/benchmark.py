@@ -36,7 +36,7 @@ import torch
 
 from engine.audio import Audio, open_audio, read_audio, write_audio
 from engine.conversion import ConversionSettings, convert, convert_file
-from engine.errors import AudioError, EngineError
+from engine.errors import AudioError, EngineError, VoiceError
 from engine.evaluation import Evaluator, Scores, compare, mean_scores
 from engine.synthesis import copy_synthesis
 from engine.voice import Voice, list_voices, load_voice
@@ -63,7 +63,7 @@ class Plan:
     """What to measure; `targets` is a corpus folder holding each voice's `corpus_speaker`, or None for the previews."""
 
     sources: tuple[Path, ...]
-    voices: tuple[str, ...]
+    voices: tuple[str | Path, ...]  # ids, or folders of voices that are not installed
     targets: Path | None
     lengths_minutes: tuple[float, ...] = LENGTHS_MINUTES
     transpose: int | Literal["auto"] = "auto"
@@ -204,7 +204,7 @@ def measure_memory(plan: Plan, say: Say) -> tuple[Memory, ...]:
         )
 
 
-def _memory_at(minutes: float, sources: Sequence[Path], voice: str, folder: Path, say: Say) -> Memory:
+def _memory_at(minutes: float, sources: Sequence[Path], voice: str | Path, folder: Path, say: Say) -> Memory:
     say(f"converting a file of {_length_name(minutes)} to {voice} in a process of its own")
     source, output = folder / "source.wav", folder / "output.wav"
     write_repeated(longest(sources), source, minutes * 60)
@@ -221,7 +221,7 @@ def _memory_at(minutes: float, sources: Sequence[Path], voice: str, folder: Path
     return Memory(minutes, peak_mb, wall_s / (minutes * 60), length_error)
 
 
-def convert_measured(source: Path, output: Path, voice: str) -> tuple[float, float]:
+def convert_measured(source: Path, output: Path, voice: str | Path) -> tuple[float, float]:
     """Convert a file; the wall time in seconds and the peak memory of this process so far in 1e6 bytes."""
     loaded = load_voice(voice)
     start = time.perf_counter()
@@ -307,6 +307,8 @@ def _score_source(
 def target_recordings(voice: Voice, corpus: Path | None) -> list[Path]:
     """Recordings to compare a voice with: evenly spaced ones of its speaker in `corpus`, or its preview without one."""
     if corpus is None or not voice.card.corpus_speaker:
+        if voice.preview is None:
+            raise VoiceError(f"The voice {voice.card.id} has no preview to compare with; give --targets.")
         return [voice.preview]
     return evenly_spaced(find_recordings(corpus / voice.card.corpus_speaker), TARGET_RECORDINGS)
 
@@ -471,9 +473,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
+    voices = tuple(options.voices or (card.id for card in list_voices()))
+    if not voices:
+        raise VoiceError("No voice is installed; name the folder of one with --voices.")
     plan = Plan(
         sources=tuple(find_recordings(options.sources)),
-        voices=tuple(options.voices or [card.id for card in list_voices()]),
+        voices=voices,
         targets=options.targets,
         lengths_minutes=tuple(options.minutes or (QUICK_LENGTHS_MINUTES if options.quick else LENGTHS_MINUTES)),
         transpose=options.transpose,
@@ -491,6 +496,10 @@ def _transpose(text: str) -> int | str:
     return text if text == "auto" else int(text)
 
 
+def _voice(text: str) -> str | Path:
+    return Path(text) if os.sep in text else text
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m engine.benchmark", description="Measure speed, memory and quality of conversion."
@@ -501,7 +510,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--targets", type=Path, metavar="DIR", help="corpus with recordings of the voices (default: their previews)"
     )
-    parser.add_argument("--voices", nargs="+", metavar="ID", help="default: every voice that is installed")
+    parser.add_argument(
+        "--voices", type=_voice, nargs="+", metavar="ID", help="ids or folders (default: every voice that is installed)"
+    )
     parser.add_argument("--transpose", type=_transpose, default="auto", metavar="N|auto", help="default: auto")
     parser.add_argument(
         "--minutes", type=float, nargs="+", metavar="M", help="lengths for the memory part (default: 10 s, 1, 10, 60)"

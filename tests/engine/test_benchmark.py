@@ -165,9 +165,12 @@ def test_peak_memory_is_that_of_the_process_alone():
     assert before < peak_memory_mb() - 300
 
 
-def test_the_command_says_what_is_wrong_in_a_sentence(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("arguments", "sentence"), [(["--voices", "ann"], "There is no folder"), ([], "No voice is installed")]
+)
+def test_the_command_says_what_is_wrong_in_a_sentence(arguments, sentence, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(benchmark, "list_voices", lambda: [])
-    assert benchmark.main(["--sources", str(tmp_path / "absent")]) == 1
+    assert benchmark.main(["--sources", str(tmp_path / "absent"), *arguments]) == 1
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "There is no folder" in printed.err
+    assert sentence in printed.err
