@@ -28,6 +28,7 @@ P = ParamSpec("P")
 DEFAULT_VOICE = "kathleen"
 SAMPLE = "singing.flac"  # in the engine's folder of samples
 LISTENING_SHARE = 0.2  # of the bar; finding the style takes about this part of the work
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 STOPPED = 130  # what a shell expects of a program ended by Ctrl-C
 
 Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
@@ -156,6 +157,8 @@ def analyse(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Say what a recording holds: its style, its range, its voice type."""
+    if plot and plot.suffix.lower() not in PLOT_SUFFIXES:
+        raise SettingsError(f'A plot cannot be written as "{plot.name}": use {", ".join(PLOT_SUFFIXES)}.')
     from engine.analysis import analyse_file
 
     with progress_bar() as report:
@@ -235,18 +238,15 @@ def _print_scores(source: Path, result: Path, transpose: int) -> None:
 
 
 def _draw(source: Path, analysis: Any, target: Path) -> None:
-    """Write the plot, whole or not at all. Raises AudioError for a place and SettingsError for a format that fails."""
-    from engine.audio import read_audio, writing_errors
-    from engine.plots import plot_pitch_over_spectrogram
+    """Write the plot, whole or not at all. Raises AudioError where that fails."""
+    from engine.audio import writing_errors
+    from engine.plots import plot_file
 
-    figure = plot_pitch_over_spectrogram(read_audio(source), analysis)
-    kind = target.suffix.lower().removeprefix(".")
-    if kind not in figure.canvas.get_supported_filetypes():
-        raise SettingsError(f'A plot cannot be written as "{target.name}": use .png, .svg or .pdf.')
+    figure = plot_file(source, analysis)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with writing_errors(target):
-            figure.savefig(unfinished, format=kind)
+            figure.savefig(unfinished, format=target.suffix.lower().removeprefix("."))
             os.replace(unfinished, target)
     finally:
         with suppress(OSError):  # it has its final name, or was never there

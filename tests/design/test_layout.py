@@ -1,0 +1,174 @@
+"""The shape of the project, read from its files and its code."""
+
+import ast
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOP_LEVEL = {
+    "pyproject.toml", "README.md", "LICENSE", "requirements.txt", "packages.txt", "app.py",
+    "studio", "notebooks", "engine", "tests",
+}  # fmt: skip
+DOTTED = {".ci", ".gitignore", ".gitattributes"}
+SHELL_ONLY = {"studio", "gradio", "fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "ray", "obstore"}
+NAMELESS = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
+UNSAFE = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+SPEAKING = ("engine/pretraining", "engine/benchmark.py")  # commands of their own, which report on the terminal
+SETUP = (
+    "python3.11 -m venv .venv && .venv/bin/pip install -q torch==2.13.0 && .venv/bin/pip install -q -e . "
+    "&& .venv/bin/python app.py"
+)
+TESTS = (
+    "python3.11 -m venv .venv-test && .venv-test/bin/pip install -q torch==2.13.0 "
+    "&& .venv-test/bin/pip install -q -e '.[development,evaluation]' "
+    "&& .venv-test/bin/python -m pip install -q --no-deps resemblyzer && .venv-test/bin/python -m pytest"
+)
+
+
+def modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def imports(path: Path, inside_functions: bool = True) -> Iterator[str]:
+    """Dotted names of what a module imports; for `from a.b import c` both a.b and a.b.c, as c may be a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if inside_functions else tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{name_of(path)}:{node.lineno}: write imports from the top, not relative"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def top_imports(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports(path)}
+
+
+def calls(path: Path) -> Iterator[tuple[int, str, ast.Call]]:
+    """(line, name as written, node) of every call in a module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            yield node.lineno, ast.unparse(node.func), node
+
+
+def tracked() -> list[str]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [name for name in listed.stdout.split("\0") if name]
+
+
+@pytest.fixture(scope="module")
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+# ---- files
+
+
+def test_top_level_is_as_agreed():
+    top = {name.split("/")[0] for name in tracked()}
+    assert {name for name in top if not name.startswith(".")} == TOP_LEVEL
+    assert {name for name in top if name.startswith(".")} <= DOTTED
+
+
+def test_no_module_has_a_name_that_says_nothing():
+    named = [path for package in ("engine", "studio", "notebooks", "tests") for path in (ROOT / package).rglob("*")]
+    assert not [name_of(path) for path in named if set(path.stem.lower().split("_")) & NAMELESS]
+
+
+def test_tests_are_no_packages():
+    assert not [name_of(path) for path in modules("tests") if path.name == "__init__.py"]
+
+
+def test_ci_runs_the_readme():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert SETUP in readme
+    assert TESTS in readme
+
+
+def test_hosted_space_installs_what_the_project_needs(project):
+    elsewhere = ("gradio", "jupyterlab", "ipywidgets")  # the first by the host, the others are for notebooks
+    wanted = [need for need in project["dependencies"] if not need.startswith(elsewhere)]
+    assert (ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n") == [*wanted, ""]
+    assert wanted[0] == "torch==2.13.0"
+
+
+# ---- imports go one way
+
+
+@pytest.mark.parametrize("path", modules("engine"), ids=name_of)
+def test_engine_knows_no_web_no_database_and_no_shell(path):
+    assert not top_imports(path) & SHELL_ONLY
+
+
+def test_engine_modules_do_not_import_each_other_in_circles():
+    graph = {}
+    for path in modules("engine"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        graph[name] = {found for found in imports(path, inside_functions=False) if found.startswith("engine.")}
+    graph = {name: {found for found in found_all if found in graph} - {name} for name, found_all in graph.items()}
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as circle:
+        pytest.fail(" <- ".join(circle.args[1]))
+
+
+def test_notebooks_use_nothing_but_the_engine_of_ours():
+    for path in modules("notebooks"):
+        assert not top_imports(path) & {"studio", "app", "tests"}, name_of(path)
+    for path in (ROOT / "notebooks").rglob("*.ipynb"):
+        assert not re.search(r"\b(import|from)\s+(studio|app|gradio)\b", path.read_text(encoding="utf-8")), name_of(
+            path
+        )
+
+
+def test_nothing_imports_the_program_or_its_tests():
+    for package in ("engine", "studio"):
+        for path in modules(package):
+            assert not top_imports(path) & {"app", "tests", "notebooks"}, name_of(path)
+
+
+# ---- what the code may not do
+
+
+@pytest.mark.parametrize("path", [*modules("engine"), *modules("studio")], ids=name_of)
+def test_nothing_loads_code_from_data(path):
+    assert not top_imports(path) & UNSAFE
+    for line, name, call in calls(path):
+        given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+        if name == "torch.load":
+            assert given.get("weights_only") == "True", f"{name_of(path)}:{line}"
+        if name in ("np.load", "numpy.load"):
+            assert given.get("allow_pickle", "False") == "False", f"{name_of(path)}:{line}"
+        assert name not in ("eval", "exec"), f"{name_of(path)}:{line}"
+
+
+@pytest.mark.parametrize("path", modules("engine"), ids=name_of)
+def test_engine_does_not_print(path):
+    if not name_of(path).startswith(SPEAKING):
+        assert not [line for line, name, _ in calls(path) if name in ("print", "sys.stdout.write", "sys.stderr.write")]
+
+
+@pytest.mark.parametrize("path", modules("engine"), ids=name_of)
+def test_engine_has_no_globals(path):
+    rebinding = [node.lineno for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Global)]
+    assert not rebinding
+
+
+@pytest.mark.parametrize("path", [*modules("engine"), *modules("studio"), ROOT / "app.py"], ids=name_of)
+def test_every_module_says_what_it_is_for(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree) or not tree.body
