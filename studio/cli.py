@@ -135,7 +135,7 @@ def voices(as_json: Annotated[bool, typer.Option("--json", help="As the service'
     """List the voices."""
     from engine.voice import list_voices
 
-    cards = [card.as_api() for card in list_voices()]
+    cards = [card.as_published() for card in list_voices()]
     if as_json:
         typer.echo(json.dumps({"models": cards}, indent=2, ensure_ascii=False))
         return
