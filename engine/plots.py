@@ -12,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 
 from engine.analysis import Analysis, mono_pieces
 from engine.audio import Audio, open_audio, resample
@@ -26,6 +27,8 @@ _LOWEST_NOTE, _HIGHEST_NOTE = 36, 108  # C2 to C8 on the picture's height
 _ROWS_PER_SEMITONE = 3
 _WINDOW = 4096  # samples; tells the partials of a low voice apart
 _MOST_COLUMNS = 1200
+_MOST_PITCH_POINTS = 20_000
+_MINUTE_STEPS_S = (10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600)
 _SHADES_DB = 65.0  # from white up to the darkest
 _QUIETEST_SHOWN_DB = -80.0
 
@@ -64,6 +67,9 @@ def _plot(pieces: Iterable[np.ndarray], analysis: Analysis) -> Figure:
     pitch_axes.set_xlim(0.0, end_s)
     title = f"{describe(analysis)}   ({_duration(analysis.duration_s)})"
     pitch_axes.set_title(title, color=INK, fontsize=13, loc="left")
+    if end_s >= 60:
+        step_s = next((step for step in _MINUTE_STEPS_S if end_s / step <= 12), end_s / 12)
+        loudness_axes.xaxis.set_major_locator(MultipleLocator(step_s))
     loudness_axes.xaxis.set_major_formatter(lambda value, _: _clock(value, end_s))
     loudness_axes.set_xlabel("time (seconds)" if end_s < 60 else "time (minutes:seconds)", color=INK)
     return figure
@@ -112,14 +118,16 @@ def _draw_range(axes: Axes, analysis: Analysis) -> None:
 
 def _draw_pitch(axes: Axes, analysis: Analysis) -> None:
     """The pitch line: solid where voiced, fading out with the voicing, absent where it is only interpolated."""
-    semitones = analysis.pitch.semitones
-    points = np.stack((analysis.times_s, semitones), axis=1)
+    step = -(-len(analysis.pitch) // _MOST_PITCH_POINTS)
+    pitch = analysis.pitch[::step]
+    semitones = pitch.semitones
+    points = np.stack((analysis.times_s[::step], semitones), axis=1)
     segments = np.stack((points[:-1], points[1:]), axis=1)
-    shown = np.minimum(analysis.pitch.voicing[:-1], analysis.pitch.voicing[1:])
+    shown = np.minimum(pitch.voicing[:-1], pitch.voicing[1:])
     joined = (shown > 0.15) & (np.abs(np.diff(semitones)) < 3.0)
     colours = np.tile((*to_rgb(PITCH_COLOUR), 1.0), (int(joined.sum()), 1))
     colours[:, 3] = shown[joined] ** 2
-    sure = joined & analysis.pitch.voiced[:-1]
+    sure = joined & pitch.voiced[:-1]
     pale_edge = LineCollection(list(segments[sure]), colors="white", linewidths=4.5, zorder=3)
     line = LineCollection(list(segments[joined]), colors=colours, linewidths=2.2, zorder=4)
     for collection in (pale_edge, line):

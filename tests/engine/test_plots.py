@@ -68,6 +68,14 @@ def test_a_long_recording_has_a_bounded_picture():
     assert note_spectrogram((piece for _ in range(120)), 12_001).shape[1] <= 1200
 
 
+def test_the_time_of_a_long_recording_is_in_minutes():
+    audio = Audio(np.zeros((1, 150 * 8_000), np.float32), 8_000)
+    figure = plot_pitch_over_spectrogram(audio, analyse(audio))
+    figure.canvas.draw()
+    labels = [label.get_text() for label in figure.axes[1].get_xticklabels()]
+    assert {"0:15", "1:00", "2:30"} <= set(labels)
+
+
 def test_pyplot_is_never_needed():
     import subprocess
     import sys
