@@ -40,12 +40,10 @@ def with_options(command: Callable[..., None], options: Sequence[inspect.Paramet
 
 
 def read_settings(base: S, given: Mapping[str, str | None]) -> S:
-    """`base`, a settings dataclass, with the values the user gave as text; validated. Raises SettingsError."""
+    """`base`, a settings dataclass, with the values the user gave as text. Raises SettingsError."""
     kinds = _kinds(type(base))
     chosen = {name: _value(name, text, kinds[name]) for name, text in given.items() if text is not None}
-    settings: Any = replace(base, **chosen)  # type: ignore[type-var]
-    settings.validate()
-    return settings
+    return replace(base, **chosen)  # type: ignore[type-var]
 
 
 def _option(field: "Field[Any]", kinds: tuple[Any, ...]) -> inspect.Parameter:

@@ -1,0 +1,62 @@
+"""The base model: the networks every voice is made from, and how they are stored."""
+
+import json
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from engine.content import ContentEncoder
+from engine.decoder import EnvelopeDecoder
+from engine.errors import VoiceError
+from engine.synthesis import Synthesizer
+from engine.timbre import TimbreEncoder
+
+WEIGHTS = Path(__file__).parent / "weights"
+
+
+class BaseModel(nn.Module):
+    """Content encoder, timbre encoder, decoder and synthesizer, in evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.content = ContentEncoder()
+        self.timbre = TimbreEncoder()
+        self.decoder = EnvelopeDecoder()
+        self.synthesizer = Synthesizer()
+        self.eval().requires_grad_(False)
+
+
+def save_weights(path: Path, weights: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
+    """Half-precision safetensors at `path` with the card as JSON beside it, each written whole or not at all."""
+    halves = {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
+    temporary = path.with_name(path.name + ".part")
+    save_file(halves, temporary)
+    os.replace(temporary, path)
+    temporary = path.with_suffix(".json.part")
+    temporary.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(temporary, path.with_suffix(".json"))
+
+
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """Tensors of a safetensors file as float32. Raises VoiceError where it is missing or damaged."""
+    try:
+        return {name: tensor.float() for name, tensor in load_file(path).items()}
+    except Exception as cause:  # safetensors raises its own kinds
+        raise VoiceError(f"The weights {path.name} are missing or damaged; install Timbre Studio again.") from cause
+
+
+@lru_cache(maxsize=2)
+def load_base(path: Path = WEIGHTS / "base.safetensors") -> BaseModel:
+    """The base model from `path`, loaded once. Raises VoiceError where it cannot be."""
+    model = BaseModel()
+    try:
+        model.load_state_dict(load_weights(path), strict=True)
+    except RuntimeError as cause:
+        raise VoiceError(f"The weights {path.name} belong to another version of the engine; install it again.") from cause
+    return model

@@ -1,0 +1,41 @@
+"""Checkpoints: everything a training needs to go on as if nothing had happened, written whole or not at all."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.errors import TrainingError
+
+
+def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """Write `state` (tensors, numbers, strings, lists and dicts of them) to `path` in one step; the one before is kept."""
+    temporary = path.with_name(path.name + ".part")
+    with open(temporary, "wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    if path.exists():
+        os.replace(path, previous(path))
+    os.replace(temporary, path)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any] | None:
+    """The state saved at `path`, or the one before where that is damaged, or None where there is none."""
+    damaged = None
+    for candidate in (path, previous(path)):
+        if not candidate.exists():
+            continue
+        try:
+            return torch.load(candidate, map_location="cpu", weights_only=True)
+        except Exception as cause:  # torch raises many kinds for a file that was cut off
+            damaged = cause
+    if damaged is not None:
+        raise TrainingError(f"{path} and the checkpoint before it are damaged; delete them to start again.") from damaged
+    return None
+
+
+def previous(path: Path) -> Path:
+    """Where the checkpoint before the one at `path` is kept."""
+    return path.with_name(path.name + ".previous")

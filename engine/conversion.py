@@ -1,0 +1,251 @@
+"""Conversion: the same performance in another voice.
+
+Two doors, one corridor: `convert` takes a recording in memory, `convert_file` a file of any length; both survey the
+recording, then go through it window by window with one set of settings.
+
+    recording --> survey (level, timbre, pitch, style) ------------------+
+        |                                                                v
+        +--> windows --> analyse --> shape pitch --> decode --> synthesize --> match loudness --> place --> join
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
+from math import isfinite
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+
+from engine.audio import Audio, AudioWriter, Resampler, open_audio, resampled_length
+from engine.base import BaseModel, load_base
+from engine.errors import SettingsError
+from engine.frames import HOP, SAMPLE_RATE
+from engine.rendering import Renderer
+from engine.shaping import LARGEST_TRANSPOSE, fitting_transpose
+from engine.style import Style
+from engine.survey import Survey, survey_recording
+from engine.voice import Voice
+from engine.windows import cut_windows
+
+Report = Callable[[float, str], None]
+AUTO = "auto"
+_BLOCK_S = 4
+_SURVEY_SHARE = 0.15  # of the progress
+
+
+def _setting(default: Any, minimum: float, maximum: float, meaning: str) -> Any:
+    return field(default=default, metadata={"minimum": minimum, "maximum": maximum, "meaning": meaning})
+
+
+@dataclass(frozen=True)
+class ConversionSettings:
+    """How to convert. Each field's metadata holds its range and what one hears of it."""
+
+    presets: ClassVar[dict[str, "ConversionSettings"]]
+
+    transpose: int | Literal["auto"] = _setting(
+        0, -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE,
+        "Semitones up or down; auto moves the recording to where the voice lives, by whole octaves for singing.",
+    )  # fmt: skip
+    takes: int = _setting(1, 1, 10, "How many performances to make; the first is the plain best, the others vary a little.")
+    seed: int = _setting(0, 0, 2**31 - 1, "The same number gives exactly the same takes again.")
+    likeness: float = _setting(
+        0.75, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
+    )
+    consonant_protection: float = _setting(
+        0.6, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
+    )
+    formant_shift_semitones: float = _setting(
+        0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
+    )
+    pitch_smoothing_ms: float = _setting(0.0, 0.0, 300.0, "Evens out wobble in the pitch; much of it also takes out vibrato.")
+    pitch_snap: float = _setting(0.0, 0.0, 1.0, "Pulls held notes to the nearest semitone.")
+
+    def __post_init__(self) -> None:
+        """Raises SettingsError, naming the setting and its range, for any value outside it."""
+        for setting in fields(self):
+            _check(setting.name, getattr(self, setting.name), setting.metadata, setting.type)
+
+
+def _check(name: str, value: Any, metadata: Any, kind: Any) -> None:
+    if name == "transpose" and value == AUTO:
+        return
+    lowest, highest = metadata["minimum"], metadata["maximum"]
+    whole = isinstance(lowest, int) and isinstance(highest, int)
+    right_kind = isinstance(value, int) if whole else isinstance(value, int | float)
+    if isinstance(value, bool) or not right_kind or not isfinite(value) or not lowest <= value <= highest:
+        number = "a whole number" if whole else "a number"
+        other = ", or the word auto" if name == "transpose" else ""
+        raise SettingsError(f"{name} must be {number} from {lowest} to {highest}{other}, not {value}.")
+
+
+ConversionSettings.presets = {
+    "melodic": ConversionSettings(),
+    "rhythmic": ConversionSettings(likeness=0.7, consonant_protection=0.75),
+    "spoken": ConversionSettings(likeness=0.7, consonant_protection=0.7),
+}
+
+
+@dataclass(frozen=True)
+class Take:
+    """One performance and the seed that makes it again."""
+
+    audio: Audio
+    seed: int
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The takes of a recording in memory, at SAMPLE_RATE; the semitones and the style that were found."""
+
+    takes: list[Take]
+    transpose: int
+    style: Style
+
+
+@dataclass(frozen=True)
+class FileConversion:
+    """The files written, one for each take; the semitones and the style that were found."""
+
+    paths: list[Path]
+    transpose: int
+    style: Style
+
+
+class Source(Protocol):
+    """Samples to be read once from the beginning."""
+
+    rate: int
+    channels: int
+    sample_count: int | None
+
+    def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
+        """float32 (channels, n)."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A recording in memory as a Source."""
+
+    audio: Audio
+
+    @property
+    def rate(self) -> int:
+        return self.audio.rate
+
+    @property
+    def channels(self) -> int:
+        return self.audio.channels
+
+    @property
+    def sample_count(self) -> int:
+        return self.audio.sample_count
+
+    def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
+        for start in range(0, self.audio.sample_count, samples_per_block):
+            yield self.audio.samples[:, start : start + samples_per_block]
+
+
+def convert(
+    audio: Audio, voice: Voice, settings: ConversionSettings | None = None, report: Report | None = None
+) -> Conversion:
+    """Convert a recording in memory; each take has exactly its length and channels, at SAMPLE_RATE.
+
+    `report(fraction, message)` is called as the work goes on and may raise Cancelled, which is passed on.
+    """
+    settings = settings or ConversionSettings()
+    base, progress = load_base(), _Progress(report, audio.duration_s)
+    survey = survey_recording(at_engine_rate(_Held(audio)), base, progress.surveyed)
+    transpose = chosen_transpose(settings, survey, voice)
+    renderer = Renderer(base, voice, survey, settings, transpose)
+    kept: list[list[np.ndarray]] = [[] for _ in renderer.seeds]
+    for pieces in _rendered(_Held(audio), renderer, progress):
+        for take, piece in zip(kept, pieces, strict=True):
+            take.append(piece)
+    takes = [
+        Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE), seed)
+        for pieces, seed in zip(kept, renderer.seeds, strict=True)
+    ]
+    return Conversion(takes, transpose, survey.style)
+
+
+def convert_file(
+    source: Path, targets: list[Path], voice: Voice, settings: ConversionSettings | None = None, report: Report | None = None
+) -> FileConversion:
+    """Convert a file of any length into one file for each take, in memory that does not grow with the length.
+
+    The suffix of each target chooses its format. Raises AudioError for a file that cannot be read or written, and
+    SettingsError where there are not as many targets as takes. The targets appear whole at the end, or not at all.
+    """
+    settings = settings or ConversionSettings()
+    if len(targets) != settings.takes:
+        raise SettingsError(f"{settings.takes} takes need {settings.takes} files to write to, not {len(targets)}.")
+    base = load_base()
+    with open_audio(source) as opened:
+        progress = _Progress(report, opened.duration_s)
+        survey = survey_recording(at_engine_rate(opened), base, progress.surveyed)
+        channels = opened.channels
+    transpose = chosen_transpose(settings, survey, voice)
+    renderer = Renderer(base, voice, survey, settings, transpose)
+    with ExitStack() as stack:
+        writers = [stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels)) for target in targets]
+        opened = stack.enter_context(open_audio(source))
+        for pieces in _rendered(opened, renderer, progress):
+            for writer, piece in zip(writers, pieces, strict=True):
+                writer.write(piece)
+    return FileConversion(list(targets), transpose, survey.style)
+
+
+def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
+    """Blocks (channels, n) of a source at SAMPLE_RATE; in all exactly its length at that rate."""
+    blocks = source.blocks(_BLOCK_S * source.rate)
+    if source.rate == SAMPLE_RATE:
+        yield from blocks
+        return
+    resampler = Resampler(source.rate, SAMPLE_RATE, source.channels)
+    for block in blocks:
+        yield resampler.push(block)
+    yield resampler.push(np.zeros((source.channels, 0), np.float32), last=True)
+
+
+def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> int:
+    """The semitones a conversion uses: those of the settings, or the ones that fit the voice."""
+    if settings.transpose != AUTO:
+        return settings.transpose
+    return fitting_transpose(survey.pitch, voice.card.pitch, survey.style == "melodic") if survey.voiced else 0
+
+
+def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
+    """For each window the finished samples (channels, n) of every take, following each other without a gap."""
+    for window in cut_windows(at_engine_rate(source)):
+        pieces = renderer.render(window)
+        yield pieces
+        progress.rendered((window.core_start * HOP + pieces[0].shape[1]) / SAMPLE_RATE)
+
+
+class _Progress:
+    """Seconds done -> the caller's report; does nothing without one."""
+
+    def __init__(self, report: Report | None, duration_s: float | None) -> None:
+        self._report, self._duration_s = report, duration_s
+        self._tell(0.0, "listening")
+
+    def surveyed(self, seconds: float) -> None:
+        self._tell(_SURVEY_SHARE * self._share(seconds), "listening")
+
+    def rendered(self, seconds: float) -> None:
+        self._tell(_SURVEY_SHARE + (1 - _SURVEY_SHARE) * self._share(seconds), "converting")
+
+    def _share(self, seconds: float) -> float:
+        return min(1.0, seconds / self._duration_s) if self._duration_s else 0.5
+
+    def _tell(self, fraction: float, message: str) -> None:
+        if self._report:
+            self._report(fraction, message)
+
+
+def output_length(sample_count: int, rate: int) -> int:
+    """Samples of a conversion's takes for a recording of `sample_count` samples at `rate`."""
+    return resampled_length(sample_count, rate, SAMPLE_RATE)

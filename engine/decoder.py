@@ -1,0 +1,37 @@
+"""The decoder: content, pitch and loudness in one voice's timbre, as a spectral envelope."""
+
+import torch
+from torch import Tensor, nn
+
+from engine.content import CONTENT
+from engine.envelope import BANDS
+from engine.layers import ConvNextBlock, FrameConvolution, receptive_frames
+from engine.timbre import TIMBRE
+
+_CHANNELS = 320
+_DILATIONS = (1, 2, 1, 2, 1, 1)
+PROSODY = 3  # log pitch, voicing, loudness
+
+
+class EnvelopeDecoder(nn.Module):
+    """content (batch, frames, CONTENT), prosody (batch, frames, PROSODY), timbre (batch, TIMBRE)
+    -> log envelope relative to the recording's level (batch, frames, BANDS)."""
+
+    receptive_frames = receptive_frames(_DILATIONS, 5)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter = FrameConvolution(CONTENT + PROSODY, _CHANNELS, 5)
+        self.blocks = nn.ModuleList(ConvNextBlock(_CHANNELS, 2, dilation, TIMBRE) for dilation in _DILATIONS)
+        self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), nn.Linear(_CHANNELS, BANDS))
+
+    def forward(self, content: Tensor, prosody: Tensor, timbre: Tensor) -> Tensor:
+        hidden = self.enter(torch.cat([content, prosody], 2))
+        for block in self.blocks:
+            hidden = block(hidden, timbre)
+        return self.leave(hidden).float() * 2.0 - 3.0
+
+
+def prosody_input(semitones: Tensor, voicing: Tensor, loudness: Tensor) -> Tensor:
+    """Pitch in MIDI numbers, voicing 0..1 and loudness in nepers relative to the recording's level, all (..., frames)."""
+    return torch.stack([(semitones - 57.0) / 12.0, voicing * 2 - 1, loudness.clamp(-8.0, 2.0) / 2 + 1], -1)

@@ -1,0 +1,33 @@
+"""What can go wrong in the engine, as sentences for the user.
+
+    EngineError            anything the user can understand and mend
+    |-- AudioError         a recording that cannot be read or written
+    |-- SettingsError      a value outside its range, naming the setting
+    |-- VoiceError         a voice that is unknown, damaged or not usable
+    |-- TrainingError      a training that cannot start or go on
+    Cancelled              the caller asked to stop; not an error, so not an EngineError
+"""
+
+
+class EngineError(Exception):
+    """Base of all errors whose text is written for the user."""
+
+
+class AudioError(EngineError):
+    """A recording that cannot be read or written."""
+
+
+class SettingsError(EngineError):
+    """A setting outside its range; the text names the setting and the range."""
+
+
+class VoiceError(EngineError):
+    """A voice that is unknown, damaged, or not usable."""
+
+
+class TrainingError(EngineError):
+    """A training that cannot start or cannot go on."""
+
+
+class Cancelled(Exception):
+    """Raised by a `report` callback, and passed through by the engine, when the caller wants to stop."""

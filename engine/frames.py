@@ -1,0 +1,71 @@
+"""The one time grid, and the units that travel with it.
+
+Frame i is centred on sample i * HOP of audio at SAMPLE_RATE: every 10 ms. Pitch on a linear axis is in
+semitones by MIDI note number (A4 = 440 Hz = 69). Levels are in decibels of amplitude (20 log10).
+"""
+
+import math
+import re
+from typing import overload
+
+import numpy as np
+
+from engine.errors import SettingsError
+
+SAMPLE_RATE = 44_100  # hertz; everything the engine synthesizes
+FRAME_RATE = 100  # frames per second
+HOP, _remainder = divmod(SAMPLE_RATE, FRAME_RATE)  # samples per frame
+if _remainder:
+    raise AssertionError("the frame rate must divide the sample rate")
+
+_A4_HERTZ = 440.0
+_A4_NUMBER = 69
+_NOTE_NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
+
+
+def frame_count(sample_count: int) -> int:
+    """Frames whose centre lies inside or at the end of `sample_count` samples at SAMPLE_RATE."""
+    return sample_count // HOP + 1
+
+
+@overload
+def hertz_to_semitones(hertz: float) -> float: ...
+@overload
+def hertz_to_semitones(hertz: np.ndarray) -> np.ndarray: ...
+def hertz_to_semitones(hertz):
+    """MIDI note number (fractional) of a frequency above zero."""
+    return _A4_NUMBER + 12.0 * np.log2(np.asarray(hertz) / _A4_HERTZ)
+
+
+@overload
+def semitones_to_hertz(semitones: float) -> float: ...
+@overload
+def semitones_to_hertz(semitones: np.ndarray) -> np.ndarray: ...
+def semitones_to_hertz(semitones):
+    """Frequency of a (fractional) MIDI note number."""
+    return _A4_HERTZ * 2.0 ** ((np.asarray(semitones) - _A4_NUMBER) / 12.0)
+
+
+def note_name(semitones: float) -> str:
+    """Name of the nearest note, sharps only, C4 = 60: `note_name(57.2)` is `A3`."""
+    number = math.floor(semitones + 0.5)
+    return f"{_NOTE_NAMES[number % 12]}{number // 12 - 1}"
+
+
+def note_number(name: str) -> int:
+    """MIDI number of a note name such as `A3`, `C#4` or `Bb2`. Raises SettingsError for anything else."""
+    match = re.fullmatch(r"([A-Ga-g])([#b]?)(-?\d)", name.strip())
+    if not match:
+        raise SettingsError(f"'{name}' is not a note name; write it like A2, C#4 or Bb3.")
+    letter, accidental, octave = match.groups()
+    return _NOTE_NAMES.index(letter.upper()) + {"#": 1, "b": -1, "": 0}[accidental] + 12 * (int(octave) + 1)
+
+
+def decibels(amplitude: np.ndarray, floor_db: float = -120.0) -> np.ndarray:
+    """20 log10 of an amplitude, not below `floor_db`."""
+    return np.maximum(20.0 * np.log10(np.maximum(amplitude, 1e-12)), floor_db)
+
+
+def amplitude(level_db: np.ndarray) -> np.ndarray:
+    """Amplitude of a level in decibels."""
+    return 10.0 ** (np.asarray(level_db) / 20.0)

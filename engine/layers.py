@@ -1,0 +1,63 @@
+"""Building blocks of the engine's networks. Sequences are (batch, frames, channels) throughout."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class FrameConvolution(nn.Module):
+    """Convolution along the frames that keeps their number; `groups=channels` makes it depthwise."""
+
+    def __init__(self, inputs: int, outputs: int, width: int, dilation: int = 1, groups: int = 1) -> None:
+        super().__init__()
+        padding = dilation * (width - 1) // 2
+        self.convolution = nn.Conv1d(inputs, outputs, width, padding=padding, dilation=dilation, groups=groups)
+
+    def forward(self, sequence: Tensor) -> Tensor:
+        return self.convolution(sequence.transpose(1, 2)).transpose(1, 2)
+
+
+class ConvNextBlock(nn.Module):
+    """Depthwise convolution, normalization, optional modulation by a condition, and a residual two-layer network.
+
+    The block of ConvNeXt (Liu et al., 2022) in one dimension as in Vocos (Siuzdak, 2023); the modulation is FiLM
+    (Perez et al., 2018).
+    """
+
+    def __init__(self, channels: int, expansion: int = 2, dilation: int = 1, condition: int = 0) -> None:
+        super().__init__()
+        self.mix_frames = FrameConvolution(channels, channels, 7, dilation, groups=channels)
+        self.normalize = nn.LayerNorm(channels)
+        self.modulate = nn.Linear(condition, 2 * channels) if condition else None
+        if self.modulate is not None:
+            nn.init.zeros_(self.modulate.bias)
+            nn.init.normal_(self.modulate.weight, std=0.02)
+        self.widen = nn.Linear(channels, expansion * channels)
+        self.narrow = nn.Linear(expansion * channels, channels)
+        self.scale = nn.Parameter(torch.full((channels,), 0.2))
+
+    def forward(self, sequence: Tensor, condition: Tensor | None = None) -> Tensor:
+        hidden = self.normalize(self.mix_frames(sequence))
+        if self.modulate is not None and condition is not None:
+            gain, offset = self.modulate(condition)[:, None].chunk(2, dim=2)
+            hidden = hidden * (1 + gain) + offset
+        hidden = self.narrow(functional.gelu(self.widen(hidden), approximate="tanh"))
+        return sequence + hidden * self.scale
+
+
+class ReverseGradient(torch.autograd.Function):
+    """Identity forwards, gradient times -strength backwards (Ganin and Lempitsky, 2015)."""
+
+    @staticmethod
+    def forward(context, values: Tensor, strength: float) -> Tensor:
+        context.strength = strength
+        return values.view_as(values)
+
+    @staticmethod
+    def backward(context, gradient: Tensor):
+        return -context.strength * gradient, None
+
+
+def receptive_frames(dilations: tuple[int, ...], first_width: int) -> int:
+    """Frames on each side that an output frame of a stack of ConvNextBlocks depends on."""
+    return first_width // 2 + sum(3 * dilation for dilation in dilations)

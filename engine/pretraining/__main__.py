@@ -1,0 +1,73 @@
+"""`python -m engine.pretraining --corpus DIR --out DIR`: the base weights from a corpus folder, start to end.
+
+Analyses the corpus once, trains the acoustic networks and the synthesizer, and writes base.safetensors with its card.
+Stopped and started again, each part goes on from its last checkpoint; the same seed gives the same base.
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from engine.pretraining.acoustic import AcousticPlan, train_acoustic
+from engine.pretraining.corpus import prepare_corpus
+from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
+
+PARTS = ("analyse", "acoustic", "synthesizer", "publish")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    out = Path(options.out)
+    corpus = prepare_corpus(Path(options.corpus), out / "features", _print_progress)
+    if "acoustic" in options.parts:
+        train_acoustic(corpus, out, _with_steps(AcousticPlan(seed=options.seed), options.acoustic_steps), device, _print_line)
+    if "synthesizer" in options.parts:
+        plan = _with_steps(SynthesizerPlan(seed=options.seed), options.synthesizer_steps)
+        train_synthesizer(corpus, out, plan, device, _print_line)
+    if "publish" in options.parts:
+        from engine.pretraining.publish import publish_base
+
+        publish_base(corpus, out)
+    return 0
+
+
+def _with_steps(plan, steps: int | None):
+    return replace(plan, steps=steps) if steps else plan
+
+
+def _print_line(fraction: float, message: str) -> None:
+    print(f"{fraction:6.1%}  {message}", flush=True)
+
+
+_printed = time.monotonic()
+
+
+def _print_progress(fraction: float, message: str) -> None:
+    global _printed
+    if time.monotonic() - _printed > 5 or fraction == 1:
+        _print_line(fraction, message)
+        _printed = time.monotonic()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m engine.pretraining", description=__doc__)
+    parser.add_argument("--corpus", required=True, help="folder with manifest.tsv and the recordings")
+    parser.add_argument("--out", required=True, help="folder for features, checkpoints, logs and the weights")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="do only these (all)")
+    parser.add_argument("--device", help="cuda or cpu (cuda where there is one)")
+    parser.add_argument("--threads", type=int, help="processor threads (all)")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--acoustic-steps", type=int, help=f"({AcousticPlan.steps})")
+    parser.add_argument("--synthesizer-steps", type=int, help=f"({SynthesizerPlan.steps})")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

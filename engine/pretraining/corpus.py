@@ -1,0 +1,199 @@
+"""The corpus as frames: every clip analysed once and kept in flat files that are mapped into memory."""
+
+import csv
+import json
+import multiprocessing
+import multiprocessing.pool
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+import torch
+
+from engine.envelope import BANDS, bands_below, measure_envelope, measure_level
+from engine.errors import TrainingError
+from engine.frames import HOP, SAMPLE_RATE, frame_count
+from engine.phones import RECOGNISER_RATE, UNLABELLED, label_phones
+from engine.pitch import detect_pitch
+
+# Read speech by native speakers of the recogniser's language; accents and singing would be labelled too badly.
+_RECOGNISED = {"librispeech_tc100_1utt", "librispeech_tc100_3spk", "kathleen", "ljspeech"}
+_PHONES_FILE = "phones.bin"
+EXCLUDED = {"pjs"}  # share-alike: kept out of the base weights
+_FILES = {
+    "audio": (np.int16, (HOP,)),
+    "envelope": (np.float16, (BANDS,)),
+    "hertz": (np.float32, ()),
+    "voicing": (np.float32, ()),
+}
+
+
+@dataclass(frozen=True)
+class ClipEntry:
+    """Where a clip lies in the flat files, and what is known of it."""
+
+    path: str
+    group: str  # the set it comes from
+    speaker: str
+    kind: str
+    first_frame: int
+    frames: int
+    bands: int  # bands below the recording's own bandwidth
+    nepers: float
+    mean: list[float]
+
+
+class Corpus:
+    """Analysed clips; arrays are memory maps over all frames, `audio` has HOP samples for each frame."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            entries = json.loads((folder / "clips.json").read_text())
+        except (OSError, ValueError) as cause:
+            raise TrainingError(f"{folder} holds no analysed corpus; run the preparation first.") from cause
+        self.clips = [ClipEntry(**entry) for entry in entries]
+        total = sum(clip.frames for clip in self.clips)
+        for name, (kind, shape) in _FILES.items():
+            setattr(self, name, np.memmap(folder / f"{name}.bin", kind, "r", shape=(total, *shape)))
+        self.phones = np.memmap(folder / _PHONES_FILE, np.int8, "r", shape=(total,))
+
+    audio: np.ndarray
+    envelope: np.ndarray
+    hertz: np.ndarray
+    voicing: np.ndarray
+    phones: np.ndarray
+
+
+def prepare_corpus(corpus: Path, folder: Path, report: Callable[[float, str], None]) -> Corpus:
+    """Analyse and label every clip of `corpus`/manifest.tsv into `folder`, once; later calls only open it."""
+    if not (folder / "clips.json").exists():
+        _analyse_all(corpus, folder, report)
+    if not (folder / _PHONES_FILE).exists():
+        _label_all(corpus, folder, report)
+    return Corpus(folder)
+
+
+def _pool() -> multiprocessing.pool.Pool:
+    return multiprocessing.get_context("spawn").Pool(os.cpu_count(), torch.set_num_threads, (1,))
+
+
+def _analyse_all(corpus: Path, folder: Path, report: Callable[[float, str], None]) -> None:
+    rows = [row for row in read_manifest(corpus) if row["set"] not in EXCLUDED]
+    folder.mkdir(parents=True, exist_ok=True)
+    entries: list[ClipEntry] = []
+    first_frame = 0
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(open(folder / f"{name}.bin", "wb")) for name in _FILES}
+        pool = stack.enter_context(_pool())
+        jobs = [(corpus, row) for row in rows]
+        for row, arrays in zip(rows, pool.imap(_analyse_clip, jobs, chunksize=8), strict=True):
+            for name, (kind, shape) in _FILES.items():
+                assert arrays[name].dtype == kind and arrays[name].shape[1:] == shape
+                files[name].write(arrays[name].tobytes())
+            entries.append(_entry(row, first_frame, arrays["envelope"].astype(np.float32)))
+            first_frame += entries[-1].frames
+            report(len(entries) / len(rows), f"analysed {row['path']}")
+    _publish(folder / "clips.json", json.dumps([asdict(entry) for entry in entries]).encode())
+
+
+def _entry(row: dict[str, str], first_frame: int, envelope: np.ndarray) -> ClipEntry:
+    level = measure_level(envelope)
+    return ClipEntry(
+        path=row["path"],
+        group=row["set"],
+        speaker=f"{row['set']}/{row['speaker']}",
+        kind=row["kind"],
+        first_frame=first_frame,
+        frames=len(envelope),
+        bands=bands_below(min(int(row["original_rate"]) / 2, 20_000)),
+        nepers=level.nepers,
+        mean=level.mean.tolist(),
+    )
+
+
+def _label_all(corpus: Path, folder: Path, report: Callable[[float, str], None]) -> None:
+    clips = [ClipEntry(**entry) for entry in json.loads((folder / "clips.json").read_text())]
+    labels = np.full(sum(clip.frames for clip in clips), UNLABELLED, np.int8)
+    with _pool() as pool:
+        for number, (clip, found) in enumerate(
+            zip(clips, pool.imap(_label_clip, [(corpus, clip) for clip in clips], chunksize=8), strict=True)
+        ):
+            labels[clip.first_frame : clip.first_frame + clip.frames] = fit_labels(found, clip.frames)
+            report((number + 1) / len(clips), f"labelled {clip.path}")
+    _publish(folder / _PHONES_FILE, labels.tobytes())
+
+
+def _label_clip(job: tuple[Path, ClipEntry]) -> np.ndarray:
+    corpus, clip = job
+    if clip.group not in _RECOGNISED:
+        return np.zeros(0, np.int8)
+    samples, rate = soundfile.read(corpus / clip.path, dtype="float32", always_2d=True)
+    mono = soxr.resample(samples.mean(1), rate, RECOGNISER_RATE)
+    return label_phones(mono)
+
+
+def fit_labels(labels: np.ndarray, frames: int) -> np.ndarray:
+    """Labels cut or padded with UNLABELLED to `frames`."""
+    result = np.full(frames, UNLABELLED, np.int8)
+    result[: min(frames, len(labels))] = labels[:frames]
+    return result
+
+
+def _publish(path: Path, content: bytes) -> None:
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_bytes(content)
+    os.replace(temporary, path)
+
+
+def read_manifest(corpus: Path) -> list[dict[str, str]]:
+    """Rows of the corpus' manifest.tsv. Raises TrainingError where there is none."""
+    try:
+        with open(corpus / "manifest.tsv", newline="") as file:
+            return list(csv.DictReader(file, delimiter="\t"))
+    except OSError as cause:
+        raise TrainingError(f"{corpus} has no manifest.tsv: give the folder of the training corpus.") from cause
+
+
+def _analyse_clip(job: tuple[Path, dict[str, str]]) -> dict[str, np.ndarray]:
+    corpus, row = job
+    samples, rate = soundfile.read(corpus / row["path"], dtype="float32", always_2d=True)
+    mono = samples.mean(1)
+    full = soxr.resample(mono, rate, SAMPLE_RATE)
+    frames = frame_count(len(full))
+    pitch = detect_pitch(mono, rate)
+    length = min(frames, len(pitch)) - 1  # whole hops only
+    full = full[: length * HOP]
+    pitch = pitch[: length + 1]
+    envelope = measure_envelope(full, pitch)[:length]
+    return {
+        "audio": (full.clip(-1, 1) * 32767).astype(np.int16).reshape(length, HOP),
+        "envelope": envelope.astype(np.float16),
+        "hertz": pitch.hertz[:length],
+        "voicing": pitch.voicing[:length],
+    }
+
+
+def split_speakers(clips: list[ClipEntry], share: float, seed: int) -> tuple[list[ClipEntry], list[ClipEntry]]:
+    """Clips to train on and clips to validate on; whole speakers are set aside, only from sets with many of them."""
+    many = sorted({clip.speaker for clip in clips if clip.group in {"librispeech_tc100_1utt", "speechocean762"}})
+    aside = set(np.random.default_rng(seed).permutation(many)[: round(len({c.speaker for c in clips}) * share)])
+    return [c for c in clips if c.speaker not in aside], [c for c in clips if c.speaker in aside]
+
+
+# Minutes alone would let accented read speech decide everything; singing and native speech are worth more per minute.
+_WEIGHTS = {"speechocean762": 0.5, "librispeech_tc100_1utt": 1.5, "librispeech_tc100_3spk": 1.0, "turkish_makam_acapella": 2.5,
+            "vocobox_martin": 2.0, "berklee_vowels": 2.0, "ljspeech": 1.5}  # fmt: skip
+
+
+def draw_crops(clips: list[ClipEntry], frames: int, seed: int, step: int, batch: int) -> Iterator[tuple[ClipEntry, int]]:
+    """`batch` random crops (clip, first frame in the flat files), the same for the same seed and step."""
+    random = np.random.default_rng([seed, step])
+    weights = np.array([max(clip.frames, frames) * _WEIGHTS.get(clip.group, 1.0) for clip in clips])
+    for number in random.choice(len(clips), batch, p=weights / weights.sum()):
+        clip = clips[number]
+        yield clip, clip.first_frame + int(random.integers(0, max(clip.frames - frames, 0) + 1))

@@ -1,0 +1,66 @@
+"""From checkpoints to the weights that ship: base.safetensors, what only training needs, and the model card."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from engine.base import BaseModel, save_weights
+from engine.checkpoint import load_checkpoint
+from engine.errors import TrainingError
+from engine.pretraining.corpus import EXCLUDED, Corpus
+
+_PARTS = ("content", "timbre", "decoder")
+_ATTRIBUTION = [
+    "LibriSpeech (Panayotov et al., 2015), CC BY 4.0",
+    "speechocean762 (Zhang et al., 2021), CC BY 4.0",
+    "MTG Turkish makam acapella sections dataset, CC BY 4.0",
+    "Berklee sung vowels (Tone.js audio), CC BY 3.0",
+    "vocobox human voice dataset, MIT",
+    "LJ Speech, public domain",
+    "Kathleen and Kerstin (rhasspy), CC0",
+]
+
+
+def publish_base(corpus: Corpus, out: Path) -> None:
+    """Write `out`/base.safetensors and `out`/critic.safetensors (for training voices) with cards beside them.
+
+    Raises TrainingError where a part has not been trained.
+    """
+    acoustic, synthesizer = load_checkpoint(out / "acoustic.pt"), load_checkpoint(out / "synthesizer.pt")
+    if acoustic is None or synthesizer is None:
+        raise TrainingError(f"{out} holds no checkpoint of both parts: train them first.")
+    weights = {f"synthesizer.{name}": value for name, value in synthesizer["average"].items()}
+    weights |= {n: v for n, v in acoustic["average"].items() if n.partition(".")[0] in _PARTS}
+    model = BaseModel()
+    model.load_state_dict(weights, strict=True)
+    save_weights(out / "base.safetensors", weights, _card(corpus, out, acoustic, synthesizer))
+    critic: dict[str, Tensor] = acoustic["discriminator"]
+    save_weights(out / "critic.safetensors", critic, {"name": "Timbre Studio critic", "use": "training voices only"})
+
+
+def _card(corpus: Corpus, out: Path, acoustic: dict[str, Any], synthesizer: dict[str, Any]) -> dict[str, Any]:
+    minutes: dict[str, float] = {}
+    for clip in corpus.clips:
+        minutes[clip.group] = minutes.get(clip.group, 0.0) + clip.frames / 6000
+    return {
+        "name": "Timbre Studio base",
+        "licence": "CC BY 4.0",
+        "attribution": _ATTRIBUTION,
+        "data_minutes": {name: round(value, 1) for name, value in sorted(minutes.items())},
+        "kept_out": sorted(EXCLUDED),
+        "labelled_share": round(float((corpus.phones >= 0).mean()), 3),
+        "acoustic": {"plan": acoustic["plan"], "steps": acoustic["step"], "seconds": round(acoustic["seconds"])},
+        "synthesizer": {
+            "plan": synthesizer["plan"], "steps": synthesizer["step"], "seconds": round(synthesizer["seconds"])
+        },
+        "scores": {name: _last_scores(out / f"{name}.jsonl") for name in ("acoustic", "synthesizer")},
+        "unseen": "scores that begin with unseen_ are of speakers that were never trained on",
+        "made_with": "python -m engine.pretraining --corpus DIR --out DIR",
+    }  # fmt: skip
+
+
+def _last_scores(log: Path) -> dict[str, Any]:
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return next((line for line in reversed(lines) if any(name.startswith("unseen") for name in line)), {})

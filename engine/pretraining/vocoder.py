@@ -1,0 +1,137 @@
+"""Training of the synthesizer: from measured envelope and pitch back to the recording's samples."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.checkpoint import load_checkpoint, save_checkpoint
+from engine.envelope import band_centres
+from engine.frames import HOP, SAMPLE_RATE
+from engine.losses import spectral_distance
+from engine.perturbation import random_equalizer
+from engine.pretraining.acoustic import learning_rate
+from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
+from engine.synthesis import Synthesizer, pulse_train
+
+_MARGIN = 4  # frames at each end of a crop that are synthesized but not compared
+
+
+@dataclass(frozen=True)
+class SynthesizerPlan:
+    """Settings of the synthesizer's training; saved inside its checkpoints."""
+
+    steps: int = 3500
+    batch: int = 10
+    frames: int = 90
+    rate: float = 1e-3  # of learning
+    cool_down: float = 0.35
+    seed: int = 7
+    validation_speakers: float = 0.05
+
+
+def make_batch(corpus: Corpus, clips: list[ClipEntry], plan: SynthesizerPlan, step: int) -> dict[str, Tensor]:
+    """Frames, samples and bandwidths of one step; the same seed and step give the same batch."""
+    random = torch.Generator().manual_seed(plan.seed * 1_000_003 + step)
+    crops = list(draw_crops(clips, plan.frames, plan.seed, step, plan.batch))
+    rows = [clip.first_frame + (first - clip.first_frame + np.arange(plan.frames)) % clip.frames for clip, first in crops]
+    envelope = torch.from_numpy(np.stack([corpus.envelope[r] for r in rows]).astype(np.float32))
+    bands = torch.tensor([clip.bands for clip, _ in crops])
+    return {
+        "envelope": _fill_above(envelope, bands, random),
+        "hertz": torch.from_numpy(np.stack([corpus.hertz[r] for r in rows])),
+        "voicing": torch.from_numpy(np.stack([corpus.voicing[r] for r in rows])),
+        "samples": torch.from_numpy(np.stack([corpus.audio[r[:-1]] for r in rows]).astype(np.float32) / 32767).flatten(1),
+        "bandwidth": torch.from_numpy(band_centres())[bands - 1].float(),
+        "start": torch.rand(plan.batch, generator=random),
+        "noise": torch.randn(plan.batch, (plan.frames - 1) * HOP, generator=random),
+    }
+
+
+def _fill_above(envelope: Tensor, bands: Tensor, random: torch.Generator) -> Tensor:
+    """Above a recording's bandwidth nothing is known: put a plausible slope there, so that the network does not learn to
+    treat voices without a top differently below it."""
+    index = torch.arange(envelope.shape[2])[None, None]
+    last = torch.gather(envelope, 2, (bands - 2).clamp_min(0)[:, None, None].expand(-1, envelope.shape[1], 1))
+    slope = -0.06 * torch.rand(len(envelope), 1, 1, generator=random)
+    filled = last + slope * (index - bands[:, None, None]) + random_equalizer(*envelope.shape[::2], 0.2, random)
+    return torch.where(index < bands[:, None, None], envelope, filled)
+
+
+def train_synthesizer(
+    corpus: Corpus, folder: Path, plan: SynthesizerPlan, device: torch.device, report: Callable[[float, str], None]
+) -> dict[str, Tensor]:
+    """Train to `plan.steps`, going on from `folder`/synthesizer.pt where there is one; weights (moving average) by name.
+
+    Writes a line of scores against time to `folder`/synthesizer.jsonl every hundred steps.
+    """
+    training, validation = split_speakers(corpus.clips, plan.validation_speakers, plan.seed)
+    torch.manual_seed(plan.seed)
+    synthesizer = Synthesizer().to(device)
+    average = {name: value.detach().clone() for name, value in synthesizer.state_dict().items()}
+    optimizer = torch.optim.AdamW(synthesizer.parameters(), plan.rate, betas=(0.9, 0.99), weight_decay=0.01)
+    state = load_checkpoint(folder / "synthesizer.pt")
+    first, spent = 0, 0.0
+    if state is not None:
+        synthesizer.load_state_dict(state["synthesizer"])
+        optimizer.load_state_dict(state["optimizer"])
+        average = {name: value.to(device) for name, value in state["average"].items()}
+        first, spent = state["step"], state["seconds"]
+    started, total = time.monotonic() - spent, 0.0
+    for step in range(first, plan.steps):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(plan.rate, step, plan.steps, plan.cool_down)
+        loss = synthesis_loss(synthesizer, make_batch(corpus, training, plan, step), device)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if torch.isfinite(nn.utils.clip_grad_norm_(synthesizer.parameters(), 1.0)):
+            optimizer.step()
+        with torch.no_grad():
+            for name, value in synthesizer.state_dict().items():
+                average[name].lerp_(value, 1 - min(0.998, step / (step + 50)))
+        total += loss.item()
+        if (step + 1) % 100 == 0 or step + 1 == plan.steps:
+            seconds = time.monotonic() - started
+            line = {"step": step + 1, "seconds": round(seconds, 1), "spectrum": round(total / 100, 4)}
+            if (step + 1) % 500 == 0 or step + 1 == plan.steps:
+                line["unseen_spectrum"] = _validate(synthesizer, average, corpus, validation, plan, device)
+                save_checkpoint(
+                    folder / "synthesizer.pt",
+                    {"synthesizer": synthesizer.state_dict(), "optimizer": optimizer.state_dict(), "average": average,
+                     "step": step + 1, "seconds": seconds, "plan": asdict(plan)},
+                )  # fmt: skip
+            with open(folder / "synthesizer.jsonl", "a") as log:
+                log.write(json.dumps(line) + "\n")
+            report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
+            total = 0.0
+    return average
+
+
+def synthesis_loss(synthesizer: Synthesizer, batch: dict[str, Tensor], device: torch.device) -> Tensor:
+    """Spectral distance of the synthesized crop to the recorded one, ends left out."""
+    batch = {name: value.to(device) for name, value in batch.items()}
+    pulses, _ = pulse_train(batch["hertz"], batch["start"])
+    output = synthesizer(batch["envelope"], batch["hertz"], batch["voicing"], pulses, batch["noise"])
+    inner = slice(_MARGIN * HOP, -_MARGIN * HOP)
+    # the louder the more it counts, but not in proportion: quiet clips must be learned too
+    scale = 0.1 / (batch["samples"].std(1, keepdim=True) + 3e-3)
+    return spectral_distance(
+        output[:, inner] * scale, batch["samples"][:, inner] * scale, batch["bandwidth"], SAMPLE_RATE
+    )
+
+
+def _validate(
+    synthesizer: Synthesizer, average: dict[str, Tensor], corpus: Corpus, clips: list[ClipEntry], plan: SynthesizerPlan,
+    device: torch.device,
+) -> float:  # fmt: skip
+    trained = {name: value.clone() for name, value in synthesizer.state_dict().items()}
+    synthesizer.load_state_dict(average)
+    with torch.inference_mode():
+        losses = [synthesis_loss(synthesizer, make_batch(corpus, clips, plan, 10_000_000 + n), device) for n in range(6)]
+    synthesizer.load_state_dict(trained)
+    return round(float(torch.stack(losses).mean()), 4)

@@ -1,0 +1,170 @@
+"""Rendering one window of a recording in another voice."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.base import BaseModel
+from engine.content import content_input
+from engine.decoder import prosody_input
+from engine.envelope import BANDS, SILENT, loudness_of, measure_envelope
+from engine.frames import HOP, SAMPLE_RATE
+from engine.loudness import match_loudness, measure_loudness
+from engine.perturbation import warp_bands
+from engine.pitch import Pitch, detect_pitch
+from engine.placement import mid_of, place
+from engine.shaping import limit_pitch, smooth_pitch, snap_pitch
+from engine.survey import Survey
+from engine.synthesis import cycles_per_frame, synthesize
+from engine.variation import LOUDNESS, PITCH, drift, timbre_offset
+from engine.voice import Voice
+from engine.windows import Window
+
+if TYPE_CHECKING:
+    from engine.conversion import ConversionSettings
+
+_DRIFT_SEMITONES = 0.10  # how far the pitch of a varied take wanders
+_DRIFT_DB = 0.8  # and its loudness
+_TIMBRE_VARIATION = 0.7  # of the spread between a voice's own recordings
+_LARGEST_DETAIL = 1.2  # nepers
+_EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
+_SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
+
+
+@dataclass(frozen=True)
+class _Analysed:
+    """One window on the frame grid; envelope relative to the recording's level."""
+
+    mid: np.ndarray  # (samples,)
+    pitch: Pitch
+    envelope: Tensor  # (frames, BANDS)
+    content: Tensor  # (1, frames, CONTENT)
+    loudness: Tensor  # (frames,) nepers, relative
+    detail: Tensor  # (frames, BANDS): what the decoder could not say of the recording
+
+
+class Renderer:
+    """Renders windows in order; keeps between them what makes the joins inaudible: pulse phase and the overlap."""
+
+    def __init__(
+        self, base: BaseModel, voice: Voice, survey: Survey, settings: "ConversionSettings", transpose: int
+    ) -> None:
+        self.base, self.voice, self.survey, self.settings, self.transpose = base, voice, survey, settings, transpose
+        self.seeds = [settings.seed + number for number in range(settings.takes)]
+        self._phases: list[float | None] = [None] * settings.takes
+        self._overlaps: list[np.ndarray | None] = [None] * settings.takes
+        self._known = _known_bands(survey.bands)
+
+    def render(self, window: Window) -> list[np.ndarray]:
+        """The core of a window in every take, (channels, n) each."""
+        analysed = self._analyse(window)
+        return [self._take(number, window, analysed) for number in range(self.settings.takes)]
+
+    def _analyse(self, window: Window) -> _Analysed:
+        mid = mid_of(window.samples)
+        pitch = detect_pitch(mid, SAMPLE_RATE)
+        level = self.survey.level
+        with torch.inference_mode():
+            measured = torch.from_numpy(measure_envelope(mid, pitch))
+            envelope = (measured - level.nepers).clamp_min(SILENT)
+            mean = torch.from_numpy(level.mean)
+            content = self.base.content(content_input(envelope[None], 0.0, mean[None]))
+            loudness = loudness_of(envelope)
+            own = self.base.decoder(content, self._prosody(pitch, loudness), self.survey.timbre[None])[0]
+        detail = (envelope - own).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
+        return _Analysed(mid, pitch, envelope, content, loudness, detail)
+
+    @staticmethod
+    def _prosody(pitch: Pitch, loudness: Tensor) -> Tensor:
+        return prosody_input(torch.from_numpy(pitch.semitones), torch.from_numpy(pitch.voicing), loudness)[None]
+
+    def _take(self, number: int, window: Window, analysed: _Analysed) -> np.ndarray:
+        pitch = self._shape(number, window, analysed.pitch)
+        envelope = self._decode(number, analysed, pitch)
+        samples = self._synthesize(number, window, envelope, pitch)[: len(analysed.mid)]
+        converted = self._match(number, window, samples, analysed.mid)
+        return self._join(number, window, place(converted, window.samples))
+
+    def _shape(self, number: int, window: Window, pitch: Pitch) -> Pitch:
+        settings = self.settings
+        shaped = smooth_pitch(pitch.transposed(self.transpose), settings.pitch_smoothing_ms)
+        shaped = snap_pitch(shaped, settings.pitch_snap)
+        if number > 0:
+            wander = drift(window.first_frame, len(pitch), self.seeds[number], PITCH)
+            shaped = shaped.transposed(_DRIFT_SEMITONES * wander)
+        return limit_pitch(shaped)
+
+    def _timbre(self, number: int) -> Tensor:
+        if number == 0:
+            return self.voice.timbre
+        offset = torch.from_numpy(timbre_offset(self.seeds[number], len(self.voice.spread)))
+        return self.voice.timbre + _TIMBRE_VARIATION * offset @ self.voice.spread
+
+    def _decode(self, number: int, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
+        """The voice's absolute log envelope for this window, float32 (frames, BANDS)."""
+        settings, voice = self.settings, self.voice
+        with torch.inference_mode():
+            prosody = self._prosody(pitch, analysed.loudness)
+            decoded = voice.decoder(analysed.content, prosody, self._timbre(number)[None])[0]
+            decoded = voice.centre + (decoded - voice.centre) * voice.contrast
+            decoded = decoded + (1.0 - settings.likeness) * analysed.detail
+            if settings.formant_shift_semitones:
+                factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
+                decoded = warp_bands(decoded[None], factor)[0]
+            protected = settings.consonant_protection * _unvoiced(pitch)[:, None] * self._known
+            decoded = decoded + protected * (analysed.envelope - decoded)
+            return (decoded + self.survey.level.nepers).numpy()
+
+    def _synthesize(self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch) -> np.ndarray:
+        # one frame more, so that the samples after the last frame centre are covered
+        pitch = Pitch(np.pad(pitch.hertz, (0, 1), "edge"), np.pad(pitch.voicing, (0, 1), "edge"))
+        envelope = np.pad(envelope, ((0, 1), (0, 0)), "edge")
+        start = self._phases[number]
+        if start is None:
+            start = 0.0
+        else:
+            start -= cycles_per_frame(pitch.hertz, 0.0)[window.core_start - window.first_frame]
+        samples, cycles = synthesize(
+            self.base.synthesizer, envelope, pitch, window.first_frame * HOP, start % 1.0, self.seeds[number]
+        )
+        if not window.last:
+            self._phases[number] = float(cycles[window.core_stop - window.first_frame])
+        return samples
+
+    def _match(self, number: int, window: Window, samples: np.ndarray, mid: np.ndarray) -> np.ndarray:
+        wanted = measure_loudness(mid)
+        if number > 0:
+            wanted = wanted + _DRIFT_DB * drift(window.first_frame, len(wanted), self.seeds[number], LOUDNESS)
+        return match_loudness(samples, measure_loudness(samples), wanted)
+
+    def _join(self, number: int, window: Window, samples: np.ndarray) -> np.ndarray:
+        """The core, its first hop faded over from the end of the window before."""
+        start = (window.core_start - window.first_frame) * HOP
+        before = self._overlaps[number]
+        core = samples[:, start:].copy() if window.last else samples[:, start : start + self._core(window) * HOP].copy()
+        if before is not None:
+            fade = np.linspace(0, 1, HOP, endpoint=False, dtype=np.float32)[: core.shape[1]]
+            core[:, : len(fade)] = before[:, : len(fade)] * (1 - fade) + core[:, : len(fade)] * fade
+        if not window.last:
+            stop = start + self._core(window) * HOP
+            self._overlaps[number] = samples[:, stop : stop + HOP].copy()
+        return core
+
+    @staticmethod
+    def _core(window: Window) -> int:
+        return window.core_stop - window.core_start
+
+
+def _unvoiced(pitch: Pitch) -> Tensor:
+    """How unvoiced each frame is, 0..1, (frames,)."""
+    return torch.sigmoid((_SOFT_VOICING - torch.from_numpy(pitch.voicing)) * 12)
+
+
+def _known_bands(bands: int) -> Tensor:
+    """1 where the recording holds signal, falling to 0 at its bandwidth, (BANDS,)."""
+    if bands >= BANDS:
+        return torch.ones(BANDS)
+    return ((bands - 1 - torch.arange(BANDS)) / _EDGE_BANDS).clamp(0, 1)

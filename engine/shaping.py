@@ -1,0 +1,52 @@
+"""Shaping the pitch curve: each setting is one function on the curve, applied in order."""
+
+import numpy as np
+
+from engine.frames import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
+from engine.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, VOICED, Pitch
+from engine.voice import PitchStatistics
+
+_SNAP_WINDOW_MS = 120.0  # what is slower than this is the note, what is faster is vibrato and glides
+LARGEST_TRANSPOSE = 12
+
+
+def smooth_pitch(pitch: Pitch, milliseconds: float) -> Pitch:
+    """Average the curve over about `milliseconds`, weighted by voicing: less wobble, less vibrato."""
+    if milliseconds <= 0:
+        return pitch
+    semitones = _weighted_average(pitch.semitones, pitch.voicing, milliseconds)
+    return Pitch(semitones_to_hertz(semitones).astype(np.float32), pitch.voicing)
+
+
+def snap_pitch(pitch: Pitch, strength: float) -> Pitch:
+    """Pull each held note towards the nearest semitone, all the way at 1; vibrato and glides around it stay."""
+    if strength <= 0:
+        return pitch
+    note = _weighted_average(pitch.semitones, pitch.voicing, _SNAP_WINDOW_MS)
+    correction = _weighted_average(np.round(note) - note, pitch.voicing, _SNAP_WINDOW_MS / 2)
+    return pitch.transposed(strength * correction)
+
+
+def limit_pitch(pitch: Pitch) -> Pitch:
+    """Keep the curve where voices can be."""
+    return Pitch(pitch.hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing)
+
+
+def _weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: float) -> np.ndarray:
+    width = max(3, round(milliseconds * FRAME_RATE / 1000)) | 1
+    kernel = np.hanning(width + 2)[1:-1]
+    weights = np.pad(voicing.astype(np.float64) ** 2 + 1e-4, width // 2, "edge")
+    padded = np.pad(values.astype(np.float64), width // 2, "edge")
+    return np.convolve(padded * weights, kernel, "valid") / np.convolve(weights, kernel, "valid")
+
+
+def fitting_transpose(source: PitchStatistics, voice: PitchStatistics, whole_octaves: bool) -> int:
+    """Semitones, -12..12, that bring a recording's middle closest to a voice's; whole octaves for singing, so the key stays."""
+    distance = voice.median - source.median
+    step = 12 if whole_octaves else 1
+    return int(np.clip(step * round(distance / step), -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE))
+
+
+def voiced_semitones(pitch: Pitch) -> np.ndarray:
+    """MIDI note numbers of the voiced frames, float (voiced frames,)."""
+    return hertz_to_semitones(pitch.hertz[pitch.voicing > VOICED])

@@ -1,0 +1,90 @@
+"""The survey: what must be known of a whole recording before its first window is converted.
+
+Its level and mean colour, the timbre of whoever is heard, where the pitch lies, and the style. Long recordings are
+sampled: the first two minutes whole, then every eighth piece.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.base import BaseModel
+from engine.envelope import BANDS, LOW_BANDS, Level, measure_envelope, measure_level
+from engine.frames import SAMPLE_RATE
+from engine.loudness import measure_loudness
+from engine.pitch import Pitch, detect_pitch
+from engine.placement import mid_of
+from engine.shaping import voiced_semitones
+from engine.style import Style, measure_style
+from engine.timbre import timbre_input
+from engine.voice import PitchStatistics, pitch_statistics
+
+PIECE_S = 10
+_WHOLE_PIECES, _EVERY = 12, 8
+_HEARD_NEPERS = 8.5  # bands whose loud moments are further below the level than this hold no signal (74 dB)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one recording is like as a whole."""
+
+    level: Level
+    timbre: Tensor  # (TIMBRE,)
+    pitch: PitchStatistics
+    style: Style
+    bands: int  # how many bands, from the lowest, hold signal
+    voiced: bool
+
+
+def survey_recording(
+    blocks: Iterable[np.ndarray], base: BaseModel, report: Callable[[float], None] = lambda seconds: None
+) -> Survey:
+    """Survey blocks (channels, n) at SAMPLE_RATE; `report` is given the seconds heard so far."""
+    envelopes, hertz, voicing, loudness, timbres = [], [], [], [], []
+    for number, piece in enumerate(_pieces(blocks)):
+        if number < _WHOLE_PIECES or number % _EVERY == 0:
+            pitch = detect_pitch(piece, SAMPLE_RATE)
+            envelopes.append(measure_envelope(piece, pitch))
+            hertz.append(pitch.hertz)
+            voicing.append(pitch.voicing)
+            loudness.append(measure_loudness(piece))
+        report((number + 1) * PIECE_S)
+    if not envelopes:
+        raise ValueError("a recording without samples cannot be surveyed")
+    envelope = np.concatenate(envelopes)
+    pitch = Pitch(np.concatenate(hertz), np.concatenate(voicing))
+    level = measure_level(envelope)
+    with torch.inference_mode():
+        for piece in envelopes:
+            heard = timbre_input(torch.from_numpy(piece)[None], level.nepers)
+            timbres.append(base.timbre(heard)[0] * len(piece))
+    semitones = voiced_semitones(pitch)
+    return Survey(
+        level=level,
+        timbre=torch.stack(timbres).sum(0) / len(envelope),
+        pitch=pitch_statistics(semitones),
+        style=measure_style(pitch, np.concatenate(loudness)),
+        bands=bands_with_signal(envelope, level),
+        voiced=len(semitones) > 0,
+    )
+
+
+def bands_with_signal(envelope: np.ndarray, level: Level) -> int:
+    """How many bands from the lowest on hold signal: a recording once stored at 16 kHz has none above 8 kHz."""
+    loud = np.percentile(envelope, 98, axis=0) > level.nepers - _HEARD_NEPERS
+    return int(max(np.flatnonzero(loud), default=BANDS - 1)) + 1 if loud[:LOW_BANDS].any() else LOW_BANDS
+
+
+def _pieces(blocks: Iterable[np.ndarray]) -> Iterable[np.ndarray]:
+    """The mid of the blocks (channels, n) in pieces of PIECE_S seconds, the last one shorter."""
+    size, held = PIECE_S * SAMPLE_RATE, np.zeros(0, np.float32)
+    for block in blocks:
+        held = np.concatenate([held, mid_of(block)])
+        while len(held) >= size:
+            yield held[:size]
+            held = held[size:]
+    if len(held):
+        yield held

@@ -1,0 +1,26 @@
+"""What makes one take differ from another: slow curves that depend only on a seed and the place in the recording."""
+
+import numpy as np
+
+_KNOT_FRAMES = 24  # a new random value every 240 ms: as slow as a singer drifts
+PITCH, LOUDNESS = 1, 2  # which curve of a take
+
+
+def drift(first_frame: int, frames: int, seed: int, curve: int) -> np.ndarray:
+    """A smooth random curve of about unit variance, float32 (frames,), from frame `first_frame` of the recording on."""
+    first_knot = first_frame // _KNOT_FRAMES - 1
+    last_knot = (first_frame + frames) // _KNOT_FRAMES + 2
+    knots = np.array([_knot(seed, curve, number) for number in range(first_knot, last_knot + 1)])
+    position = (first_frame + np.arange(frames)) / _KNOT_FRAMES - first_knot
+    left = position.astype(int)
+    share = 0.5 - 0.5 * np.cos(np.pi * (position - left))
+    return (knots[left] * (1 - share) + knots[left + 1] * share).astype(np.float32)
+
+
+def _knot(seed: int, curve: int, number: int) -> float:
+    return float(np.random.Generator(np.random.Philox(key=[seed, (curve << 40) + number + 1_000_000])).standard_normal())
+
+
+def timbre_offset(seed: int, directions: int) -> np.ndarray:
+    """How far along each direction of a voice's spread a take lies, float32 (directions,)."""
+    return np.random.default_rng([seed, 3]).standard_normal(directions).astype(np.float32)
