@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, ParamSpec
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 import typer
 from rich.console import Console
@@ -25,6 +25,7 @@ from studio.options import read_settings, setting_options, with_options
 from studio.progress import part, progress_bar
 
 P = ParamSpec("P")
+T = TypeVar("T")
 DEFAULT_VOICE = "kathleen"
 SAMPLE = "singing.flac"  # in the engine's folder of samples
 LISTENING_SHARE = 0.2  # of the bar; finding the style takes about this part of the work
@@ -33,6 +34,26 @@ STOPPED = 130  # what a shell expects of a program ended by Ctrl-C
 
 Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
 VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help="Whose voice; `voices` lists them.")]
+
+
+def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
+    """The edge where errors become text: one sentence on stderr and an exit status."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return command(*args, **kwargs)
+        except EngineError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from error
+        except ImportError as error:
+            typer.echo(f"The installation is not complete ({error}): python -m studio doctor says more.", err=True)
+            raise typer.Exit(1) from error
+        except (Cancelled, KeyboardInterrupt) as stop:
+            typer.echo("Stopped; nothing half-written was left behind.", err=True)
+            raise typer.Exit(STOPPED) from stop
+
+    return run
 
 
 class Commands(TyperGroup):
@@ -44,6 +65,7 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+@in_one_sentence
 def with_settings(command: Callable[..., None]) -> Any:
     """`command(..., **given)` complete, with an option for every conversion setting."""
     from engine.conversion import ConversionSettings
@@ -65,23 +87,6 @@ app = typer.Typer(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own; ends the process with the exit status."""
     app(arguments, prog_name="python -m studio")
-
-
-def in_one_sentence(command: Callable[P, None]) -> Callable[P, None]:
-    """The edge where errors become text: one sentence on stderr and an exit status."""
-
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-        except EngineError as error:
-            typer.echo(str(error), err=True)
-            raise typer.Exit(1) from error
-        except (Cancelled, KeyboardInterrupt) as stop:
-            typer.echo("Stopped; nothing half-written was left behind.", err=True)
-            raise typer.Exit(STOPPED) from stop
-
-    return run
 
 
 @in_one_sentence

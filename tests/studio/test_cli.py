@@ -1,8 +1,8 @@
 """The command line as a user and a script see it: exit status, stdout, stderr, and what lies in the folder after."""
 
 import json
-import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -215,15 +215,40 @@ def test_folder_that_cannot_hold_the_result_is_one_sentence(here, source, comman
     assert names(here) == ["vocal.wav"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the administrator may write everywhere")
-def test_folder_without_permission_is_one_sentence(here, source):
-    (here / "closed").mkdir(mode=0o500)
-    assert_one_sentence(run("convert", source, "-o", "closed/song.wav"))
-    assert names(here / "closed") == []
+@pytest.mark.skipif(
+    not Path("/sys/kernel").is_dir(), reason="needs a folder that even the administrator cannot write to"
+)
+@pytest.mark.parametrize("command", [("convert", "-o", "wav"), ("analyse", "--plot", "png")])
+def test_folder_without_permission_is_one_sentence(here, source, command):
+    name, option, suffix = command
+    result = run(name, source, option, f"/sys/kernel/song.{suffix}")
+    assert_one_sentence(result)
+    assert "not writable" in result.stderr
+
+
+@pytest.fixture
+def tiny_disk(here):
+    """A folder with 64 KB of room."""
+    disk = here / "disk"
+    disk.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
+    if not shutil.which("mount") or subprocess.run(mounted, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk can only be made by the administrator")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("command", [("convert", "-o", "wav"), ("analyse", "--plot", "png")])
+def test_full_disk_is_named_and_left_empty(here, source, tiny_disk, command):
+    name, option, suffix = command
+    result = run(name, source, option, tiny_disk / f"song.{suffix}")
+    assert_one_sentence(result)
+    assert "disk is full" in result.stderr
+    assert names(tiny_disk) == []
 
 
 @pytest.mark.parametrize("takes", [1, 2])
-def test_full_disk_is_one_sentence_and_leaves_nothing(here, source, takes):
+def test_file_that_may_not_grow_is_one_sentence_and_leaves_nothing(here, source, takes):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))  # bytes a file may have; the result needs 200,000
     try:
@@ -319,6 +344,13 @@ def test_demo_says_where_the_result_is_and_how_it_scored(here):
     assert soundfile.info(path).frames > 0
     assert soundfile.info(path).duration == pytest.approx(soundfile.info(bundled_sample()).duration)
     assert "pitch accuracy" in result.stderr
+
+
+def test_incomplete_installation_is_one_sentence_that_sends_to_the_doctor(source, monkeypatch):
+    monkeypatch.setitem(sys.modules, "engine.conversion", None)
+    result = run("convert", source)
+    assert_one_sentence(result)
+    assert "python -m studio doctor" in result.stderr
 
 
 def test_help_does_not_load_the_engine():

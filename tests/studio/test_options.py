@@ -21,7 +21,7 @@ class Settings:
     takes: int = setting(1, 1, 10, "How many.")
     breath_level: float = setting(0.5, 0.0, 1.0, "How much breath one hears.")
 
-    def validate(self) -> None:
+    def __post_init__(self) -> None:
         if not 1 <= self.takes <= 10:
             raise SettingsError("takes must be from 1 to 10.")
 
