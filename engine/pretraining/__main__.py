@@ -15,8 +15,9 @@ import torch
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
 from engine.pretraining.corpus import prepare_corpus
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
+from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
 
-PARTS = ("analyse", "acoustic", "synthesizer", "publish")
+PARTS = ("analyse", "acoustic", "synthesizer", "refine", "publish")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,6 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
     if "synthesizer" in options.parts:
         plan = _with_steps(SynthesizerPlan(seed=options.seed), options.synthesizer_steps)
         train_synthesizer(corpus, out, plan, device, _print_line)
+    if "refine" in options.parts:
+        refine_synthesizer(corpus, out, _with_steps(RefinementPlan(), options.refinement_steps), device, _print_line)
     if "publish" in options.parts:
         from engine.pretraining.publish import publish_base
 
@@ -66,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--acoustic-steps", type=int, help=f"({AcousticPlan.steps})")
     parser.add_argument("--synthesizer-steps", type=int, help=f"({SynthesizerPlan.steps})")
+    parser.add_argument("--refinement-steps", type=int, help=f"({RefinementPlan.steps})")
     return parser
 
 

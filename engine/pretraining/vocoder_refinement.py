@@ -1,0 +1,165 @@
+"""Second part of the synthesizer's training: discriminators that look at spectra of several resolutions.
+
+A spectral distance alone leaves noise too regular and pulses too clean. What remains of the difference is learned from
+discriminators on magnitudes (UnivNet; Jang et al., 2021), here small enough for a processor.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engine.checkpoint import load_checkpoint, save_checkpoint
+from engine.errors import TrainingError
+from engine.frames import HOP, SAMPLE_RATE
+from engine.losses import spectral_distance
+from engine.pretraining.acoustic import learning_rate
+from engine.pretraining.corpus import Corpus, split_speakers
+from engine.pretraining.vocoder import SynthesizerPlan, make_batch
+from engine.synthesis import Synthesizer, pulse_train
+
+_MARGIN = 4  # frames at each end of a crop that are not looked at
+_RESOLUTIONS = ((1536, 384), (640, 160))  # transform, hop
+_JUDGED_HERTZ = 10_000.0  # above, the spectral distance is enough, and looking costs as much as below
+
+
+@dataclass(frozen=True)
+class RefinementPlan:
+    """Settings of the refinement; saved inside its checkpoints."""
+
+    steps: int = 3000
+    batch: int = 5
+    frames: int = 58
+    rate: float = 3e-4  # of learning, both sides
+    warm_up: int = 100  # steps in which only the discriminators learn
+    distance: float = 4.0  # weight of the spectral distance
+    matching: float = 2.0
+    deceiving: float = 0.5
+    seed: int = 11
+
+
+class SpectrumDiscriminator(nn.Module):
+    """Tells recorded from synthesized samples by their magnitudes at one resolution: (batch, samples) -> scores, features."""
+
+    def __init__(self, transform: int, hop: int) -> None:
+        super().__init__()
+        self.transform, self.hop = transform, hop
+        weight_norm = nn.utils.parametrizations.weight_norm
+        shapes = [(1, 16, (1, 2)), (16, 24, (1, 2)), (24, 32, (2, 2)), (32, 32, (1, 2))]
+        self.layers = nn.ModuleList(weight_norm(nn.Conv2d(i, o, (3, 7), s, (1, 3))) for i, o, s in shapes)
+        self.leave = nn.Conv2d(32, 1, (3, 3), padding=1)
+        self.register_buffer("window", torch.hann_window(transform), persistent=False)
+
+    def forward(self, samples: Tensor, bandwidth_hertz: Tensor) -> tuple[Tensor, list[Tensor]]:
+        magnitude = torch.stft(samples, self.transform, self.hop, window=self.window, return_complex=True).abs()
+        magnitude = magnitude[:, : int(_JUDGED_HERTZ * self.transform / SAMPLE_RATE)]
+        hertz = torch.arange(magnitude.shape[1], device=samples.device) * (SAMPLE_RATE / self.transform)
+        known = (hertz[None] < bandwidth_hertz[:, None]).float()[:, :, None]
+        hidden = (magnitude.clamp_min(1e-5).pow(0.3) * known).transpose(1, 2)[:, None]
+        features = []
+        for layer in self.layers:
+            hidden = functional.leaky_relu(layer(hidden), 0.2)
+            features.append(hidden)
+        return self.leave(hidden), features
+
+
+def refine_synthesizer(
+    corpus: Corpus, folder: Path, plan: RefinementPlan, device: torch.device, report: Callable[[float, str], None]
+) -> None:
+    """Go on from `folder`/synthesizer.pt to `folder`/synthesizer_refined.pt; logs to synthesizer_refined.jsonl."""
+    first_part = load_checkpoint(folder / "synthesizer.pt")
+    if first_part is None:
+        raise TrainingError(f"{folder} holds no synthesizer to refine: train it first.")
+    crops = SynthesizerPlan(batch=plan.batch, frames=plan.frames, seed=plan.seed)
+    training, _ = split_speakers(corpus.clips, crops.validation_speakers, first_part["plan"]["seed"])
+    torch.manual_seed(plan.seed)
+    synthesizer = Synthesizer().to(device)
+    synthesizer.load_state_dict(first_part["average"])
+    judges = nn.ModuleList(SpectrumDiscriminator(*resolution) for resolution in _RESOLUTIONS).to(device)
+    average = {name: value.detach().clone() for name, value in synthesizer.state_dict().items()}
+    optimizer = torch.optim.AdamW(synthesizer.parameters(), plan.rate, betas=(0.8, 0.99))
+    critic = torch.optim.AdamW(judges.parameters(), plan.rate, betas=(0.8, 0.99))
+    state, first, spent = load_checkpoint(folder / "synthesizer_refined.pt"), 0, 0.0
+    if state is not None:
+        synthesizer.load_state_dict(state["synthesizer"])
+        judges.load_state_dict(state["judges"])
+        optimizer.load_state_dict(state["optimizer"])
+        critic.load_state_dict(state["critic"])
+        average = {name: value.to(device) for name, value in state["average"].items()}
+        first, spent = state["step"], state["seconds"]
+    started, sums = time.monotonic() - spent, torch.zeros(4)
+    for step in range(first, plan.steps):
+        for group in (*optimizer.param_groups, *critic.param_groups):
+            group["lr"] = learning_rate(plan.rate, step + 200, plan.steps + 200, 0.3)
+        batch = {name: value.to(device) for name, value in make_batch(corpus, training, crops, step).items()}
+        figures = _step(synthesizer, judges, optimizer, critic, batch, plan, learning=step >= plan.warm_up)
+        sums += torch.tensor(figures)
+        with torch.no_grad():
+            for name, value in synthesizer.state_dict().items():
+                average[name].lerp_(value, 1 - 0.995)
+        if (step + 1) % 50 == 0 or step + 1 == plan.steps:
+            seconds = time.monotonic() - started
+            names = ("spectrum", "matching", "deceiving", "critic")
+            line = {"step": step + 1, "seconds": round(seconds, 1)} | {
+                name: round(float(value) / 50, 4) for name, value in zip(names, sums, strict=True)
+            }
+            save_checkpoint(
+                folder / "synthesizer_refined.pt",
+                {"synthesizer": synthesizer.state_dict(), "judges": judges.state_dict(), "step": step + 1,
+                 "optimizer": optimizer.state_dict(), "critic": critic.state_dict(), "average": average,
+                 "seconds": seconds, "plan": asdict(plan)},
+            )  # fmt: skip
+            with open(folder / "synthesizer_refined.jsonl", "a") as log:
+                log.write(json.dumps(line) + "\n")
+            report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
+            sums.zero_()
+
+
+def _step(
+    synthesizer: Synthesizer, judges: nn.ModuleList, optimizer: torch.optim.Optimizer, critic: torch.optim.Optimizer,
+    batch: dict[str, Tensor], plan: RefinementPlan, learning: bool,
+) -> list[float]:  # fmt: skip
+    pulses, _ = pulse_train(batch["hertz"], batch["start"])
+    inner = slice(_MARGIN * HOP, -_MARGIN * HOP)
+    scale = 0.1 / (batch["samples"].std(1, keepdim=True) + 3e-3)
+    real = (batch["samples"] * scale)[:, inner]
+    with torch.set_grad_enabled(learning):
+        output = synthesizer(batch["envelope"], batch["hertz"], batch["voicing"], pulses, batch["noise"])
+        fake = (output * scale)[:, inner]
+    bandwidth = batch["bandwidth"]
+    figures = [0.0, 0.0, 0.0, 0.0]
+    if learning:
+        judges.requires_grad_(False)
+        distance = spectral_distance(fake, real, bandwidth, SAMPLE_RATE)
+        with torch.autocast(fake.device.type, torch.bfloat16):
+            judged = [judge(fake, bandwidth) for judge in judges]
+            with torch.no_grad():
+                wanted = [judge(real, bandwidth)[1] for judge in judges]
+        deceiving = torch.stack([(score.float() - 1).square().mean() for score, _ in judged]).mean()
+        matching = torch.stack(
+            [
+                (feature.float() - want.float()).abs().mean() / want.float().abs().mean()
+                for (_, features), wants in zip(judged, wanted, strict=True)
+                for feature, want in zip(features, wants, strict=True)
+            ]
+        ).mean()
+        loss = plan.distance * distance + plan.matching * matching + plan.deceiving * deceiving
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if torch.isfinite(nn.utils.clip_grad_norm_(synthesizer.parameters(), 10.0)):
+            optimizer.step()
+        figures[:3] = [distance.item(), matching.item(), deceiving.item()]
+    judges.requires_grad_(True)
+    with torch.autocast(real.device.type, torch.bfloat16):
+        scores = [(judge(real, bandwidth)[0].float(), judge(fake.detach(), bandwidth)[0].float()) for judge in judges]
+    loss = torch.stack([(r - 1).square().mean() + f.square().mean() for r, f in scores]).mean()
+    critic.zero_grad(set_to_none=True)
+    loss.backward()
+    critic.step()
+    figures[3] = loss.item()
+    return figures
