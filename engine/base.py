@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -58,5 +57,6 @@ def load_base(path: Path = WEIGHTS / "base.safetensors") -> BaseModel:
     try:
         model.load_state_dict(load_weights(path), strict=True)
     except RuntimeError as cause:
-        raise VoiceError(f"The weights {path.name} belong to another version of the engine; install it again.") from cause
+        sentence = f"The weights {path.name} belong to another version of the engine; install it again."
+        raise VoiceError(sentence) from cause
     return model

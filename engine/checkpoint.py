@@ -10,7 +10,7 @@ from engine.errors import TrainingError
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write `state` (tensors, numbers, strings, lists and dicts of them) to `path` in one step; the one before is kept."""
+    """Write `state` (tensors, numbers, strings, lists, dicts of them) to `path` in one step; the one before is kept."""
     temporary = path.with_name(path.name + ".part")
     with open(temporary, "wb") as file:
         torch.save(state, file)
@@ -32,7 +32,8 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
         except Exception as cause:  # torch raises many kinds for a file that was cut off
             damaged = cause
     if damaged is not None:
-        raise TrainingError(f"{path} and the checkpoint before it are damaged; delete them to start again.") from damaged
+        sentence = f"{path} and the checkpoint before it are damaged; delete them to start again."
+        raise TrainingError(sentence) from damaged
     return None
 
 

@@ -18,7 +18,7 @@ _NOISE = 0.15
 
 
 class ContentEncoder(nn.Module):
-    """Normalized log envelope (batch, frames, LOW_BANDS) -> content (batch, frames, CONTENT), unit variance per frame."""
+    """Normalized log envelope (batch, frames, LOW_BANDS) -> content (batch, frames, CONTENT), each of unit variance."""
 
     receptive_frames = receptive_frames(_DILATIONS, 5)
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from engine.audio import Audio, AudioWriter, Resampler, open_audio, resampled_length
-from engine.base import BaseModel, load_base
+from engine.base import load_base
 from engine.errors import SettingsError
 from engine.frames import HOP, SAMPLE_RATE
 from engine.rendering import Renderer
@@ -48,7 +48,9 @@ class ConversionSettings:
         0, -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE,
         "Semitones up or down; auto moves the recording to where the voice lives, by whole octaves for singing.",
     )  # fmt: skip
-    takes: int = _setting(1, 1, 10, "How many performances to make; the first is the plain best, the others vary a little.")
+    takes: int = _setting(
+        1, 1, 10, "How many performances to make; the first is the plain best, the others vary a little."
+    )
     seed: int = _setting(0, 0, 2**31 - 1, "The same number gives exactly the same takes again.")
     likeness: float = _setting(
         0.75, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
@@ -59,7 +61,9 @@ class ConversionSettings:
     formant_shift_semitones: float = _setting(
         0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
     )
-    pitch_smoothing_ms: float = _setting(0.0, 0.0, 300.0, "Evens out wobble in the pitch; much of it also takes out vibrato.")
+    pitch_smoothing_ms: float = _setting(
+        0.0, 0.0, 300.0, "Evens out wobble in the pitch; much of it also takes out vibrato."
+    )
     pitch_snap: float = _setting(0.0, 0.0, 1.0, "Pulls held notes to the nearest semitone.")
 
     def __post_init__(self) -> None:
@@ -116,9 +120,10 @@ class FileConversion:
 class Source(Protocol):
     """Samples to be read once from the beginning."""
 
-    rate: int
-    channels: int
-    sample_count: int | None
+    @property
+    def rate(self) -> int: ...
+    @property
+    def channels(self) -> int: ...
 
     def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
         """float32 (channels, n)."""
@@ -172,7 +177,11 @@ def convert(
 
 
 def convert_file(
-    source: Path, targets: list[Path], voice: Voice, settings: ConversionSettings | None = None, report: Report | None = None
+    source: Path,
+    targets: list[Path],
+    voice: Voice,
+    settings: ConversionSettings | None = None,
+    report: Report | None = None,
 ) -> FileConversion:
     """Convert a file of any length into one file for each take, in memory that does not grow with the length.
 
@@ -212,7 +221,7 @@ def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
 
 def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> int:
     """The semitones a conversion uses: those of the settings, or the ones that fit the voice."""
-    if settings.transpose != AUTO:
+    if isinstance(settings.transpose, int):
         return settings.transpose
     return fitting_transpose(survey.pitch, voice.card.pitch, survey.style == "melodic") if survey.voiced else 0
 

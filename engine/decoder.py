@@ -33,5 +33,5 @@ class EnvelopeDecoder(nn.Module):
 
 
 def prosody_input(semitones: Tensor, voicing: Tensor, loudness: Tensor) -> Tensor:
-    """Pitch in MIDI numbers, voicing 0..1 and loudness in nepers relative to the recording's level, all (..., frames)."""
+    """Pitch in MIDI numbers, voicing 0..1, loudness in nepers relative to the recording's level, all (..., frames)."""
     return torch.stack([(semitones - 57.0) / 12.0, voicing * 2 - 1, loudness.clamp(-8.0, 2.0) / 2 + 1], -1)

@@ -1,9 +1,9 @@
 """The spectral envelope: how a sound is coloured, without the harmonics of its pitch.
 
-A spectrum of a voice shows both the resonances of the vocal tract and the comb of its harmonics. Averaging the power over
-exactly one harmonic distance removes the comb and keeps the resonances, at any pitch (the idea behind CheapTrick; Morise,
-2015). Here the average is read from the cumulative power spectrum directly at the centres of bands that are evenly spaced
-in mel (O'Shaughnessy, 1987), so the cost does not depend on the pitch.
+A spectrum of a voice shows both the resonances of the vocal tract and the comb of its harmonics. Averaging the power
+over exactly one harmonic distance removes the comb and keeps the resonances, at any pitch (the idea behind CheapTrick;
+Morise, 2015). Here the average is read from the cumulative power spectrum directly at the centres of bands that are
+evenly spaced in mel (O'Shaughnessy, 1987), so the cost does not depend on the pitch.
 
 Values are natural logarithms of the square root of power density, so that the synthesizer can use exp(envelope) as the
 gain of an excitation of unit density.
@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from engine.frames import HOP, SAMPLE_RATE, frame_count
 from engine.pitch import Pitch
@@ -30,12 +31,12 @@ UNVOICED_WIDTH_HERTZ = 160.0
 _BLOCK_FRAMES = 3000  # frames analysed at a time, so that memory stays flat
 
 
-def hertz_to_mel(hertz):
+def hertz_to_mel(hertz: ArrayLike) -> np.ndarray:
     """Mel of a frequency in hertz (2595 log10(1 + f/700))."""
     return 2595.0 * np.log10(1.0 + np.asarray(hertz) / 700.0)
 
 
-def mel_to_hertz(mel):
+def mel_to_hertz(mel: ArrayLike) -> np.ndarray:
     """Frequency in hertz of a mel."""
     return 700.0 * (10.0 ** (np.asarray(mel) / 2595.0) - 1.0)
 
@@ -77,9 +78,8 @@ def measure_envelope(samples: np.ndarray, pitch: Pitch) -> np.ndarray:
     for start in range(0, frames, _BLOCK_FRAMES):
         stop = min(start + _BLOCK_FRAMES, frames)
         piece = padded[start * HOP : (stop - 1) * HOP + TRANSFORM]
-        spectrum = torch.stft(
-            piece, TRANSFORM, HOP, WINDOW, window, center=False, return_complex=True
-        )  # (bins, block)
+        # (bins, block)
+        spectrum = torch.stft(piece, TRANSFORM, HOP, WINDOW, window, center=False, return_complex=True)
         power = spectrum.abs().square().T * scale
         blocks.append(_average_one_harmonic(power, pitch[start:stop]))
     # in units where a density over the whole band of 1 has unit variance, as the excitation's

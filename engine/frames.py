@@ -32,7 +32,7 @@ def frame_count(sample_count: int) -> int:
 def hertz_to_semitones(hertz: float) -> float: ...
 @overload
 def hertz_to_semitones(hertz: np.ndarray) -> np.ndarray: ...
-def hertz_to_semitones(hertz):
+def hertz_to_semitones(hertz: float | np.ndarray) -> float | np.ndarray:
     """MIDI note number (fractional) of a frequency above zero."""
     return _A4_NUMBER + 12.0 * np.log2(np.asarray(hertz) / _A4_HERTZ)
 
@@ -41,7 +41,7 @@ def hertz_to_semitones(hertz):
 def semitones_to_hertz(semitones: float) -> float: ...
 @overload
 def semitones_to_hertz(semitones: np.ndarray) -> np.ndarray: ...
-def semitones_to_hertz(semitones):
+def semitones_to_hertz(semitones: float | np.ndarray) -> float | np.ndarray:
     """Frequency of a (fractional) MIDI note number."""
     return _A4_HERTZ * 2.0 ** ((np.asarray(semitones) - _A4_NUMBER) / 12.0)
 

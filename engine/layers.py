@@ -1,5 +1,7 @@
 """Building blocks of the engine's networks. Sequences are (batch, frames, channels) throughout."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -49,12 +51,12 @@ class ReverseGradient(torch.autograd.Function):
     """Identity forwards, gradient times -strength backwards (Ganin and Lempitsky, 2015)."""
 
     @staticmethod
-    def forward(context, values: Tensor, strength: float) -> Tensor:
+    def forward(context: Any, values: Tensor, strength: float) -> Tensor:
         context.strength = strength
         return values.view_as(values)
 
     @staticmethod
-    def backward(context, gradient: Tensor):
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return -context.strength * gradient, None
 
 

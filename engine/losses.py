@@ -29,9 +29,7 @@ class EnvelopeDiscriminator(nn.Module):
         super().__init__()
         weight_norm = nn.utils.parametrizations.weight_norm
         shapes = [(1, 24, (2, 2)), (24, 48, (2, 2)), (48, 96, (1, 2)), (96, 96, (1, 2))]
-        self.layers = nn.ModuleList(
-            weight_norm(nn.Conv2d(i, o, (3, 5), stride, (1, 2))) for i, o, stride in shapes
-        )
+        self.layers = nn.ModuleList(weight_norm(nn.Conv2d(i, o, (3, 5), stride, (1, 2))) for i, o, stride in shapes)
         self.condition = nn.Linear(TIMBRE, 96)
         self.leave = nn.Conv2d(96, 1, (3, 3), padding=1)
 

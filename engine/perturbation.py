@@ -1,7 +1,7 @@
-"""Information perturbation: change in the spectrum what belongs to the speaker, so the content encoder cannot lean on it.
+"""Information perturbation: change in the spectrum what belongs to the speaker, so the encoder cannot lean on it.
 
-After NANSY (Choi et al., 2021), but on log envelopes instead of samples, where it costs almost nothing: the frequency axis
-is warped as a longer or shorter vocal tract would, a smooth random equalizer and a random noise floor are added.
+After NANSY (Choi et al., 2021), but on log envelopes instead of samples, where it costs almost nothing: the frequency
+axis is warped as a longer or shorter vocal tract would, a smooth random equalizer and a random noise floor are added.
 """
 
 from functools import lru_cache
@@ -40,7 +40,8 @@ def random_factor(batch: int, widest: float, random: torch.Generator) -> Tensor:
 
 def random_equalizer(batch: int, bands: int, strength: float, random: torch.Generator) -> Tensor:
     """Smooth random gains in nepers, (batch, 1, bands): a sum of slow cosines over the bands."""
-    curves = torch.cos(torch.pi * torch.arange(_EQUALIZER_CURVES)[:, None] * (torch.arange(bands)[None] + 0.5) / BANDS * 1.3)
+    position = torch.arange(bands)[None] + 0.5
+    curves = torch.cos(torch.pi * torch.arange(_EQUALIZER_CURVES)[:, None] * position / BANDS * 1.3)
     weights = torch.randn(batch, _EQUALIZER_CURVES, generator=random) * strength
     return (weights @ curves)[:, None]
 

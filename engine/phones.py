@@ -6,13 +6,16 @@ fine for what they are used for: an auxiliary loss that tells the content encode
 between sounds carry meaning. Nothing of the recogniser is needed to convert.
 """
 
+from typing import Any
+
 import numpy as np
 
 from engine.errors import TrainingError
 
-PHONES = (
-    "SIL AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW V W Y Z ZH"
-).split()
+PHONES = [
+    "SIL", "AA", "AE", "AH", "AO", "AW", "AY", "B", "CH", "D", "DH", "EH", "ER", "EY", "F", "G", "HH", "IH", "IY", "JH",
+    "K", "L", "M", "N", "NG", "OW", "OY", "P", "R", "S", "SH", "T", "TH", "UH", "UW", "V", "W", "Y", "Z", "ZH",
+]  # fmt: skip
 UNLABELLED = -1
 FRAME_RATE = 100  # the recogniser's own frames per second, equal to the engine's grid
 RECOGNISER_RATE = 16000
@@ -27,7 +30,8 @@ def label_phones(samples: np.ndarray) -> np.ndarray:
     try:
         from pocketsphinx import Decoder
     except ImportError as cause:
-        raise TrainingError("Phone labels need pocketsphinx: install the project with its 'evaluation' extra.") from cause
+        sentence = "Phone labels need pocketsphinx: install the project with its 'evaluation' extra."
+        raise TrainingError(sentence) from cause
     frame_count = len(samples) * FRAME_RATE // RECOGNISER_RATE
     labels = np.full(frame_count, UNLABELLED, np.int8)
     peak = np.abs(samples).max() if len(samples) else 0.0
@@ -52,7 +56,7 @@ def label_phones(samples: np.ndarray) -> np.ndarray:
     return labels
 
 
-def _decode(decoder, pcm: bytes) -> None:
+def _decode(decoder: Any, pcm: bytes) -> None:
     decoder.start_utt()
     decoder.process_raw(pcm, full_utt=True)
     decoder.end_utt()

@@ -6,6 +6,7 @@ kept as a continuous voicing value: a hard decision early costs quality later.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import soxr
@@ -22,7 +23,7 @@ _SHORTEST_S = 0.3  # the detector is given at least this much, padded with silen
 
 @dataclass(frozen=True)
 class Pitch:
-    """hertz: float32 (frames,), above zero everywhere, interpolated where unvoiced; voicing: float32 (frames,), 0..1."""
+    """hertz: float32 (frames,), above zero, interpolated where unvoiced; voicing: float32 (frames,), 0..1."""
 
     hertz: np.ndarray
     voicing: np.ndarray
@@ -53,7 +54,7 @@ class Pitch:
 
 
 @lru_cache(maxsize=1)
-def _detector():
+def _detector() -> Any:
     from swift_f0 import SwiftF0
 
     return SwiftF0(spin=False)

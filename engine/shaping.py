@@ -41,7 +41,10 @@ def _weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: flo
 
 
 def fitting_transpose(source: PitchStatistics, voice: PitchStatistics, whole_octaves: bool) -> int:
-    """Semitones, -12..12, that bring a recording's middle closest to a voice's; whole octaves for singing, so the key stays."""
+    """Semitones, -12..12, that bring a recording's middle closest to a voice's.
+
+    Whole octaves for singing, so the key stays.
+    """
     distance = voice.median - source.median
     step = 12 if whole_octaves else 1
     return int(np.clip(step * round(distance / step), -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE))

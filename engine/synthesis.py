@@ -6,10 +6,10 @@
                                           ^
     envelope, pitch, voicing --> network -+
 
-Each frame of the two excitations is filtered in the frequency domain. The filters start from the measured envelope itself
-(both excitations have unit power density, so exp(envelope) is the right gain) and the network corrects it: how much of
-each band is harmonic, how much is noise, and how the phase is spread. Compare DDSP (Engel et al., 2020), the neural
-source-filter model (Wang et al., 2019) and Vocos (Siuzdak, 2023).
+Each frame of the two excitations is filtered in the frequency domain. The filters start from the measured envelope
+itself (both excitations have unit power density, so exp(envelope) is the right gain) and the network corrects it: how
+much of each band is harmonic, how much is noise, and how the phase is spread. Compare DDSP (Engel et al., 2020), the
+neural source-filter model (Wang et al., 2019) and Vocos (Siuzdak, 2023).
 """
 
 import numpy as np
@@ -39,9 +39,12 @@ class Synthesizer(nn.Module):
         super().__init__()
         self.enter = FrameConvolution(BANDS + 2, _CHANNELS, 5)
         self.blocks = nn.ModuleList(ConvNextBlock(_CHANNELS, 2, dilation) for dilation in _DILATIONS)
-        self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), nn.Linear(_CHANNELS, 3 * BANDS))
-        nn.init.normal_(self.leave[1].weight, std=0.01)
-        nn.init.zeros_(self.leave[1].bias)
+        correction = nn.Linear(_CHANNELS, 3 * BANDS)
+        nn.init.normal_(correction.weight, std=0.01)
+        nn.init.zeros_(correction.bias)
+        self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), correction)
+        self.bands_to_bins: Tensor
+        self.window: Tensor
         self.register_buffer("bands_to_bins", torch.from_numpy(_band_interpolation()), persistent=False)
         self.register_buffer("window", torch.hann_window(_WINDOW), persistent=False)
 
@@ -74,14 +77,12 @@ class Synthesizer(nn.Module):
         return torch.fft.rfft(padded.unfold(1, _WINDOW, HOP) * self.window, _TRANSFORM)
 
     def _overlap_add(self, spectrum: Tensor) -> Tensor:
-        batch, frames, bins = spectrum.shape
+        _batch, frames, _bins = spectrum.shape
         # the response may begin before the frame does: turn the frame round so that both sides have room
         before = (_TRANSFORM - _WINDOW) // 4
         pieces = torch.fft.irfft(spectrum, _TRANSFORM).roll(before, dims=2)
         length = (frames - 1) * HOP + _TRANSFORM
-        joined = nn.functional.fold(
-            pieces.transpose(1, 2), (1, length), kernel_size=(1, _TRANSFORM), stride=(1, HOP)
-        )
+        joined = nn.functional.fold(pieces.transpose(1, 2), (1, length), kernel_size=(1, _TRANSFORM), stride=(1, HOP))
         return joined[:, 0, 0, before + HOP : before + HOP + (frames - 1) * HOP]
 
 
@@ -110,7 +111,7 @@ def pulse_train(hertz: Tensor, start_cycles: Tensor | float = 0.0) -> tuple[Tens
     Samples (batch, (frames - 1) * HOP). The sum of all cosines below half the rate in closed form (discrete summation;
     Moorer, 1976); the highest one fades in and out, so that a glide makes no clicks.
     """
-    batch, frames = hertz.shape
+    batch, _frames = hertz.shape
     log_hertz = hertz.double().log2()
     fraction = torch.arange(HOP, dtype=torch.float64, device=hertz.device) / HOP
     glide = log_hertz[:, :-1, None] * (1 - fraction) + log_hertz[:, 1:, None] * fraction
@@ -136,7 +137,7 @@ def pulse_train(hertz: Tensor, start_cycles: Tensor | float = 0.0) -> tuple[Tens
 
 
 def noise_at(first_sample: int, sample_count: int, seed: int) -> np.ndarray:
-    """White noise of unit variance, float32 (sample_count,), that depends only on the seed and the place in the recording.
+    """White noise of unit variance, float32 (sample_count,), given by the seed and the place in the recording alone.
 
     So windows of any size draw the same noise, and the same seed gives the same bytes.
     """
@@ -150,9 +151,14 @@ def noise_at(first_sample: int, sample_count: int, seed: int) -> np.ndarray:
 
 
 def synthesize(
-    synthesizer: Synthesizer, envelope: np.ndarray, pitch: Pitch, first_sample: int = 0, cycles: float = 0.0, seed: int = 0
+    synthesizer: Synthesizer,
+    envelope: np.ndarray,
+    pitch: Pitch,
+    first_sample: int = 0,
+    cycles: float = 0.0,
+    seed: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Samples, float32 ((frames - 1) * HOP,), and the pulses' phase in cycles at the start of each frame, float64 (frames,).
+    """Samples, float32 ((frames - 1) * HOP,), and the pulses' phase in cycles at each frame, float64 (frames,).
 
     envelope (frames, BANDS); `first_sample` places the noise, `cycles` the pulses.
     """
@@ -167,7 +173,7 @@ def synthesize(
 
 
 def cycles_per_frame(hertz: np.ndarray, start: float) -> np.ndarray:
-    """Phase in cycles (not reduced) at each frame centre of pulses that glide as in `pulse_train`, float64 (frames,)."""
+    """Phase in cycles, not reduced, at each frame centre of pulses gliding as in `pulse_train`, float64 (frames,)."""
     log_hertz = np.log2(hertz.astype(np.float64))
     fraction = np.arange(HOP) / HOP
     steps = np.exp2(log_hertz[:-1, None] * (1 - fraction) + log_hertz[1:, None] * fraction).sum(1) / SAMPLE_RATE

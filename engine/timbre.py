@@ -13,7 +13,8 @@ _CHANNELS = 128
 class TimbreEncoder(nn.Module):
     """Log envelope relative to its level (batch, frames, LOW_BANDS) -> timbre (batch, TIMBRE).
 
-    Frames are weighted by how loud they are and summed up by mean and standard deviation (x-vectors; Snyder et al., 2018).
+    Frames are weighted by how loud they are and summed up by mean and standard deviation (x-vectors; Snyder et al.,
+    2018).
     """
 
     def __init__(self) -> None:

@@ -1,13 +1,13 @@
 """Making a voice: the base's decoder and a timbre, fine-tuned on one person's recordings.
 
-The content encoder stays as it is, and hears the recordings perturbed as in pretraining, so the new decoder cannot learn
-to read the speaker from it. The loss is the base's: envelope distance, and a critic that keeps envelopes from blurring.
+The content encoder stays as it is, and hears the recordings perturbed as in pretraining, so the new decoder cannot
+learn to read the speaker from it. The loss is the base's: envelope distance, and a critic that keeps envelopes from
+blurring.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -92,7 +92,8 @@ def train_voice(
     voiced_s = sum(int(clip.pitch.voiced.sum()) for clip in clips) / FRAME_RATE
     if voiced_s < LEAST_VOICE_S:
         raise TrainingError(
-            f"There are only {voiced_s:.1f} seconds of voice; at least {LEAST_VOICE_S:.0f} are needed, five minutes are good."
+            f"There are only {voiced_s:.1f} seconds of voice; at least {LEAST_VOICE_S:.0f} are needed, "
+            "five minutes are good."
         )
     base = load_base()
     torch.manual_seed(plan.seed)
@@ -177,7 +178,8 @@ def _step(base, decoder, timbre, critic, optimizer, judge, batch, plan) -> dict[
     judge.zero_grad(set_to_none=True)
     judged.backward()
     judge.step()
-    return {"envelope": float(distance.detach()), "deceiving": float(deceiving.detach()), "critic": float(judged.detach())}
+    figures = {"envelope": distance, "deceiving": deceiving, "critic": judged}
+    return {name: float(value.detach()) for name, value in figures.items()}
 
 
 def make_batch(clips: list[Clip], bands: int, plan: TrainingPlan, step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -217,7 +219,8 @@ def measure_contrast(
             envelope = torch.from_numpy(clip.envelope)
             content = base.content(content_input(envelope[None], 0.0, torch.from_numpy(clip.level.mean)[None]))
             loudness = loudness_of(envelope)
-            prosody = prosody_input(torch.from_numpy(clip.pitch.semitones), torch.from_numpy(clip.pitch.voicing), loudness)
+            semitones, voicing = torch.from_numpy(clip.pitch.semitones), torch.from_numpy(clip.pitch.voicing)
+            prosody = prosody_input(semitones, voicing, loudness)
             active = loudness > -3.5
             decoded.append(decoder(content, prosody[None], timbre[None])[0][active])
             real.append(envelope[active])
@@ -232,5 +235,5 @@ def _spread(timbres: Tensor, weights: Tensor) -> Tensor:
     share = (weights / weights.sum()).sqrt()[:, None]
     centred = (timbres - (timbres * share.square()).sum(0)) * share
     _, sizes, directions = torch.linalg.svd(centred, full_matrices=False)
-    found = (sizes[:SPREAD, None] * directions[:SPREAD])
+    found = sizes[:SPREAD, None] * directions[:SPREAD]
     return torch.cat([found, torch.zeros(SPREAD - len(found), timbres.shape[1])])

@@ -18,7 +18,8 @@ def drift(first_frame: int, frames: int, seed: int, curve: int) -> np.ndarray:
 
 
 def _knot(seed: int, curve: int, number: int) -> float:
-    return float(np.random.Generator(np.random.Philox(key=[seed, (curve << 40) + number + 1_000_000])).standard_normal())
+    place = np.random.Philox(key=[seed, (curve << 40) + number + 1_000_000])
+    return float(np.random.Generator(place).standard_normal())
 
 
 def timbre_offset(seed: int, directions: int) -> np.ndarray:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -96,7 +95,8 @@ def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
     try:
         weights = {f"decoder.{name}": value for name, value in voice.decoder.state_dict().items()}
         weights |= {"timbre": voice.timbre, "spread": voice.spread, "centre": voice.centre, "contrast": voice.contrast}
-        save_file({name: value.detach().half().contiguous() for name, value in weights.items()}, temporary / WEIGHTS_FILE)
+        halves = {name: value.detach().half().contiguous() for name, value in weights.items()}
+        save_file(halves, temporary / WEIGHTS_FILE)
         card = json.dumps(asdict(voice.card), indent=2, ensure_ascii=False)
         (temporary / CARD_FILE).write_text(card + "\n", encoding="utf-8")
         if preview is not None:

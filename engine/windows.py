@@ -1,4 +1,4 @@
-"""Windows: a stream of samples cut at quiet places, each with context on both sides, so that memory does not grow with length.
+"""Windows: a stream of samples cut at quiet places, each with context on both sides, so that memory stays flat.
 
 Window edges lie on the frame grid, and windows begin on the pitch detector's own grid as well, so the same frame is
 analysed alike whichever window it falls in.
@@ -20,8 +20,11 @@ _CONTEXT_FRAMES = 104  # more than the networks and the detector look to either 
 
 @dataclass(frozen=True)
 class Window:
-    """samples (channels, n) at SAMPLE_RATE, the first of them at `first_frame` of the recording; the part to keep begins
-    at frame `core_start` and ends before frame `core_stop` of the recording, or with the recording where `last`."""
+    """samples (channels, n) at SAMPLE_RATE, the first of them at `first_frame` of the recording.
+
+    The part to keep begins at frame `core_start` and ends before frame `core_stop` of the recording, or with the
+    recording where `last`.
+    """
 
     samples: np.ndarray
     first_frame: int

@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -17,6 +18,7 @@ from engine.pretraining.corpus import prepare_corpus
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
 
+P = TypeVar("P", AcousticPlan, SynthesizerPlan, RefinementPlan)
 PARTS = ("analyse", "acoustic", "synthesizer", "refine", "publish")
 
 
@@ -28,10 +30,11 @@ def main(arguments: list[str] | None = None) -> int:
     out = Path(options.out)
     corpus = prepare_corpus(Path(options.corpus), out / "features", _print_progress)
     if "acoustic" in options.parts:
-        train_acoustic(corpus, out, _with_steps(AcousticPlan(seed=options.seed), options.acoustic_steps), device, _print_line)
+        acoustic = _with_steps(AcousticPlan(seed=options.seed), options.acoustic_steps)
+        train_acoustic(corpus, out, acoustic, device, _print_line)
     if "synthesizer" in options.parts:
-        plan = _with_steps(SynthesizerPlan(seed=options.seed), options.synthesizer_steps)
-        train_synthesizer(corpus, out, plan, device, _print_line)
+        synthesizer = _with_steps(SynthesizerPlan(seed=options.seed), options.synthesizer_steps)
+        train_synthesizer(corpus, out, synthesizer, device, _print_line)
     if "refine" in options.parts:
         refine_synthesizer(corpus, out, _with_steps(RefinementPlan(), options.refinement_steps), device, _print_line)
     if "publish" in options.parts:
@@ -41,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _with_steps(plan, steps: int | None):
+def _with_steps(plan: P, steps: int | None) -> P:
     return replace(plan, steps=steps) if steps else plan
 
 

@@ -20,7 +20,7 @@ from torch.nn import functional
 from engine.checkpoint import load_checkpoint, save_checkpoint
 from engine.content import CONTENT, ContentEncoder, content_input
 from engine.decoder import EnvelopeDecoder, prosody_input
-from engine.envelope import BANDS, SILENT, loudness_of
+from engine.envelope import SILENT, loudness_of
 from engine.frames import hertz_to_semitones
 from engine.layers import ReverseGradient
 from engine.losses import EnvelopeDiscriminator, envelope_distance
@@ -34,16 +34,31 @@ from engine.timbre import TimbreEncoder, timbre_input
 class AcousticPlan:
     """Settings of the acoustic training; saved inside its checkpoints."""
 
-    steps: int = 8000
-    refine_from: float = 0.62  # share of the steps after which the encoder is frozen and the decoder sharpened
+    steps: int = 5400
+    refine_from: float = 0.78  # share of the steps after which the encoders are frozen and the decoder sharpened
     batch: int = 16
     frames: int = 200
     rate: float = 1.2e-3  # of learning
-    cool_down: float = 0.2  # share of the steps over which the rate falls to zero at the end
+    cool_down: float = 0.2  # share of the first part over which the rate falls to zero at its end
+    refinement_rate: float = 4e-4
+    refinement_cool_down: float = 0.5
     phones: float = 0.25  # weight of the phone loss
     adversary: float = 0.12  # strength of the reversed gradient
     seed: int = 7
     validation_speakers: float = 0.05
+
+    @property
+    def first_part(self) -> int:
+        """Steps of the first part."""
+        return round(self.refine_from * self.steps)
+
+    def rate_at(self, step: int) -> float:
+        """Learning rate of a step."""
+        if step < self.first_part:
+            return learning_rate(self.rate, step, self.first_part, self.cool_down)
+        return learning_rate(
+            self.refinement_rate, step - self.first_part, self.steps - self.first_part, self.refinement_cool_down
+        )
 
 
 @dataclass
@@ -89,10 +104,12 @@ class BatchMaker:
         envelope = (envelope - nepers).clamp_min(SILENT)
         semitones = torch.from_numpy(hertz_to_semitones(hertz.numpy()).astype(np.float32))
         if perturbed:  # some recordings become somebody else: another vocal tract, another pitch
-            size = torch.where(torch.rand(plan.batch, generator=random) < 0.35, random_factor(plan.batch, 1.22, random), 1.0)
+            chosen = torch.rand(plan.batch, generator=random) < 0.35
+            size = torch.where(chosen, random_factor(plan.batch, 1.22, random), 1.0)
             envelope, reference, mean = (warp_bands(e, size) for e in (envelope, reference, mean[:, None]))
             mean = mean[:, 0]
-            bands = torch.minimum(bands, torch.tensor([int(b) - max(0, round(22 * (1 - float(s)) * 1.5)) for b, s in zip(bands, size)]))
+            lost = [max(0, round(22 * (1 - float(s)) * 1.5)) for s in size]
+            bands = torch.minimum(bands, bands - torch.tensor(lost))
             shift = 12 * torch.log2(size) * 1.5 + torch.randn(plan.batch, generator=random) * 2 * (size != 1)
             semitones = semitones + shift[:, None]
         loudness = loudness_of(envelope)
@@ -164,10 +181,14 @@ def first_part_loss(networks: AcousticNetworks, batch: Batch, plan: AcousticPlan
     predicted, content, _ = networks.reconstruct(batch)
     distance = envelope_distance(predicted, batch.envelope, batch.bands)
     phones = functional.cross_entropy(
-        networks.phones(content).float().flatten(0, 1), batch.phones.flatten(), ignore_index=UNLABELLED, label_smoothing=0.05
+        networks.phones(content).float().flatten(0, 1),
+        batch.phones.flatten(),
+        ignore_index=UNLABELLED,
+        label_smoothing=0.05,
     )
     phones = torch.nan_to_num(phones)
-    speaker = functional.cross_entropy(networks.classifier(ReverseGradient.apply(content, plan.adversary)), batch.speaker)
+    reversed_content = ReverseGradient.apply(content, plan.adversary)
+    speaker = functional.cross_entropy(networks.classifier(reversed_content), batch.speaker)
     loss = distance + plan.phones * phones + 0.5 * speaker
     return loss, {"envelope": distance.item(), "phones": phones.item(), "speaker": speaker.item()}
 
@@ -253,19 +274,24 @@ def train_acoustic(
         critic.load_state_dict(state["critic"])
         average = {name: value.to(device) for name, value in state["average"].items()}
         first, spent = state["step"], state["seconds"]
-    started, sums, counted = time.monotonic() - spent, {}, 0
+    sums: dict[str, float] = {}
+    started, counted = time.monotonic() - spent, 0
     for step in range(first, plan.steps):
-        rate = learning_rate(plan.rate, step, plan.steps, plan.cool_down)
-        refining = step >= plan.refine_from * plan.steps
+        rate = plan.rate_at(step)
+        refining = step >= plan.first_part
+        if refining and (step == plan.first_part or step == first):
+            networks.content.requires_grad_(False)
+            networks.timbre.requires_grad_(False)
+        if step == plan.first_part:  # the second part starts from the average, which is better than any single step
+            networks.load_state_dict(average)
         for group in optimizer.param_groups:
-            group["lr"] = rate * (0.5 if refining else 1.0)
+            group["lr"] = rate
         torch.manual_seed(plan.seed * 7919 + step)
         batch = makers[0].make(step).to(device)
         networks.train()
         with torch.autocast(device.type, torch.bfloat16):
             if refining:
-                networks.content.eval().requires_grad_(False)
-                networks.timbre.requires_grad_(False)
+                networks.content.eval()
                 discriminator.requires_grad_(False)
                 loss, discriminator_loss, figures = refinement.losses(batch)
             else:
@@ -292,7 +318,7 @@ def train_acoustic(
             line = {"step": step + 1, "seconds": round(seconds, 1), "rate": rate} | {
                 name: round(value / counted, 4) for name, value in sums.items()
             }
-            if (step + 1) % 250 == 0 or step + 1 == plan.steps:
+            if (step + 1) % 500 == 0 or step + 1 == plan.steps:
                 line |= validate(networks, average, makers[1])
                 save_checkpoint(
                     folder / "acoustic.pt",

@@ -93,7 +93,8 @@ def _analyse_all(corpus: Path, folder: Path, report: Callable[[float, str], None
         jobs = [(corpus, row) for row in rows]
         for row, arrays in zip(rows, pool.imap(_analyse_clip, jobs, chunksize=8), strict=True):
             for name, (kind, shape) in _FILES.items():
-                assert arrays[name].dtype == kind and arrays[name].shape[1:] == shape
+                assert arrays[name].dtype == kind
+                assert arrays[name].shape[1:] == shape
                 files[name].write(arrays[name].tobytes())
             entries.append(_entry(row, first_frame, arrays["envelope"].astype(np.float32)))
             first_frame += entries[-1].frames
@@ -186,11 +187,15 @@ def split_speakers(clips: list[ClipEntry], share: float, seed: int) -> tuple[lis
 
 
 # Minutes alone would let accented read speech decide everything; singing and native speech are worth more per minute.
-_WEIGHTS = {"speechocean762": 0.5, "librispeech_tc100_1utt": 1.5, "librispeech_tc100_3spk": 1.0, "turkish_makam_acapella": 2.5,
-            "vocobox_martin": 2.0, "berklee_vowels": 2.0, "ljspeech": 1.5}  # fmt: skip
+_WEIGHTS = {
+    "speechocean762": 0.5, "librispeech_tc100_1utt": 1.5, "librispeech_tc100_3spk": 1.0, "turkish_makam_acapella": 2.5,
+    "vocobox_martin": 2.0, "berklee_vowels": 2.0, "ljspeech": 1.5,
+}  # fmt: skip
 
 
-def draw_crops(clips: list[ClipEntry], frames: int, seed: int, step: int, batch: int) -> Iterator[tuple[ClipEntry, int]]:
+def draw_crops(
+    clips: list[ClipEntry], frames: int, seed: int, step: int, batch: int
+) -> Iterator[tuple[ClipEntry, int]]:
     """`batch` random crops (clip, first frame in the flat files), the same for the same seed and step."""
     random = np.random.default_rng([seed, step])
     weights = np.array([max(clip.frames, frames) * _WEIGHTS.get(clip.group, 1.0) for clip in clips])

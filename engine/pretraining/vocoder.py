@@ -39,14 +39,16 @@ def make_batch(corpus: Corpus, clips: list[ClipEntry], plan: SynthesizerPlan, st
     """Frames, samples and bandwidths of one step; the same seed and step give the same batch."""
     random = torch.Generator().manual_seed(plan.seed * 1_000_003 + step)
     crops = list(draw_crops(clips, plan.frames, plan.seed, step, plan.batch))
-    rows = [clip.first_frame + (first - clip.first_frame + np.arange(plan.frames)) % clip.frames for clip, first in crops]
+    steps = np.arange(plan.frames)
+    rows = [clip.first_frame + (first - clip.first_frame + steps) % clip.frames for clip, first in crops]
     envelope = torch.from_numpy(np.stack([corpus.envelope[r] for r in rows]).astype(np.float32))
     bands = torch.tensor([clip.bands for clip, _ in crops])
+    samples = np.stack([corpus.audio[r[:-1]] for r in rows]).astype(np.float32) / 32767
     return {
         "envelope": _fill_above(envelope, bands, random),
         "hertz": torch.from_numpy(np.stack([corpus.hertz[r] for r in rows])),
         "voicing": torch.from_numpy(np.stack([corpus.voicing[r] for r in rows])),
-        "samples": torch.from_numpy(np.stack([corpus.audio[r[:-1]] for r in rows]).astype(np.float32) / 32767).flatten(1),
+        "samples": torch.from_numpy(samples).flatten(1),
         "bandwidth": torch.from_numpy(band_centres())[bands - 1].float(),
         "start": torch.rand(plan.batch, generator=random),
         "noise": torch.randn(plan.batch, (plan.frames - 1) * HOP, generator=random),
@@ -54,21 +56,25 @@ def make_batch(corpus: Corpus, clips: list[ClipEntry], plan: SynthesizerPlan, st
 
 
 def _fill_above(envelope: Tensor, bands: Tensor, random: torch.Generator) -> Tensor:
-    """Above a recording's bandwidth nothing is known: put a plausible slope there, so that the network does not learn to
-    treat voices without a top differently below it."""
+    """Above a recording's bandwidth nothing is known: put a plausible slope there.
+
+    So the network does not learn to treat voices without a top differently below it.
+    """
     index = torch.arange(envelope.shape[2])[None, None]
     last = torch.gather(envelope, 2, (bands - 2).clamp_min(0)[:, None, None].expand(-1, envelope.shape[1], 1))
     slope = -0.06 * torch.rand(len(envelope), 1, 1, generator=random)
-    filled = last + slope * (index - bands[:, None, None]) + random_equalizer(*envelope.shape[::2], 0.2, random)
+    equalizer = random_equalizer(envelope.shape[0], envelope.shape[2], 0.2, random)
+    filled = last + slope * (index - bands[:, None, None]) + equalizer
     return torch.where(index < bands[:, None, None], envelope, filled)
 
 
 def train_synthesizer(
     corpus: Corpus, folder: Path, plan: SynthesizerPlan, device: torch.device, report: Callable[[float, str], None]
 ) -> dict[str, Tensor]:
-    """Train to `plan.steps`, going on from `folder`/synthesizer.pt where there is one; weights (moving average) by name.
+    """Train to `plan.steps`, going on from `folder`/synthesizer.pt where there is one.
 
-    Writes a line of scores against time to `folder`/synthesizer.jsonl every hundred steps.
+    Gives the weights (moving average) by name. Writes a line of scores against time to `folder`/synthesizer.jsonl
+    every hundred steps.
     """
     training, validation = split_speakers(corpus.clips, plan.validation_speakers, plan.seed)
     torch.manual_seed(plan.seed)
@@ -132,6 +138,7 @@ def _validate(
     trained = {name: value.clone() for name, value in synthesizer.state_dict().items()}
     synthesizer.load_state_dict(average)
     with torch.inference_mode():
-        losses = [synthesis_loss(synthesizer, make_batch(corpus, clips, plan, 10_000_000 + n), device) for n in range(6)]
+        batches = (make_batch(corpus, clips, plan, 10_000_000 + number) for number in range(6))
+        losses = [synthesis_loss(synthesizer, batch, device) for batch in batches]
     synthesizer.load_state_dict(trained)
     return round(float(torch.stack(losses).mean()), 4)

@@ -44,7 +44,10 @@ class RefinementPlan:
 
 
 class SpectrumDiscriminator(nn.Module):
-    """Tells recorded from synthesized samples by their magnitudes at one resolution: (batch, samples) -> scores, features."""
+    """Tells recorded from synthesized samples by their magnitudes at one resolution.
+
+    (batch, samples) -> scores, features.
+    """
 
     def __init__(self, transform: int, hop: int) -> None:
         super().__init__()
@@ -53,6 +56,7 @@ class SpectrumDiscriminator(nn.Module):
         shapes = [(1, 16, (1, 2)), (16, 24, (1, 2)), (24, 32, (2, 2)), (32, 32, (1, 2))]
         self.layers = nn.ModuleList(weight_norm(nn.Conv2d(i, o, (3, 7), s, (1, 3))) for i, o, s in shapes)
         self.leave = nn.Conv2d(32, 1, (3, 3), padding=1)
+        self.window: Tensor
         self.register_buffer("window", torch.hann_window(transform), persistent=False)
 
     def forward(self, samples: Tensor, bandwidth_hertz: Tensor) -> tuple[Tensor, list[Tensor]]:

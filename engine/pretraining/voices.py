@@ -67,9 +67,10 @@ PORTRAITS = (
         _PUBLISHED_FREELY, "Junya Koguchi", True, "singing.flac",
     ),
     Portrait(
-        "goekhan", "turkish_makam_acapella/goekhan", "Gökhan", "male", "A full, ornamented voice of Turkish makam song.",
-        "tr", ("full", "ornamented", "resonant"), "world", "CC-BY-4.0",
-        "MTG Turkish makam acapella sections dataset", "Recorded for this dataset and published under the named licence.",
+        "goekhan", "turkish_makam_acapella/goekhan", "Gökhan", "male",
+        "A full, ornamented voice of Turkish makam song.",
+        "tr", ("full", "ornamented", "resonant"), "world", "CC-BY-4.0", "MTG Turkish makam acapella sections dataset",
+        "Recorded for this dataset and published under the named licence.",
         "Gökhan, through the Music Technology Group, Universitat Pompeu Fabra", True, "singing.flac",
     ),
 )  # fmt: skip
@@ -89,7 +90,8 @@ def make_demo_voice(portrait: Portrait, corpus: Path, folder: Path, plan: Traini
     clips = [analyse_clip(audio) for audio in recordings]
     trained = train_voice(clips, plan, _print_progress)
     pitch = Pitch(np.concatenate([c.pitch.hertz for c in clips]), np.concatenate([c.pitch.voicing for c in clips]))
-    loudness = np.concatenate([_loudness(audio, len(clip.pitch)) for audio, clip in zip(recordings, clips, strict=True)])
+    pairs = zip(recordings, clips, strict=True)
+    loudness = np.concatenate([_loudness(audio, len(clip.pitch)) for audio, clip in pairs])
     found = measure_range(pitch, loudness)
     assert found is not None, "a trained voice has voiced frames"
     card = VoiceCard(
@@ -104,7 +106,8 @@ def make_demo_voice(portrait: Portrait, corpus: Path, folder: Path, plan: Traini
         training={"minutes": round(len(pitch) / FRAME_RATE / 60, 1), "steps": plan.steps, "last": trained.history[-1]},
     )  # fmt: skip
     voice = Voice(card, trained.timbre, trained.spread, trained.centre, trained.contrast, trained.decoder)
-    preview = convert(read_audio(SAMPLES / portrait.preview), voice, ConversionSettings(transpose="auto")).takes[0].audio
+    sample = read_audio(SAMPLES / portrait.preview)
+    preview = convert(sample, voice, ConversionSettings(transpose="auto")).takes[0].audio
     with tempfile.TemporaryDirectory() as temporary:
         write_audio(Path(temporary) / "preview.wav", preview)
         save_voice(voice, folder / portrait.id, Path(temporary) / "preview.wav")
