@@ -1,0 +1,36 @@
+"""Signals with known pitch, and the voice the tests convert to."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from engine.frames import SAMPLE_RATE
+from engine.voice import Voice, list_voices, load_voice
+
+Sing = Callable[..., np.ndarray]
+
+
+def sing(seconds: float, hertz: float = 180.0, rate: int = SAMPLE_RATE, peak: float = 0.3, seed: int = 0) -> np.ndarray:
+    """Held notes with vibrato, rests between them and a little noise below, float32 (samples,)."""
+    time_s = np.arange(round(seconds * rate)) / rate
+    melody = (np.floor(time_s / 0.7) % 4) * 2 + 0.3 * np.sin(2 * np.pi * 5 * time_s)
+    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / rate
+    partials = [number for number in range(1, 25) if number * hertz * 1.5 < rate / 2]
+    tone = sum(np.cos(2 * np.pi * number * cycles) / number for number in partials)
+    open_ = (np.sin(2 * np.pi * time_s / 1.4 + 0.6) > -0.8).astype(float)
+    if len(open_) > 800:
+        open_ = np.convolve(open_, np.ones(800) / 800, "same")
+    noise = np.random.default_rng(seed).standard_normal(len(time_s))
+    return (peak * (tone * open_ / 3 + 0.003 * noise)).astype(np.float32)
+
+
+@pytest.fixture(scope="session", name="sing")
+def sing_fixture() -> Sing:
+    return sing
+
+
+@pytest.fixture(scope="session")
+def voice() -> Voice:
+    """One of the installed voices; nothing here may depend on which."""
+    return load_voice(list_voices()[0].id)

@@ -1,0 +1,41 @@
+import pytest
+import torch
+
+from engine.content import CONTENT
+from engine.decoder import PROSODY, EnvelopeDecoder, prosody_input
+from engine.envelope import BANDS
+from engine.timbre import TIMBRE
+
+
+@pytest.fixture(scope="module")
+def decoder() -> EnvelopeDecoder:
+    torch.manual_seed(0)
+    return EnvelopeDecoder().eval()
+
+
+def test_an_envelope_for_every_frame(decoder):
+    output = decoder(torch.randn(2, 13, CONTENT), torch.randn(2, 13, PROSODY), torch.randn(2, TIMBRE))
+    assert output.shape == (2, 13, BANDS)
+    assert output.dtype == torch.float32
+
+
+def test_content_prosody_and_timbre_all_count(decoder):
+    content, prosody, timbre = torch.randn(1, 13, CONTENT), torch.randn(1, 13, PROSODY), torch.randn(1, TIMBRE)
+    output = decoder(content, prosody, timbre)
+    for changed in ((content + 1, prosody, timbre), (content, prosody + 1, timbre), (content, prosody, timbre + 1)):
+        assert (decoder(*changed) - output).abs().mean() > 1e-3
+
+
+def test_a_frame_depends_only_on_frames_within_the_stated_reach(decoder):
+    reach = EnvelopeDecoder.receptive_frames
+    content = torch.randn(1, 2 * reach + 21, CONTENT, requires_grad=True)
+    decoder(content, torch.zeros(1, 2 * reach + 21, PROSODY), torch.zeros(1, TIMBRE))[0, reach + 10].sum().backward()
+    heard = content.grad[0].abs().sum(1).nonzero()[:, 0]
+    assert heard.min() >= 10
+    assert heard.max() <= 2 * reach + 10
+
+
+def test_prosody_of_known_values():
+    semitones, voicing, loudness = torch.tensor([57.0, 69.0]), torch.tensor([0.0, 1.0]), torch.tensor([-2.0, -1000.0])
+    wanted = torch.tensor([[0.0, -1.0, 0.0], [1.0, 1.0, -3.0]])
+    torch.testing.assert_close(prosody_input(semitones, voicing, loudness), wanted)
