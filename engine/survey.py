@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.base import BaseModel
 from engine.envelope import BANDS, LOW_BANDS, Level, measure_envelope, measure_level
+from engine.errors import AudioError
 from engine.frames import SAMPLE_RATE
 from engine.loudness import measure_loudness
 from engine.pitch import Pitch, detect_pitch
@@ -42,7 +43,10 @@ class Survey:
 def survey_recording(
     blocks: Iterable[np.ndarray], base: BaseModel, report: Callable[[float], None] = lambda seconds: None
 ) -> Survey:
-    """Survey blocks (channels, n) at SAMPLE_RATE; `report` is given the seconds heard so far."""
+    """Survey blocks (channels, n) at SAMPLE_RATE; `report` is given the seconds heard so far.
+
+    Raises AudioError where there is not one sample.
+    """
     envelopes, hertz, voicing, loudness, timbres = [], [], [], [], []
     for number, piece in enumerate(_pieces(blocks)):
         if number < _WHOLE_PIECES or number % _EVERY == 0:
@@ -53,7 +57,7 @@ def survey_recording(
             loudness.append(measure_loudness(piece))
         report((number + 1) * PIECE_S)
     if not envelopes:
-        raise ValueError("a recording without samples cannot be surveyed")
+        raise AudioError("There is no sound to convert (0 samples).")
     envelope = np.concatenate(envelopes)
     pitch = Pitch(np.concatenate(hertz), np.concatenate(voicing))
     level = measure_level(envelope)

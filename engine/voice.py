@@ -112,6 +112,8 @@ def load_card(folder: Path) -> VoiceCard:
     """The card of the voice in `folder`. Raises VoiceError where it is missing or damaged."""
     try:
         values = json.loads((folder / CARD_FILE).read_text(encoding="utf-8"))
+        if not isinstance(values, dict) or not isinstance(values.get("name"), str):
+            raise ValueError("a card is an object with a name")
         known = {f.name for f in fields(VoiceCard)}
         values = {name: value for name, value in values.items() if name in known}
         return VoiceCard(**values | {"pitch": PitchStatistics(**values["pitch"])})

@@ -1,0 +1,61 @@
+import json
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from engine.base import WEIGHTS, BaseModel, load_base, load_weights, save_weights
+from engine.errors import VoiceError
+
+
+def test_weights_and_their_card_come_back(tmp_path):
+    weights = {"a": torch.linspace(-2, 2, 7), "b.c": torch.randn(3, 4).T}
+    save_weights(tmp_path / "small.safetensors", weights, {"name": "Gökhan"})
+    found = load_weights(tmp_path / "small.safetensors")
+    assert found.keys() == weights.keys()
+    for name, value in weights.items():
+        assert found[name].dtype == torch.float32
+        torch.testing.assert_close(found[name], value, atol=1e-3, rtol=1e-3)
+    assert json.loads((tmp_path / "small.json").read_text(encoding="utf-8")) == {"name": "Gökhan"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.json", "small.safetensors"]
+
+
+def test_missing_weights_are_one_sentence(tmp_path):
+    with pytest.raises(VoiceError, match=r"gone.safetensors are missing or damaged"):
+        load_weights(tmp_path / "gone.safetensors")
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, 1000])
+def test_weights_that_were_cut_off_are_one_sentence(tmp_path, kept):
+    path = tmp_path / "base.safetensors"
+    save_weights(path, {"a": torch.randn(1000)}, {})
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(VoiceError, match="missing or damaged"):
+        load_weights(path)
+
+
+@pytest.mark.parametrize("change", ["missing", "extra", "shape"])
+def test_weights_must_fit_strictly(tmp_path, change):
+    weights = dict(BaseModel().state_dict())
+    name = "decoder.leave.1.bias"
+    if change == "missing":
+        del weights[name]
+    elif change == "extra":
+        weights["more"] = torch.zeros(1)
+    else:
+        weights[name] = torch.zeros(3)
+    save_file({name: value.contiguous() for name, value in weights.items()}, tmp_path / "base.safetensors")
+    with pytest.raises(VoiceError, match="belong to another version of the engine"):
+        load_base(tmp_path / "base.safetensors")
+
+
+def test_the_installed_base_fits_and_is_loaded_once():
+    base = load_base()
+    assert load_base() is base
+    assert not base.training
+    assert not any(parameter.requires_grad for parameter in base.parameters())
+    assert all(torch.isfinite(value).all() for value in base.state_dict().values())
+
+
+def test_the_base_is_small_enough_to_ship():
+    assert (WEIGHTS / "base.safetensors").stat().st_size < 40e6
