@@ -6,7 +6,8 @@ from engine.frames import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
 from engine.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, VOICED, Pitch
 from engine.voice import PitchStatistics
 
-_SNAP_WINDOW_MS = 120.0  # what is slower than this is the note, what is faster is vibrato and glides
+_NOTE_MS = 300.0  # what is slower than this is the note, what is faster is vibrato (5 Hz and more) and glides
+_SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next
 LARGEST_TRANSPOSE = 12
 
 
@@ -22,8 +23,8 @@ def snap_pitch(pitch: Pitch, strength: float) -> Pitch:
     """Pull each held note towards the nearest semitone, all the way at 1; vibrato and glides around it stay."""
     if strength <= 0:
         return pitch
-    note = _weighted_average(pitch.semitones, pitch.voicing, _SNAP_WINDOW_MS)
-    correction = _weighted_average(np.round(note) - note, pitch.voicing, _SNAP_WINDOW_MS / 2)
+    note = _weighted_average(pitch.semitones, pitch.voicing, _NOTE_MS)
+    correction = _weighted_average(np.round(note) - note, pitch.voicing, _SNAP_FADE_MS)
     return pitch.transposed(strength * correction)
 
 

@@ -104,7 +104,7 @@ def test_the_published_fields_are_those_of_the_interface():
 
 @pytest.mark.parametrize("identifier", ["nobody", "", "..", "../anna", "anna/", "Anna", "/etc", "a" * 65])
 def test_an_unknown_voice_is_an_error_that_names_those_there_are(saved, identifier):
-    with pytest.raises(VoiceError, match="There is no voice .* The voices here are: anna, berta"):
+    with pytest.raises(VoiceError, match=r"There is no voice .* The voices here are: anna, berta"):
         load_voice(identifier, saved)
 
 
@@ -127,7 +127,7 @@ def test_a_folder_without_a_card_is_no_voice(tmp_path):
 )  # fmt: skip
 def test_a_damaged_card_is_one_sentence_and_hides_no_other_voice(folder, text):
     (folder / "anna" / "card.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(VoiceError, match="The card of the voice in .*anna is damaged"):
+    with pytest.raises(VoiceError, match=r"The card of the voice in .*anna is damaged"):
         load_voice("anna", folder)
     assert [card.id for card in list_voices(folder)] == ["berta"]
 

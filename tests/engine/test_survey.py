@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+import torch
+
+from engine.base import load_base
+from engine.envelope import BANDS, LOW_BANDS, band_centres, measure_envelope, measure_level
+from engine.errors import AudioError, Cancelled
+from engine.frames import SAMPLE_RATE
+from engine.pitch import detect_pitch
+from engine.survey import bands_with_signal, survey_recording
+from engine.timbre import TIMBRE
+
+
+@pytest.fixture(scope="module")
+def sung(sing) -> np.ndarray:
+    return sing(6.0, hertz=200.0)[None]
+
+
+def test_a_survey_of_singing(sung):
+    survey = survey_recording([sung], load_base())
+    assert survey.voiced
+    assert survey.timbre.shape == (TIMBRE,)
+    assert torch.isfinite(survey.timbre).all()
+    # four notes, two semitones apart, on 200 Hz (note 55.4)
+    assert survey.pitch.low == pytest.approx(55.4, abs=0.6)
+    assert survey.pitch.high == pytest.approx(61.4, abs=0.6)
+    assert survey.style in {"melodic", "rhythmic", "spoken"}
+
+
+def test_the_survey_does_not_depend_on_the_blocks(sung):
+    whole = survey_recording([sung], load_base())
+    pieces = survey_recording([sung[:, i : i + 10_007] for i in range(0, sung.shape[1], 10_007)], load_base())
+    assert (whole.pitch, whole.style, whole.bands) == (pieces.pitch, pieces.style, pieces.bands)
+    torch.testing.assert_close(whole.timbre, pieces.timbre)
+    np.testing.assert_allclose(whole.level.mean, pieces.level.mean)
+
+
+def test_a_gain_moves_the_level_and_nothing_else(sung):
+    loud, quiet = survey_recording([sung], load_base()), survey_recording([sung * 0.1], load_base())
+    assert loud.level.nepers - quiet.level.nepers == pytest.approx(np.log(10), abs=0.01)
+    np.testing.assert_allclose(loud.level.mean, quiet.level.mean, atol=0.02)
+    torch.testing.assert_close(loud.timbre, quiet.timbre, atol=0.02, rtol=0.02)
+
+
+@pytest.mark.parametrize("samples", [1, 440, SAMPLE_RATE])
+def test_silence_is_legal_and_unvoiced(samples):
+    survey = survey_recording([np.zeros((2, samples), np.float32)], load_base())
+    assert not survey.voiced
+    assert torch.isfinite(survey.timbre).all()
+    assert np.isfinite(survey.level.mean).all()
+
+
+@pytest.mark.parametrize("blocks", [[], [np.zeros((2, 0), np.float32)]])
+def test_a_recording_without_samples_is_one_sentence(blocks):
+    with pytest.raises(AudioError, match=r"no sound to convert \(0 samples\)"):
+        survey_recording(blocks, load_base())
+
+
+@pytest.mark.parametrize("hertz", [8000.0, 12_000.0])
+def test_bands_above_the_bandwidth_hold_no_signal(hertz):
+    spectrum = np.fft.rfft(np.random.default_rng(0).standard_normal(2 * SAMPLE_RATE))
+    spectrum[np.fft.rfftfreq(2 * SAMPLE_RATE, 1 / SAMPLE_RATE) > hertz] = 0.0
+    samples = 0.1 * np.fft.irfft(spectrum).astype(np.float32)
+    envelope = measure_envelope(samples, detect_pitch(samples, SAMPLE_RATE))
+    bands = bands_with_signal(envelope, measure_level(envelope))
+    assert band_centres()[bands - 1] == pytest.approx(hertz, rel=0.06)
+
+
+def test_a_full_band_recording_has_all_bands_and_silence_the_low_ones():
+    level = measure_level(np.zeros((10, BANDS), np.float32))
+    assert bands_with_signal(np.zeros((10, BANDS), np.float32), level) == BANDS
+    assert bands_with_signal(np.full((10, BANDS), -14.0, np.float32), level) == LOW_BANDS
+
+
+def test_progress_is_in_seconds_and_may_stop_the_survey(sung):
+    heard = []
+    survey_recording([np.concatenate([sung] * 4, 1)], load_base(), heard.append)
+    assert heard == [10, 20, 30]
+
+    def stop(seconds: float) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        survey_recording([sung], load_base(), stop)
+
+
+def test_of_long_recordings_only_some_pieces_are_heard(monkeypatch):
+    heard = []
+
+    def listen(samples, rate):
+        heard.append(len(samples))
+        return detect_pitch(np.zeros_like(samples), rate)
+
+    monkeypatch.setattr("engine.survey.detect_pitch", listen)
+    minute = np.zeros((1, 60 * SAMPLE_RATE), np.float32)
+    survey_recording([minute] * 5, load_base())
+    assert len(heard) == 12 + 2  # two minutes whole, then one piece in eight
