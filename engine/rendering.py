@@ -30,6 +30,7 @@ _DRIFT_SEMITONES = 0.10  # how far the pitch of a varied take wanders
 _DRIFT_DB = 0.8  # and its loudness
 _TIMBRE_VARIATION = 0.7  # of the spread between a voice's own recordings
 _LARGEST_DETAIL = 1.2  # nepers
+_COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
@@ -74,7 +75,7 @@ class Renderer:
             content = self.base.content(content_input(envelope[None], 0.0, mean[None]))
             loudness = loudness_of(envelope)
             own = self.base.decoder(content, self._prosody(pitch, loudness), self.survey.timbre[None])[0]
-        detail = (envelope - own).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
+        detail = _without_colour(envelope - own, loudness).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
         return _Analysed(mid, pitch, envelope, content, loudness, detail)
 
     @staticmethod
@@ -156,6 +157,15 @@ class Renderer:
     @staticmethod
     def _core(window: Window) -> int:
         return window.core_stop - window.core_start
+
+
+def _without_colour(detail: Tensor, loudness: Tensor) -> Tensor:
+    """Detail (frames, BANDS) less its average over about a second: articulation stays, the speaker goes."""
+    weight = torch.sigmoid(2 * (loudness + 4.0))[:, None] + 1e-3
+    kernel = torch.hann_window(2 * _COLOUR_FRAMES + 1, periodic=False)[None, None]
+    columns = torch.cat([detail * weight, weight], 1).T[:, None]
+    sums = torch.nn.functional.conv1d(columns, kernel, padding=_COLOUR_FRAMES)[:, 0].T
+    return detail - sums[:, :-1] / sums[:, -1:]
 
 
 def _unvoiced(pitch: Pitch) -> Tensor:

@@ -44,7 +44,9 @@ class TrainingPlan:
     warm_up: int = 30
     critic: float = 0.12  # weight of deceiving the critic
     matching: float = 0.6  # weight of matching its features
-    stay: float = 0.02  # pull towards the base's weights
+    foreign: int = 6  # pieces of other people's content in each step
+    kept: float = 0.25  # weight of keeping their content
+    taken: float = 0.5  # weight of taking on the voice's timbre
     seed: int = 0
 
 
@@ -102,14 +104,14 @@ def train_voice(
     timbre = torch.nn.Parameter((timbres * weights[:, None]).sum(0) / weights.sum())
     decoder = EnvelopeDecoder()
     decoder.load_state_dict(base.decoder.state_dict())
-    bands = int(np.median([clip.bands for clip in clips]))
-    history = _fine_tune(base, decoder, timbre, clips, bands, plan, report)
+    tuning = _FineTuning(base, decoder, timbre, clips, plan)
+    history = tuning.run(report)
     decoder.eval().requires_grad_(False)
     final = timbre.detach()
     centre, contrast = measure_contrast(base, decoder, final, clips)
     semitones = np.concatenate([voiced_semitones(clip.pitch) for clip in clips])
     return TrainedVoice(
-        decoder, final, _spread(timbres, weights), centre, contrast, pitch_statistics(semitones), bands, history
+        decoder, final, _spread(timbres, weights), centre, contrast, pitch_statistics(semitones), tuning.bands, history
     )
 
 
@@ -119,67 +121,107 @@ def clip_timbre(base: BaseModel, clip: Clip) -> Tensor:
         return base.timbre(timbre_input(torch.from_numpy(clip.envelope)[None], 0.0))[0].clone()
 
 
-def _fine_tune(
-    base: BaseModel, decoder: EnvelopeDecoder, timbre: torch.nn.Parameter, clips: list[Clip], bands: int,
-    plan: TrainingPlan, report: Callable[[float, str], None],
-) -> list[dict[str, float]]:  # fmt: skip
-    critic = EnvelopeDiscriminator()
-    critic.load_state_dict(load_weights(WEIGHTS / "critic.safetensors"))
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": list(decoder.parameters()), "lr": plan.decoder_rate, "top": plan.decoder_rate},
-            {"params": [timbre], "lr": plan.timbre_rate, "top": plan.timbre_rate, "weight_decay": 0.0},
-        ],
-        betas=(0.9, 0.98),
-        weight_decay=0.0,
-    )
-    judge = torch.optim.AdamW(critic.parameters(), 2e-4, betas=(0.8, 0.99))
-    home = {name: value.clone() for name, value in base.decoder.state_dict().items()}
-    history: list[dict[str, float]] = []
-    for step in range(plan.steps):
-        scale = min(1.0, (step + 1) / plan.warm_up) * (0.5 + 0.5 * math.cos(math.pi * step / plan.steps))
-        for group in optimizer.param_groups:
-            group["lr"] = group["top"] * scale
-        figures = _step(base, decoder, timbre, critic, optimizer, judge, make_batch(clips, bands, plan, step), plan)
-        with torch.no_grad():  # a pull towards the base that does not depend on the size of the gradient
-            for name, value in decoder.named_parameters():
-                value.lerp_(home[name], plan.stay * plan.decoder_rate * scale * 10)
-        if step % 10 == 9 or step == plan.steps - 1:
-            history.append({"step": step + 1} | figures)
-            report((step + 1) / plan.steps, f"step {step + 1}, difference {figures['envelope']:.3f}")
-    return history
+@dataclass(frozen=True)
+class ForeignContent:
+    """What other people said, as the base encodes it; all float32."""
+
+    content: Tensor  # (pieces, frames, CONTENT)
+    prosody: Tensor  # (pieces, frames, PROSODY)
+    semitones: Tensor  # (pieces,): median pitch
 
 
-def _step(base, decoder, timbre, critic, optimizer, judge, batch, plan) -> dict[str, float]:  # type: ignore[no-untyped-def]
-    envelope, heard, prosody, bands = batch
-    count = len(envelope)
-    with torch.autocast("cpu", torch.bfloat16):
-        with torch.no_grad():
-            content = base.content(heard)
-        condition = timbre[None].expand(count, -1)
-        predicted = decoder(content, prosody, condition)
-        critic.requires_grad_(False)
-        score, features = critic(predicted, condition.detach())
-        with torch.no_grad():
-            _, wanted = critic(envelope, condition)
-        distance = envelope_distance(predicted, envelope, bands)
-        matching = sum(functional.l1_loss(f, w) for f, w in zip(features, wanted, strict=True)) / len(wanted)
-        deceiving = (score.float() - 1).square().mean()
-        loss = distance + plan.matching * matching + plan.critic * deceiving
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)
-    optimizer.step()
-    critic.requires_grad_(True)
-    with torch.autocast("cpu", torch.bfloat16):
-        real, _ = critic(envelope, condition.detach())
-        fake, _ = critic(predicted.detach(), condition.detach())
-        judged = (real.float() - 1).square().mean() + fake.float().square().mean()
-    judge.zero_grad(set_to_none=True)
-    judged.backward()
-    judge.step()
-    figures = {"envelope": distance, "deceiving": deceiving, "critic": judged}
-    return {name: float(value.detach()) for name, value in figures.items()}
+def load_foreign(path: Path = WEIGHTS / "foreign.safetensors") -> ForeignContent:
+    """The pieces that ship with the base. Raises VoiceError where they are missing or damaged."""
+    return ForeignContent(**load_weights(path))
+
+
+class _FineTuning:
+    """One voice's training in progress."""
+
+    def __init__(
+        self, base: BaseModel, decoder: EnvelopeDecoder, timbre: torch.nn.Parameter, clips: list[Clip], plan: TrainingPlan
+    ) -> None:
+        self.base, self.decoder, self.timbre, self.clips, self.plan = base, decoder, timbre, clips, plan
+        self.heard_as = timbre.detach().clone()  # what the timbre encoder makes of the voice
+        self.bands = int(np.median([clip.bands for clip in clips]))
+        self.foreign = load_foreign()
+        self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
+        self.critic = EnvelopeDiscriminator()
+        self.critic.load_state_dict(load_weights(WEIGHTS / "critic.safetensors"))
+        groups = [
+            {"params": list(decoder.parameters()), "top": plan.decoder_rate},
+            {"params": [timbre], "top": plan.timbre_rate},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, plan.decoder_rate, betas=(0.9, 0.98), weight_decay=0.0)
+        self.judge = torch.optim.AdamW(self.critic.parameters(), 2e-4, betas=(0.8, 0.99))
+
+    def run(self, report: Callable[[float, str], None]) -> list[dict[str, float]]:
+        plan, history = self.plan, []
+        for step in range(plan.steps):
+            scale = min(1.0, (step + 1) / plan.warm_up) * (0.5 + 0.5 * math.cos(math.pi * step / plan.steps))
+            for group in self.optimizer.param_groups:
+                group["lr"] = group["top"] * scale
+            figures = self._step(step)
+            if step % 10 == 9 or step == plan.steps - 1:
+                history.append({"step": step + 1} | figures)
+                report((step + 1) / plan.steps, f"step {step + 1}, difference {figures['envelope']:.3f}")
+        return history
+
+    def _step(self, step: int) -> dict[str, float]:
+        plan, base = self.plan, self.base
+        envelope, heard, prosody, bands = make_batch(self.clips, self.bands, plan, step)
+        foreign_content, foreign_prosody = self._foreign(step)
+        count = len(envelope)
+        own, other = (self.timbre[None].expand(n, -1) for n in (count, len(foreign_content)))
+        everyone = torch.cat([own, other]).detach()
+        with torch.autocast("cpu", torch.bfloat16):
+            with torch.no_grad():
+                content = base.content(heard)
+                _, wanted = self.critic(envelope, own)
+            predicted = self.decoder(content, prosody, own)
+            converted = self.decoder(foreign_content, foreign_prosody, other)
+            self.critic.requires_grad_(False)
+            fake = torch.cat([predicted, converted])
+            score, features = self.critic(fake, everyone)
+            distance = envelope_distance(predicted, envelope, bands)
+            matching = torch.stack(
+                [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
+            ).mean()
+            deceiving = (score.float() - 1).square().mean()
+            said = base.content(content_input(converted.clamp_min(SILENT), 0.0, active_mean(converted.detach())))
+            kept = functional.l1_loss(said, foreign_content)
+            taken = 1 - functional.cosine_similarity(base.timbre(timbre_input(converted, 0.0)), self.heard_as[None]).mean()
+            loss = distance + plan.matching * matching + plan.critic * deceiving + plan.kept * kept + plan.taken * taken
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
+        self.optimizer.step()
+        self._teach_critic(envelope, own.detach(), fake.detach(), everyone)
+        figures = {"envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
+        return {name: round(float(value.detach()), 4) for name, value in figures.items()}
+
+    def _foreign(self, step: int) -> tuple[Tensor, Tensor]:
+        """Pieces of other people's content, their pitch moved to the voice's middle."""
+        choices = np.random.default_rng([self.plan.seed, step, 5])
+        chosen = torch.from_numpy(choices.choice(len(self.foreign.content), self.plan.foreign, replace=False))
+        prosody = self.foreign.prosody[chosen].clone()
+        prosody[..., 0] += ((self.median - self.foreign.semitones[chosen]) / 12.0)[:, None]
+        return self.foreign.content[chosen], prosody
+
+    def _teach_critic(self, real: Tensor, timbre: Tensor, fake: Tensor, everyone: Tensor) -> None:
+        self.critic.requires_grad_(True)
+        with torch.autocast("cpu", torch.bfloat16):
+            judged = (self.critic(real, timbre)[0].float() - 1).square().mean()
+            judged = judged + self.critic(fake, everyone)[0].float().square().mean()
+        self.judge.zero_grad(set_to_none=True)
+        judged.backward()
+        self.judge.step()
+
+
+def active_mean(envelope: Tensor) -> Tensor:
+    """Mean of each relative envelope (batch, frames, BANDS) over the frames within 30 dB of its level, (batch, BANDS)."""
+    active = (loudness_of(envelope) > -3.5).float()[..., None] + 1e-3
+    return (envelope.clamp_min(SILENT) * active).sum(1) / active.sum(1)
 
 
 def make_batch(clips: list[Clip], bands: int, plan: TrainingPlan, step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -7,6 +7,7 @@ Stopped and started again, each part goes on from its last checkpoint; the same 
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.threads:
         torch.set_num_threads(options.threads)
     out = Path(options.out)
-    corpus = prepare_corpus(Path(options.corpus), out / "features", _print_progress)
+    corpus = prepare_corpus(Path(options.corpus), out / "features", _every_few_seconds())
     if "acoustic" in options.parts:
         acoustic = _with_steps(AcousticPlan(seed=options.seed), options.acoustic_steps)
         train_acoustic(corpus, out, acoustic, device, _print_line)
@@ -52,14 +53,17 @@ def _print_line(fraction: float, message: str) -> None:
     print(f"{fraction:6.1%}  {message}", flush=True)
 
 
-_printed = time.monotonic()
+def _every_few_seconds() -> Callable[[float, str], None]:
+    """A report that prints at most every five seconds, and at the end."""
+    printed = time.monotonic()
 
+    def report(fraction: float, message: str) -> None:
+        nonlocal printed
+        if time.monotonic() - printed > 5 or fraction == 1:
+            _print_line(fraction, message)
+            printed = time.monotonic()
 
-def _print_progress(fraction: float, message: str) -> None:
-    global _printed
-    if time.monotonic() - _printed > 5 or fraction == 1:
-        _print_line(fraction, message)
-        _printed = time.monotonic()
+    return report
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -27,6 +27,7 @@ from engine.losses import EnvelopeDiscriminator, envelope_distance
 from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.phones import PHONES, UNLABELLED
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
+from engine.training import active_mean
 from engine.timbre import TimbreEncoder, timbre_input
 
 
@@ -221,7 +222,7 @@ class Refinement:
         matching = sum(functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)) / len(wanted)
         deceiving = (score.float() - 1).square().mean()
         distance = envelope_distance(predicted, batch.envelope, batch.bands)
-        heard = content_input(converted.clamp_min(SILENT), 0.0, _active_mean(converted.detach()))
+        heard = content_input(converted.clamp_min(SILENT), 0.0, active_mean(converted.detach()))
         kept = functional.l1_loss(networks.content(heard), content[:half])
         taken = 1 - functional.cosine_similarity(networks.timbre(timbre_input(converted, 0.0)), other).mean()
         loss = distance + 0.12 * deceiving + 0.6 * matching + 0.25 * kept + 0.4 * taken
@@ -233,12 +234,6 @@ class Refinement:
 
         figures = {"envelope": distance, "matching": matching, "deceiving": deceiving, "kept": kept, "taken": taken}
         return loss, discriminator_loss, {name: float(value.detach()) for name, value in figures.items()}
-
-
-def _active_mean(envelope: Tensor) -> Tensor:
-    """Mean of each crop's envelope over the frames within 30 dB of its loud end, (batch, BANDS)."""
-    active = (loudness_of(envelope) > -3.5).float()[..., None] + 1e-3
-    return (envelope.clamp_min(SILENT) * active).sum(1) / active.sum(1)
 
 
 def learning_rate(plan_rate: float, step: int, steps: int, cool_down: float) -> float:
@@ -309,7 +304,7 @@ def train_acoustic(
             judged.backward()
             critic.step()
             figures["critic"] = float(judged)
-        _follow(average, networks, min(0.999, step / (step + 50)))
+        _follow(average, networks, 0.995 if refining else min(0.999, step / (step + 50)))
         for name, value in figures.items():
             sums[name] = sums.get(name, 0.0) + value
         counted += 1

@@ -4,14 +4,22 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from engine.base import BaseModel, save_weights
 from engine.checkpoint import load_checkpoint
+from engine.content import content_input
+from engine.decoder import prosody_input
+from engine.envelope import SILENT, loudness_of
 from engine.errors import TrainingError
-from engine.pretraining.corpus import EXCLUDED, Corpus
+from engine.frames import hertz_to_semitones
+from engine.pretraining.corpus import EXCLUDED, Corpus, split_speakers
 
 _PARTS = ("content", "timbre", "decoder")
+_FOREIGN = {"librispeech_tc100_1utt", "speechocean762", "turkish_makam_acapella", "ljspeech"}
+_FOREIGN_PIECES, _FOREIGN_FRAMES = 96, 160
 _ATTRIBUTION = [
     "LibriSpeech (Panayotov et al., 2015), CC BY 4.0",
     "speechocean762 (Zhang et al., 2021), CC BY 4.0",
@@ -28,7 +36,7 @@ def publish_base(corpus: Corpus, out: Path) -> None:
 
     Raises TrainingError where a part has not been trained.
     """
-    acoustic, synthesizer = load_checkpoint(out / "acoustic.pt"), load_checkpoint(out / "synthesizer.pt")
+    acoustic, synthesizer = load_checkpoint(out / "acoustic.pt"), load_checkpoint(out / "synthesizer_refined.pt")
     if acoustic is None or synthesizer is None:
         raise TrainingError(f"{out} holds no checkpoint of both parts: train them first.")
     weights = {f"synthesizer.{name}": value for name, value in synthesizer["average"].items()}
@@ -36,8 +44,32 @@ def publish_base(corpus: Corpus, out: Path) -> None:
     model = BaseModel()
     model.load_state_dict(weights, strict=True)
     save_weights(out / "base.safetensors", weights, _card(corpus, out, acoustic, synthesizer))
+    _publish_foreign(corpus, model, acoustic["plan"], out)
     critic: dict[str, Tensor] = acoustic["discriminator"]
     save_weights(out / "critic.safetensors", critic, {"name": "Timbre Studio critic", "use": "training voices only"})
+
+
+def _publish_foreign(corpus: Corpus, model: BaseModel, plan: dict[str, Any], out: Path) -> None:
+    """Content and prosody of one piece each of many speakers, which a new voice learns to say."""
+    clips, _ = split_speakers(corpus.clips, plan["validation_speakers"], plan["seed"])
+    random = np.random.default_rng(plan["seed"])
+    by_speaker = {clip.speaker: clip for clip in clips if clip.group in _FOREIGN and clip.frames >= _FOREIGN_FRAMES}
+    names = sorted(by_speaker)
+    chosen = [by_speaker[names[i]] for i in random.permutation(len(names))[:_FOREIGN_PIECES]]
+    content, prosody, medians = [], [], []
+    for clip in chosen:
+        first = clip.first_frame + int(random.integers(0, clip.frames - _FOREIGN_FRAMES + 1))
+        rows = slice(first, first + _FOREIGN_FRAMES)
+        envelope = torch.from_numpy(corpus.envelope[rows].astype(np.float32) - clip.nepers).clamp_min(SILENT)
+        semitones = torch.from_numpy(hertz_to_semitones(corpus.hertz[rows]).astype(np.float32))
+        with torch.inference_mode():
+            content.append(model.content(content_input(envelope[None], 0.0, torch.tensor(clip.mean)[None]))[0])
+        voicing = torch.from_numpy(np.array(corpus.voicing[rows]))
+        prosody.append(prosody_input(semitones, voicing, loudness_of(envelope)))
+        medians.append(semitones.median())
+    weights = {"content": torch.stack(content), "prosody": torch.stack(prosody), "semitones": torch.stack(medians)}
+    card = {"name": "Timbre Studio foreign content", "use": "training voices only", "clips": [clip.path for clip in chosen]}
+    save_weights(out / "foreign.safetensors", weights, card | {"licence": "CC BY 4.0", "attribution": _ATTRIBUTION})
 
 
 def _card(corpus: Corpus, out: Path, acoustic: dict[str, Any], synthesizer: dict[str, Any]) -> dict[str, Any]:
@@ -55,7 +87,7 @@ def _card(corpus: Corpus, out: Path, acoustic: dict[str, Any], synthesizer: dict
         "synthesizer": {
             "plan": synthesizer["plan"], "steps": synthesizer["step"], "seconds": round(synthesizer["seconds"])
         },
-        "scores": {name: _last_scores(out / f"{name}.jsonl") for name in ("acoustic", "synthesizer")},
+        "scores": {name: _last_scores(out / f"{name}.jsonl") for name in ("acoustic", "synthesizer", "synthesizer_refined")},
         "unseen": "scores that begin with unseen_ are of speakers that were never trained on",
         "made_with": "python -m engine.pretraining --corpus DIR --out DIR",
     }  # fmt: skip

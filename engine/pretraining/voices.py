@@ -52,12 +52,12 @@ _PUBLISHED_FREELY = "The speaker recorded this dataset for voice technology and 
 PORTRAITS = (
     Portrait(
         "kathleen", "kathleen/kathleen", "Kathleen", "female", "A clear, friendly American speaking voice.", "en",
-        ("clear", "warm", "natural"), "other", "CC0-1.0", "Voice dataset Kathleen (rhasspy), CMU Arctic prompts",
+        ("clear", "warm", "natural"), "other", "CC-BY-4.0 (recordings CC0-1.0)", "Voice dataset Kathleen (rhasspy), CMU Arctic prompts",
         _PUBLISHED_FREELY, "Kathleen", False, "speech.flac",
     ),
     Portrait(
         "kerstin", "kerstin/kerstin", "Kerstin", "female", "A calm, precise German speaking voice.", "de",
-        ("calm", "precise", "bright"), "other", "CC0-1.0", "Voice dataset Kerstin (rhasspy)",
+        ("calm", "precise", "bright"), "other", "CC-BY-4.0 (recordings CC0-1.0)", "Voice dataset Kerstin (rhasspy)",
         _PUBLISHED_FREELY, "Kerstin", False, "speech.flac",
     ),
     Portrait(
