@@ -8,6 +8,7 @@ blurring.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -139,7 +140,12 @@ class _FineTuning:
     """One voice's training in progress."""
 
     def __init__(
-        self, base: BaseModel, decoder: EnvelopeDecoder, timbre: torch.nn.Parameter, clips: list[Clip], plan: TrainingPlan
+        self,
+        base: BaseModel,
+        decoder: EnvelopeDecoder,
+        timbre: torch.nn.Parameter,
+        clips: list[Clip],
+        plan: TrainingPlan,
     ) -> None:
         self.base, self.decoder, self.timbre, self.clips, self.plan = base, decoder, timbre, clips, plan
         self.heard_as = timbre.detach().clone()  # what the timbre encoder makes of the voice
@@ -190,7 +196,8 @@ class _FineTuning:
             deceiving = (score.float() - 1).square().mean()
             said = base.content(content_input(converted.clamp_min(SILENT), 0.0, active_mean(converted.detach())))
             kept = functional.l1_loss(said, foreign_content)
-            taken = 1 - functional.cosine_similarity(base.timbre(timbre_input(converted, 0.0)), self.heard_as[None]).mean()
+            taken_for = base.timbre(timbre_input(converted, 0.0))
+            taken = 1 - functional.cosine_similarity(taken_for, self.heard_as[None]).mean()
             loss = distance + plan.matching * matching + plan.critic * deceiving + plan.kept * kept + plan.taken * taken
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -219,7 +226,7 @@ class _FineTuning:
 
 
 def active_mean(envelope: Tensor) -> Tensor:
-    """Mean of each relative envelope (batch, frames, BANDS) over the frames within 30 dB of its level, (batch, BANDS)."""
+    """Mean of relative envelopes (batch, frames, BANDS) over the frames within 30 dB of the level, (batch, BANDS)."""
     active = (loudness_of(envelope) > -3.5).float()[..., None] + 1e-3
     return (envelope.clamp_min(SILENT) * active).sum(1) / active.sum(1)
 

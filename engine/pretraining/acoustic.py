@@ -27,8 +27,8 @@ from engine.losses import EnvelopeDiscriminator, envelope_distance
 from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.phones import PHONES, UNLABELLED
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
-from engine.training import active_mean
 from engine.timbre import TimbreEncoder, timbre_input
+from engine.training import active_mean
 
 
 @dataclass(frozen=True)
