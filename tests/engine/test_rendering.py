@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from engine.base import load_base
+from engine.conversion import ConversionSettings
+from engine.frames import HOP, SAMPLE_RATE
+from engine.rendering import Renderer
+from engine.survey import survey_recording
+from engine.windows import cut_windows
+
+
+@pytest.fixture(scope="module")
+def recording(sing) -> np.ndarray:
+    return np.stack([sing(5.0), 0.5 * sing(5.0, seed=1)])
+
+
+def rendered(recording: np.ndarray, voice, longest_s: float = 2.0, **chosen) -> list[list[np.ndarray]]:
+    """For each window the pieces of every take."""
+    settings = ConversionSettings(**chosen)
+    survey = survey_recording([recording], load_base())
+    renderer = Renderer(load_base(), voice, survey, settings, int(settings.transpose))
+    return [renderer.render(window) for window in cut_windows([recording], longest_s, longest_s / 2)]
+
+
+def test_each_window_gives_its_core_in_every_take(recording, voice):
+    windows = list(cut_windows([recording], 2.0, 1.0))
+    pieces = rendered(recording, voice, takes=3)
+    assert len(pieces) == len(windows) >= 3
+    for window, takes in zip(windows, pieces, strict=True):
+        stop = recording.shape[1] if window.last else window.core_stop * HOP
+        assert [take.shape for take in takes] == [(2, stop - window.core_start * HOP)] * 3
+        assert {take.dtype for take in takes} == {np.dtype(np.float32)}
+
+
+def test_a_renderer_starts_anew_for_each_recording(recording, voice):
+    once, again = rendered(recording, voice, takes=2, seed=4), rendered(recording, voice, takes=2, seed=4)
+    for one, other in zip(once, again, strict=True):
+        for take, same in zip(one, other, strict=True):
+            np.testing.assert_array_equal(take, same)
+
+
+def test_more_takes_leave_the_others_as_they_are(recording, voice):
+    for few, many in zip(rendered(recording, voice, takes=2), rendered(recording, voice, takes=4), strict=True):
+        for take, same in zip(few, many, strict=False):
+            np.testing.assert_array_equal(take, same)
+
+
+def test_takes_have_the_seeds_that_follow_each_other(recording, voice):
+    survey = survey_recording([recording], load_base())
+    assert Renderer(load_base(), voice, survey, ConversionSettings(takes=3, seed=5), 0).seeds == [5, 6, 7]
+    highest = ConversionSettings(takes=10, seed=2**31 - 1)
+    renderer = Renderer(load_base(), voice, survey, highest, 0)
+    assert len(renderer.render(next(cut_windows([recording[:, :SAMPLE_RATE]])))) == 10
+
+
+def test_a_shifted_formant_moves_the_spectrum_and_not_the_notes(recording, voice):
+    centroids = []
+    for semitones in (-5.0, 0.0, 5.0):
+        samples = np.concatenate(
+            [takes[0] for takes in rendered(recording, voice, formant_shift_semitones=semitones)], 1
+        )
+        power = np.square(np.abs(np.fft.rfft(samples.mean(0))))
+        hertz = np.fft.rfftfreq(samples.shape[1], 1 / SAMPLE_RATE)
+        audible = hertz < 6000
+        centroids.append((power * hertz)[audible].sum() / power[audible].sum())
+    assert centroids == sorted(centroids)
+    assert centroids[2] > 1.1 * centroids[0]
