@@ -1,0 +1,29 @@
+"""Timbre Studio's engine: the same performance in another voice.
+
+The names below are loaded when they are first used, so importing the package does no work.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "Audio": "audio",
+    "read_audio": "audio",
+    "write_audio": "audio",
+    "analyse": "analysis",
+    "analyse_file": "analysis",
+    "ConversionSettings": "conversion",
+    "convert": "conversion",
+    "convert_file": "conversion",
+    "load_voice": "voice",
+    "list_voices": "voice",
+    "EngineError": "errors",
+    "Cancelled": "errors",
+}
+__all__ = list(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'engine' has no attribute '{name}'")
+    return getattr(import_module(f"engine.{_HOMES[name]}"), name)

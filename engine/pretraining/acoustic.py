@@ -35,7 +35,7 @@ from engine.training import active_mean
 class AcousticPlan:
     """Settings of the acoustic training; saved inside its checkpoints."""
 
-    steps: int = 5400
+    steps: int = 6400
     refine_from: float = 0.78  # share of the steps after which the encoders are frozen and the decoder sharpened
     batch: int = 16
     frames: int = 200
