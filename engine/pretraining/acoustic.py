@@ -303,7 +303,7 @@ def train_acoustic(
             critic.zero_grad(set_to_none=True)
             judged.backward()
             critic.step()
-            figures["critic"] = float(judged)
+            figures["critic"] = judged.item()
         _follow(average, networks, 0.995 if refining else min(0.999, step / (step + 50)))
         for name, value in figures.items():
             sums[name] = sums.get(name, 0.0) + value

@@ -1,0 +1,118 @@
+import multiprocessing.pool
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.envelope import BANDS, LOW_BANDS
+from engine.errors import TrainingError
+from engine.frames import HOP
+from engine.phones import UNLABELLED
+from engine.pretraining import corpus as module
+from engine.pretraining.corpus import (
+    ClipEntry,
+    Corpus,
+    draw_crops,
+    fit_labels,
+    prepare_corpus,
+    read_manifest,
+    split_speakers,
+)
+
+COLUMNS = ("path", "set", "speaker", "kind", "seconds", "original_rate")
+ROWS = [
+    ("a.wav", "kerstin", "kerstin", "speech", "0.5", "44100"),
+    ("b.wav", "vocobox_martin", "martin", "singing", "0.3", "16000"),
+    ("p.wav", "pjs", "koguchi", "singing", "0.3", "48000"),
+]
+
+
+def entry(number: int, speaker: str, group: str = "librispeech_tc100_1utt", frames: int = 100) -> ClipEntry:
+    return ClipEntry(f"clip{number}", group, speaker, "speech", number * 1000, frames, BANDS, 0.0, [0.0] * BANDS)
+
+
+@pytest.fixture
+def recordings(tmp_path, sing, monkeypatch) -> Path:
+    """A folder with a manifest of three recordings; analysed by threads, which start at once."""
+    monkeypatch.setattr(module, "_pool", lambda: multiprocessing.pool.ThreadPool(1))
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for path, _, _, _, seconds, rate in ROWS:
+        soundfile.write(folder / path, np.stack([sing(float(seconds), rate=int(rate))] * 2, 1), int(rate))
+    lines = ["\t".join(row) for row in (COLUMNS, *ROWS)]
+    (folder / "manifest.tsv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_a_folder_of_recordings_becomes_frames(recordings, tmp_path):
+    told = []
+    corpus = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: told.append(fraction))
+    assert [(clip.path, clip.group, clip.speaker) for clip in corpus.clips] == [
+        ("a.wav", "kerstin", "kerstin/kerstin"),
+        ("b.wav", "vocobox_martin", "vocobox_martin/martin"),
+    ]  # what may not go into the base is left out
+    assert [clip.frames for clip in corpus.clips] == [50, 30]
+    assert [clip.first_frame for clip in corpus.clips] == [0, 50]
+    assert corpus.clips[0].bands > corpus.clips[1].bands
+    assert corpus.clips[1].bands <= LOW_BANDS
+    assert corpus.audio.shape == (80, HOP)
+    assert corpus.envelope.shape == (80, BANDS)
+    assert np.isfinite(corpus.envelope.astype(np.float32)).all()
+    assert corpus.hertz.shape == corpus.voicing.shape == corpus.phones.shape == (80,)
+    assert (corpus.phones == UNLABELLED).all()  # German and song are not what the recogniser knows
+    assert told[-1] == 1.0
+    source, _ = soundfile.read(recordings / "a.wav", dtype="float32")
+    np.testing.assert_allclose(corpus.audio[:50].ravel() / 32767, source[: 50 * HOP, 0], atol=1e-3)
+
+
+def test_what_is_analysed_is_only_opened_again(recordings, tmp_path, monkeypatch):
+    first = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None)
+    monkeypatch.setattr(module, "_pool", None)
+    assert prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None).clips == first.clips
+
+
+def test_a_folder_without_manifest_is_one_sentence(tmp_path):
+    with pytest.raises(TrainingError, match=r"has no manifest.tsv: give the folder of the training corpus"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, "", "{"])
+def test_a_folder_without_analysis_is_one_sentence(tmp_path, content):
+    if content is not None:
+        (tmp_path / "clips.json").write_text(content)
+    with pytest.raises(TrainingError, match="holds no analysed corpus"):
+        Corpus(tmp_path)
+
+
+def test_labels_are_cut_and_filled():
+    labels = np.array([1, 2, 3], np.int8)
+    assert fit_labels(labels, 2).tolist() == [1, 2]
+    assert fit_labels(labels, 5).tolist() == [1, 2, 3, UNLABELLED, UNLABELLED]
+    assert fit_labels(labels[:0], 1).tolist() == [UNLABELLED]
+
+
+def test_whole_speakers_of_large_sets_are_set_aside():
+    clips = [entry(number, f"s/{number // 2}") for number in range(40)] + [entry(40, "kerstin/kerstin", "kerstin")]
+    training, validation = split_speakers(clips, 0.2, seed=7)
+    assert sorted(clip.path for clip in training + validation) == sorted(clip.path for clip in clips)
+    assert len({clip.speaker for clip in validation}) == 4
+    assert not {clip.speaker for clip in training} & {clip.speaker for clip in validation}
+    assert "kerstin/kerstin" not in {clip.speaker for clip in validation}
+    assert split_speakers(clips, 0.2, seed=7)[1] == validation
+    assert split_speakers(clips, 0.2, seed=8)[1] != validation
+
+
+def test_crops_are_given_by_seed_and_step_and_lie_inside():
+    clips = [entry(0, "a", frames=50), entry(1, "b", frames=500)]
+    crops = [list(draw_crops(clips, 60, seed=3, step=step, batch=200)) for step in (0, 0, 1)]
+    assert crops[0] == crops[1] != crops[2]
+    for clip, first in crops[0]:
+        assert clip.first_frame <= first <= clip.first_frame + max(clip.frames - 60, 0)
+    assert sum(clip.speaker == "b" for clip, _ in crops[0]) > 140  # the longer is drawn more often
+
+
+def test_some_sets_are_worth_more_a_minute():
+    clips = [entry(0, "a", "speechocean762"), entry(1, "b", "vocobox_martin")]
+    drawn = [clip.speaker for clip, _ in draw_crops(clips, 60, seed=3, step=0, batch=500)]
+    assert drawn.count("b") > 3 * drawn.count("a")

@@ -1,0 +1,70 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.errors import TrainingError
+from engine.pretraining import vocoder_refinement as module
+from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
+from engine.pretraining.vocoder_refinement import RefinementPlan, SpectrumDiscriminator, refine_synthesizer
+
+PLAN = RefinementPlan(steps=4, batch=1, frames=24, warm_up=1)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def steady_rate(monkeypatch):
+    """A rate that does not depend on how many steps there will be."""
+    monkeypatch.setattr(module, "learning_rate", lambda rate, step, steps, cool_down: rate)
+
+
+@pytest.fixture
+def first_part(corpus, out) -> Path:
+    plan = SynthesizerPlan(steps=1, batch=1, frames=24, validation_speakers=0.2)
+    train_synthesizer(corpus, out, plan, CPU, lambda fraction, message: None)
+    return out
+
+
+def refine(corpus, folder: Path, **changes) -> dict:
+    refine_synthesizer(corpus, folder, replace(PLAN, **changes), CPU, lambda fraction, message: None)
+    return torch.load(folder / "synthesizer_refined.pt", weights_only=True)
+
+
+@pytest.mark.parametrize("resolution", module._RESOLUTIONS)
+def test_a_judge_looks_only_below_the_bandwidth(resolution):
+    torch.manual_seed(0)
+    judge, samples = SpectrumDiscriminator(*resolution), 0.1 * torch.randn(2, 8000)
+    scores, features = judge(samples, torch.full((2,), 22_050.0))
+    assert scores.shape[:2] == (2, 1)
+    assert len(features) == 4
+    time_s = torch.arange(8000) / 44_100
+    above = samples + 0.1 * torch.sin(2 * torch.pi * 8000 * time_s)
+    narrow = torch.full((2,), 4000.0)
+    difference = (judge(above, narrow)[0] - judge(samples, narrow)[0]).abs().max()
+    assert difference < 0.1 * (judge(above, narrow * 10)[0] - judge(samples, narrow * 10)[0]).abs().max()
+
+
+def test_without_a_first_part_there_is_nothing_to_refine(corpus, out):
+    with pytest.raises(TrainingError, match="holds no synthesizer to refine: train it first"):
+        refine(corpus, out)
+
+
+def test_first_only_the_judges_learn(corpus, first_part):
+    before = torch.load(first_part / "synthesizer.pt", weights_only=True)["average"]
+    state = refine(corpus, first_part, steps=1)
+    for name, value in before.items():
+        torch.testing.assert_close(state["synthesizer"][name], value, atol=0, rtol=0)
+    state = refine(corpus, first_part, steps=2)
+    assert any((state["synthesizer"][name] != value).any() for name, value in before.items())
+
+
+def test_refining_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpus, first_part):
+    refine(corpus, first_part, steps=2)
+    resumed = refine(corpus, first_part, steps=4)
+    for name in ("synthesizer_refined.pt", "synthesizer_refined.pt.previous"):
+        (first_part / name).unlink()
+    whole = refine(corpus, first_part, steps=4)
+    for part in ("synthesizer", "average", "judges"):
+        for name, value in whole[part].items():
+            torch.testing.assert_close(resumed[part][name], value, atol=0, rtol=0, msg=name)
