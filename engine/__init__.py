@@ -12,7 +12,7 @@ _HOMES = {
     "write_audio": "audio",
     "analyse": "analysis",
     "analyse_file": "analysis",
-    "ConversionSettings": "conversion",
+    "ConversionSettings": "conversion_settings",
     "convert": "conversion",
     "convert_file": "conversion",
     "load_voice": "voice",
@@ -20,7 +20,7 @@ _HOMES = {
     "EngineError": "errors",
     "Cancelled": "errors",
 }
-__all__ = list(_HOMES)  # noqa: PLE0605
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -69,8 +69,8 @@ def analyse_file(path: Path | str, report: Report | None = None, gender: str | N
 def measure_content(audio: Audio) -> np.ndarray:
     """Content of a recording by the base model, float32 (frames, CONTENT): what is said or sung, not by whom.
 
-    On the grid of `analyse`; for recordings of minutes, since it is worked out in one piece. Raises VoiceError where the
-    base model is missing.
+    On the grid of `analyse`; for recordings of minutes, since it is worked out in one piece. Raises VoiceError where
+    the base model is missing.
     """
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     envelope = measure_envelope(samples, detect_pitch(samples, SAMPLE_RATE))

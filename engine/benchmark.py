@@ -35,7 +35,8 @@ import soundfile
 import torch
 
 from engine.audio import Audio, open_audio, read_audio, write_audio
-from engine.conversion import ConversionSettings, convert, convert_file
+from engine.conversion import convert, convert_file
+from engine.conversion_settings import ConversionSettings
 from engine.errors import AudioError, EngineError, VoiceError
 from engine.evaluation import Evaluator, Scores, compare, mean_scores
 from engine.synthesis import copy_synthesis

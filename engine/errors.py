@@ -1,11 +1,11 @@
 """What can go wrong in the engine, as sentences for the user.
 
-    EngineError            anything the user can understand and mend
-    |-- AudioError         a recording that cannot be read or written
-    |-- SettingsError      a value outside its range, naming the setting
-    |-- VoiceError         a voice that is unknown, damaged or not usable
-    |-- TrainingError      a training that cannot start or go on
-    Cancelled              the caller asked to stop; not an error, so not an EngineError
+EngineError            anything the user can understand and mend
+|-- AudioError         a recording that cannot be read or written
+|-- SettingsError      a value outside its range, naming the setting
+|-- VoiceError         a voice that is unknown, damaged or not usable
+|-- TrainingError      a training that cannot start or go on
+Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
 
 

@@ -18,6 +18,8 @@ HOP, _remainder = divmod(SAMPLE_RATE, FRAME_RATE)  # samples per frame
 if _remainder:
     raise AssertionError("the frame rate must divide the sample rate")
 
+DECIBELS_PER_NEPER = 20.0 / math.log(10.0)
+
 _A4_HERTZ = 440.0
 _A4_NUMBER = 69
 _NOTE_NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")

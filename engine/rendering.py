@@ -1,7 +1,6 @@
 """Rendering one window of a recording in another voice."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -9,9 +8,10 @@ from torch import Tensor
 
 from engine.base import BaseModel
 from engine.content import content_input
+from engine.conversion_settings import ConversionSettings
 from engine.decoder import prosody_input
 from engine.envelope import BANDS, SILENT, loudness_of, measure_envelope
-from engine.frames import HOP, SAMPLE_RATE
+from engine.frames import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
 from engine.loudness import match_loudness, measure_loudness
 from engine.perturbation import warp_bands
 from engine.pitch import Pitch, detect_pitch
@@ -23,14 +23,13 @@ from engine.variation import LOUDNESS, PITCH, drift, timbre_offset
 from engine.voice import Voice
 from engine.windows import Window
 
-if TYPE_CHECKING:
-    from engine.conversion import ConversionSettings
-
 _DRIFT_SEMITONES = 0.10  # how far the pitch of a varied take wanders
 _DRIFT_DB = 0.8  # and its loudness
 _TIMBRE_VARIATION = 0.7  # of the spread between a voice's own recordings
 _LARGEST_DETAIL = 1.2  # nepers
 _COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
+_SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silence
+_SILENCE_DB = (-105.0, -70.0)  # within these limits
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
@@ -51,13 +50,14 @@ class Renderer:
     """Renders windows in order; keeps between them what makes the joins inaudible: pulse phase and the overlap."""
 
     def __init__(
-        self, base: BaseModel, voice: Voice, survey: Survey, settings: "ConversionSettings", transpose: int
+        self, base: BaseModel, voice: Voice, survey: Survey, settings: ConversionSettings, transpose: int
     ) -> None:
         self.base, self.voice, self.survey, self.settings, self.transpose = base, voice, survey, settings, transpose
         self.seeds = [settings.seed + number for number in range(settings.takes)]
         self._phases: list[float | None] = [None] * settings.takes
         self._overlaps: list[np.ndarray | None] = [None] * settings.takes
         self._known = _known_bands(survey.bands)
+        self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
 
     def render(self, window: Window) -> list[np.ndarray]:
         """The core of a window in every take, (channels, n) each."""
@@ -139,7 +139,7 @@ class Renderer:
         wanted = measure_loudness(mid)
         if number > 0:
             wanted = wanted + _DRIFT_DB * drift(window.first_frame, len(wanted), self.seeds[number], LOUDNESS)
-        return match_loudness(samples, measure_loudness(samples), wanted)
+        return match_loudness(samples, measure_loudness(samples), wanted, floor_db=self._silence_db)
 
     def _join(self, number: int, window: Window, samples: np.ndarray) -> np.ndarray:
         """The core, its first hop faded over from the end of the window before."""

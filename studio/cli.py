@@ -68,7 +68,7 @@ class Commands(TyperGroup):
 @in_one_sentence
 def with_settings(command: Callable[..., None]) -> Any:
     """`command(..., **given)` complete, with an option for every conversion setting."""
-    from engine.conversion import ConversionSettings
+    from engine.conversion_settings import ConversionSettings
 
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     single.command(command.__name__)(with_options(command, setting_options(ConversionSettings)))
@@ -111,7 +111,8 @@ def convert(
     **given: str | None,
 ) -> None:
     """Convert a recording to another voice; prints the path of each result."""
-    from engine.conversion import ConversionSettings, convert_file
+    from engine.conversion import convert_file
+    from engine.conversion_settings import ConversionSettings
     from engine.voice import load_voice
 
     settings = read_settings(ConversionSettings(), given)

@@ -127,7 +127,8 @@ def _conversion() -> str:
 
     import numpy as np
 
-    from engine.conversion import ConversionSettings, convert
+    from engine.conversion import convert
+    from engine.conversion_settings import ConversionSettings
     from engine.voice import list_voices, load_voice
 
     tone, voice = _tone(), load_voice(list_voices()[0].id)

@@ -19,6 +19,7 @@ from engine.pretraining.corpus import EXCLUDED, Corpus, split_speakers
 
 _PARTS = ("content", "timbre", "decoder")
 _FOREIGN = {"librispeech_tc100_1utt", "speechocean762", "turkish_makam_acapella", "ljspeech"}
+_LOGS = ("acoustic", "synthesizer", "synthesizer_refined")
 _FOREIGN_PIECES, _FOREIGN_FRAMES = 96, 160
 _ATTRIBUTION = [
     "LibriSpeech (Panayotov et al., 2015), CC BY 4.0",
@@ -68,8 +69,14 @@ def _publish_foreign(corpus: Corpus, model: BaseModel, plan: dict[str, Any], out
         prosody.append(prosody_input(semitones, voicing, loudness_of(envelope)))
         medians.append(semitones.median())
     weights = {"content": torch.stack(content), "prosody": torch.stack(prosody), "semitones": torch.stack(medians)}
-    card = {"name": "Timbre Studio foreign content", "use": "training voices only", "clips": [clip.path for clip in chosen]}
-    save_weights(out / "foreign.safetensors", weights, card | {"licence": "CC BY 4.0", "attribution": _ATTRIBUTION})
+    card = {
+        "name": "Timbre Studio foreign content",
+        "use": "training voices only",
+        "licence": "CC BY 4.0",
+        "attribution": _ATTRIBUTION,
+        "clips": [clip.path for clip in chosen],
+    }
+    save_weights(out / "foreign.safetensors", weights, card)
 
 
 def _card(corpus: Corpus, out: Path, acoustic: dict[str, Any], synthesizer: dict[str, Any]) -> dict[str, Any]:
@@ -87,7 +94,7 @@ def _card(corpus: Corpus, out: Path, acoustic: dict[str, Any], synthesizer: dict
         "synthesizer": {
             "plan": synthesizer["plan"], "steps": synthesizer["step"], "seconds": round(synthesizer["seconds"])
         },
-        "scores": {name: _last_scores(out / f"{name}.jsonl") for name in ("acoustic", "synthesizer", "synthesizer_refined")},
+        "scores": {name: _last_scores(out / f"{name}.jsonl") for name in _LOGS},
         "unseen": "scores that begin with unseen_ are of speakers that were never trained on",
         "made_with": "python -m engine.pretraining --corpus DIR --out DIR",
     }  # fmt: skip

@@ -14,7 +14,8 @@ import torch
 
 from engine.analysis import analyse
 from engine.audio import Audio, read_audio, write_audio
-from engine.conversion import ConversionSettings, convert
+from engine.conversion import convert
+from engine.conversion_settings import ConversionSettings
 from engine.envelope import band_centres, band_widths
 from engine.frames import FRAME_RATE
 from engine.loudness import measure_loudness
@@ -52,12 +53,14 @@ _PUBLISHED_FREELY = "The speaker recorded this dataset for voice technology and 
 PORTRAITS = (
     Portrait(
         "kathleen", "kathleen/kathleen", "Kathleen", "female", "A clear, friendly American speaking voice.", "en",
-        ("clear", "warm", "natural"), "other", "CC-BY-4.0 (recordings CC0-1.0)", "Voice dataset Kathleen (rhasspy), CMU Arctic prompts",
+        ("clear", "warm", "natural"), "other", "CC-BY-4.0 (recordings CC0-1.0)",
+        "Voice dataset Kathleen (rhasspy), CMU Arctic prompts",
         _PUBLISHED_FREELY, "Kathleen", False, "speech.flac",
     ),
     Portrait(
         "kerstin", "kerstin/kerstin", "Kerstin", "female", "A calm, precise German speaking voice.", "de",
-        ("calm", "precise", "bright"), "other", "CC-BY-4.0 (recordings CC0-1.0)", "Voice dataset Kerstin (rhasspy)",
+        ("calm", "precise", "bright"), "other", "CC-BY-4.0 (recordings CC0-1.0)",
+        "Voice dataset Kerstin (rhasspy)",
         _PUBLISHED_FREELY, "Kerstin", False, "speech.flac",
     ),
     Portrait(

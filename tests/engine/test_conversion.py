@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from engine import conversion as module
 from engine.audio import Audio, read_audio, resample, resampled_length, write_audio
-from engine.conversion import ConversionSettings, convert, convert_file, output_length
+from engine.conversion import convert, convert_file, output_length
+from engine.conversion_settings import ConversionSettings
 from engine.errors import AudioError, Cancelled, EngineError, SettingsError
 from engine.frames import HOP, SAMPLE_RATE, hertz_to_semitones, semitones_to_hertz
 from engine.loudness import measure_loudness

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from engine.base import load_base
-from engine.conversion import ConversionSettings
+from engine.conversion_settings import ConversionSettings
 from engine.frames import HOP, SAMPLE_RATE
 from engine.rendering import Renderer
 from engine.survey import survey_recording

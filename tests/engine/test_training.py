@@ -7,7 +7,8 @@ import torch
 
 from engine.audio import Audio
 from engine.base import WEIGHTS, load_base, load_weights
-from engine.conversion import ConversionSettings, convert
+from engine.conversion import convert
+from engine.conversion_settings import ConversionSettings
 from engine.envelope import BANDS, LOW_BANDS, SILENT
 from engine.errors import Cancelled, TrainingError
 from engine.frames import SAMPLE_RATE, frame_count, hertz_to_semitones

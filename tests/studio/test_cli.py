@@ -125,7 +125,7 @@ def test_the_recording_itself_is_never_replaced(here, source):
 def test_help_lists_every_setting_of_the_engine():
     from dataclasses import fields
 
-    from engine.conversion import ConversionSettings
+    from engine.conversion_settings import ConversionSettings
 
     text = run("convert", "--help").stdout
     assert all("--" + field.name.replace("_", "-") in text for field in fields(ConversionSettings))

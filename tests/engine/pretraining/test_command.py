@@ -1,0 +1,45 @@
+"""`python -m engine.pretraining` from a folder of recordings to the weights."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.base import load_base
+from engine.errors import TrainingError
+from engine.pretraining import __main__ as command
+
+
+def test_a_folder_without_manifest_is_refused(tmp_path):
+    with pytest.raises(TrainingError, match=r"has no manifest.tsv"):
+        command.main(["--corpus", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert not (tmp_path / "out" / "base.safetensors").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["--corpus", "a"], ["--corpus", "a", "--out", "b", "--parts", "cook"]])
+def test_wrong_arguments_are_refused(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        command.main(arguments)
+    assert caught.value.code == 2
+    assert "usage: python -m engine.pretraining" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_from_recordings_to_weights_with_one_command(tmp_path, sing):
+    rows = ["path\tset\tspeaker\tkind\tseconds\toriginal_rate"]
+    for number in range(24):
+        samples = np.stack([sing(2.5, hertz=100.0 + 8 * (number // 2), seed=number)] * 2, 1)
+        soundfile.write(tmp_path / f"{number}.flac", samples, 44_100)
+        rows.append(f"{number}.flac\tspeechocean762\ts{number // 2}\tspeech\t2.5\t44100")
+    (tmp_path / "manifest.tsv").write_text("\n".join(rows) + "\n")
+    steps = ["--acoustic-steps", "2", "--synthesizer-steps", "2", "--refinement-steps", "2", "--device", "cpu"]
+    arguments = ["--corpus", str(tmp_path), "--out", str(tmp_path / "out"), *steps]
+    root = Path(command.__file__).parents[2]
+    call = [sys.executable, "-m", "engine.pretraining", *arguments]
+    finished = subprocess.run(call, cwd=root, capture_output=True, text=True, timeout=900)
+    assert finished.returncode == 0, finished.stderr
+    assert "100.0%" in finished.stdout
+    load_base(tmp_path / "out" / "base.safetensors")

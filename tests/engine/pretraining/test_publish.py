@@ -1,0 +1,77 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.base import load_base, load_weights
+from engine.content import CONTENT
+from engine.decoder import PROSODY
+from engine.errors import TrainingError
+from engine.losses import EnvelopeDiscriminator
+from engine.pretraining.acoustic import AcousticPlan, train_acoustic
+from engine.pretraining.publish import publish_base
+from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
+from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
+from engine.training import load_foreign
+
+CPU = torch.device("cpu")
+
+
+def quiet(fraction: float, message: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def published(corpus, tmp_path_factory) -> Path:
+    """A folder with everything of a base that was trained for a step or two."""
+    out = tmp_path_factory.mktemp("out")
+    train_acoustic(corpus, out, AcousticPlan(steps=1, batch=2, frames=40, validation_speakers=0.2), CPU, quiet)
+    synthesizer = SynthesizerPlan(steps=1, batch=1, frames=24, validation_speakers=0.2)
+    train_synthesizer(corpus, out, synthesizer, CPU, quiet)
+    refine_synthesizer(corpus, out, replace(RefinementPlan(), steps=2, batch=1, frames=24, warm_up=1), CPU, quiet)
+    publish_base(corpus, out)
+    return out
+
+
+def test_what_is_published_is_a_base(published):
+    base = load_base(published / "base.safetensors")
+    trained = torch.load(published / "acoustic.pt", weights_only=True)["average"]
+    for part in ("content", "timbre", "decoder"):
+        for name, value in getattr(base, part).state_dict().items():
+            torch.testing.assert_close(value, trained[f"{part}.{name}"], atol=2e-3, rtol=2e-3)
+    refined = torch.load(published / "synthesizer_refined.pt", weights_only=True)["average"]
+    for name, value in base.synthesizer.state_dict().items():
+        torch.testing.assert_close(value, refined[name], atol=2e-3, rtol=2e-3)
+
+
+def test_the_critic_ships_with_it(published):
+    EnvelopeDiscriminator().load_state_dict(load_weights(published / "critic.safetensors"), strict=True)
+
+
+def test_so_does_what_others_said(published, corpus):
+    foreign = load_foreign(published / "foreign.safetensors")
+    pieces, frames, content = foreign.content.shape
+    assert 1 <= pieces <= len(corpus.clips)
+    assert content == CONTENT
+    assert foreign.prosody.shape == (pieces, frames, PROSODY)
+    assert foreign.semitones.shape == (pieces,)
+
+
+def test_the_card_says_what_it_is_made_of(published, corpus):
+    card = json.loads((published / "base.json").read_text(encoding="utf-8"))
+    minutes = sum(clip.frames for clip in corpus.clips) / 6000
+    assert sum(card["data_minutes"].values()) == pytest.approx(minutes, abs=0.1)
+    assert card["kept_out"] == ["pjs"]
+    assert card["licence"]
+    assert card["attribution"]
+    assert "unseen_envelope" in card["scores"]["acoustic"]
+    assert "unseen_spectrum" in card["scores"]["synthesizer"]
+    assert AcousticPlan(**card["acoustic"]["plan"]).steps == card["acoustic"]["steps"] == 1
+
+
+def test_before_both_parts_are_trained_there_is_nothing_to_publish(corpus, out):
+    with pytest.raises(TrainingError, match="holds no checkpoint of both parts: train them first"):
+        publish_base(corpus, out)
+    assert list(out.iterdir()) == []

@@ -1,0 +1,64 @@
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.audio import read_audio
+from engine.frames import note_number
+from engine.pretraining.voices import PORTRAITS, choose_recordings, make_demo_voice
+from engine.training import TrainingPlan
+from engine.voice import load_voice
+
+
+def write_manifest(folder: Path, seconds: list[float], group: str = "kathleen", speaker: str = "kathleen") -> None:
+    rows = [f"{number:03}.wav\t{group}\t{speaker}\tspeech\t{length}\t44100" for number, length in enumerate(seconds)]
+    rows = ["path\tset\tspeaker\tkind\tseconds\toriginal_rate", *rows, "x.wav\tother\tother\tspeech\t9\t44100"]
+    (folder / "manifest.tsv").write_text("\n".join(rows) + "\n")
+
+
+def test_the_demo_voices_are_four_and_complete():
+    assert len({portrait.id for portrait in PORTRAITS}) == 4
+    assert sorted(portrait.gender for portrait in PORTRAITS) == ["female", "female", "male", "male"]
+    assert any(portrait.sings for portrait in PORTRAITS)
+    for portrait in PORTRAITS:
+        assert len(portrait.traits) == 3
+        assert re.fullmatch("[a-z]{2}", portrait.base_language)
+        assert portrait.licence
+        assert portrait.source
+        assert portrait.statement
+        assert portrait.by
+
+
+def test_recordings_are_spread_over_the_list_and_no_more_than_asked(tmp_path):
+    write_manifest(tmp_path, [60.0] * 30)
+    chosen = [path.name for path in choose_recordings(tmp_path, "kathleen/kathleen", most_minutes=5)]
+    assert len(chosen) == 5
+    assert (chosen[0], chosen[-1]) == ("000.wav", "029.wav")
+    assert chosen == sorted(set(chosen))
+    assert len(choose_recordings(tmp_path, "kathleen/kathleen", most_minutes=100)) == 30
+
+
+def test_a_demo_voice_is_made_with_its_card_and_preview(tmp_path, sing):
+    for number in range(2):
+        samples = sing(8.0, hertz=200.0 + number, seed=number)
+        soundfile.write(tmp_path / f"{number:03}.wav", samples, 44_100)
+    write_manifest(tmp_path, [8.0, 8.0])
+    (tmp_path / "voices").mkdir()
+    portrait = next(portrait for portrait in PORTRAITS if portrait.id == "kathleen")
+    plan = replace(TrainingPlan(), steps=1, batch=1, foreign=1)
+    card = make_demo_voice(portrait, tmp_path, tmp_path / "voices", plan)
+    voice = load_voice("kathleen", tmp_path / "voices")
+    assert voice.card == card
+    assert all(card.as_published().values())
+    # notes from 200 to 283 Hz with a little vibrato
+    assert note_number("F#3") <= note_number(card.vocal_range["min"]) <= note_number("A3")
+    assert note_number("C4") <= note_number(card.vocal_range["max"]) <= note_number("D#4")
+    assert 4_000 < card.bandwidth_hertz < 22_050
+    assert card.training["minutes"] == pytest.approx(16 / 60, abs=0.06)
+    preview = read_audio(voice.preview)
+    assert preview.rate == 44_100
+    assert np.abs(preview.samples).max() > 0.01
+    assert [path.name for path in (tmp_path / "voices").iterdir()] == ["kathleen"]
