@@ -19,7 +19,7 @@ import numpy as np
 from engine.audio import Audio, AudioWriter, Resampler, open_audio, resampled_length
 from engine.base import load_base
 from engine.conversion_settings import ConversionSettings
-from engine.errors import SettingsError
+from engine.errors import AudioError, SettingsError
 from engine.frames import HOP, SAMPLE_RATE
 from engine.rendering import Renderer
 from engine.shaping import fitting_transpose
@@ -35,7 +35,7 @@ _SURVEY_SHARE = 0.15  # of the progress
 
 @dataclass(frozen=True)
 class Take:
-    """One performance and the seed that makes it again."""
+    """One performance, and the seed that its variation and its noise are drawn from."""
 
     audio: Audio
     seed: int
@@ -92,7 +92,10 @@ class _Held:
 
     def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
         for start in range(0, self.audio.sample_count, samples_per_block):
-            yield self.audio.samples[:, start : start + samples_per_block]
+            block = self.audio.samples[:, start : start + samples_per_block]
+            if not np.isfinite(block).all():
+                raise AudioError("The recording holds values that are not numbers (NaN or infinity).")
+            yield block
 
 
 def convert(

@@ -3,6 +3,7 @@ made from these fields."""
 
 from dataclasses import dataclass, field, fields
 from math import isfinite
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 from engine.errors import SettingsError
@@ -53,8 +54,8 @@ def _check(name: str, value: Any, metadata: Any, kind: Any) -> None:
     if name == "transpose" and value == AUTO:
         return
     lowest, highest = metadata["minimum"], metadata["maximum"]
-    whole = isinstance(lowest, int) and isinstance(highest, int)
-    right_kind = isinstance(value, int) if whole else isinstance(value, int | float)
+    whole = isinstance(lowest, int)
+    right_kind = isinstance(value, Integral if whole else Real)
     if isinstance(value, bool) or not right_kind or not isfinite(value) or not lowest <= value <= highest:
         number = "a whole number" if whole else "a number"
         other = ", or the word auto" if name == "transpose" else ""

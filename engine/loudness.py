@@ -6,13 +6,16 @@ frames, so a frame's power is four short dot products with neighbouring hops.
 """
 
 import numpy as np
+from scipy import signal
 
-from engine.frames import HOP, amplitude, decibels, frame_count
+from engine.frames import HOP, SAMPLE_RATE, amplitude, decibels, frame_count
 
 FLOOR_DB = -120.0  # digital silence
 SILENCE_DB = -70.0  # quieter than this counts as silence when one loudness is matched to another
 MAX_BOOST_DB = 12.0
 MAX_CUT_DB = 40.0
+CEILING = 0.99  # of full scale
+_RUMBLE_HERTZ = 25.0
 _HOPS_PER_WINDOW = 4
 _FADE_DB = 10.0  # from SILENCE_DB down to zero gain
 _SMOOTHING_FRAMES = 5
@@ -54,6 +57,28 @@ def match_loudness(
     open_share = _smooth(np.clip((wanted_db - floor_db) / _FADE_DB + 1.0, 0.0, 1.0))
     gain = amplitude(change_db) * open_share
     return (samples * _per_sample(gain, samples.shape[-1])).astype(np.float32)
+
+
+def without_rumble(samples: np.ndarray) -> np.ndarray:
+    """Mono samples (samples,) without what lies below hearing: a constant offset, rumble. No delay; float32."""
+    sections = signal.butter(2, _RUMBLE_HERTZ, "highpass", fs=SAMPLE_RATE, output="sos")
+    padding = min(len(samples) - 1, SAMPLE_RATE // 10)
+    return signal.sosfiltfilt(sections, samples, padlen=max(padding, 0)).astype(np.float32)
+
+
+def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
+    """The same audio (channels, samples) with no sample beyond `ceiling`: where one would be, the level dips for 20 ms."""
+    channels, sample_count = samples.shape
+    hops = -(-sample_count // HOP)
+    padded = np.zeros((channels, hops * HOP), np.float32)
+    padded[:, :sample_count] = np.abs(samples)
+    peaks = padded.reshape(channels, hops, HOP).max((0, 2))
+    if not hops or peaks.max() <= ceiling:
+        return samples
+    needed = np.minimum(1.0, ceiling / np.maximum(peaks, 1e-9))
+    # a hop lies between two frame centres, so each centre takes the smaller gain of the hops beside it
+    gain = np.minimum(np.append(needed, 1.0), np.insert(needed, 0, 1.0))
+    return (samples * _per_sample(gain, sample_count)).astype(np.float32)
 
 
 def _windowed_sum(values: np.ndarray, frames: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from engine.conversion_settings import ConversionSettings
 from engine.decoder import prosody_input
 from engine.envelope import BANDS, SILENT, loudness_of, measure_envelope
 from engine.frames import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
-from engine.loudness import match_loudness, measure_loudness
+from engine.loudness import limit_peaks, match_loudness, measure_loudness, without_rumble
 from engine.perturbation import warp_bands
 from engine.pitch import Pitch, detect_pitch
 from engine.placement import mid_of, place
@@ -65,7 +65,7 @@ class Renderer:
         return [self._take(number, window, analysed) for number in range(self.settings.takes)]
 
     def _analyse(self, window: Window) -> _Analysed:
-        mid = mid_of(window.samples)
+        mid = without_rumble(mid_of(window.samples))
         pitch = detect_pitch(mid, SAMPLE_RATE)
         level = self.survey.level
         with torch.inference_mode():
@@ -87,7 +87,7 @@ class Renderer:
         envelope = self._decode(number, analysed, pitch)
         samples = self._synthesize(number, window, envelope, pitch)[: len(analysed.mid)]
         converted = self._match(number, window, samples, analysed.mid)
-        return self._join(number, window, place(converted, window.samples))
+        return self._join(number, window, limit_peaks(place(converted, window.samples)))
 
     def _shape(self, number: int, window: Window, pitch: Pitch) -> Pitch:
         settings = self.settings

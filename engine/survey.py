@@ -15,7 +15,7 @@ from engine.base import BaseModel
 from engine.envelope import BANDS, LOW_BANDS, Level, measure_envelope, measure_level
 from engine.errors import AudioError
 from engine.frames import SAMPLE_RATE
-from engine.loudness import measure_loudness
+from engine.loudness import measure_loudness, without_rumble
 from engine.pitch import Pitch, detect_pitch
 from engine.placement import mid_of
 from engine.shaping import voiced_semitones
@@ -50,6 +50,7 @@ def survey_recording(
     envelopes, hertz, voicing, loudness, timbres = [], [], [], [], []
     for number, piece in enumerate(_pieces(blocks)):
         if number < _WHOLE_PIECES or number % _EVERY == 0:
+            piece = without_rumble(piece)
             pitch = detect_pitch(piece, SAMPLE_RATE)
             envelopes.append(measure_envelope(piece, pitch))
             hertz.append(pitch.hertz)

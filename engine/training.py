@@ -151,6 +151,9 @@ class _FineTuning:
         self.heard_as = timbre.detach().clone()  # what the timbre encoder makes of the voice
         self.bands = int(np.median([clip.bands for clip in clips]))
         self.foreign = load_foreign()
+        longest = self.foreign.content.shape[1]
+        if plan.frames > longest:
+            raise TrainingError(f"frames must be at most {longest}, the length of the foreign pieces, not {plan.frames}.")
         self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
         self.critic = EnvelopeDiscriminator()
         self.critic.load_state_dict(load_weights(WEIGHTS / "critic.safetensors"))
@@ -213,7 +216,8 @@ class _FineTuning:
         chosen = torch.from_numpy(choices.choice(len(self.foreign.content), self.plan.foreign, replace=False))
         prosody = self.foreign.prosody[chosen].clone()
         prosody[..., 0] += ((self.median - self.foreign.semitones[chosen]) / 12.0)[:, None]
-        return self.foreign.content[chosen], prosody
+        frames = self.plan.frames
+        return self.foreign.content[chosen, :frames], prosody[:, :frames]
 
     def _teach_critic(self, real: Tensor, timbre: Tensor, fake: Tensor, everyone: Tensor) -> None:
         self.critic.requires_grad_(True)

@@ -168,6 +168,8 @@ def _analyse_clip(job: tuple[Path, dict[str, str]]) -> dict[str, np.ndarray]:
     frames = frame_count(len(full))
     pitch = detect_pitch(mono, rate)
     length = min(frames, len(pitch)) - 1  # whole hops only
+    if length < 1:
+        raise TrainingError(f"{row['path']} is shorter than a frame; take it out of the manifest.")
     full = full[: length * HOP]
     pitch = pitch[: length + 1]
     envelope = measure_envelope(full, pitch)[:length]
@@ -179,10 +181,17 @@ def _analyse_clip(job: tuple[Path, dict[str, str]]) -> dict[str, np.ndarray]:
     }
 
 
+_MANY_SPEAKERS = {"librispeech_tc100_1utt", "speechocean762"}
+
+
 def split_speakers(clips: list[ClipEntry], share: float, seed: int) -> tuple[list[ClipEntry], list[ClipEntry]]:
     """Clips to train on and clips to validate on; whole speakers are set aside, only from sets with many of them."""
-    many = sorted({clip.speaker for clip in clips if clip.group in {"librispeech_tc100_1utt", "speechocean762"}})
-    aside = set(np.random.default_rng(seed).permutation(many)[: round(len({c.speaker for c in clips}) * share)])
+    everyone = {clip.speaker for clip in clips}
+    if len(everyone) < 2:
+        raise TrainingError("A base needs recordings of at least two speakers: one to train on and one to validate with.")
+    many = sorted({clip.speaker for clip in clips if clip.group in _MANY_SPEAKERS}) or sorted(everyone)
+    count = max(1, round(len(everyone) * share))
+    aside = set(np.random.default_rng(seed).permutation(many)[:count])
     return [c for c in clips if c.speaker not in aside], [c for c in clips if c.speaker in aside]
 
 

@@ -88,7 +88,7 @@ def train_synthesizer(
         optimizer.load_state_dict(state["optimizer"])
         average = {name: value.to(device) for name, value in state["average"].items()}
         first, spent = state["step"], state["seconds"]
-    started, total = time.monotonic() - spent, 0.0
+    started, total, counted = time.monotonic() - spent, 0.0, 0
     for step in range(first, plan.steps):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(plan.rate, step, plan.steps, plan.cool_down)
@@ -101,9 +101,10 @@ def train_synthesizer(
             for name, value in synthesizer.state_dict().items():
                 average[name].lerp_(value, 1 - min(0.998, step / (step + 50)))
         total += loss.item()
+        counted += 1
         if (step + 1) % 100 == 0 or step + 1 == plan.steps:
             seconds = time.monotonic() - started
-            line = {"step": step + 1, "seconds": round(seconds, 1), "spectrum": round(total / 100, 4)}
+            line = {"step": step + 1, "seconds": round(seconds, 1), "spectrum": round(total / counted, 4)}
             if (step + 1) % 500 == 0 or step + 1 == plan.steps:
                 line["unseen_spectrum"] = _validate(synthesizer, average, corpus, validation, plan, device)
                 save_checkpoint(
@@ -114,7 +115,7 @@ def train_synthesizer(
             with open(folder / "synthesizer.jsonl", "a") as log:
                 log.write(json.dumps(line) + "\n")
             report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
-            total = 0.0
+            total, counted = 0.0, 0
     return average
 
 

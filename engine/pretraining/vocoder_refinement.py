@@ -96,13 +96,14 @@ def refine_synthesizer(
         critic.load_state_dict(state["critic"])
         average = {name: value.to(device) for name, value in state["average"].items()}
         first, spent = state["step"], state["seconds"]
-    started, sums = time.monotonic() - spent, torch.zeros(4)
+    started, sums, counted = time.monotonic() - spent, torch.zeros(4), 0
     for step in range(first, plan.steps):
         for group in (*optimizer.param_groups, *critic.param_groups):
             group["lr"] = learning_rate(plan.rate, step + 200, plan.steps + 200, 0.3)
         batch = {name: value.to(device) for name, value in make_batch(corpus, training, crops, step).items()}
         figures = _step(synthesizer, judges, optimizer, critic, batch, plan, learning=step >= plan.warm_up)
         sums += torch.tensor(figures)
+        counted += 1
         with torch.no_grad():
             for name, value in synthesizer.state_dict().items():
                 average[name].lerp_(value, 1 - 0.995)
@@ -110,7 +111,7 @@ def refine_synthesizer(
             seconds = time.monotonic() - started
             names = ("spectrum", "matching", "deceiving", "critic")
             line = {"step": step + 1, "seconds": round(seconds, 1)} | {
-                name: round(float(value) / 50, 4) for name, value in zip(names, sums, strict=True)
+                name: round(float(value) / counted, 4) for name, value in zip(names, sums, strict=True)
             }
             save_checkpoint(
                 folder / "synthesizer_refined.pt",
@@ -122,6 +123,7 @@ def refine_synthesizer(
                 log.write(json.dumps(line) + "\n")
             report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
             sums.zero_()
+            counted = 0
 
 
 def _step(

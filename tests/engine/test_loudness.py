@@ -99,3 +99,25 @@ def test_silence_is_not_boosted_into_sound():
 def test_curves_of_another_length_are_refused():
     with pytest.raises(ValueError, match="101 frames"):
         match_loudness(np.zeros(SAMPLE_RATE, np.float32), np.zeros(101), np.zeros(100))
+
+
+def test_a_constant_offset_and_rumble_go_and_the_voice_stays():
+    time_s = np.arange(SAMPLE_RATE) / SAMPLE_RATE
+    voice = (0.2 * np.sin(2 * np.pi * 110 * time_s)).astype(np.float32)
+    heard = without_rumble(voice + np.float32(0.1) + (0.1 * np.sin(2 * np.pi * 4 * time_s)).astype(np.float32))
+    inner = slice(4410, -4410)
+    assert np.abs(heard[inner] - voice[inner]).max() < 0.01
+    assert without_rumble(np.zeros(1, np.float32)).shape == (1,)
+
+
+@pytest.mark.parametrize("sample_count", [1, 440, 441, 1000, 44100])
+def test_no_sample_is_beyond_the_ceiling_and_quiet_parts_stay(sample_count):
+    samples = np.random.default_rng(1).uniform(-0.5, 0.5, (2, sample_count)).astype(np.float32)
+    loud = samples.copy()
+    loud[0, sample_count // 2] = 2.5
+    limited = limit_peaks(loud)
+    assert np.abs(limited).max() <= CEILING + 1e-6
+    assert limited.shape == loud.shape
+    far = np.abs(np.arange(sample_count) - sample_count // 2) > 3 * HOP
+    np.testing.assert_array_equal(limited[:, far], loud[:, far])
+    assert limit_peaks(samples) is samples
