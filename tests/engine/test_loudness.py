@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.frames import HOP, SAMPLE_RATE, frame_count
-from engine.loudness import FLOOR_DB, match_loudness, measure_loudness
+from engine.loudness import CEILING, FLOOR_DB, limit_peaks, match_loudness, measure_loudness, without_rumble
 
 
 def tone(seconds: float, hertz: float = 440.0, level: float = 1.0) -> np.ndarray:
