@@ -67,7 +67,7 @@ def without_rumble(samples: np.ndarray) -> np.ndarray:
 
 
 def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
-    """The same audio (channels, samples) with no sample beyond `ceiling`: where one would be, the level dips for 20 ms."""
+    """The same audio (channels, samples), no sample beyond `ceiling`: where one would be, the level dips for 20 ms."""
     channels, sample_count = samples.shape
     hops = -(-sample_count // HOP)
     padded = np.zeros((channels, hops * HOP), np.float32)

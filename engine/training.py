@@ -153,7 +153,7 @@ class _FineTuning:
         self.foreign = load_foreign()
         longest = self.foreign.content.shape[1]
         if plan.frames > longest:
-            raise TrainingError(f"frames must be at most {longest}, the length of the foreign pieces, not {plan.frames}.")
+            raise TrainingError(f"frames must be at most {longest}, the foreign pieces' length, not {plan.frames}.")
         self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
         self.critic = EnvelopeDiscriminator()
         self.critic.load_state_dict(load_weights(WEIGHTS / "critic.safetensors"))

@@ -188,7 +188,7 @@ def split_speakers(clips: list[ClipEntry], share: float, seed: int) -> tuple[lis
     """Clips to train on and clips to validate on; whole speakers are set aside, only from sets with many of them."""
     everyone = {clip.speaker for clip in clips}
     if len(everyone) < 2:
-        raise TrainingError("A base needs recordings of at least two speakers: one to train on and one to validate with.")
+        raise TrainingError("A base needs recordings of at least two speakers, one of them to validate with.")
     many = sorted({clip.speaker for clip in clips if clip.group in _MANY_SPEAKERS}) or sorted(everyone)
     count = max(1, round(len(everyone) * share))
     aside = set(np.random.default_rng(seed).permutation(many)[:count])
