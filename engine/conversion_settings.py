@@ -31,10 +31,10 @@ class ConversionSettings:
     )
     seed: int = _setting(0, 0, 2**31 - 1, "The same number gives exactly the same takes again.")
     likeness: float = _setting(
-        0.75, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
+        0.9, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
     )
     consonant_protection: float = _setting(
-        0.6, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
+        0.4, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
     )
     formant_shift_semitones: float = _setting(
         0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
@@ -64,6 +64,6 @@ def _check(name: str, value: Any, metadata: Any, kind: Any) -> None:
 
 ConversionSettings.presets = {
     "melodic": ConversionSettings(),
-    "rhythmic": ConversionSettings(likeness=0.7, consonant_protection=0.75),
-    "spoken": ConversionSettings(likeness=0.7, consonant_protection=0.7),
+    "rhythmic": ConversionSettings(likeness=0.8, consonant_protection=0.6),
+    "spoken": ConversionSettings(likeness=0.85, consonant_protection=0.4),
 }
