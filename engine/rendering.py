@@ -30,6 +30,7 @@ _LARGEST_DETAIL = 1.2  # nepers
 _COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
 _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silence
 _SILENCE_DB = (-105.0, -70.0)  # within these limits
+_BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
@@ -115,7 +116,8 @@ class Renderer:
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
                 decoded = warp_bands(decoded[None], factor)[0]
-            protected = settings.consonant_protection * _unvoiced(pitch)[:, None] * self._known
+            consonant = _unvoiced(pitch) * _heard(analysed.loudness)
+            protected = settings.consonant_protection * consonant[:, None] * self._known
             decoded = decoded + protected * (analysed.envelope - decoded)
             return (decoded + self.survey.level.nepers).numpy()
 
@@ -171,6 +173,11 @@ def _without_colour(detail: Tensor, loudness: Tensor) -> Tensor:
 def _unvoiced(pitch: Pitch) -> Tensor:
     """How unvoiced each frame is, 0..1, (frames,)."""
     return torch.sigmoid((_SOFT_VOICING - torch.from_numpy(pitch.voicing)) * 12)
+
+
+def _heard(loudness: Tensor) -> Tensor:
+    """How far each frame stands out of the background, 0..1, (frames,): a room's noise is not worth protecting."""
+    return torch.sigmoid((loudness + _BACKGROUND_NEPERS) * 4)
 
 
 def _known_bands(bands: int) -> Tensor:

@@ -9,7 +9,7 @@ from engine.frames import HOP, SAMPLE_RATE, frame_count
 from engine.windows import Window, cut_windows
 
 LONGEST_S, SHORTEST_S = 2.0, 1.0
-CONTEXT = 104
+CONTEXT = 144
 
 
 def blocks_of(samples: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
