@@ -37,7 +37,7 @@ LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
 class TrainingPlan:
     """Settings of a voice's training."""
 
-    steps: int = 500
+    steps: int = 300
     batch: int = 12
     frames: int = 160
     decoder_rate: float = 3e-4  # of learning
