@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.audio import Audio, AudioWriter, Resampler, open_audio, resampled_length
+from engine.audio import Audio, AudioWriter, Resampler, open_audio
 from engine.base import load_base
 from engine.conversion_settings import ConversionSettings
 from engine.errors import AudioError, SettingsError
@@ -198,8 +198,3 @@ class _Progress:
     def _tell(self, fraction: float, message: str) -> None:
         if self._report:
             self._report(fraction, message)
-
-
-def output_length(sample_count: int, rate: int) -> int:
-    """Samples of a conversion's takes for a recording of `sample_count` samples at `rate`."""
-    return resampled_length(sample_count, rate, SAMPLE_RATE)

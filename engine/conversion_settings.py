@@ -47,10 +47,10 @@ class ConversionSettings:
     def __post_init__(self) -> None:
         """Raises SettingsError, naming the setting and its range, for any value outside it."""
         for setting in fields(self):
-            _check(setting.name, getattr(self, setting.name), setting.metadata, setting.type)
+            _check(setting.name, getattr(self, setting.name), setting.metadata)
 
 
-def _check(name: str, value: Any, metadata: Any, kind: Any) -> None:
+def _check(name: str, value: Any, metadata: Any) -> None:
     if name == "transpose" and value == AUTO:
         return
     lowest, highest = metadata["minimum"], metadata["maximum"]
