@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from engine.audio import Audio, AudioWriter, Resampler, open_audio
+from engine.audio import Audio, AudioWriter, open_audio
 from engine.base import load_base
 from engine.conversion_settings import ConversionSettings
-from engine.errors import AudioError, SettingsError
+from engine.errors import SettingsError
 from engine.frames import HOP, SAMPLE_RATE
+from engine.recordings import HeldRecording, Source, at_engine_rate
 from engine.rendering import Renderer
 from engine.shaping import fitting_transpose
 from engine.style import Style
@@ -29,7 +29,6 @@ from engine.voice import Voice
 from engine.windows import cut_windows
 
 Report = Callable[[float, str], None]
-_BLOCK_S = 4
 _SURVEY_SHARE = 0.15  # of the progress
 
 
@@ -59,45 +58,6 @@ class FileConversion:
     style: Style
 
 
-class Source(Protocol):
-    """Samples to be read once from the beginning."""
-
-    @property
-    def rate(self) -> int: ...
-    @property
-    def channels(self) -> int: ...
-
-    def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
-        """float32 (channels, n)."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Held:
-    """A recording in memory as a Source."""
-
-    audio: Audio
-
-    @property
-    def rate(self) -> int:
-        return self.audio.rate
-
-    @property
-    def channels(self) -> int:
-        return self.audio.channels
-
-    @property
-    def sample_count(self) -> int:
-        return self.audio.sample_count
-
-    def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
-        for start in range(0, self.audio.sample_count, samples_per_block):
-            block = self.audio.samples[:, start : start + samples_per_block]
-            if not np.isfinite(block).all():
-                raise AudioError("The recording holds values that are not numbers (NaN or infinity).")
-            yield block
-
-
 def convert(
     audio: Audio, voice: Voice, settings: ConversionSettings | None = None, report: Report | None = None
 ) -> Conversion:
@@ -107,11 +67,11 @@ def convert(
     """
     settings = settings or ConversionSettings()
     base, progress = load_base(), _Progress(report, audio.duration_s)
-    survey = survey_recording(at_engine_rate(_Held(audio)), base, progress.surveyed)
+    survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed)
     transpose = chosen_transpose(settings, survey, voice)
     renderer = Renderer(base, voice, survey, settings, transpose)
     kept: list[list[np.ndarray]] = [[] for _ in renderer.seeds]
-    for pieces in _rendered(_Held(audio), renderer, progress):
+    for pieces in _rendered(HeldRecording(audio), renderer, progress):
         for take, piece in zip(kept, pieces, strict=True):
             take.append(piece)
     takes = [
@@ -150,18 +110,6 @@ def convert_file(
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.write(piece)
     return FileConversion(list(targets), transpose, survey.style)
-
-
-def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
-    """Blocks (channels, n) of a source at SAMPLE_RATE; in all exactly its length at that rate."""
-    blocks = source.blocks(_BLOCK_S * source.rate)
-    if source.rate == SAMPLE_RATE:
-        yield from blocks
-        return
-    resampler = Resampler(source.rate, SAMPLE_RATE, source.channels)
-    for block in blocks:
-        yield resampler.push(block)
-    yield resampler.push(np.zeros((source.channels, 0), np.float32), last=True)
 
 
 def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> int:

@@ -2,11 +2,16 @@
 
 EngineError            anything the user can understand and mend
 |-- AudioError         a recording that cannot be read or written
+|-- ArchiveError       a zip that is damaged, or not safe to open
+|-- DatasetError       recordings that no voice can be made from
+|   `-- ProfileError   a model.json that does not describe a voice, naming each field
 |-- SettingsError      a value outside its range, naming the setting
 |-- VoiceError         a voice that is unknown, damaged or not usable
 |-- TrainingError      a training that cannot start or go on
 Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
+
+from collections.abc import Sequence
 
 
 class EngineError(Exception):
@@ -15,6 +20,22 @@ class EngineError(Exception):
 
 class AudioError(EngineError):
     """A recording that cannot be read or written."""
+
+
+class ArchiveError(EngineError):
+    """A zip that is damaged, or that is not safe to open."""
+
+
+class DatasetError(EngineError):
+    """Recordings that no voice can be made from."""
+
+
+class ProfileError(DatasetError):
+    """A description of a voice with wrong fields; `problems` holds (field, message) for each of them."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(" ".join(message for _, message in self.problems))
 
 
 class SettingsError(EngineError):

@@ -1,0 +1,148 @@
+"""Clips: recordings of a voice on the frame grid, analysed once and kept on disk.
+
+A recording is read window by window, so one of an hour needs no more memory for its sound than one of a minute; what
+is kept of it is 250 bytes for each frame. Analysed clips are filed under the contents of their recording, so a renamed
+file is not analysed again, and a changed one is.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from engine.audio import Audio, open_audio
+from engine.envelope import SILENT, Level, measure_envelope, measure_level
+from engine.frames import FRAME_RATE, SAMPLE_RATE
+from engine.loudness import measure_loudness, without_rumble
+from engine.pitch import Pitch, detect_pitch
+from engine.placement import mid_of
+from engine.recordings import HeldRecording, Source, at_engine_rate
+from engine.survey import bands_with_signal
+from engine.windows import cut_windows
+
+FORMAT = "1"  # of the files; raised whenever the analysis changes
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One recording on the frame grid.
+
+    envelope: float16 or float32 (frames, BANDS), nepers relative to the recording's level; loudness_db: float32
+    (frames,), below full scale; bands: how many of them, from the lowest, hold signal.
+    """
+
+    envelope: np.ndarray
+    pitch: Pitch
+    loudness_db: np.ndarray
+    level: Level
+    bands: int
+    name: str = ""
+
+    @property
+    def duration_s(self) -> float:
+        return len(self.pitch) / FRAME_RATE
+
+    def piece(self, first: int, stop: int) -> "Clip":
+        """The frames from `first` up to `stop`, at the level of the whole."""
+        rows = slice(first, stop)
+        return Clip(
+            self.envelope[rows], self.pitch[rows], self.loudness_db[rows], self.level, self.bands, self.name
+        )  # fmt: skip
+
+
+def analyse_clip(audio: Audio, name: str = "") -> Clip:
+    """A recording in memory as a clip."""
+    return _analyse(HeldRecording(audio), name)
+
+
+def analysed_clip(path: Path, cache: Path | None = None) -> Clip:
+    """The clip of a file, from the folder `cache` where it was analysed before; else analysed, and kept there.
+
+    Raises AudioError for a file that cannot be read.
+    """
+    kept = cache / f"{fingerprint(path)}.safetensors" if cache else None
+    found = _load(kept, path.name) if kept else None
+    if found is None:
+        with open_audio(path) as recording:
+            found = _analyse(recording, path.name)
+        if kept:
+            _save(kept, found)
+    return found
+
+
+def analysed_clips(
+    paths: Sequence[Path], cache: Path | None = None, report: Callable[[float, str], None] = lambda fraction, text: None
+) -> list[Clip]:
+    """The clips of several files; `report` may raise Cancelled, after which what was analysed stays in `cache`."""
+    clips = []
+    for number, path in enumerate(paths):
+        report(number / len(paths), f"analysing {path.name}")
+        clips.append(analysed_clip(path, cache))
+    return clips
+
+
+def fingerprint(path: Path) -> str:
+    """SHA-256 of a file's contents, 64 hexadecimal digits. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _analyse(recording: Source, name: str) -> Clip:
+    envelopes, hertz, voicing, loudness = [], [], [], []
+    for window in cut_windows(at_engine_rate(recording)):
+        core = slice(window.core_start - window.first_frame, window.core_stop - window.first_frame)
+        mid = without_rumble(mid_of(window.samples))
+        pitch = detect_pitch(mid, SAMPLE_RATE)
+        envelopes.append(measure_envelope(mid, pitch)[core])
+        loudness.append(measure_loudness(mid)[core])
+        hertz.append(pitch.hertz[core])
+        voicing.append(pitch.voicing[core])
+    envelope = np.concatenate(envelopes)
+    level = measure_level(envelope)
+    return Clip(
+        # half precision is 0.004 nepers at the level of silence: far below what is learned
+        np.maximum(envelope - level.nepers, SILENT).astype(np.float16),
+        Pitch(np.concatenate(hertz), np.concatenate(voicing)),
+        np.concatenate(loudness),
+        level,
+        bands_with_signal(envelope, level),
+        name,
+    )
+
+
+def _save(path: Path, clip: Clip) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {
+        "envelope": clip.envelope,
+        "hertz": clip.pitch.hertz,
+        "voicing": clip.pitch.voicing,
+        "loudness_db": clip.loudness_db,
+        "mean": clip.level.mean,
+    }
+    notes = {"format": FORMAT, "nepers": repr(clip.level.nepers), "bands": str(clip.bands)}
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, unfinished, notes)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _load(path: Path, name: str) -> Clip | None:
+    """The clip in a file of the cache; None where there is none, or it is damaged or of another format."""
+    try:
+        with safe_open(path, "numpy") as file:
+            notes = file.metadata()
+            if notes["format"] != FORMAT:
+                return None
+            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - the file is no dict
+        pitch = Pitch(arrays["hertz"], arrays["voicing"])
+        level = Level(float(notes["nepers"]), arrays["mean"])
+        return Clip(arrays["envelope"], pitch, arrays["loudness_db"], level, int(notes["bands"]), name)
+    except Exception:  # safetensors raises its own kinds; whatever it is, the recording is analysed again
+        return None
