@@ -89,7 +89,7 @@ def test_saving_again_replaces_the_whole_voice(folder):
 
 
 def test_a_failed_save_leaves_the_voice_as_it_was(folder):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(VoiceError, match=r'The voice could not be written to ".*anna": No such file'):
         save_voice(made(replace(CARD, description="Another.")), folder / "anna", folder / "no preview.wav")
     assert load_voice("anna", folder).card.description == "A clear voice."
     assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]

@@ -1,0 +1,133 @@
+"""What the fields of a voice's card may hold: a card may come from anybody, and what is read must not fail later."""
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engine.errors import SettingsError
+from engine.frames import note_number
+
+FORMAT = 1  # of cards; raised when an older program could no longer read them
+LONGEST_NAME = 100  # characters
+LONGEST_IDENTIFIER = 64  # characters
+_DEEPEST = 32  # objects within objects
+_HIGHEST_NOTE = 150.0  # MIDI number; far above any voice
+_IDENTIFIER = re.compile(rf"[a-z0-9][a-z0-9-]{{0,{LONGEST_IDENTIFIER - 1}}}")
+
+
+def check_card(values: Mapping[str, Any]) -> None:
+    """Raises ValueError, saying which field is wrong and what it must be, for values of JSON that are no card's.
+
+    Fields that have no rule are passed over; which of them may be left out is not asked here.
+    """
+    if not _is_shallow(dict(values)):
+        raise ValueError("it is nested too deeply")
+    for name, (rule, wanted) in _RULES.items():
+        if name in values and not rule(values[name]):
+            raise ValueError(f"{name} must be {wanted}")
+    json.dumps(values, ensure_ascii=False).encode("utf-8")  # half a character cannot be shown or stored: ValueError
+
+
+def is_identifier(value: Any) -> bool:
+    """Can this be a voice's id, and so the name of its folder?"""
+    return isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
+
+
+def is_whole(value: Any) -> bool:
+    """A whole number, which True is not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_line(value: Any) -> bool:
+    """Text without control characters, which would do harm on a terminal."""
+    return isinstance(value, str) and not any(unicodedata.category(letter) == "Cc" for letter in value)
+
+
+def _is_line_or_absent(value: Any) -> bool:
+    return value is None or _is_line(value)
+
+
+def _is_name(value: Any) -> bool:
+    return _is_line(value) and bool(value.strip()) and len(value) <= LONGEST_NAME
+
+
+def _are_traits(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_line, value))
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value.values()))
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_number(value: Any) -> bool:
+    return (is_whole(value) and abs(value) < 2**53) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_bandwidth(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _is_pitch(value: Any) -> bool:
+    if (
+        not isinstance(value, dict)
+        or set(value) != {"low", "median", "high"}
+        or not all(map(_is_number, value.values()))
+    ):
+        return False
+    return bool(0 <= value["low"] <= value["median"] <= value["high"] <= _HIGHEST_NOTE)
+
+
+def _is_range(value: Any) -> bool:
+    if not isinstance(value, dict) or set(value) != {"min", "max"} or not all(map(_is_line, value.values())):
+        return False
+    try:
+        return note_number(value["min"]) <= note_number(value["max"])
+    except SettingsError:
+        return False
+
+
+def _is_format(value: Any) -> bool:
+    return is_whole(value) and value == FORMAT
+
+
+def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not inner or (levels > 0 and all(_is_shallow(one, levels - 1) for one in inner))
+
+
+_LINE = (_is_line_or_absent, "one line of text, or null")
+_TEXT = (_is_text, "text")
+_OBJECT = (_is_object, "an object")
+# field -> whether a value will do, and in words what would
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "id": (is_identifier, f"1 to {LONGEST_IDENTIFIER} lowercase letters, digits and hyphens"),
+    "name": (_is_name, f"one line of 1 to {LONGEST_NAME} characters"),
+    "gender": _LINE,
+    "age": _LINE,
+    "description": _TEXT,
+    "base_language": _LINE,
+    "traits": (_are_traits, "a list of words"),
+    "genre": _LINE,
+    "voice_type": _LINE,
+    "vocal_range": (_is_range, "two notes from low to high, as {'min': 'A2', 'max': 'C5'}"),
+    "pitch": (_is_pitch, "three note numbers from low to high, as {'low': 50, 'median': 57, 'high': 64}"),
+    "bandwidth_hertz": (_is_bandwidth, "a number above 0"),
+    "licence": _TEXT,
+    "source": _TEXT,
+    "consent": (_are_texts, "an object of texts"),
+    "corpus_speaker": _TEXT,
+    "training": _OBJECT,
+    "other": _OBJECT,
+    "format": (_is_format, f"the number {FORMAT}"),
+}
