@@ -15,6 +15,8 @@ LONGEST_NAME = 100  # characters
 LONGEST_IDENTIFIER = 64  # characters
 _DEEPEST = 32  # objects within objects
 _HIGHEST_NOTE = 150.0  # MIDI number; far above any voice
+# names of devices, which some systems do not allow for folders
+_RESERVED = {"con", "prn", "aux", "nul", *(f"{device}{n}" for device in ("com", "lpt") for n in range(1, 10))}
 _IDENTIFIER = re.compile(rf"[a-z0-9][a-z0-9-]{{0,{LONGEST_IDENTIFIER - 1}}}")
 
 
@@ -33,7 +35,7 @@ def check_card(values: Mapping[str, Any]) -> None:
 
 def is_identifier(value: Any) -> bool:
     """Can this be a voice's id, and so the name of its folder?"""
-    return isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
+    return isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value)) and value not in _RESERVED
 
 
 def is_whole(value: Any) -> bool:

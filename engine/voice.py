@@ -35,8 +35,6 @@ CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "pre
 SPREAD = 8  # directions in which a voice's timbre varies between recordings
 # endings no identifier can have, so that what a crash leaves behind is never taken for a voice
 _UNFINISHED, _REPLACED = ".part", ".old"
-# names of devices, which some systems do not allow for folders
-_RESERVED = {"con", "prn", "aux", "nul", *(f"{device}{n}" for device in ("com", "lpt") for n in range(1, 10))}
 # letters that do not come apart into a plain letter and an accent
 _PLAIN_LETTERS = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001
@@ -149,9 +147,7 @@ def new_voice_folder(folder: Path) -> Iterator[Path]:
             raise
         shutil.rmtree(replaced, ignore_errors=True)
     except (OSError, SafetensorError) as cause:
-        full = isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
-        reason = "the disk is full" if full else getattr(cause, "strerror", None) or str(cause)
-        raise VoiceError(f'The voice could not be written to "{folder}": {reason}.') from cause
+        raise VoiceError(f'The voice could not be written to "{folder}": {why_refused(cause)}.') from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
@@ -170,7 +166,7 @@ def update_card(folder: Path, **changes: Any) -> VoiceCard:
         _write_through(unfinished)
         os.replace(unfinished, folder / CARD_FILE)
     except OSError as cause:
-        raise VoiceError(f'The card in "{folder}" could not be written: {cause.strerror or cause}.') from cause
+        raise VoiceError(f'The card in "{folder}" could not be written: {why_refused(cause)}.') from cause
     finally:
         unfinished.unlink(missing_ok=True)
     return card
@@ -187,7 +183,7 @@ def delete_voice(identifier: str, folder: Path) -> None:
         shutil.rmtree(leaving, ignore_errors=True)
         os.replace(home, leaving)  # half a deletion must not be half a voice
     except OSError as cause:
-        raise VoiceError(f"The voice '{identifier}' could not be deleted: {cause.strerror or cause}.") from cause
+        raise VoiceError(f"The voice '{identifier}' could not be deleted: {why_refused(cause)}.") from cause
     shutil.rmtree(folder / (identifier + _REPLACED), ignore_errors=True)
     shutil.rmtree(leaving, ignore_errors=True)
 
@@ -200,9 +196,17 @@ def new_identifier(name: str, taken: Collection[str] = ()) -> str:
     for number in count(1):
         ending = "" if number == 1 else f"-{number}"
         identifier = stem[: LONGEST_IDENTIFIER - len(ending)].rstrip("-") + ending
-        if identifier not in taken and identifier not in _RESERVED:
+        if identifier not in taken and is_identifier(identifier):
             return identifier
     raise AssertionError("there are always more numbers")
+
+
+def why_refused(cause: Exception) -> str:
+    """The system's reason for not writing or deleting a file, as part of a sentence."""
+    if isinstance(cause, OSError):
+        full = cause.errno in (errno.ENOSPC, errno.EDQUOT)
+        return "the disk is full" if full else cause.strerror or str(cause)
+    return str(cause)
 
 
 def _write_through(path: Path) -> None:
@@ -229,19 +233,26 @@ def load_card(folder: Path) -> VoiceCard:
     try:
         with (folder / CARD_FILE).open("rb") as file:
             content = file.read(_LARGEST_CARD + 1)
+    except FileNotFoundError as cause:
+        raise VoiceError(f"{folder} is not a voice: it has no {CARD_FILE}.") from cause
+    except OSError as cause:
+        raise VoiceError(f"The card of the voice in {folder} cannot be read: {why_refused(cause)}.") from cause
+    return read_card(content, str(folder))
+
+
+def read_card(content: bytes, where: str) -> VoiceCard:
+    """The card a card.json holds; `where` says in the text of a VoiceError whose it is."""
+    try:
         if len(content) > _LARGEST_CARD:
             raise ValueError("it is too large")
         # what is no number in a training's figures says nothing; where a number is needed, null is refused
         values = json.loads(content.decode("utf-8"), parse_constant=lambda word: None)
-        later = isinstance(values, dict) and is_whole(values.get("format")) and values["format"] > FORMAT
-        if later:
-            raise VoiceError(f"The voice in {folder} was made by a later version of Timbre Studio; update to use it.")
+        if isinstance(values, dict) and is_whole(values.get("format")) and values["format"] > FORMAT:
+            raise VoiceError(f"The voice in {where} was made by a later version of Timbre Studio; update to use it.")
         return _card_from(values)
-    except FileNotFoundError as cause:
-        raise VoiceError(f"{folder} is not a voice: it has no {CARD_FILE}.") from cause
-    except (OSError, ValueError, RecursionError) as cause:
+    except (ValueError, RecursionError) as cause:
         reason = "it is no JSON" if isinstance(cause, (json.JSONDecodeError, UnicodeDecodeError)) else cause
-        raise VoiceError(f"The card of the voice in {folder} is damaged ({reason}); import the voice again.") from cause
+        raise VoiceError(f"The card of the voice in {where} is damaged ({reason}); import the voice again.") from cause
 
 
 def _card_from(values: Any) -> VoiceCard:
