@@ -1,0 +1,460 @@
+import errno
+import io
+import stat
+import struct
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from engine import archives
+from engine.archives import ArchiveLimits, extract_archive, is_junk, safe_path
+from engine.errors import ArchiveError
+
+
+def entry(name, mode=0, method=zipfile.ZIP_DEFLATED):
+    """A ZipInfo whose name is taken as it is."""
+    info = zipfile.ZipInfo("x", (2025, 1, 1, 0, 0, 0))
+    info.filename = name
+    info.external_attr = mode << 16
+    info.compress_type = method
+    return info
+
+
+def zipped(files, method=zipfile.ZIP_DEFLATED):
+    """The bytes of a zip of names (or ZipInfos) and contents, written as they are."""
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", method) as archive:
+        for name, content in files:
+            archive.writestr(name if isinstance(name, zipfile.ZipInfo) else entry(name, method=method), content)
+    return memory.getvalue()
+
+
+def patched(content, name, field, value):
+    """The zip with a number of `name`'s record in the list of contents replaced; field: (offset, struct format)."""
+    offset, form = field
+    place = content.rindex(name.encode()) - 46
+    assert content[place : place + 4] == b"PK\x01\x02"
+    changed = bytearray(content)
+    struct.pack_into(form, changed, place + offset, value)
+    return bytes(changed)
+
+
+FLAGS, METHOD, CHECKSUM, PACKED, UNPACKED, PLACE = (8, "<H"), (10, "<H"), (16, "<L"), (20, "<L"), (24, "<L"), (42, "<L")
+SONG = bytes(range(256)) * 40
+USUAL = ArchiveLimits()
+
+
+@pytest.fixture
+def unpack(tmp_path):
+    """Unpacks bytes as a zip called new.zip into tmp_path/new."""
+
+    def unpack(content, limits=USUAL):
+        (tmp_path / "new.zip").write_bytes(content)
+        return extract_archive(tmp_path / "new.zip", tmp_path / "new", limits)
+
+    return unpack
+
+
+@pytest.fixture
+def refused(unpack, tmp_path):
+    """Checks that a zip is refused with a sentence, and that nothing is left behind anywhere near."""
+
+    def refused(content, words, limits=USUAL):
+        with pytest.raises(ArchiveError, match=words) as caught:
+            unpack(content, limits)
+        assert str(caught.value).endswith(".")
+        assert [path.name for path in tmp_path.iterdir()] == ["new.zip"]
+
+    return refused
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# ---- what is unpacked ----
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_files_come_out_as_they_went_in(unpack, tmp_path, method):
+    files = [("model.json", b"{}"), ("audio/b.wav", SONG), ("audio/soft/a.wav", b"")]
+    assert unpack(zipped(files, method)) == [PurePosixPath(name) for name, _ in files]
+    assert contents(tmp_path / "new") == dict(files)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "new.zip"]
+
+
+def test_a_zip_behind_other_bytes_is_read(unpack, tmp_path):
+    unpack(b"a program that unpacks itself" + zipped([("a.wav", SONG)]))
+    assert contents(tmp_path / "new") == {"a.wav": SONG}
+
+
+def test_an_empty_zip_is_an_empty_folder(unpack, tmp_path):
+    assert unpack(zipped([])) == []
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_folders_above_the_new_one_are_made(tmp_path):
+    (tmp_path / "new.zip").write_bytes(zipped([("a.wav", SONG)]))
+    extract_archive(tmp_path / "new.zip", tmp_path / "far" / "away" / "new")
+    assert contents(tmp_path / "far") == {"away/new/a.wav": SONG}
+
+
+def test_what_systems_add_is_left_out(unpack, tmp_path):
+    junk = ["__MACOSX/audio/._a.wav", "audio/.DS_Store", "audio/Thumbs.db", "audio/._a.wav", "__MACOSX/more"]
+    folder = entry("empty/", stat.S_IFDIR | 0o755)
+    assert unpack(zipped([(name, b"x") for name in junk] + [(folder, b""), ("audio/a.wav", SONG)])) == [
+        PurePosixPath("audio/a.wav")
+    ]
+    assert sorted(path.name for path in (tmp_path / "new").rglob("*")) == ["a.wav", "audio"]
+
+
+@pytest.mark.parametrize("name", ["a.wav", "_.wav", "audio/macosx/a.wav", "thumbs.db.wav", "DS_Store"])
+def test_what_only_looks_like_that_is_kept(name):
+    assert not is_junk(PurePosixPath(name))
+
+
+@pytest.mark.parametrize("said", [True, False], ids=["said to be", "silently"])
+def test_names_in_utf8_are_read_and_composed(unpack, tmp_path, said):
+    content = zipped([("G\u006f\u0308khan/\u30bd\u30f3\u30b0.wav", SONG)])
+    flags = struct.unpack_from("<H", content, 6)[0]
+    assert flags & 0x800
+    if not said:  # as macOS does
+        content = content.replace(struct.pack("<HHH", 20, flags, 8), struct.pack("<HHH", 20, 0, 8))
+        assert content.count(struct.pack("<HHH", 20, 0, 8)) == 2
+    assert unpack(content) == [PurePosixPath("G\u00f6khan/\u30bd\u30f3\u30b0.wav")]
+    assert contents(tmp_path / "new") == {"G\u00f6khan/\u30bd\u30f3\u30b0.wav": SONG}
+
+
+def test_names_of_old_zips_are_read_in_their_code_page(unpack):
+    content = zipped([("G@khan.wav", SONG)]).replace(b"G@khan", b"G\x94khan")
+    assert unpack(content) == [PurePosixPath("Gökhan.wav")]
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("a/./b//c.wav", "a/b/c.wav"),
+        ("audio\\a.wav", "audio/a.wav"),
+        ("Who are you?.wav", "Who are you_.wav"),
+        ("a\nb\x00\u202ec.wav", "a_b__c.wav"),
+        ("a <1>: \"x\"|*.wav", "a _1__ _x___.wav"),
+        ("folder. /a.wav .", "folder/a.wav"),
+        ("con.wav", "_con.wav"),
+        ("LPT1/a.wav", "_LPT1/a.wav"),
+        ("concert.wav", "concert.wav"),
+        ("com10.wav", "com10.wav"),
+        ("a..b/...wav", "a..b/...wav"),
+        ("... /a.wav", "_/a.wav"),
+        ("-rf ~/$HOME.wav", "-rf ~/$HOME.wav"),
+        ("\u200d\U0001f3a4.wav", "\u200d\U0001f3a4.wav"),
+    ],
+)  # fmt: skip
+def test_names_are_made_safe_for_every_system(name, path):
+    assert safe_path(name) == PurePosixPath(path)
+
+
+@pytest.mark.parametrize("name", ["", ".", "./", ".//."])
+def test_some_names_stand_for_no_file(name):
+    assert safe_path(name) is None
+
+
+@given(some.text(max_size=60))
+def test_every_name_is_safe_or_refused(name):
+    try:
+        path = safe_path(name)
+    except ArchiveError:
+        return
+    if path is not None:
+        assert not path.is_absolute()
+        assert not set(path.parts) & {"", ".", ".."}
+        assert not any(ord(sign) < 32 or sign in '\\<>:"|?*' for sign in str(path))
+        str(path).encode("utf-8")
+        assert safe_path(str(path)) == path
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../a.wav", "audio/../../a.wav", "audio/..", "..\\a.wav", "audio\\..\\..\\a.wav", ".. /a.wav", "a/. ./a.wav"],
+)
+def test_names_that_climb_out_are_refused(refused, name):
+    refused(zipped([("good.wav", SONG), (name, SONG)]), "outside its folder")
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "\\\\server\\share\\a.wav", "C:\\a.wav", "c:a.wav", "//a.wav"])
+def test_absolute_names_are_refused(refused, name):
+    refused(zipped([("good.wav", SONG), (name, SONG)]), "a path on another computer")
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        (stat.S_IFLNK | 0o777, "a link to another file"),
+        (stat.S_IFIFO | 0o644, "no ordinary file"),
+        (stat.S_IFCHR | 0o644, "no ordinary file"),
+        (stat.S_IFDIR | 0o755, "no ordinary file"),  # without the slash of a folder
+    ],
+)
+def test_links_and_special_files_are_refused(refused, mode, words):
+    refused(zipped([("good.wav", SONG), (entry("a.wav", mode), b"/etc/passwd")]), words)
+
+
+def test_a_link_disguised_as_a_folder_is_refused(refused):
+    refused(zipped([(entry("audio/", stat.S_IFLNK | 0o777), b"/etc")]), "a link to another file")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a.wav", "a.wav"),
+        ("a.wav", "A.WAV"),
+        ("straße.wav", "STRASSE.wav"),
+        ("\u00e9.wav", "e\u0301.wav"),
+        ("a?.wav", "a*.wav"),
+        ("audio/a.wav", "audio\\a.wav"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_names_that_some_system_takes_for_one_are_refused(refused, names):
+    refused(zipped([(name, SONG) for name in names]), "twice")
+
+
+@pytest.mark.parametrize("names", [("a", "a/b.wav"), ("A/b.wav", "a"), ("a", "a/")])
+def test_a_file_that_is_a_folder_too_is_refused(refused, names):
+    refused(zipped([(name, b"" if name.endswith("/") else SONG) for name in names]), "a file and a folder at once")
+
+
+@pytest.mark.parametrize("flag", [0x1, 0x40, 0x2000])
+def test_encrypted_files_are_refused(refused, flag):
+    refused(patched(zipped([("a.wav", SONG)]), "a.wav", FLAGS, flag), "password")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_whose_memory_cannot_be_bounded_are_refused(refused, method):
+    refused(zipped([("a.wav", SONG)], method), "Deflate")
+
+
+@pytest.mark.parametrize("method", [1, 9, 12, 93, 99])
+def test_unknown_methods_are_refused(refused, method):
+    refused(patched(zipped([("a.wav", SONG)]), "a.wav", METHOD, method), "Deflate")
+
+
+def test_exactly_as_many_files_as_allowed_are_unpacked(unpack, refused, tmp_path):
+    files = [(f"{number}.wav", b"") for number in range(4)]
+    refused(zipped(files), "more than 3 files", ArchiveLimits(most_files=3))
+    assert len(unpack(zipped([*files, ("__MACOSX/x", b"")]), ArchiveLimits(most_files=4))) == 4
+
+
+def test_the_usual_limit_is_two_thousand_files(refused):
+    refused(zipped([(f"{number}.wav", b"") for number in range(2001)]), "more than 2,000 files")
+
+
+def test_a_list_of_contents_too_long_to_be_honest_is_not_even_read(refused, monkeypatch):
+    monkeypatch.setattr(archives, "_LARGEST_READ", 4096)
+    refused(zipped([(f"__MACOSX/{number}", b"") for number in range(100)]), "damaged")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a/" * 200 + "b", "too long"),  # 401 characters
+        ("a" * 256, "too long"),
+        ("ä" * 128, "too long"),  # 256 bytes
+        ("a/" * 12 + "b", "more than 11 folders"),
+    ],
+)
+def test_names_too_long_or_too_deep_are_refused(refused, name, words):
+    refused(zipped([(name, SONG)]), words)
+
+
+@pytest.mark.parametrize("name", ["/".join(["a" * 199, "b" * 200]), "a" * 255, "a/" * 11 + "b"])
+def test_the_longest_and_deepest_names_are_unpacked(unpack, name):
+    assert unpack(zipped([(name, SONG)])) == [PurePosixPath(name)]
+
+
+# ---- bombs ----
+
+SMALL = ArchiveLimits(most_bytes=100_000, most_ratio=10.0, free_bytes=50_000)
+
+
+def test_silence_is_no_bomb(unpack, tmp_path):
+    unpack(zipped([("silence.wav", bytes(60 << 20))]))  # 1000:1, but within the allowance
+    assert (tmp_path / "new" / "silence.wav").stat().st_size == 60 << 20
+
+
+def test_the_usual_limits_stop_a_bomb(refused):
+    refused(zipped([("silence.wav", bytes(90 << 20))]), "more than 200 times")
+
+
+def test_as_much_as_allowed_is_unpacked_and_no_more(unpack, refused):
+    content = zipped([("silence.wav", bytes(40_000)), ("more.wav", bytes(12_000))])
+    assert 50_000 + 10 * len(content) in range(52_000, 60_000)
+    refused(zipped([("silence.wav", bytes(40_000)), ("more.wav", bytes(22_000))]), "more than 10 times", SMALL)
+    assert len(unpack(content, SMALL)) == 2
+
+
+def test_the_sum_of_all_files_is_bounded(unpack, refused):
+    sound = bytes(value % 251 for value in range(50_000))
+    files = [("a.wav", sound), ("b.wav", sound)]
+    refused(zipped([*files, ("c.wav", b"x")], zipfile.ZIP_STORED), "more than 0.0954 MB", SMALL)
+    assert len(unpack(zipped(files, zipfile.ZIP_STORED), SMALL)) == 2
+
+
+@pytest.mark.parametrize("promised", [0, 1, 1000])
+def test_a_bomb_that_promises_to_be_small_is_damaged(refused, promised):
+    content = zipped([("a.wav", bytes(1 << 20))])
+    refused(patched(content, "a.wav", UNPACKED, promised), "damaged", SMALL)
+
+
+@pytest.mark.parametrize("promised", [0, 700])
+def test_what_comes_out_is_counted_whatever_the_header_says(unpack, refused, monkeypatch, promised):
+    """Even if the reader believed the header no more than we do, the count of real bytes stops it."""
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda self, size: bytes(30_000))  # without end
+    refused(patched(zipped([("a.wav", SONG)]), "a.wav", UNPACKED, promised), "more than 10 times", SMALL)
+
+
+def test_files_that_overlap_are_refused(refused):
+    """Fifield's bomb: several names for the same compressed bytes."""
+    content = zipped([("a.wav", SONG), ("b.wav", SONG)])
+    refused(patched(content, "b.wav", PLACE, 0), "overlap")
+
+
+def test_a_file_that_reaches_into_the_next_is_refused(refused):
+    content = zipped([("a.wav", SONG), ("b.wav", SONG)], zipfile.ZIP_STORED)
+    refused(patched(content, "a.wav", PACKED, len(SONG) + 100), "overlap")
+
+
+def test_a_file_that_reaches_into_the_list_is_refused(refused):
+    content = zipped([("a.wav", SONG)], zipfile.ZIP_STORED)
+    refused(patched(content, "a.wav", PACKED, len(SONG) + 60), "overlap")
+
+
+# ---- damage ----
+
+
+@pytest.mark.parametrize("content", [b"", b"R", b"Rar!\x1a\x07\x00" + bytes(100), b"RIFF" + bytes(100)])
+def test_other_files_are_no_zip(refused, content):
+    refused(content, '"new.zip" is not a zip')
+
+
+@pytest.mark.parametrize("kept", [4, 30, 100, -1, -22, -60])
+def test_a_zip_cut_short_is_refused(refused, kept):
+    refused(zipped([("a.wav", SONG), ("b.wav", SONG)], zipfile.ZIP_STORED)[:kept], "damaged or cut short")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_flipped_byte_is_found(refused, method):
+    content = bytearray(zipped([("good.wav", SONG), ("bad.wav", SONG)], method))
+    content[content.rindex(b"PK\x01\x02", 0, content.rindex(b"PK\x01\x02")) - 40] ^= 1
+    refused(bytes(content), r'"bad.wav" in "new.zip" is damaged')
+
+
+def test_contents_shorter_than_promised_are_found(refused):
+    content = zipped([("a.wav", SONG)])
+    refused(patched(content, "a.wav", UNPACKED, len(SONG) + 1), '"a.wav" in "new.zip" is damaged')
+
+
+def test_a_missing_zip_is_a_sentence(tmp_path):
+    for name in ("nothing.zip", "."):
+        with pytest.raises(ArchiveError, match="There is no file"):
+            extract_archive(tmp_path / name, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_there_is_left_alone(unpack, tmp_path):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine.txt").write_text("kept")
+    with pytest.raises(ArchiveError, match="there already"):
+        unpack(zipped([("a.wav", SONG)]))
+    assert contents(tmp_path / "new") == {"mine.txt": b"kept"}
+
+
+def test_a_full_disk_is_a_sentence_and_nothing_is_left(refused, monkeypatch):
+    real_open = Path.open
+
+    class Full(io.BytesIO):
+        def write(self, block):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def opened(path, mode="r", *rest, **more):
+        if path.name == "b.wav":
+            return Full()
+        return real_open(path, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", opened)
+    refused(zipped([("a.wav", SONG), ("b.wav", SONG)]), "could not be unpacked: No space left on device")
+
+
+def test_a_disk_without_room_is_found_before_it_is_filled(refused, monkeypatch):
+    usage = archives.shutil.disk_usage("/")
+    monkeypatch.setattr(archives.shutil, "disk_usage", lambda path: usage._replace(free=2 * len(SONG) - 1))
+    refused(zipped([("a.wav", SONG), ("b.wav", SONG)]), "no room .* needs 0.0195 MB")
+
+
+def test_an_interruption_leaves_nothing(unpack, tmp_path, monkeypatch):
+    def interrupted(self, size):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        unpack(zipped([("a.wav", SONG)]))
+    assert [path.name for path in tmp_path.iterdir()] == ["new.zip"]
+
+
+# ---- anything ----
+
+many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+GOOD = zipped([("model.json", b"{}"), ("audio/a.wav", SONG), ("audio/b.wav", b"x" * 50)])
+
+
+def only_refused(folder, content):
+    """Unpacks, or is refused with an ArchiveError; neither leaves anything but the new folder."""
+    archive, new = folder / "new.zip", folder / "new"
+    archive.write_bytes(content)
+    try:
+        paths = extract_archive(archive, new)
+        assert {str(path) for path in paths} == set(contents(new))
+        archives.shutil.rmtree(new)
+    except ArchiveError:
+        pass
+    assert list(folder.iterdir()) == [archive]
+
+
+@many
+@given(content=some.binary(max_size=300))
+def test_any_bytes_are_refused(tmp_path, content):
+    (tmp_path / "new.zip").write_bytes(content)
+    with pytest.raises(ArchiveError):
+        extract_archive(tmp_path / "new.zip", tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["new.zip"]
+
+
+@many
+@given(changes=some.lists(some.tuples(some.integers(0, len(GOOD) - 1), some.integers(0, 255)), min_size=1, max_size=6))
+def test_a_zip_changed_anywhere_is_unpacked_or_refused(tmp_path, changes):
+    content = bytearray(GOOD)
+    for place, value in changes:
+        content[place] = value
+    only_refused(tmp_path, bytes(content))
+
+
+@many
+@given(
+    place=some.integers(GOOD.index(b"PK\x01\x02"), len(GOOD) - 4),
+    value=some.sampled_from([0, 1, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF]),
+)
+def test_a_list_of_contents_with_extreme_numbers_is_unpacked_or_refused(tmp_path, place, value):
+    content = bytearray(GOOD)
+    struct.pack_into("<L", content, place, value)
+    only_refused(tmp_path, bytes(content))
+
+
+@many
+@given(name=some.text(some.characters(codec="utf-8"), min_size=1, max_size=20))
+def test_any_name_stays_inside(tmp_path, name):
+    only_refused(tmp_path, zipped([(name, SONG)]))
