@@ -8,7 +8,7 @@ file is not analysed again, and a changed one is.
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,8 @@ class Clip:
     """One recording on the frame grid.
 
     envelope: float16 or float32 (frames, BANDS), nepers relative to the recording's level; loudness_db: float32
-    (frames,), below full scale; bands: how many of them, from the lowest, hold signal.
+    (frames,), below full scale; bands: how many of them, from the lowest, hold signal; path: the file it comes from,
+    and first_frame: where in it.
     """
 
     envelope: np.ndarray
@@ -42,6 +43,8 @@ class Clip:
     level: Level
     bands: int
     name: str = ""
+    path: Path | None = None
+    first_frame: int = 0
 
     @property
     def duration_s(self) -> float:
@@ -50,9 +53,13 @@ class Clip:
     def piece(self, first: int, stop: int) -> "Clip":
         """The frames from `first` up to `stop`, at the level of the whole."""
         rows = slice(first, stop)
-        return Clip(
-            self.envelope[rows], self.pitch[rows], self.loudness_db[rows], self.level, self.bands, self.name
-        )  # fmt: skip
+        return replace(
+            self,
+            envelope=self.envelope[rows],
+            pitch=self.pitch[rows],
+            loudness_db=self.loudness_db[rows],
+            first_frame=self.first_frame + first,
+        )
 
 
 def analyse_clip(audio: Audio, name: str = "") -> Clip:
@@ -72,7 +79,7 @@ def analysed_clip(path: Path, cache: Path | None = None) -> Clip:
             found = _analyse(recording, path.name)
         if kept:
             _save(kept, found)
-    return found
+    return replace(found, path=path)
 
 
 def analysed_clips(

@@ -62,7 +62,7 @@ def _plot(pieces: Iterable[np.ndarray], analysis: Analysis) -> Figure:
     _draw_pitch(pitch_axes, analysis)
     _draw_loudness(loudness_axes, analysis)
     for axes in (pitch_axes, loudness_axes):
-        _dress(axes)
+        dress(axes)
     end_s = max(analysis.duration_s, 1.0 / FRAME_RATE)
     pitch_axes.set_xlim(0.0, end_s)
     title = f"{describe(analysis)}   ({_duration(analysis.duration_s)})"
@@ -146,7 +146,8 @@ def _draw_loudness(axes: Axes, analysis: Analysis) -> None:
     axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
 
 
-def _dress(axes: Axes) -> None:
+def dress(axes: Axes) -> None:
+    """The look of all our pictures: two spines, quiet ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(PALE_INK)
     axes.tick_params(which="both", colors=INK, labelsize=9)

@@ -1,292 +1,433 @@
-"""Making a voice: the base's decoder and a timbre, fine-tuned on one person's recordings.
+"""Training a voice: fine-tune the base on its recordings, keep the best moment, and lose nothing on the way.
 
-The content encoder stays as it is, and hears the recordings perturbed as in pretraining, so the new decoder cannot
-learn to read the speaker from it. The loss is the base's: envelope distance, and a critic that keeps envelopes from
-blurring.
+    clips --> hold some out --> epoch after epoch: steps --> evaluate (audition, score) --> checkpoint
+                                                     ^                                          |
+                                                     +----- goes on from here after a stop -----+
+
+The folder of a training holds `checkpoint.pt` (and the one before it), `history.json`, `originals/` with what is
+auditioned, and `evaluations/000040/` for the evaluation after 40 epochs: a voice like any other, with its renderings
+beside it. The best of them is what `train` gives.
 """
 
+import copy
+import hashlib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn import functional
 
-from engine.audio import Audio, resample
-from engine.base import WEIGHTS, BaseModel, load_base, load_weights
-from engine.content import content_input
-from engine.decoder import EnvelopeDecoder, prosody_input
-from engine.envelope import BANDS, SILENT, Level, loudness_of, measure_envelope, measure_level
-from engine.errors import TrainingError
-from engine.frames import FRAME_RATE, SAMPLE_RATE
-from engine.losses import EnvelopeDiscriminator, envelope_distance
-from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
-from engine.pitch import Pitch, detect_pitch
-from engine.shaping import voiced_semitones
-from engine.survey import bands_with_signal
-from engine.timbre import timbre_input
-from engine.voice import SPREAD, PitchStatistics, pitch_statistics
+from engine.audio import read_audio, write_audio, writing_errors
+from engine.audition import Audition, AuditionScores
+from engine.base import load_base
+from engine.checkpoint import load_checkpoint, save_checkpoint
+from engine.clips import Clip, analysed_clips
+from engine.data_report import examined, refuse_unusable, usable_recordings
+from engine.dataset import TRAINING_FOLDER, Dataset
+from engine.errors import Cancelled, TrainingError
+from engine.fine_tuning import PIECE_FRAMES, FineTuning, Piece, epoch_pieces
+from engine.frames import FRAME_RATE
+from engine.holdout import hold_out
+from engine.pitch import Pitch
+from engine.profile import VoiceProfile
+from engine.snapshot import portray, snapshot
+from engine.style import measure_style
+from engine.training_history import Estimate, TrainingHistory, history_from_json, write_history
+from engine.training_plan import TrainingPlan
+from engine.voice import PREVIEW_FILE, WEIGHTS_FILE, Voice, load_voice, new_identifier, save_voice
 
+Report = Callable[[float, str], None]
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
+CHECKPOINT_FILE, ORIGINALS_FOLDER, EVALUATIONS_FOLDER = "checkpoint.pt", "originals", "evaluations"
+CHECKPOINT_FORMAT = 1
+_COUNTERS = (
+    "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
+    "patient_from",
+)  # fmt: skip
+_STEPS_APART = 60  # of two evaluations, at the beginning ...
+_LATER_RARER = 20  # ... and later the epochs so far divided by this
+_TIMED_STEPS = 3
+_MOST_BAD_STEPS = 20  # with less than _STEPS_TO_TRUST good ones between them; then skipping cannot mend it
+_STEPS_TO_TRUST = 200  # good ones, after which the learning rate may rise again
+_SLOWEST_SHARE = 1 / 64
+_WEIGHTS_KEPT = 30  # evaluations that stay voices; of older ones only the sound is kept
 
 
-@dataclass(frozen=True)
-class TrainingPlan:
-    """Settings of a voice's training."""
+def train(
+    clips: Sequence[Clip],
+    plan: TrainingPlan,
+    folder: Path,
+    report: Report = lambda fraction, message: None,
+    profile: VoiceProfile | None = None,
+) -> Voice:
+    """Train a voice on clips of it, or go on with the training that was begun in `folder`; gives the best moment.
 
-    steps: int = 300
-    batch: int = 12
-    frames: int = 160
-    decoder_rate: float = 3e-4  # of learning
-    timbre_rate: float = 5e-3
-    warm_up: int = 30
-    critic: float = 0.12  # weight of deceiving the critic
-    matching: float = 0.6  # weight of matching its features
-    foreign: int = 6  # pieces of other people's content in each step
-    kept: float = 0.25  # weight of keeping their content
-    taken: float = 0.5  # weight of taking on the voice's timbre
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Clip:
-    """One recording on the frame grid; envelope in nepers relative to its level."""
-
-    envelope: np.ndarray  # float32 (frames, BANDS)
-    pitch: Pitch
-    level: Level
-    bands: int
-
-
-@dataclass(frozen=True)
-class TrainedVoice:
-    """What training gives; the card is made by whoever knows the name."""
-
-    decoder: EnvelopeDecoder
-    timbre: Tensor  # (TIMBRE,)
-    spread: Tensor  # (SPREAD, TIMBRE)
-    centre: Tensor  # (BANDS,)
-    contrast: Tensor  # (BANDS,)
-    pitch: PitchStatistics
-    bands: int
-    history: list[dict[str, float]]
-
-
-def analyse_clip(audio: Audio) -> Clip:
-    """A recording as a clip to train on: its mid at SAMPLE_RATE, analysed."""
-    samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
-    pitch = detect_pitch(samples, SAMPLE_RATE)
-    envelope = measure_envelope(samples, pitch)
-    level = measure_level(envelope)
-    relative = np.maximum(envelope - level.nepers, SILENT).astype(np.float32)
-    return Clip(relative, pitch, level, bands_with_signal(envelope, level))
-
-
-def train_voice(
-    clips: list[Clip], plan: TrainingPlan, report: Callable[[float, str], None] = lambda fraction, message: None
-) -> TrainedVoice:
-    """Fine-tune the base on clips of one voice.
-
-    `report` may raise Cancelled, which is passed on. Raises TrainingError where there is too little voice.
+    `plan.epochs` is the total; a training that has as many is not trained further. `report(fraction, message)` may
+    raise Cancelled, which is passed on after the state was saved. Raises TrainingError where there is too little
+    voice, the recordings are not those the training was begun with, or it cannot go on.
     """
+    _refuse_too_little(clips)
+    profile = profile or VoiceProfile(name="Voice")
+    training = _Training(clips, plan, folder, profile, report)
+    training.run()
+    return training.best_voice()
+
+
+def train_dataset(dataset: Dataset, plan: TrainingPlan, report: Report = lambda fraction, message: None) -> Voice:
+    """Train a voice on the usable recordings of a dataset, in its own folder; the same as `train` otherwise.
+
+    The voice's id is the name of the dataset's folder. Raises DatasetError where there is nothing to train on.
+    """
+    clips = usable_clips(dataset, lambda fraction, message: report(0.0, message))
+    return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile)
+
+
+def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: None) -> list[Clip]:
+    """The analysed recordings of a dataset that are good to train on; analysed once, and kept in the dataset.
+
+    Raises DatasetError where there is too little voice in them.
+    """
+    found = examined(dataset, report)
+    refuse_unusable(found)
+    return analysed_clips(usable_recordings(found, dataset.recordings), dataset.cache, report)
+
+
+def estimate_training(clips: Sequence[Clip], plan: TrainingPlan) -> Estimate:
+    """How long a training from the beginning would take here: a few steps and one rendering are timed, about 5 s."""
+    _refuse_too_little(clips)
+    with tempfile.TemporaryDirectory() as folder:
+        return _Training(clips, plan, Path(folder), VoiceProfile(name="Voice")).estimate()
+
+
+class _Training:
+    """One training in progress. What changes is `tuning`, the counters below, and `history`."""
+
+    def __init__(
+        self,
+        clips: Sequence[Clip],
+        plan: TrainingPlan,
+        folder: Path,
+        profile: VoiceProfile,
+        report: Report = lambda fraction, message: None,
+    ) -> None:
+        self.plan, self.folder, self.report = plan, folder, report
+        self.recordings = _identity(clips)
+        sound = [clip for clip in clips if np.isfinite(clip.envelope).all() and np.isfinite(clip.pitch.hertz).all()]
+        self.card = portray(profile, sound, new_identifier(profile.name, ()))
+        self.preview = _preview_part(sound)
+        self.base = load_base()
+        learned, self.held_out = hold_out(sound, plan.seed)
+        self.tuning = FineTuning(self.base, learned, plan)
+        self.history = TrainingHistory()
+        self.step = self.position = 0  # steps in all; pieces of the present epoch that are done
+        self.sums: dict[str, float] = {}  # of the present epoch's losses
+        self.steps_in_epoch, self.seconds_in_epoch = 0, 0.0
+        self.batch, self.rate_share = plan.batch, 1.0
+        self.bad_steps = self.good_steps = 0
+        self.patient_from = 0  # evaluations there were when the ceiling was last raised
+        self.saved_at = time.monotonic()
+        if len(sound) < len(clips):
+            self._tell_event(f"{len(clips) - len(sound)} recordings hold values that are not numbers and are left out.")
+        self._resume()
+        self.good = copy.deepcopy(self.tuning.state())
+
+    # ---- the whole
+
+    def run(self) -> None:
+        """Train until the ceiling, or until nothing has improved for long."""
+        if self.history.state == "completed" and self.plan.epochs <= self.history.ceiling:
+            return
+        if self.plan.epochs > self.history.ceiling:
+            self.patient_from = len(self.history.evaluations)
+        self.history.state, self.history.ceiling = "training", self.plan.epochs
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.report(self._fraction(), "preparing to listen")
+        audition = Audition(self.base, self.tuning.heard_as, self.held_out, self.folder / ORIGINALS_FOLDER)
+        try:
+            if not self.history.evaluations:
+                self.history.estimate = self._estimate(audition)
+                self.report(0.0, f"{_duration(self.history.estimate.total_s)} for {self.plan.epochs} epochs")
+                self._evaluate(audition)
+            while self.history.epoch < self.plan.epochs and not self._has_stopped_improving():
+                self._train_epoch()
+                if self._evaluation_is_due():
+                    self._evaluate(audition)
+        except Cancelled:
+            self._save()
+            raise
+        self._complete()
+
+    def estimate(self) -> Estimate:
+        """See `estimate_training`."""
+        return self._estimate(Audition(self.base, self.tuning.heard_as, self.held_out, self.folder / ORIGINALS_FOLDER))
+
+    def best_voice(self) -> Voice:
+        """The voice of the best evaluation, with the whole training on its card."""
+        best = self.history.best
+        assert best is not None
+        voice = load_voice(self.folder / EVALUATIONS_FOLDER / best["folder"])
+        return replace(voice, card=replace(voice.card, training=self._summary(best)))
+
+    # ---- one epoch
+
+    def _train_epoch(self) -> None:
+        """The rest of the present epoch."""
+        pieces = epoch_pieces(self.tuning.clips, self.plan.seed, self.history.epoch)
+        while self.position < len(pieces):
+            self._learn(pieces[self.position : self.position + self.batch])
+            if time.monotonic() - self.saved_at >= self.plan.save_s:
+                self._save()
+            self.report(self._fraction(self.position / len(pieces)), self._progress())
+        epoch = {"epoch": self.history.epoch + 1, "steps": self.steps_in_epoch}
+        means = {name: round(total / max(1, self.steps_in_epoch), 5) for name, total in self.sums.items()}
+        self.history.epochs.append(epoch | {"seconds": round(self.seconds_in_epoch, 2)} | means)
+        self.position, self.sums, self.steps_in_epoch, self.seconds_in_epoch = 0, {}, 0, 0.0
+
+    def _learn(self, pieces: list[Piece]) -> None:
+        """One step, and what to do when it fails."""
+        started = time.monotonic()
+        try:
+            figures = self.tuning.step(self.step, pieces, self.rate_share)
+        except (MemoryError, RuntimeError) as cause:
+            if not _is_out_of_memory(cause):
+                raise
+            self._take_smaller_batches(cause)
+            return
+        self.step += 1
+        self.position += len(pieces)
+        if figures is None or not self.tuning.is_sound():
+            self._recover()
+            return
+        for name, value in figures.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+        self.steps_in_epoch += 1
+        self.seconds_in_epoch += time.monotonic() - started
+        self.good_steps += 1
+        if self.good_steps >= _STEPS_TO_TRUST:
+            self.bad_steps, self.good_steps = 0, 0
+            self.rate_share = min(1.0, 2 * self.rate_share)
+
+    def _recover(self) -> None:
+        """After a step whose figures are no numbers: leave it out, go back where weights suffered, learn slower."""
+        self.bad_steps, self.good_steps = self.bad_steps + 1, 0
+        if self.bad_steps > _MOST_BAD_STEPS:
+            raise TrainingError(
+                "The training cannot go on: again and again its figures are not numbers. Start again with a lower "
+                "learning rate, and look at the data report for damaged recordings."
+            )
+        restored = not self.tuning.is_sound()
+        if restored:
+            self.tuning.restore(self.good)
+        self.rate_share = max(_SLOWEST_SHARE, self.rate_share / 2)
+        went_back = " The voice went back to the last checkpoint." if restored else ""
+        self._tell_event(
+            f"A step gave figures that are not numbers and was left out.{went_back} "
+            f"The learning rate is now {self.plan.learning_rate * self.rate_share:.2g}."
+        )
+
+    def _take_smaller_batches(self, cause: BaseException) -> None:
+        if self.batch == 1:
+            raise TrainingError(
+                "There is not enough memory to train, even with the smallest batch. Close other programs and start "
+                "the training again: it goes on where it was."
+            ) from cause
+        self.batch //= 2
+        self._tell_event(f"There was not enough memory, so a batch is now {self.batch} pieces.")
+
+    # ---- evaluations
+
+    def _evaluation_is_due(self) -> bool:
+        epoch = self.history.epoch
+        if epoch >= self.plan.epochs:
+            return True
+        apart = epoch - self.history.evaluations[-1]["epoch"]
+        if self.plan.evaluate_epochs:
+            return apart >= self.plan.evaluate_epochs
+        wanted = max(self._epochs_apart(), epoch // _LATER_RARER)
+        return apart >= wanted and self.plan.epochs - epoch > wanted // 2  # not just before the last one
+
+    def _epochs_apart(self) -> int:
+        pieces = sum(-(-len(clip.pitch) // PIECE_FRAMES) for clip in self.tuning.clips)
+        return math.ceil(_STEPS_APART / math.ceil(pieces / self.plan.batch))
+
+    def _evaluate(self, audition: Audition) -> None:
+        """Render, score, keep; the folder appears whole, and only then is the evaluation in the history."""
+        started = time.monotonic()
+        name = f"{self.history.epoch:06d}"
+        final = self.folder / EVALUATIONS_FOLDER / name
+        unfinished = final.with_name(f".{name}.part")
+        training = {"epochs": self.history.epoch, "steps": self.step}
+        save_voice(snapshot(self.tuning, self.card, training), unfinished)
+        scores = audition.hear(load_voice(unfinished), unfinished)
+        write_audio(unfinished / PREVIEW_FILE, read_audio(unfinished / f"{self.preview}.flac"))
+        shutil.rmtree(final, ignore_errors=True)
+        os.replace(unfinished, final)
+        figures = asdict(scores) | {"score": round(scores.score, 5)}
+        line = {"epoch": self.history.epoch, "folder": name} | figures
+        self.history.evaluations.append(line | {"seconds": round(time.monotonic() - started, 2)})
+        self._thin_out()
+        self._save()
+        self.report(self._fraction(), self._progress())
+
+    def _thin_out(self) -> None:
+        """Older evaluations lose their weights, not their sound; the best never does."""
+        best = self.history.best
+        for line in self.history.evaluations[:-_WEIGHTS_KEPT]:
+            if line is not best:
+                (self.folder / EVALUATIONS_FOLDER / line["folder"] / WEIGHTS_FILE).unlink(missing_ok=True)
+
+    def _has_stopped_improving(self) -> bool:
+        waited = min(self.history.evaluations_since_best, len(self.history.evaluations) - self.patient_from)
+        return self.plan.patience > 0 and waited >= self.plan.patience
+
+    def _complete(self) -> None:
+        best = self.history.best
+        assert best is not None
+        if self.history.epoch < self.plan.epochs:
+            self._tell_event(
+                f"Nothing had improved since epoch {best['epoch']}, so the training ended at epoch "
+                f"{self.history.epoch}; the voice is that of epoch {best['epoch']}."
+            )
+        self.history.state = "completed"
+        self._save()
+        self.report(1.0, f"completed; the best moment was epoch {best['epoch']}")
+
+    # ---- time
+
+    def _estimate(self, audition: Audition) -> Estimate:
+        """Time a few steps of a copy, and one rendering."""
+        trial = FineTuning(self.base, self.tuning.clips, self.plan)
+        pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
+        took = []
+        for number in range(_TIMED_STEPS):
+            started = time.monotonic()
+            trial.step(number, pieces[: self.batch])
+            took.append(time.monotonic() - started)
+        epoch_s = min(took) * math.ceil(len(pieces) / self.batch)
+        with tempfile.TemporaryDirectory() as folder:
+            started = time.monotonic()
+            audition.hear(snapshot(trial, self.card, {}), Path(folder))
+            evaluation_s = time.monotonic() - started
+        evaluations = 1 + math.ceil(self.plan.epochs / (self.plan.evaluate_epochs or self._epochs_apart()))
+        total_s = self.plan.epochs * epoch_s + evaluations * evaluation_s
+        return Estimate(round(epoch_s, 2), round(evaluation_s, 2), round(total_s, 1))
+
+    def _seconds_left(self) -> float | None:
+        """By how long the last epochs and evaluations took; None before there were any."""
+        epochs, evaluations = self.history.epochs[-10:], self.history.evaluations[-10:]
+        if not epochs:
+            return None
+        epoch_s = sum(line["seconds"] for line in epochs) / len(epochs)
+        evaluation_s = sum(line["seconds"] for line in evaluations) / len(evaluations)
+        left = self.plan.epochs - self.history.epoch
+        return left * (epoch_s + evaluation_s / (self.plan.evaluate_epochs or self._epochs_apart()))
+
+    def _fraction(self, of_epoch: float = 0.0) -> float:
+        return min(1.0, (self.history.epoch + of_epoch) / self.plan.epochs)
+
+    def _progress(self) -> str:
+        """What is shown: epoch, losses, scores, time left."""
+        history = self.history
+        parts = [f"epoch {history.epoch} of {self.plan.epochs}"]
+        if history.epochs:
+            parts.append(f"difference {history.epochs[-1].get('envelope', math.nan):.3f}")
+        if history.evaluations and (best := history.best):
+            last = history.evaluations[-1]
+            parts.append(f"likeness {last['likeness']:.3f}")
+            parts.append(f"score {last['score']:.3f} (best {best['score']:.3f} at epoch {best['epoch']})")
+        if (left_s := self._seconds_left()) is not None and history.epoch < self.plan.epochs:
+            parts.append(f"{_duration(left_s)} left")
+        return ", ".join(parts)
+
+    def _tell_event(self, text: str) -> None:
+        self.history.events.append({"epoch": self.history.epoch, "text": text})
+        self.report(self._fraction(), text)
+
+    # ---- on disk
+
+    def _save(self) -> None:
+        self.good = copy.deepcopy(self.tuning.state())
+        counters = {name: getattr(self, name) for name in _COUNTERS}
+        state = {"format": CHECKPOINT_FORMAT, "plan": asdict(self.plan), "recordings": self.recordings}
+        state |= {"tuning": self.good, "counters": counters, "history": self.history.as_json()}
+        with writing_errors(self.folder / CHECKPOINT_FILE):
+            save_checkpoint(self.folder / CHECKPOINT_FILE, state)
+            write_history(self.history, self.folder)
+        self.saved_at = time.monotonic()
+
+    def _resume(self) -> None:
+        """Go on from the checkpoint, if there is one. Raises TrainingError where it does not belong here."""
+        state = load_checkpoint(self.folder / CHECKPOINT_FILE)
+        if state is None:
+            return
+        if state.get("format") != CHECKPOINT_FORMAT:
+            raise TrainingError("This training was begun with another version of the engine; start it again.")
+        if state["recordings"] != self.recordings:
+            raise TrainingError(
+                "The recordings are not those this training was begun with. Start it again from the beginning, "
+                "or make a new voice of the new recordings."
+            )
+        if changed := self.plan.differences(state["plan"]):
+            values = ", ".join(f"{name} {state['plan'].get(name)}" for name in changed)
+            raise TrainingError(f"This training was begun with {values}. Go on with that, or start it again.")
+        self.tuning.restore(state["tuning"])
+        for name, value in state["counters"].items():
+            setattr(self, name, value)
+        self.history = history_from_json(state["history"])
+
+    def _summary(self, best: dict[str, Any]) -> dict[str, Any]:
+        """What the card says of the training."""
+        frames = sum(len(clip.pitch) for clip in self.tuning.clips)
+        scores = {name: best[name] for name in (*(f.name for f in fields(AuditionScores)), "score")}
+        return {
+            "minutes": round(frames / FRAME_RATE / 60, 1),
+            "epochs": self.history.epoch,
+            "best_epoch": best["epoch"],
+            "steps": self.step,
+            "scores": scores,
+        }
+
+
+def _refuse_too_little(clips: Sequence[Clip]) -> None:
     voiced_s = sum(int(clip.pitch.voiced.sum()) for clip in clips) / FRAME_RATE
     if voiced_s < LEAST_VOICE_S:
         raise TrainingError(
             f"There are only {voiced_s:.1f} seconds of voice; at least {LEAST_VOICE_S:.0f} are needed, "
             "five minutes are good."
         )
-    base = load_base()
-    torch.manual_seed(plan.seed)
-    timbres = torch.stack([clip_timbre(base, clip) for clip in clips])
-    weights = torch.tensor([float(len(clip.pitch)) for clip in clips])
-    timbre = torch.nn.Parameter((timbres * weights[:, None]).sum(0) / weights.sum())
-    decoder = EnvelopeDecoder()
-    decoder.load_state_dict(base.decoder.state_dict())
-    tuning = _FineTuning(base, decoder, timbre, clips, plan)
-    history = tuning.run(report)
-    decoder.eval().requires_grad_(False)
-    final = timbre.detach()
-    centre, contrast = measure_contrast(base, decoder, final, clips)
-    semitones = np.concatenate([voiced_semitones(clip.pitch) for clip in clips])
-    return TrainedVoice(
-        decoder, final, _spread(timbres, weights), centre, contrast, pitch_statistics(semitones), tuning.bands, history
+
+
+def _identity(clips: Sequence[Clip]) -> str:
+    """The same for the same recordings in the same order, whatever they are called."""
+    digest = hashlib.sha256()
+    for clip in clips:
+        digest.update(clip.pitch.hertz.tobytes())
+        digest.update(np.float32(clip.level.nepers).tobytes())
+    return digest.hexdigest()
+
+
+def _preview_part(clips: Sequence[Clip]) -> str:
+    """The foreign recording that shows the voice at its own trade."""
+    pitch = Pitch(
+        np.concatenate([clip.pitch.hertz for clip in clips]), np.concatenate([clip.pitch.voicing for clip in clips])
     )
+    sung = measure_style(pitch, np.concatenate([clip.loudness_db for clip in clips])) == "melodic"
+    return "singing-high" if sung else "speech-high"
 
 
-def clip_timbre(base: BaseModel, clip: Clip) -> Tensor:
-    """The base's timbre of one clip, (TIMBRE,)."""
-    with torch.inference_mode():
-        return base.timbre(timbre_input(torch.from_numpy(clip.envelope)[None], 0.0))[0].clone()
+def _is_out_of_memory(cause: BaseException) -> bool:
+    """torch says it by a RuntimeError, in other words on each device."""
+    return isinstance(cause, MemoryError | torch.OutOfMemoryError) or "memory" in str(cause).lower()
 
 
-@dataclass(frozen=True)
-class ForeignContent:
-    """What other people said, as the base encodes it; all float32."""
-
-    content: Tensor  # (pieces, frames, CONTENT)
-    prosody: Tensor  # (pieces, frames, PROSODY)
-    semitones: Tensor  # (pieces,): median pitch
-
-
-def load_foreign(path: Path = WEIGHTS / "foreign.safetensors") -> ForeignContent:
-    """The pieces that ship with the base. Raises VoiceError where they are missing or damaged."""
-    return ForeignContent(**load_weights(path))
-
-
-class _FineTuning:
-    """One voice's training in progress."""
-
-    def __init__(
-        self,
-        base: BaseModel,
-        decoder: EnvelopeDecoder,
-        timbre: torch.nn.Parameter,
-        clips: list[Clip],
-        plan: TrainingPlan,
-    ) -> None:
-        self.base, self.decoder, self.timbre, self.clips, self.plan = base, decoder, timbre, clips, plan
-        self.heard_as = timbre.detach().clone()  # what the timbre encoder makes of the voice
-        self.bands = int(np.median([clip.bands for clip in clips]))
-        self.foreign = load_foreign()
-        longest = self.foreign.content.shape[1]
-        if plan.frames > longest:
-            raise TrainingError(f"frames must be at most {longest}, the foreign pieces' length, not {plan.frames}.")
-        self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
-        self.critic = EnvelopeDiscriminator()
-        self.critic.load_state_dict(load_weights(WEIGHTS / "critic.safetensors"))
-        groups = [
-            {"params": list(decoder.parameters()), "top": plan.decoder_rate},
-            {"params": [timbre], "top": plan.timbre_rate},
-        ]
-        self.optimizer = torch.optim.AdamW(groups, plan.decoder_rate, betas=(0.9, 0.98), weight_decay=0.0)
-        self.judge = torch.optim.AdamW(self.critic.parameters(), 2e-4, betas=(0.8, 0.99))
-
-    def run(self, report: Callable[[float, str], None]) -> list[dict[str, float]]:
-        plan, history = self.plan, []
-        for step in range(plan.steps):
-            scale = min(1.0, (step + 1) / plan.warm_up) * (0.5 + 0.5 * math.cos(math.pi * step / plan.steps))
-            for group in self.optimizer.param_groups:
-                group["lr"] = group["top"] * scale
-            figures = self._step(step)
-            if step % 10 == 9 or step == plan.steps - 1:
-                history.append({"step": step + 1} | figures)
-                report((step + 1) / plan.steps, f"step {step + 1}, difference {figures['envelope']:.3f}")
-        return history
-
-    def _step(self, step: int) -> dict[str, float]:
-        plan, base = self.plan, self.base
-        envelope, heard, prosody, bands = make_batch(self.clips, self.bands, plan, step)
-        foreign_content, foreign_prosody = self._foreign(step)
-        count = len(envelope)
-        own, other = (self.timbre[None].expand(n, -1) for n in (count, len(foreign_content)))
-        everyone = torch.cat([own, other]).detach()
-        with torch.autocast("cpu", torch.bfloat16):
-            with torch.no_grad():
-                content = base.content(heard)
-                _, wanted = self.critic(envelope, own)
-            predicted = self.decoder(content, prosody, own)
-            converted = self.decoder(foreign_content, foreign_prosody, other)
-            self.critic.requires_grad_(False)
-            fake = torch.cat([predicted, converted])
-            score, features = self.critic(fake, everyone)
-            distance = envelope_distance(predicted, envelope, bands)
-            matching = torch.stack(
-                [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
-            ).mean()
-            deceiving = (score.float() - 1).square().mean()
-            said = base.content(content_input(converted.clamp_min(SILENT), 0.0, active_mean(converted.detach())))
-            kept = functional.l1_loss(said, foreign_content)
-            taken_for = base.timbre(timbre_input(converted, 0.0))
-            taken = 1 - functional.cosine_similarity(taken_for, self.heard_as[None]).mean()
-            loss = distance + plan.matching * matching + plan.critic * deceiving + plan.kept * kept + plan.taken * taken
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
-        self.optimizer.step()
-        self._teach_critic(envelope, own.detach(), fake.detach(), everyone)
-        figures = {"envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
-        return {name: round(float(value.detach()), 4) for name, value in figures.items()}
-
-    def _foreign(self, step: int) -> tuple[Tensor, Tensor]:
-        """Pieces of other people's content, their pitch moved to the voice's middle."""
-        choices = np.random.default_rng([self.plan.seed, step, 5])
-        chosen = torch.from_numpy(choices.choice(len(self.foreign.content), self.plan.foreign, replace=False))
-        prosody = self.foreign.prosody[chosen].clone()
-        prosody[..., 0] += ((self.median - self.foreign.semitones[chosen]) / 12.0)[:, None]
-        frames = self.plan.frames
-        return self.foreign.content[chosen, :frames], prosody[:, :frames]
-
-    def _teach_critic(self, real: Tensor, timbre: Tensor, fake: Tensor, everyone: Tensor) -> None:
-        self.critic.requires_grad_(True)
-        with torch.autocast("cpu", torch.bfloat16):
-            judged = (self.critic(real, timbre)[0].float() - 1).square().mean()
-            judged = judged + self.critic(fake, everyone)[0].float().square().mean()
-        self.judge.zero_grad(set_to_none=True)
-        judged.backward()
-        self.judge.step()
-
-
-def active_mean(envelope: Tensor) -> Tensor:
-    """Mean of relative envelopes (batch, frames, BANDS) over the frames within 30 dB of the level, (batch, BANDS)."""
-    active = (loudness_of(envelope) > -3.5).float()[..., None] + 1e-3
-    return (envelope.clamp_min(SILENT) * active).sum(1) / active.sum(1)
-
-
-def make_batch(clips: list[Clip], bands: int, plan: TrainingPlan, step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Envelopes, what the encoder hears, prosody, and bands of one step; the same for the same seed and step."""
-    choices = np.random.default_rng([plan.seed, step])
-    random = torch.Generator().manual_seed(plan.seed * 1_000_003 + step)
-    lengths = np.array([max(len(clip.pitch), plan.frames) for clip in clips], float)
-    chosen = [clips[number] for number in choices.choice(len(clips), plan.batch, p=lengths / lengths.sum())]
-    rows = [_crop(clip, plan.frames, choices) for clip in chosen]
-    envelope = torch.from_numpy(np.stack([clip.envelope[r] for clip, r in zip(chosen, rows, strict=True)]))
-    semitones = torch.from_numpy(np.stack([clip.pitch.semitones[r] for clip, r in zip(chosen, rows, strict=True)]))
-    voicing = torch.from_numpy(np.stack([clip.pitch.voicing[r] for clip, r in zip(chosen, rows, strict=True)]))
-    mean = torch.from_numpy(np.stack([clip.level.mean for clip in chosen]))
-    factor = random_factor(plan.batch, 1.33, random)
-    warped = warp_bands(envelope, factor) + random_equalizer(plan.batch, BANDS, 0.12, random)
-    heard = content_input(add_noise_floor(warped, random), 0.0, warp_bands(mean[:, None], factor)[:, 0])
-    prosody = prosody_input(semitones, voicing, loudness_of(envelope))
-    return envelope, heard, prosody, torch.full((plan.batch,), bands)
-
-
-def _crop(clip: Clip, frames: int, choices: np.random.Generator) -> np.ndarray:
-    length = len(clip.pitch)
-    first = int(choices.integers(0, max(length - frames, 0) + 1))
-    return (first + np.arange(frames)) % length  # a clip shorter than the crop goes round
-
-
-def measure_contrast(
-    base: BaseModel, decoder: EnvelopeDecoder, timbre: Tensor, clips: list[Clip]
-) -> tuple[Tensor, Tensor]:
-    """Mean of the decoded envelope, and how much more the real one varies around its own, both (BANDS,).
-
-    Averages come out flatter than the real thing; giving the variance back makes speech clearer (Toda et al., 2007).
-    """
-    decoded, real = [], []
-    with torch.inference_mode():
-        for clip in clips[: max(1, 6000 * 100 // sum(len(c.pitch) for c in clips)) * 60]:
-            envelope = torch.from_numpy(clip.envelope)
-            content = base.content(content_input(envelope[None], 0.0, torch.from_numpy(clip.level.mean)[None]))
-            loudness = loudness_of(envelope)
-            semitones, voicing = torch.from_numpy(clip.pitch.semitones), torch.from_numpy(clip.pitch.voicing)
-            prosody = prosody_input(semitones, voicing, loudness)
-            active = loudness > -3.5
-            decoded.append(decoder(content, prosody[None], timbre[None])[0][active])
-            real.append(envelope[active])
-    decoded_all, real_all = torch.cat(decoded), torch.cat(real)
-    ratio = real_all.std(0) / decoded_all.std(0).clamp_min(0.05)
-    smooth = functional.avg_pool1d(ratio[None, None], 9, 1, 4, count_include_pad=False)[0, 0]
-    return decoded_all.mean(0), smooth.clamp(1.0, 1.35)
-
-
-def _spread(timbres: Tensor, weights: Tensor) -> Tensor:
-    """The directions (SPREAD, TIMBRE) in which the clips' timbres vary most, each one standard deviation long."""
-    share = (weights / weights.sum()).sqrt()[:, None]
-    centred = (timbres - (timbres * share.square()).sum(0)) * share
-    _, sizes, directions = torch.linalg.svd(centred, full_matrices=False)
-    found = sizes[:SPREAD, None] * directions[:SPREAD]
-    return torch.cat([found, torch.zeros(SPREAD - len(found), timbres.shape[1])])
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {seconds:.0f} seconds"
+    return f"about {seconds / 60:.0f} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.checkpoint import load_checkpoint, save_checkpoint
-from engine.content import CONTENT, ContentEncoder, content_input
+from engine.content import CONTENT, ContentEncoder, active_mean, content_input
 from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import SILENT, loudness_of
 from engine.frames import hertz_to_semitones
@@ -28,7 +28,6 @@ from engine.perturbation import add_noise_floor, random_equalizer, random_factor
 from engine.phones import PHONES, UNLABELLED
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.timbre import TimbreEncoder, timbre_input
-from engine.training import active_mean
 
 
 @dataclass(frozen=True)

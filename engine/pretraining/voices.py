@@ -1,80 +1,80 @@
-"""`python -m engine.pretraining.voices --corpus DIR`: the four demo voices, made from the corpus with the shipped base.
+"""`python -m engine.pretraining.voices --corpus DIR --work DIR`: the four demo voices, from the shipped base.
 
 Each is trained as a user's voice is, and written with its card, licence, statement of consent, and preview.
 """
 
 import argparse
 import sys
-import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from engine.analysis import analyse
-from engine.audio import Audio, read_audio, write_audio
+from engine.audio import read_audio, write_audio
+from engine.clips import analysed_clips
 from engine.conversion import convert
 from engine.conversion_settings import ConversionSettings
-from engine.envelope import band_centres, band_widths
-from engine.frames import FRAME_RATE
-from engine.loudness import measure_loudness
-from engine.pitch import Pitch
 from engine.pretraining.corpus import read_manifest
-from engine.training import TrainingPlan, analyse_clip, train_voice
-from engine.voice import DEMO_VOICES, Voice, VoiceCard, save_voice
-from engine.voice_range import measure_range, voice_type
+from engine.profile import VoiceProfile
+from engine.training import train
+from engine.training_plan import TrainingPlan
+from engine.voice import DEMO_VOICES, VoiceCard, save_voice
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 MOST_MINUTES = 12.0  # of each voice; more teaches little and takes longer to analyse
 
 
 @dataclass(frozen=True)
-class Portrait:
-    """What the measurements cannot say of a demo voice."""
+class DemoVoice:
+    """A demo voice: where its recordings are, who it is, and the sample it is heard with."""
 
     id: str
     corpus_speaker: str
-    name: str
-    gender: str
-    description: str
-    base_language: str
-    traits: tuple[str, ...]
-    genre: str
-    licence: str
-    source: str
-    statement: str
-    by: str
-    sings: bool
-    preview: str  # the sample it is heard with
+    preview: str
+    profile: VoiceProfile
 
 
 _PUBLISHED_FREELY = "The speaker recorded this dataset for voice technology and published it under the named licence."
-PORTRAITS = (
-    Portrait(
-        "kathleen", "kathleen/kathleen", "Kathleen", "female", "A clear, friendly American speaking voice.", "en",
-        ("clear", "warm", "natural"), "other", "CC-BY-4.0 (recordings CC0-1.0)",
-        "Voice dataset Kathleen (rhasspy), CMU Arctic prompts",
-        _PUBLISHED_FREELY, "Kathleen", False, "speech.flac",
+DEMO_PROFILES = (
+    DemoVoice(
+        "kathleen", "kathleen/kathleen", "speech.flac",
+        VoiceProfile(
+            "Kathleen", "female", "adult", "A clear, friendly American speaking voice.", "en",
+            ("clear", "warm", "natural"), "other", licence="CC-BY-4.0 (recordings CC0-1.0)",
+            source="Voice dataset Kathleen (rhasspy), CMU Arctic prompts",
+            consent={"statement": _PUBLISHED_FREELY, "by": "Kathleen"},
+        ),
     ),
-    Portrait(
-        "kerstin", "kerstin/kerstin", "Kerstin", "female", "A calm, precise German speaking voice.", "de",
-        ("calm", "precise", "bright"), "other", "CC-BY-4.0 (recordings CC0-1.0)",
-        "Voice dataset Kerstin (rhasspy)",
-        _PUBLISHED_FREELY, "Kerstin", False, "speech.flac",
+    DemoVoice(
+        "kerstin", "kerstin/kerstin", "speech.flac",
+        VoiceProfile(
+            "Kerstin", "female", "adult", "A calm, precise German speaking voice.", "de",
+            ("calm", "precise", "bright"), "other", licence="CC-BY-4.0 (recordings CC0-1.0)",
+            source="Voice dataset Kerstin (rhasspy)",
+            consent={"statement": _PUBLISHED_FREELY, "by": "Kerstin"},
+        ),
     ),
-    Portrait(
-        "koguchi", "pjs/koguchi", "Koguchi", "male", "A light, relaxed Japanese voice that sings and speaks.", "ja",
-        ("light", "relaxed", "gentle"), "pop", "CC-BY-SA-4.0",
-        "PJS: Phoneme-balanced Japanese Singing-voice corpus (Koguchi, Takamichi and Morise, 2020)",
-        _PUBLISHED_FREELY, "Junya Koguchi", True, "singing.flac",
+    DemoVoice(
+        "koguchi", "pjs/koguchi", "singing.flac",
+        VoiceProfile(
+            "Koguchi", "male", "adult", "A light, relaxed Japanese voice that sings and speaks.", "ja",
+            ("light", "relaxed", "gentle"), "pop", licence="CC-BY-SA-4.0",
+            source="PJS: Phoneme-balanced Japanese Singing-voice corpus (Koguchi, Takamichi and Morise, 2020)",
+            consent={"statement": _PUBLISHED_FREELY, "by": "Junya Koguchi"},
+        ),
     ),
-    Portrait(
-        "goekhan", "turkish_makam_acapella/goekhan", "Gökhan", "male",
-        "A full, ornamented voice of Turkish makam song.",
-        "tr", ("full", "ornamented", "resonant"), "world", "CC-BY-4.0", "MTG Turkish makam acapella sections dataset",
-        "Recorded for this dataset and published under the named licence.",
-        "Gökhan, through the Music Technology Group, Universitat Pompeu Fabra", True, "singing.flac",
+    DemoVoice(
+        "goekhan", "turkish_makam_acapella/goekhan", "singing.flac",
+        VoiceProfile(
+            "Gökhan", "male", "adult", "A full, ornamented voice of Turkish makam song.", "tr",
+            ("full", "ornamented", "resonant"), "world", licence="CC-BY-4.0",
+            source="MTG Turkish makam acapella sections dataset",
+            consent={
+                "statement": "Recorded for this dataset and published under the named licence.",
+                "by": "Gökhan, through the Music Technology Group, Universitat Pompeu Fabra",
+            },
+        ),
     ),
 )  # fmt: skip
 
@@ -87,39 +87,17 @@ def choose_recordings(corpus: Path, speaker: str, most_minutes: float = MOST_MIN
     return [corpus / rows[i]["path"] for i in np.linspace(0, len(rows) - 1, count).round().astype(int)]
 
 
-def make_demo_voice(portrait: Portrait, corpus: Path, folder: Path, plan: TrainingPlan) -> VoiceCard:
-    """Train one demo voice and write it to `folder`/id."""
-    recordings = [read_audio(path) for path in choose_recordings(corpus, portrait.corpus_speaker)]
-    clips = [analyse_clip(audio) for audio in recordings]
-    trained = train_voice(clips, plan, _print_progress)
-    pitch = Pitch(np.concatenate([c.pitch.hertz for c in clips]), np.concatenate([c.pitch.voicing for c in clips]))
-    pairs = zip(recordings, clips, strict=True)
-    loudness = np.concatenate([_loudness(audio, len(clip.pitch)) for audio, clip in pairs])
-    found = measure_range(pitch, loudness)
-    assert found is not None, "a trained voice has voiced frames"
-    card = VoiceCard(
-        id=portrait.id, name=portrait.name, gender=portrait.gender, age="adult", description=portrait.description,
-        base_language=portrait.base_language, traits=list(portrait.traits), genre=portrait.genre,
-        voice_type=voice_type(found, portrait.gender, spoken=not portrait.sings),
-        vocal_range={"min": found.min, "max": found.max}, pitch=trained.pitch,
-        bandwidth_hertz=round(float((band_centres() + band_widths() / 2)[trained.bands - 1])),
-        licence=portrait.licence, source=portrait.source,
-        consent={"statement": portrait.statement, "by": portrait.by, "date": ""},
-        corpus_speaker=portrait.corpus_speaker,
-        training={"minutes": round(len(pitch) / FRAME_RATE / 60, 1), "steps": plan.steps, "last": trained.history[-1]},
-    )  # fmt: skip
-    voice = Voice(card, trained.timbre, trained.spread, trained.centre, trained.contrast, trained.decoder)
-    sample = read_audio(SAMPLES / portrait.preview)
+def make_demo_voice(demo: DemoVoice, corpus: Path, folder: Path, plan: TrainingPlan, work: Path) -> VoiceCard:
+    """Train one demo voice in `work`/id, going on where that was stopped, and write it to `folder`/id."""
+    home = work / demo.id
+    clips = analysed_clips(choose_recordings(corpus, demo.corpus_speaker), work / "clips")
+    trained = train(clips, plan, home, _print_progress, demo.profile)
+    voice = replace(trained, card=replace(trained.card, id=demo.id, corpus_speaker=demo.corpus_speaker))
+    sample = read_audio(SAMPLES / demo.preview)
     preview = convert(sample, voice, ConversionSettings(transpose="auto")).takes[0].audio
-    with tempfile.TemporaryDirectory() as temporary:
-        write_audio(Path(temporary) / "preview.wav", preview)
-        save_voice(voice, folder / portrait.id, Path(temporary) / "preview.wav")
-    return card
-
-
-def _loudness(audio: Audio, frames: int) -> np.ndarray:
-    loudness = analyse(audio).loudness_db if audio.rate != 44_100 else measure_loudness(audio.mono())
-    return np.pad(loudness, (0, max(0, frames - len(loudness))), "edge")[:frames]
+    write_audio(home / "preview.wav", preview)
+    save_voice(voice, folder / demo.id, home / "preview.wav")
+    return voice.card
 
 
 def _print_progress(fraction: float, message: str) -> None:
@@ -130,15 +108,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.pretraining.voices", description=__doc__)
     parser.add_argument("--corpus", type=Path, required=True, help="folder with manifest.tsv and the recordings")
     parser.add_argument("--out", type=Path, default=DEMO_VOICES, help="folder for the voices (the engine's own)")
-    parser.add_argument("--voices", nargs="+", choices=[p.id for p in PORTRAITS], default=[p.id for p in PORTRAITS])
-    parser.add_argument("--steps", type=int, default=TrainingPlan.steps)
+    parser.add_argument("--work", type=Path, required=True, help="folder where the trainings are kept")
+    parser.add_argument("--voices", nargs="+", choices=[d.id for d in DEMO_PROFILES], help="some of them (all)")
+    parser.add_argument("--epochs", type=int, default=TrainingPlan.epochs)
     parser.add_argument("--threads", type=int, help="processor threads (all)")
     options = parser.parse_args(arguments)
     if options.threads:
         torch.set_num_threads(options.threads)
-    for portrait in PORTRAITS:
-        if portrait.id in options.voices:
-            card = make_demo_voice(portrait, options.corpus, options.out, TrainingPlan(steps=options.steps))
+    for demo in DEMO_PROFILES:
+        if options.voices is None or demo.id in options.voices:
+            plan = TrainingPlan(epochs=options.epochs)
+            card = make_demo_voice(demo, options.corpus, options.out, plan, options.work)
             print(f"{card.id}: {card.vocal_range['min']} to {card.vocal_range['max']}, {card.voice_type}", flush=True)
     return 0
 

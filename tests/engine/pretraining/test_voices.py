@@ -1,5 +1,3 @@
-import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +6,9 @@ import soundfile
 
 from engine.audio import read_audio
 from engine.frames import note_number
-from engine.pretraining.voices import PORTRAITS, choose_recordings, make_demo_voice
-from engine.training import TrainingPlan
+from engine.pretraining.voices import DEMO_PROFILES, choose_recordings, make_demo_voice
+from engine.profile import profile_as_json, read_profile
+from engine.training_plan import TrainingPlan
 from engine.voice import load_voice
 
 
@@ -20,16 +19,16 @@ def write_manifest(folder: Path, seconds: list[float], group: str = "kathleen", 
 
 
 def test_the_demo_voices_are_four_and_complete():
-    assert len({portrait.id for portrait in PORTRAITS}) == 4
-    assert sorted(portrait.gender for portrait in PORTRAITS) == ["female", "female", "male", "male"]
-    assert any(portrait.sings for portrait in PORTRAITS)
-    for portrait in PORTRAITS:
-        assert len(portrait.traits) == 3
-        assert re.fullmatch("[a-z]{2}", portrait.base_language)
-        assert portrait.licence
-        assert portrait.source
-        assert portrait.statement
-        assert portrait.by
+    profiles = [demo.profile for demo in DEMO_PROFILES]
+    assert len({demo.id for demo in DEMO_PROFILES}) == 4
+    assert sorted(profile.gender for profile in profiles) == ["female", "female", "male", "male"]
+    for profile in profiles:
+        assert read_profile(profile_as_json(profile)) == profile
+        assert len(profile.traits) == 3
+        assert profile.licence
+        assert profile.source
+        assert profile.consent["statement"]
+        assert profile.consent["by"]
 
 
 def test_recordings_are_spread_over_the_list_and_no_more_than_asked(tmp_path):
@@ -47,9 +46,9 @@ def test_a_demo_voice_is_made_with_its_card_and_preview(tmp_path, sing):
         soundfile.write(tmp_path / f"{number:03}.wav", samples, 44_100)
     write_manifest(tmp_path, [8.0, 8.0])
     (tmp_path / "voices").mkdir()
-    portrait = next(portrait for portrait in PORTRAITS if portrait.id == "kathleen")
-    plan = replace(TrainingPlan(), steps=1, batch=1, foreign=1)
-    card = make_demo_voice(portrait, tmp_path, tmp_path / "voices", plan)
+    demo = next(demo for demo in DEMO_PROFILES if demo.id == "kathleen")
+    plan = TrainingPlan(epochs=1, batch=8, foreign=1)
+    card = make_demo_voice(demo, tmp_path, tmp_path / "voices", plan, tmp_path / "work")
     voice = load_voice("kathleen", tmp_path / "voices")
     assert voice.card == card
     assert all(card.as_published().values())
@@ -57,7 +56,7 @@ def test_a_demo_voice_is_made_with_its_card_and_preview(tmp_path, sing):
     assert note_number("F#3") <= note_number(card.vocal_range["min"]) <= note_number("A3")
     assert note_number("C4") <= note_number(card.vocal_range["max"]) <= note_number("D#4")
     assert 4_000 < card.bandwidth_hertz < 22_050
-    assert card.training["minutes"] == pytest.approx(16 / 60, abs=0.06)
+    assert card.training["minutes"] == pytest.approx(13 / 60, abs=0.06)
     preview = read_audio(voice.preview)
     assert preview.rate == 44_100
     assert np.abs(preview.samples).max() > 0.01

@@ -1,0 +1,247 @@
+"""Fine-tuning: the base's decoder and a timbre, taught one voice step by step.
+
+The content encoder stays as it is, and hears the recordings perturbed as in pretraining, so the new decoder cannot
+learn to read the speaker from it. The loss is the base's: envelope distance, a critic that keeps envelopes from
+blurring, and other people's content, which has to keep its words and take on the voice.
+
+A step is given by its number, its pieces and the state before it alone; no random state is shared with anything else.
+So a training that was stopped goes on exactly as it would have.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engine.base import WEIGHTS, BaseModel, load_weights
+from engine.clips import Clip
+from engine.content import active_mean, content_input
+from engine.decoder import EnvelopeDecoder, prosody_input
+from engine.envelope import BANDS, SILENT, loudness_of
+from engine.frames import hertz_to_semitones
+from engine.heard_timbre import heard_timbres, mean_timbre
+from engine.losses import EnvelopeDiscriminator, envelope_distance
+from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
+from engine.shaping import voiced_semitones
+from engine.timbre import timbre_input
+from engine.training_plan import TrainingPlan
+
+PIECE_FRAMES = 160  # 1.6 s, the length of the foreign pieces too
+_TIMBRE_RATE = 16.0  # times the decoder's
+_CRITIC_RATE = 2e-4
+_WARM_UP_STEPS = 30
+_SLOWING_STEPS = 600  # after three times as many the rate has halved
+_CRITIC, _MATCHING = 0.12, 0.6  # weights of deceiving the critic and of matching its features
+_KEPT, _TAKEN = 0.25, 0.5  # weights of keeping other people's content and of taking on the voice
+_AVERAGING_STEPS = 100  # over about as many the weights that are used are averaged
+_ACTIVE_SHARE = 0.05  # of its frames; pieces with less sound teach nothing
+_ACTIVE_NEPERS = -3.5
+
+Piece = tuple[int, int]  # number of the clip, first frame
+
+
+@dataclass(frozen=True)
+class ForeignContent:
+    """What other people said, as the base encodes it; all float32."""
+
+    content: Tensor  # (pieces, frames, CONTENT)
+    prosody: Tensor  # (pieces, frames, PROSODY)
+    semitones: Tensor  # (pieces,): median pitch
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pieces of the voice in one step, float32."""
+
+    envelope: Tensor  # (batch, frames, BANDS)
+    heard: Tensor  # (batch, frames, LOW_BANDS): what the content encoder is given, perturbed
+    prosody: Tensor  # (batch, frames, PROSODY)
+
+
+def load_foreign(path: Path = WEIGHTS / "foreign.safetensors") -> ForeignContent:
+    """The pieces that ship with the base. Raises VoiceError where they are missing or damaged."""
+    return ForeignContent(**load_weights(path))
+
+
+def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int) -> list[Piece]:
+    """Every frame of every clip about once, in pieces of PIECE_FRAMES that begin elsewhere in each epoch, shuffled.
+
+    Pieces that are all but silent are left out; a clip shorter than a piece is one piece.
+    """
+    choices = np.random.default_rng([seed, epoch, 11])
+    pieces: list[Piece] = []
+    for number, clip in enumerate(clips):
+        room = max(len(clip.pitch) - PIECE_FRAMES, 0)
+        count = -(-len(clip.pitch) // PIECE_FRAMES)
+        spacing = room / max(count - 1, 1)
+        moves = choices.uniform(-0.5, 0.5, count) * spacing
+        firsts = np.clip(np.arange(count) * spacing + moves, 0, room).round().astype(int)
+        loud = _loud(clip)
+        pieces += [
+            (number, int(first)) for first in firsts if loud[first : first + PIECE_FRAMES].mean() > _ACTIVE_SHARE
+        ]
+    return [pieces[i] for i in choices.permutation(len(pieces))]
+
+
+def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: int) -> Batch:
+    """The pieces as the networks take them; the same for the same seed and step."""
+    random = torch.Generator().manual_seed(seed * 1_000_003 + step)
+    cut = [(clips[clip], _rows(clips[clip], first)) for clip, first in pieces]
+    envelope = torch.from_numpy(np.stack([clip.envelope[rows] for clip, rows in cut]).astype(np.float32))
+    hertz = np.stack([clip.pitch.hertz[rows] for clip, rows in cut])
+    voicing = torch.from_numpy(np.stack([clip.pitch.voicing[rows] for clip, rows in cut]))
+    mean = torch.from_numpy(np.stack([clip.level.mean for clip, _ in cut]))
+    semitones = torch.from_numpy(hertz_to_semitones(hertz).astype(np.float32))
+    factor = random_factor(len(cut), 1.33, random)
+    warped = warp_bands(envelope, factor) + random_equalizer(len(cut), BANDS, 0.12, random)
+    heard = content_input(add_noise_floor(warped, random), 0.0, warp_bands(mean[:, None], factor)[:, 0])
+    return Batch(envelope, heard, prosody_input(semitones, voicing, loudness_of(envelope)))
+
+
+class FineTuning:
+    """One voice being learned: decoder, timbre, critic, their optimizers, and the running average that is used."""
+
+    def __init__(self, base: BaseModel, clips: Sequence[Clip], plan: TrainingPlan) -> None:
+        self.base, self.clips, self.plan = base, clips, plan
+        self.heard_as = mean_timbre(*heard_timbres(base, clips))
+        self.bands = int(np.median([clip.bands for clip in clips]))
+        self.foreign = load_foreign()
+        self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
+        self.decoder = EnvelopeDecoder()
+        self.decoder.load_state_dict(base.decoder.state_dict())
+        self.timbre = nn.Parameter(self.heard_as.clone())
+        self.critic = EnvelopeDiscriminator()
+        self.critic.load_state_dict(load_weights(WEIGHTS / "critic.safetensors"))
+        groups = [
+            {"params": list(self.decoder.parameters()), "share": 1.0},
+            {"params": [self.timbre], "share": _TIMBRE_RATE},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, plan.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
+        self.judge = torch.optim.AdamW(self.critic.parameters(), _CRITIC_RATE, betas=(0.8, 0.99))
+        self.average = {name: value.detach().clone() for name, value in self._learned().items()}
+
+    def step(self, number: int, pieces: Sequence[Piece], rate_share: float = 1.0) -> dict[str, float] | None:
+        """Learn from one batch; the losses, or None where they were no numbers, and then nothing was changed.
+
+        rate_share: of the plan's rate, for a training that has to go more slowly.
+        """
+        batch = make_batch(self.clips, pieces, self.plan.seed, number)
+        foreign_content, foreign_prosody = self._foreign(number)
+        count = len(batch.envelope)
+        own, other = (self.timbre[None].expand(n, -1) for n in (count, len(foreign_content)))
+        everyone = torch.cat([own, other]).detach()
+        bands = torch.full((count,), self.bands)
+        with torch.autocast("cpu", torch.bfloat16):
+            with torch.no_grad():
+                content = self.base.content(batch.heard)
+                _, wanted = self.critic(batch.envelope, own)
+            predicted = self.decoder(content, batch.prosody, own)
+            converted = self.decoder(foreign_content, foreign_prosody, other)
+            self.critic.requires_grad_(False)
+            fake = torch.cat([predicted, converted])
+            score, features = self.critic(fake, everyone)
+            distance = envelope_distance(predicted, batch.envelope, bands)
+            matching = torch.stack(
+                [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
+            ).mean()
+            deceiving = (score.float() - 1).square().mean()
+            said = self.base.content(content_input(converted.clamp_min(SILENT), 0.0, active_mean(converted.detach())))
+            kept = functional.l1_loss(said, foreign_content)
+            taken_for = self.base.timbre(timbre_input(converted, 0.0))
+            taken = 1 - functional.cosine_similarity(taken_for, self.heard_as[None]).mean()
+            loss = distance + _MATCHING * matching + _CRITIC * deceiving + _KEPT * kept + _TAKEN * taken
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        size = nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
+        assert self.timbre.grad is not None
+        if not (torch.isfinite(loss) and torch.isfinite(size) and torch.isfinite(self.timbre.grad).all()):
+            return None
+        self._move(number, rate_share)
+        self._teach_critic(batch.envelope, own.detach(), fake.detach(), everyone)
+        figures = {"loss": loss, "envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
+        return {name: float(value.detach()) for name, value in figures.items()}
+
+    def averaged(self) -> tuple[EnvelopeDecoder, Tensor]:
+        """The decoder and the timbre to use: the running average of the steps, in evaluation mode."""
+        decoder = EnvelopeDecoder()
+        decoder.load_state_dict(
+            {name.removeprefix("decoder."): v for name, v in self.average.items() if name != "timbre"}
+        )
+        decoder.eval().requires_grad_(False)
+        return decoder, self.average["timbre"].clone()
+
+    def state(self) -> dict[str, Any]:
+        """All that a step changes; tensors are the training's own, not copies."""
+        return {
+            "learned": self._learned(),
+            "average": self.average,
+            "critic": self.critic.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "judge": self.judge.state_dict(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a state that `state` gave."""
+        with torch.no_grad():
+            for name, value in self._learned().items():
+                value.copy_(state["learned"][name])
+        self.average = {name: value.clone() for name, value in state["average"].items()}
+        self.critic.load_state_dict(state["critic"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.judge.load_state_dict(state["judge"])
+
+    def is_sound(self) -> bool:
+        """Whether all weights are still numbers."""
+        learned = [*self._learned().values(), *self.critic.state_dict().values()]
+        return all(bool(torch.isfinite(value).all()) for value in learned)
+
+    def _learned(self) -> dict[str, Tensor]:
+        own = {f"decoder.{name}": value for name, value in self.decoder.state_dict().items()}
+        return own | {"timbre": self.timbre.detach()}
+
+    def _move(self, number: int, rate_share: float) -> None:
+        warm = min(1.0, (number + 1) / _WARM_UP_STEPS)
+        rate = self.plan.learning_rate * rate_share * warm / math.sqrt(1 + number / _SLOWING_STEPS)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * group["share"]
+        self.optimizer.step()
+        keep = min(1 - 1 / _AVERAGING_STEPS, (number + 1) / (number + 10))
+        for name, value in self._learned().items():
+            self.average[name].lerp_(value, 1 - keep)
+
+    def _foreign(self, number: int) -> tuple[Tensor, Tensor]:
+        """Pieces of other people's content, their pitch moved to the voice's middle."""
+        choices = np.random.default_rng([self.plan.seed, number, 5])
+        everything = len(self.foreign.content)
+        chosen = torch.from_numpy(choices.choice(everything, min(self.plan.foreign, everything), replace=False))
+        prosody = self.foreign.prosody[chosen].clone()
+        prosody[..., 0] += ((self.median - self.foreign.semitones[chosen]) / 12.0)[:, None]
+        return self.foreign.content[chosen], prosody
+
+    def _teach_critic(self, real: Tensor, timbre: Tensor, fake: Tensor, everyone: Tensor) -> None:
+        self.critic.requires_grad_(True)
+        with torch.autocast("cpu", torch.bfloat16):
+            judged = (self.critic(real, timbre)[0].float() - 1).square().mean()
+            judged = judged + self.critic(fake, everyone)[0].float().square().mean()
+        self.judge.zero_grad(set_to_none=True)
+        judged.backward()
+        if torch.isfinite(judged):
+            self.judge.step()
+
+
+def _loud(clip: Clip) -> np.ndarray:
+    """bool (frames,): within 30 dB of the recording's level."""
+    loud: np.ndarray = (loudness_of(torch.from_numpy(clip.envelope.astype(np.float32))) > _ACTIVE_NEPERS).numpy()
+    return loud
+
+
+def _rows(clip: Clip, first: int) -> np.ndarray:
+    """The frames of a piece; a clip shorter than that goes round."""
+    rows: np.ndarray = (first + np.arange(PIECE_FRAMES)) % len(clip.pitch)
+    return rows
