@@ -43,13 +43,15 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _is_text(value: Any, controls: str = "\t\n\r") -> bool:
+    """Text without control characters other than these, since they would do harm on a terminal."""
+    if not isinstance(value, str):
+        return False
+    return not any(unicodedata.category(letter) == "Cc" and letter not in controls for letter in value)
 
 
 def _is_line(value: Any) -> bool:
-    """Text without control characters, which would do harm on a terminal."""
-    return isinstance(value, str) and not any(unicodedata.category(letter) == "Cc" for letter in value)
+    return _is_text(value, controls="")
 
 
 def _is_line_or_absent(value: Any) -> bool:
@@ -65,7 +67,7 @@ def _are_traits(value: Any) -> bool:
 
 
 def _are_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value.values()))
+    return isinstance(value, dict) and all(map(_is_line, value)) and all(map(_is_text, value.values()))
 
 
 def _is_object(value: Any) -> bool:
@@ -109,7 +111,7 @@ def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
 
 
 _LINE = (_is_line_or_absent, "one line of text, or null")
-_TEXT = (_is_text, "text")
+_TEXT = (_is_text, "text without control characters")
 _OBJECT = (_is_object, "an object")
 # field -> whether a value will do, and in words what would
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -127,7 +129,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "bandwidth_hertz": (_is_bandwidth, "a number above 0"),
     "licence": _TEXT,
     "source": _TEXT,
-    "consent": (_are_texts, "an object of texts"),
+    "consent": (_are_texts, "an object of texts without control characters"),
     "corpus_speaker": _TEXT,
     "training": _OBJECT,
     "other": _OBJECT,

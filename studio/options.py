@@ -16,13 +16,15 @@ import typer
 from engine.errors import SettingsError
 
 S = TypeVar("S")
-PANEL = "How it sounds"
 
 
-def setting_options(settings: type[Any]) -> list[inspect.Parameter]:
-    """One option for each field of the dataclass `settings`. What the user leaves out is None, which a preset fills."""
+def setting_options(settings: type[Any], panel: str, or_else: str = "") -> list[inspect.Parameter]:
+    """One option for each field of the dataclass `settings`, shown under the title `panel`.
+
+    What the user leaves out is None; `or_else` says in the help what may then stand instead of the default.
+    """
     kinds = _kinds(settings)
-    return [_option(field, kinds[field.name]) for field in fields(settings)]
+    return [_option(field, kinds[field.name], panel, or_else) for field in fields(settings)]
 
 
 def with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
@@ -46,10 +48,10 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
     return replace(base, **chosen)  # type: ignore[type-var]
 
 
-def _option(field: "Field[Any]", kinds: tuple[Any, ...]) -> inspect.Parameter:
-    meaning = f"{field.metadata['meaning']} (Default: {field.default}, or the preset's.)"
+def _option(field: "Field[Any]", kinds: tuple[Any, ...], panel: str, or_else: str) -> inspect.Parameter:
+    meaning = f"{field.metadata['meaning']} (Default: {field.default}{or_else}.)"
     shape = "|".join([f"{field.metadata['minimum']}..{field.metadata['maximum']}", *_words(kinds)])
-    option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=PANEL)
+    option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=panel)
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
     )

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from engine.errors import Cancelled
 
@@ -14,14 +14,17 @@ Report = Callable[[float, str], None]
 
 
 @contextmanager
-def progress_bar() -> Iterator[Report]:
+def progress_bar(time_left: bool = True) -> Iterator[Report]:
     """A bar on stderr that disappears when the work ends; none where stderr is no terminal.
+
+    time_left: whether to guess it from the fraction; not where the messages say it.
 
     Gives the `report` callback to pass to the engine. After Ctrl-C, or a request to end, it raises Cancelled at its
     next call, so that the engine can clean up; a second Ctrl-C stops at once.
     """
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()]
+    columns += [TimeRemainingColumn()] if time_left else []
     with (
         _stop_requests() as stop_was_requested,
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,

@@ -15,7 +15,9 @@ from rich.progress import Progress
 from typer.testing import CliRunner
 
 import engine.voice
-from studio.cli import LISTENING_SHARE, STOPPED, app, bundled_sample
+from studio.cli import app
+from studio.commands.convert import LISTENING_SHARE, bundled_sample
+from studio.edge import STOPPED
 
 RATE = 44_100
 API_FIELDS = {

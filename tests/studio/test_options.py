@@ -33,7 +33,7 @@ def run(*arguments: str):
         given.update(settings)
 
     app = typer.Typer()
-    app.command()(with_options(command, setting_options(Settings)))
+    app.command()(with_options(command, setting_options(Settings, "How it sounds", ", or the preset's")))
     return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "200"}), given
 
 

@@ -1,0 +1,1 @@
+"""The commands, a module for each group; studio.cli puts them together."""

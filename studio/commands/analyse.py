@@ -1,0 +1,46 @@
+"""`analyse`: what a recording holds."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from studio.commands.convert import Recording
+from studio.drawing import refuse_unknown_plot, write_figure
+from studio.edge import in_one_sentence
+from studio.progress import progress_bar
+
+
+@in_one_sentence
+def analyse(
+    source: Recording,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Draw the pitch over the spectrogram: .png, .svg or .pdf.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Say what a recording holds: its style, its range, its voice type."""
+    refuse_unknown_plot(plot)
+    from engine.analysis import analyse_file
+
+    with progress_bar() as report:
+        analysis = analyse_file(source, report)
+    notes = analysis.vocal_range
+    found = {
+        "duration_s": round(analysis.duration_s, 3),
+        "vocal_style": analysis.style,
+        "vocal_range": {"min": notes.min, "max": notes.max} if notes else None,
+        "voice_type": analysis.voice_type,
+    }
+    if plot:
+        from engine.plots import plot_file
+
+        write_figure(plot_file(source, analysis), plot)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    typer.echo(f"length      {analysis.duration_s:.2f} s")
+    typer.echo(f"style       {analysis.style}")
+    typer.echo(f"range       {f'{notes.min} to {notes.max}' if notes else 'no notes found'}")
+    typer.echo(f"voice type  {analysis.voice_type or 'unknown'}")

@@ -1,0 +1,103 @@
+"""`convert` and `demo`: a recording in another voice."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from engine.errors import EngineError, SettingsError
+from studio.edge import in_one_sentence
+from studio.options import read_settings
+from studio.progress import part, progress_bar
+
+DEFAULT_VOICE = "kathleen"
+SAMPLE = "singing.flac"  # in the engine's folder of samples
+LISTENING_SHARE = 0.2  # of the bar; finding the style takes about this part of the work
+
+Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
+VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help="Whose voice; `voices` lists them.")]
+
+
+@in_one_sentence
+def convert(
+    source: Recording,
+    voice: VoiceId = DEFAULT_VOICE,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OUT",
+            help="A file (.wav, .flac, .mp3, .ogg), replaced if it exists, or a folder. "
+            "Left out: named after the recording and the voice, in this folder.",
+        ),
+    ] = None,
+    preset: Annotated[
+        Literal["auto", "melodic", "rhythmic", "spoken"],
+        typer.Option(help="Settings for singing, rap or speech; auto listens to the recording."),
+    ] = "auto",
+    scores: Annotated[bool, typer.Option("--scores", help="Score each result against the recording.")] = False,
+    **given: str | None,
+) -> None:
+    """Convert a recording to another voice; prints the path of each result."""
+    from engine.conversion import convert_file
+    from engine.conversion_settings import ConversionSettings
+    from studio.library import Library
+    from studio.settings import load_settings
+
+    settings = read_settings(ConversionSettings(), given)
+    loaded = Library(load_settings()).voice(voice)
+    targets = _targets(source, output, loaded.card.id, settings.takes)
+    with progress_bar() as report:
+        if preset == "auto":
+            from engine.analysis import analyse_file
+
+            preset = analyse_file(source, part(report, 0.0, LISTENING_SHARE)).style
+        settings = read_settings(ConversionSettings.presets[preset], given)
+        conversion = convert_file(source, targets, loaded, settings, part(report, LISTENING_SHARE, 1.0))
+    typer.echo(f"{loaded.card.name}, {preset}, transposed by {conversion.transpose:+d} semitones.", err=True)
+    for path in conversion.paths:
+        typer.echo(path)
+        if scores:
+            _print_scores(source, path, conversion.transpose)
+
+
+@in_one_sentence
+def demo(voice: VoiceId = DEFAULT_VOICE) -> None:
+    """Convert the bundled recording with a demo voice and score the result."""
+    sample = bundled_sample()
+    typer.echo(f"Converting {sample.name}, a recording that comes with the project ...", err=True)
+    convert(sample, voice, Path.cwd(), scores=True, transpose="auto")
+    typer.echo("Listen to it, then try your own: python -m studio convert RECORDING --transpose auto", err=True)
+    typer.echo("The page comes with a later release.", err=True)
+
+
+def bundled_sample() -> Path:
+    """The recording that `demo` converts. Raises EngineError if the installation lacks it."""
+    import engine
+
+    sample = Path(engine.__path__[0]) / "samples" / SAMPLE
+    if not sample.is_file():
+        raise EngineError(f'The bundled recording "{SAMPLE}" is missing: install the project again.')
+    return sample
+
+
+def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[Path]:
+    """Where each take goes: vocal.kathleen.wav, vocal.kathleen.take2.wav, ... Raises SettingsError."""
+    first = output or Path()
+    if first.is_dir():
+        first = first / f"{source.stem}.{voice}.wav"
+    rest = [first.with_name(f"{first.stem}.take{number}{first.suffix}") for number in range(2, takes + 1)]
+    targets = [first, *rest]
+    if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
+        raise SettingsError("The result would replace the recording itself: choose another name with -o.")
+    return targets
+
+
+def _print_scores(source: Path, result: Path, transpose: int) -> None:
+    from engine.evaluation import score_performance
+
+    for name, value in asdict(score_performance(source, result, transpose)).items():
+        shown = "does not apply" if value is None else f"{value:.3f}"
+        typer.echo(f"  {name.replace('_', ' '):<16}{shown}", err=True)

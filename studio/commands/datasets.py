@@ -1,0 +1,116 @@
+"""`create` and `report`: recordings that a voice is to be made of, brought in and examined."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engine.errors import ProfileError
+from studio.drawing import refuse_unknown_plot, write_figure
+from studio.edge import in_one_sentence
+from studio.progress import Report, progress_bar
+from studio.report_text import report_lines
+
+if TYPE_CHECKING:  # the engine takes seconds to load
+    from engine.data_report import DataReport
+
+PANEL = "Who it is (wins over model.json)"
+
+
+def _stated(meaning: str, shape: str = "TEXT") -> Any:
+    return typer.Option(metavar=shape, help=meaning, rich_help_panel=PANEL)
+
+
+@in_one_sentence
+def create(
+    source: Annotated[
+        list[Path],
+        typer.Argument(metavar="SOURCE...", help="A zip or folder with model.json and audio/, or recordings."),
+    ],
+    name: Annotated[str | None, _stated("The voice's name; needed where no model.json has it.")] = None,
+    gender: Annotated[str | None, _stated("Of the voice.", "male|female")] = None,
+    age: Annotated[str | None, _stated("Of the voice.", "child|young adult|adult")] = None,
+    description: Annotated[str | None, _stated("A sentence about it.")] = None,
+    base_language: Annotated[str | None, _stated("What it speaks or sings: en, de, ...", "XX")] = None,
+    traits: Annotated[str | None, _stated("Words for it, with commas between.", "A,B,...")] = None,
+    genre: Annotated[str | None, _stated("pop, rock, hip-hop, r&b, country, jazz, classical, electronic, ...")] = None,
+    voice_type: Annotated[str | None, _stated("soprano ... bass; left out, it is measured.")] = None,
+    licence: Annotated[str | None, _stated("What others may do with the voice.")] = None,
+    credit: Annotated[str | None, _stated("Where the recordings come from, and whom to credit.")] = None,
+    consent_statement: Annotated[str | None, _stated("What the one who is heard has agreed to.")] = None,
+    consent_by: Annotated[str | None, _stated("Who has agreed.")] = None,
+    consent_date: Annotated[str | None, _stated("When.", "YYYY-MM-DD")] = None,
+) -> None:
+    """Bring in recordings of a voice and examine them; prints the new voice's id, which `train` takes."""
+    from studio.library import Library
+    from studio.settings import load_settings
+
+    stated = {
+        "name": name,
+        "gender": gender,
+        "age": age,
+        "description": description,
+        "base_language": base_language,
+        "traits": [word.strip() for word in traits.split(",") if word.strip()] if traits is not None else None,
+        "genre": genre,
+        "voice_type": voice_type,
+        "licence": licence,
+        "source": credit,
+    }
+    consent = {"statement": consent_statement, "by": consent_by, "date": consent_date}
+    given: dict[str, Any] = {field: value for field, value in stated.items() if value is not None}
+    if agreed := {field: value for field, value in consent.items() if value is not None}:
+        given["consent"] = agreed
+    with progress_bar() as progress:
+        dataset, data_report = Library(load_settings()).create(source, given, progress)
+    for line in report_lines(data_report):
+        typer.echo(line, err=True)
+    identifier = dataset.folder.name
+    typer.echo(f"{dataset.profile.name} can be trained now: python -m studio train {identifier}", err=True)
+    typer.echo(identifier)
+
+
+@in_one_sentence
+def report(
+    source: Annotated[
+        str, typer.Argument(metavar="ZIP|FOLDER|ID", help="Recordings, or a voice that was created of some.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    plot: Annotated[Path | None, typer.Option(metavar="OUT", help="Draw it: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Say how good recordings are for making a voice of, what is wrong with which, and how to mend it."""
+    refuse_unknown_plot(plot)
+    with progress_bar() as progress:
+        found = _examined(source, progress)
+    if plot:
+        from engine.report_plots import plot_data_report
+
+        write_figure(plot_data_report(found), plot)
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+        return
+    for line in report_lines(found):
+        typer.echo(line)
+
+
+def _examined(source: str, progress: Report) -> "DataReport":
+    from engine.data_report import examined
+    from engine.dataset import create_dataset
+    from studio.library import Library
+    from studio.settings import load_settings
+
+    library, path = Library(load_settings()), Path(source)
+    if library.has_dataset(source) and not path.exists():
+        return examined(library.dataset(source), progress)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "dataset"
+        try:
+            dataset = create_dataset(path, home)
+        except ProfileError as error:
+            if [field for field, _ in error.problems] != ["name"]:
+                raise
+            # recordings can be examined before anybody has named the voice
+            dataset = create_dataset(path, home, {"name": path.resolve().stem or "recordings"})
+        return examined(dataset, progress)

@@ -1,0 +1,78 @@
+"""`train`: a voice of the recordings that were brought in."""
+
+from typing import Annotated, Any
+
+import typer
+
+from engine.errors import Cancelled
+from studio.edge import in_one_sentence
+from studio.options import read_settings
+from studio.progress import progress_bar
+
+
+@in_one_sentence
+def train(
+    voice: Annotated[str, typer.Argument(metavar="VOICE", help="The id that `create` printed.")],
+    only_estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say how long it would take here, from the beginning.")
+    ] = False,
+    **given: str | None,
+) -> None:
+    """Train a voice, or go on with its training; prints its id. Ctrl-C stops it without loss."""
+    from engine.training import train_dataset
+    from engine.training_plan import TrainingPlan
+    from studio.library import Library
+    from studio.settings import load_settings
+
+    library = Library(load_settings())
+    plan = read_settings(TrainingPlan(), given)
+    dataset = library.dataset(voice)
+    if only_estimate:
+        _print_estimate(dataset, plan)
+        return
+    try:
+        with progress_bar(time_left=False) as report:  # the engine's own figure is better, and part of its message
+            trained = train_dataset(dataset, plan, report)
+    except (Cancelled, KeyboardInterrupt) as stop:
+        raise Cancelled(f"Stopped; python -m studio train {voice} goes on from here.") from stop
+    library.keep(trained, voice, trained.preview)
+    _print_course(dataset.folder)
+    typer.echo(voice)
+
+
+def _print_estimate(dataset: Any, plan: Any) -> None:
+    from engine.training import estimate_training, usable_clips
+
+    with progress_bar() as report:
+        clips = usable_clips(dataset, report)
+        report(1.0, "timing a few steps")
+        estimate = estimate_training(clips, plan)
+    typer.echo(
+        f"{_duration(estimate.total_s)} for {plan.epochs} epochs: {estimate.epoch_s:.1f} s for each epoch, "
+        f"{estimate.evaluation_s:.1f} s for each evaluation."
+    )
+
+
+def _print_course(folder: Any) -> None:
+    """What happened, and which moment was kept."""
+    from engine.dataset import TRAINING_FOLDER
+    from engine.training_history import read_history
+
+    history = read_history(folder / TRAINING_FOLDER)
+    if history is None or history.best is None:
+        return
+    for event in history.events:
+        typer.echo(f"epoch {event['epoch']}: {event['text']}", err=True)
+    best = history.best
+    typer.echo(
+        f"Trained for {history.epoch} epochs; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "
+        f"pitch error {best['pitch_error_cents']:.0f} cents. Its curves and sounds are in {folder / TRAINING_FOLDER}",
+        err=True,
+    )
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,30 @@
+"""Pictures as files."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine.errors import SettingsError
+
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def refuse_unknown_plot(target: Path | None) -> None:
+    """Raises SettingsError for a picture of a kind that cannot be drawn, before any work is done for it."""
+    if target and target.suffix.lower() not in PLOT_SUFFIXES:
+        raise SettingsError(f'A plot cannot be written as "{target.name}": use {", ".join(PLOT_SUFFIXES)}.')
+
+
+def write_figure(figure: Any, target: Path) -> None:
+    """Write a matplotlib figure, whole or not at all. Raises AudioError where that fails."""
+    from engine.audio import writing_errors
+
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with writing_errors(target):
+            figure.savefig(unfinished, format=target.suffix.lower().removeprefix("."))
+            os.replace(unfinished, target)
+    finally:
+        with suppress(OSError):  # it has its final name, or was never there
+            unfinished.unlink()

@@ -1,0 +1,33 @@
+"""The edge where errors become text: one sentence on stderr and an exit status."""
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import typer
+
+from engine.errors import Cancelled, EngineError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+STOPPED = 130  # what a shell expects of a program ended by Ctrl-C
+
+
+def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
+    """`command`, whose failures are sentences; a Cancelled may bring its own."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return command(*args, **kwargs)
+        except EngineError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from error
+        except ImportError as error:
+            typer.echo(f"The installation is not complete ({error}): python -m studio doctor says more.", err=True)
+            raise typer.Exit(1) from error
+        except (Cancelled, KeyboardInterrupt) as stop:
+            typer.echo(str(stop) or "Stopped; nothing half-written was left behind.", err=True)
+            raise typer.Exit(STOPPED) from stop
+
+    return run

@@ -1,0 +1,39 @@
+"""A data report as lines for the terminal."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the engine takes seconds to load
+    from engine.data_report import DataReport, Finding
+
+MOST_RECORDINGS = 20  # whose findings are written out; the rest is in the JSON and in the picture
+_MARKS = {"pass": "ok", "warn": "note", "fail": "FAULT"}
+
+
+def report_lines(report: "DataReport") -> Iterator[str]:
+    """What was found: of the whole first, then of each recording that has something to be said about it."""
+    yield (
+        f"{_MARKS[report.verdict]:<6}{len(report.recordings)} recordings, {_length(report.total_s)}, "
+        f"of which {_length(report.usable_s)} can be learned from"
+    )
+    yield from _findings("", report.findings)
+    noted = [one for one in report.recordings if _worth_saying(one.findings)]
+    for one in noted[:MOST_RECORDINGS]:
+        yield from _findings(f"{one.name}: ", one.findings)
+    if len(noted) > MOST_RECORDINGS:
+        yield f"{'':<6}and {len(noted) - MOST_RECORDINGS} more recordings; report --json tells of all of them"
+
+
+def _findings(subject: str, findings: "Sequence[Finding]") -> Iterator[str]:
+    for finding in _worth_saying(findings):
+        yield f"{_MARKS[finding.verdict]:<6}{subject}{finding.reason}"
+        if finding.remedy:
+            yield f"{'':<6}-> {finding.remedy}"
+
+
+def _worth_saying(findings: "Sequence[Finding]") -> "list[Finding]":
+    return [finding for finding in findings if finding.verdict != "pass"]
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
