@@ -1,0 +1,139 @@
+"""`train` as a user and a script see it; the training itself is the engine's, and stands in for here."""
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+import engine.training
+from engine.errors import Cancelled, TrainingError
+from engine.training_history import Estimate
+from engine.training_plan import TrainingPlan
+from engine.voice import load_card, load_voice
+from studio.cli import app
+from studio.edge import STOPPED
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def recordings(home):
+    folder = home / "datasets" / "anna"
+    (folder / "audio").mkdir(parents=True)
+    (folder / "model.json").write_text('{"name": "Anna"}')
+    soundfile.write(folder / "audio" / "1.wav", [0.0] * 100, 44_100)
+    return folder
+
+
+@pytest.fixture
+def trainings(recordings, monkeypatch):
+    """What the engine was asked to train; each succeeds at once, its best epoch being 8 of 10."""
+    asked = []
+
+    def train_dataset(dataset, plan, report):
+        asked.append((dataset, plan))
+        report(0.5, "epoch 5 of 10")
+        history = {
+            "state": "completed", "ceiling": plan.epochs, "epochs": [{"epoch": 10}],
+            "evaluations": [{"epoch": 8, "likeness": 0.81, "pitch_error_cents": 12.0, "score": 1.0, "folder": "8"}],
+            "events": [{"epoch": 9, "text": "Nothing had improved since epoch 8."}],
+        }  # fmt: skip
+        (dataset.folder / "training").mkdir(exist_ok=True)
+        (dataset.folder / "training" / "history.json").write_text(json.dumps(history))
+        voice = load_voice("kathleen")
+        return replace(voice, card=replace(voice.card, id="something", name=dataset.profile.name))
+
+    monkeypatch.setattr(engine.training, "train_dataset", train_dataset)
+    return asked
+
+
+def test_a_trained_voice_is_among_the_users_own_under_the_id_of_its_recordings(home, recordings, trainings):
+    result = run("train", "anna", "--epochs", 10, "--learning-rate", "1e-4")
+    assert (result.exit_code, result.stdout) == (0, "anna\n"), result.stderr
+    [(dataset, plan)] = trainings
+    assert dataset.folder == recordings
+    assert plan == TrainingPlan(epochs=10, learning_rate=1e-4)
+    card = load_card(home / "voices" / "anna")
+    assert (card.id, card.name) == ("anna", "Anna")
+    assert load_voice("anna", home / "voices").preview is not None
+    assert "Nothing had improved since epoch 8." in result.stderr
+    assert "kept: epoch 8, likeness 0.810, pitch error 12 cents" in result.stderr
+    assert "ready" in next(line for line in run("voices").stdout.splitlines() if "anna" in line)
+
+
+def test_training_again_replaces_the_voice(home, trainings):
+    assert run("train", "anna").exit_code == 0
+    assert run("train", "anna", "--epochs", 200).exit_code == 0
+    assert [plan.epochs for _, plan in trainings] == [100, 200]
+    assert [path.name for path in (home / "voices").iterdir()] == ["anna"]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--epochs", "0"), "epochs"),
+        (("--epochs", "100001"), "epochs"),
+        (("--epochs", "many"), "epochs"),
+        (("--learning-rate", "nan"), "learning-rate"),
+        (("--batch", "0.5"), "batch"),
+    ],
+)
+def test_a_setting_out_of_range_is_one_sentence_that_names_it(home, trainings, options, named):
+    result = run("train", "anna", *options)
+    assert result.exit_code == 1
+    [sentence] = result.stderr.splitlines()
+    assert named in sentence
+    assert not trainings
+    assert not (home / "voices").exists()
+
+
+def test_help_lists_every_setting_of_the_plan():
+    text = run("train", "--help").stdout
+    assert all("--" + field.name.replace("_", "-") in text for field in fields(TrainingPlan))
+    assert "preset" not in text
+
+
+@pytest.mark.parametrize("voice", ["nobody", "../anna", "kathleen"])
+def test_what_was_not_created_cannot_be_trained(trainings, voice):
+    result = run("train", voice)
+    assert result.exit_code == 1
+    [sentence] = result.stderr.splitlines()
+    assert "create it first" in sentence
+    assert sentence.endswith("anna.")
+
+
+@pytest.mark.parametrize("stop", [Cancelled, KeyboardInterrupt])
+def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, stop):
+    def train_dataset(dataset, plan, report):
+        raise stop
+
+    monkeypatch.setattr(engine.training, "train_dataset", train_dataset)
+    result = run("train", "anna")
+    assert result.exit_code == STOPPED
+    assert result.stderr == "Stopped; python -m studio train anna goes on from here.\n"
+    assert not (home / "voices").exists()
+
+
+def test_a_training_that_fails_is_one_sentence(home, recordings, monkeypatch):
+    def train_dataset(dataset, plan, report):
+        raise TrainingError("It cannot go on.")
+
+    monkeypatch.setattr(engine.training, "train_dataset", train_dataset)
+    result = run("train", "anna")
+    assert (result.exit_code, result.stderr) == (1, "It cannot go on.\n")
+    assert not (home / "voices").exists()
+
+
+def test_an_estimate_trains_nothing(home, recordings, trainings, monkeypatch):
+    monkeypatch.setattr(engine.training, "usable_clips", lambda dataset, report: ["clip"])
+    monkeypatch.setattr(
+        engine.training, "estimate_training", lambda clips, plan: Estimate(30.0, 5.0, 31.0 * plan.epochs)
+    )
+    result = run("train", "anna", "--estimate", "--epochs", 1000)
+    assert result.stdout == "8 h 37 min for 1000 epochs: 30.0 s for each epoch, 5.0 s for each evaluation.\n"
+    assert "52 min for 100 epochs" in run("train", "anna", "--estimate").stdout
+    assert not trainings

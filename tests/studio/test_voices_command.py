@@ -1,0 +1,219 @@
+"""`voices` as a user and a script see it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from engine.voice import DEMO_VOICES, list_voices, load_card, load_voice, update_card
+from studio.cli import app
+
+
+def run(*arguments: object, answer: str | None = None):
+    texts = [str(argument) for argument in arguments]
+    return CliRunner().invoke(app, texts, input=answer, env={"COLUMNS": "200"})
+
+
+def assert_one_sentence(result, *words: str) -> None:
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    *_, sentence = result.stderr.splitlines()
+    assert sentence.endswith(".")
+    assert "Traceback" not in sentence
+    for word in words:
+        assert word in sentence
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def own(home) -> Path:
+    """The folder of a voice of the user's own, called Anna."""
+    folder = home / "voices" / "anna"
+    shutil.copytree(DEMO_VOICES / "kathleen", folder)
+    card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
+    (folder / "card.json").write_text(json.dumps(card | {"id": "anna"}), encoding="utf-8")
+    update_card(folder, name="Anna", voice_type=None, gender=None, genre=None)
+    return folder
+
+
+@pytest.fixture
+def recordings(home) -> Path:
+    """The folder of recordings that no voice was made of yet, called Berta."""
+    folder = home / "datasets" / "berta"
+    (folder / "audio").mkdir(parents=True)
+    (folder / "model.json").write_text('{"name": "[red]Berta"}')
+    soundfile.write(folder / "audio" / "1.wav", [0.0] * 100, 44_100)
+    return folder
+
+
+def ids() -> set[str]:
+    return {card["id"] for card in json.loads(run("voices", "--json").stdout)["models"]}
+
+
+# ---- listing
+
+
+def test_own_voices_and_those_to_be_trained_are_listed_with_the_demo_voices(own, recordings):
+    table = run("voices").stdout
+    assert all(card.id in table for card in list_voices())
+    [anna] = [line for line in table.splitlines() if "anna" in line]
+    [berta] = [line for line in table.splitlines() if "berta" in line]
+    assert "ready" in anna
+    assert "to be trained" in berta
+    assert "[red]Berta" in berta  # a name is a name, not a colour
+    assert ids() == {card.id for card in list_voices()} | {"anna"}  # as the service: none that cannot be used
+
+
+def test_a_training_under_way_is_told(recordings):
+    (recordings / "training").mkdir()
+    begun = {"state": "training", "ceiling": 50, "epochs": [{"epoch": 7}], "evaluations": [], "events": []}
+    (recordings / "training" / "history.json").write_text(json.dumps(begun))
+    assert "in training: 7 of 50 epochs" in run("voices").stdout
+
+
+def test_damaged_things_are_no_reason_not_to_list_the_others(own, recordings):
+    (own / "card.json").write_text("{")
+    (recordings / "model.json").write_text("{")
+    result = run("voices")
+    assert result.exit_code == 0
+    assert "anna" not in result.stdout
+    [berta] = [line for line in result.stdout.splitlines() if "berta" in line]
+    assert "damaged" in berta
+
+
+def test_converting_to_an_own_voice(own, here):
+    soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
+    result = run("convert", "vocal.wav", "--preset", "melodic", "--voice", "anna")
+    assert result.stdout == "vocal.anna.wav\n"
+
+
+def test_converting_to_a_voice_that_is_not_trained_says_how_to_train_it(recordings, here):
+    soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
+    assert_one_sentence(run("convert", "vocal.wav", "--voice", "berta"), "not trained yet", "studio train berta")
+
+
+# ---- export and import
+
+
+def test_a_voice_goes_out_and_comes_in_again(own, here, home):
+    result = run("voices", "export", "anna")
+    assert (result.exit_code, result.stdout) == (0, "anna.voice.zip\n")
+    card = load_card(own)
+    shutil.rmtree(own)
+    result = run("voices", "import", "anna.voice.zip")
+    assert (result.exit_code, result.stdout) == (0, "anna\n")
+    assert "licence: CC-BY-4.0" in result.stderr
+    assert load_card(own) == card
+    assert sorted(path.name for path in here.iterdir()) == ["anna.voice.zip"]
+
+
+@pytest.mark.parametrize("output", ["a.zip", "folder"])
+def test_a_package_goes_where_it_is_asked_to(own, here, output):
+    (here / "folder").mkdir()
+    expected = "a.zip" if output == "a.zip" else "folder/anna.voice.zip"
+    assert run("voices", "export", "anna", "-o", output).stdout == f"{expected}\n"
+    assert (here / expected).is_file()
+
+
+def test_an_imported_voice_takes_no_others_id(here, recordings, home):
+    demo = list_voices()[0].id
+    assert run("voices", "export", demo).exit_code == 0
+    assert run("voices", "import", f"{demo}.voice.zip").stdout == f"{demo}-2\n"
+    assert ids() == {card.id for card in list_voices()} | {f"{demo}-2"}
+    (home / "voices" / f"{demo}-2").rename(here / "voice")
+    (here / "voice").rename(home / "voices" / "hanna")  # a voice is called what its folder is called
+    assert ids() == {card.id for card in list_voices()} | {"hanna"}
+
+
+def test_what_cannot_go_out_or_come_in_is_one_sentence(here, home):
+    assert_one_sentence(run("voices", "export", "nobody"), "There is no voice 'nobody'")
+    assert_one_sentence(run("voices", "export", "kathleen", "-o", "nowhere/a.zip"), "could not be written")
+    assert_one_sentence(run("voices", "import", "nothing.zip"), "nothing.zip")
+    (here / "text.zip").write_text("la la la")
+    assert_one_sentence(run("voices", "import", "text.zip"), "is not a zip")
+    assert sorted(path.name for path in here.iterdir()) == ["text.zip"]
+    assert not home.exists()
+
+
+# ---- blend
+
+
+def test_a_blend_is_a_voice_like_any_other(own, home):
+    result = run("voices", "blend", "anna", "koguchi", "--share", 0.25, "--name", "Mia Ö")
+    assert (result.exit_code, result.stdout) == (0, "mia-o\n"), result.stderr
+    assert "Anna (75 %) and Koguchi (25 %)" in result.stderr
+    assert "CC-BY-SA-4.0" in result.stderr
+    blend = load_voice("mia-o", home / "voices")
+    assert blend.card.name == "Mia Ö"
+    assert soundfile.info(blend.preview).duration > 1.0
+    assert "mia-o" in ids()
+
+
+def test_a_blend_without_a_name_is_called_after_both(home):
+    assert run("voices", "blend", "kathleen", "kerstin").stdout == "kathleen-and-kerstin\n"
+    assert load_card(home / "voices" / "kathleen-and-kerstin").name == "Kathleen and Kerstin"
+
+
+def test_a_blend_that_cannot_be_is_one_sentence_and_leaves_nothing(home):
+    assert_one_sentence(run("voices", "blend", "kathleen", "nobody"), "nobody")
+    assert_one_sentence(run("voices", "blend", "kathleen", "kerstin", "--share", 1.5), "share", "from 0 to 1")
+    assert_one_sentence(run("voices", "blend", "kathleen", "kerstin", "--share", "nan"), "share")
+    assert_one_sentence(run("voices", "blend", "kathleen", "kerstin", "--name", ""), "name must be")
+    assert not home.exists()
+
+
+# ---- delete
+
+
+def test_deleting_asks_first(own):
+    refused = run("voices", "delete", "anna", answer="n\n")
+    assert (refused.exit_code, refused.stderr.splitlines()[-1]) == (1, "Nothing was deleted.")
+    unanswered = run("voices", "delete", "anna", answer="")
+    assert unanswered.exit_code == 1
+    assert unanswered.stderr.endswith("nobody answered. With --yes nobody is asked.\n")
+    assert "anna" in ids()
+    result = run("voices", "delete", "anna", answer="y\n")
+    assert result.exit_code == 0
+    assert "Delete anna?" in result.stderr
+    assert "anna" not in ids()
+
+
+def test_deleting_takes_recordings_and_training_too_and_says_so(own, recordings, home):
+    shutil.copytree(own, home / "voices" / "berta")
+    result = run("voices", "delete", "berta", answer="y\n")
+    assert "the recordings it was made of, and its training" in result.stderr
+    assert sorted(path.name for path in home.rglob("*")) == sorted(
+        ["datasets", "voices", "anna", "card.json", "preview.wav", "weights.safetensors"]
+    )
+
+
+def test_what_is_still_to_be_trained_can_be_deleted(recordings, home):
+    assert run("voices", "delete", "berta", "--yes").exit_code == 0
+    assert list((home / "datasets").iterdir()) == []
+
+
+def test_a_damaged_voice_can_be_deleted(own):
+    (own / "card.json").write_text("{")
+    assert run("voices", "delete", "anna", "--yes").exit_code == 0
+    assert not own.exists()
+
+
+@pytest.mark.parametrize("identifier", ["nobody", "../voices", "kathleen", ""])
+def test_what_is_not_the_users_is_refused_without_a_question(own, identifier):
+    assert_one_sentence(run("voices", "delete", identifier))
+    assert own.exists()
+    assert (DEMO_VOICES / "kathleen" / "card.json").exists()
+
+
+def test_help_names_every_command_and_does_not_wait_for_the_engine():
+    text = run("voices", "--help").stdout
+    assert all(name in text for name in ("export", "import", "blend", "delete", "--json"))
