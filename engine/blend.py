@@ -50,6 +50,7 @@ def blend_voices(first: Voice, second: Voice, share: float, name: str, identifie
         _between(first.centre, second.centre, share),
         _between(first.contrast, second.contrast, share),
         decoder,
+        _blended_sounds(first.sounds, second.sounds, share),
     )
 
 
@@ -74,6 +75,23 @@ def _blended_spread(first: Tensor, second: Tensor, share: float) -> Tensor:
     # one sign of two that mean the same, so that every computer gives the same takes
     largest = found.gather(1, found.abs().argmax(1, keepdim=True))
     return torch.where(largest < 0, -found, found)
+
+
+def _blended_sounds(first: Tensor, second: Tensor, share: float) -> Tensor:
+    """Sounds of both, (frames, CONTENT), as many of each as its share, spread evenly over what it has said.
+
+    They are places in content, which is much the same whoever speaks; a mean of two would be no sound that either has
+    made. Few are worse than those of one alone, so where one voice has none, all of the other's count.
+    """
+    if share in (0.0, 1.0) or not len(first) or not len(second):
+        return (second if share == 1.0 or (share > 0.0 and not len(first)) else first).clone()
+    most = max(len(first), len(second))
+    return torch.cat([_spread_evenly(first, (1.0 - share) * most), _spread_evenly(second, share * most)])
+
+
+def _spread_evenly(sounds: Tensor, count: float) -> Tensor:
+    kept = min(len(sounds), max(1, round(count)))
+    return sounds[torch.linspace(0, len(sounds) - 1, kept).round().long()]
 
 
 # ---- the card ----

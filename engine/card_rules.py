@@ -10,7 +10,7 @@ from typing import Any
 from engine.errors import SettingsError
 from engine.frames import note_number
 
-FORMAT = 1  # of cards; raised when an older program could no longer read them
+FORMAT = 2  # of cards; raised when an older program could no longer read them
 LONGEST_NAME = 100  # characters
 LONGEST_IDENTIFIER = 64  # characters
 _DEEPEST = 32  # objects within objects
@@ -102,7 +102,7 @@ def _is_range(value: Any) -> bool:
 
 
 def _is_format(value: Any) -> bool:
-    return is_whole(value) and value == FORMAT
+    return is_whole(value) and 1 <= value <= FORMAT
 
 
 def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
@@ -133,5 +133,5 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "corpus_speaker": _TEXT,
     "training": _OBJECT,
     "other": _OBJECT,
-    "format": (_is_format, f"the number {FORMAT}"),
+    "format": (_is_format, f"a whole number from 1 to {FORMAT}"),
 }

@@ -10,6 +10,7 @@ from engine.audio import Audio
 from engine.base import load_base
 from engine.blend import blend_voices
 from engine.clips import analyse_clip
+from engine.content import CONTENT
 from engine.conversion import convert
 from engine.decoder import PROSODY, EnvelopeDecoder
 from engine.envelope import BANDS
@@ -29,12 +30,13 @@ BERT = replace(
     vocal_range={"min": "C2", "max": "C4"}, pitch=PitchStatistics(40.0, 48.0, 60.0), bandwidth_hertz=8_000,
     licence="CC-BY-SA-4.0", source="Bert's recordings", consent={"by": "Bert"}, corpus_speaker="", other={},
 )  # fmt: skip
-WEIGHTS = ("timbre", "spread", "centre", "contrast")
+WEIGHTS = ("timbre", "spread", "centre", "contrast", "sounds")
 
 
 def made(card: VoiceCard, seed: int) -> Voice:
     torch.manual_seed(seed)
     vectors = {"timbre": torch.randn(TIMBRE), "spread": torch.randn(SPREAD, TIMBRE), "centre": torch.randn(BANDS)}
+    vectors["sounds"] = torch.randn(50, CONTENT)
     return Voice(card, contrast=1 + torch.rand(BANDS), decoder=EnvelopeDecoder().eval(), **vectors)
 
 
@@ -143,6 +145,22 @@ def test_a_blended_network_says_the_mean_of_what_the_two_say(demos):
         said = [voice.decoder(content, prosody, voice.timbre[None]) for voice in (first, second, blend)]
     away = (said[2] - (said[0] + said[1]) / 2).norm() / (said[0] - said[1]).norm()
     assert away < 0.35  # a half would be no blend, but a third voice; measured 0.19 to 0.23
+
+
+def test_a_blend_has_sounds_of_both_as_its_share_is(anna, bert):
+    sounds = blend_voices(anna, bert, 0.2, "Mia", "mia").sounds
+    of_anna, of_bert = (sum(bool((one == sounds).all(1).any()) for one in voice.sounds) for voice in (anna, bert))
+    assert (len(sounds), of_anna, of_bert) == (50, 40, 10)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_where_one_voice_has_no_sounds_the_others_all_count(anna, bert, share):
+    """As voices of the first format have none."""
+    mute = replace(bert, sounds=torch.zeros(0, CONTENT))
+    assert torch.equal(blend_voices(anna, mute, share, "Mia", "mia").sounds, anna.sounds)
+    assert torch.equal(blend_voices(mute, anna, share, "Mia", "mia").sounds, anna.sounds)
+    assert len(blend_voices(anna, mute, 1.0, "Mia", "mia").sounds) == 0
+    assert blend_voices(mute, mute, share, "Mia", "mia").sounds.shape == (0, CONTENT)
 
 
 # ---- the card

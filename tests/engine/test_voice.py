@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from engine.card_rules import LONGEST_IDENTIFIER, is_identifier
+from engine.card_rules import FORMAT, LONGEST_IDENTIFIER, is_identifier
+from engine.content import CONTENT
 from engine.decoder import EnvelopeDecoder
 from engine.envelope import BANDS
 from engine.errors import VoiceError
@@ -42,6 +43,7 @@ CARD = VoiceCard(
 def made(card: VoiceCard = CARD) -> Voice:
     torch.manual_seed(0)
     vectors = {"timbre": torch.randn(TIMBRE), "spread": torch.randn(SPREAD, TIMBRE), "centre": torch.randn(BANDS)}
+    vectors["sounds"] = torch.randn(50, CONTENT)
     return Voice(card, contrast=torch.ones(BANDS), decoder=EnvelopeDecoder().eval(), **vectors)
 
 
@@ -257,7 +259,7 @@ def test_a_card_that_lies_about_what_it_holds_is_refused_and_the_field_is_named(
 
 
 def test_a_card_of_a_later_format_says_so(folder):
-    rewrite(folder / "anna", format=2)
+    rewrite(folder / "anna", format=FORMAT + 1)
     with pytest.raises(VoiceError, match="later version of Timbre Studio; update"):
         load_voice("anna", folder)
 

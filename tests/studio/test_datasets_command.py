@@ -164,7 +164,6 @@ def test_a_report_in_words_names_the_recording_what_is_wrong_and_the_remedy(here
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
 def test_a_report_is_drawn(here, suffix, magic):
-    pytest.importorskip("engine.report_plots")
     result = run("report", "songs", "--plot", f"report.{suffix}")
     assert result.exit_code == 0, result.stderr
     assert (here / f"report.{suffix}").read_bytes().startswith(magic)
