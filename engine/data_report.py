@@ -43,19 +43,19 @@ SPEAKING_MARGIN = 5.0  # semitones between the note somebody speaks on and that 
 _UNUSED = {"unreadable", "no_voice", "exact_duplicate", "near_duplicate"}
 _MOST_NAMED = 3
 _DECIMALS = 4
-_SUMMARIES = {
-    "unreadable": "cannot be read",
-    "no_voice": "hold no voice",
-    "silence": "are silent or mostly silent",
-    "clipping": "are clipped",
-    "noise": "are noisy",
-    "reverberation": "sound of the room",
-    "bandwidth": "lack high frequencies",
-    "level": "are very quiet",
-    "short": "are very short",
-    "exact_duplicate": "are there twice",
-    "near_duplicate": "are copies of another one",
-    "other_speaker": "sound like somebody else",
+_SUMMARIES = {  # of one recording, of several
+    "unreadable": ("cannot be read", "cannot be read"),
+    "no_voice": ("holds no voice", "hold no voice"),
+    "silence": ("is silent or mostly so", "are silent or mostly so"),
+    "clipping": ("is clipped", "are clipped"),
+    "noise": ("is noisy", "are noisy"),
+    "reverberation": ("sounds of the room", "sound of the room"),
+    "bandwidth": ("lacks high frequencies", "lack high frequencies"),
+    "level": ("is very quiet", "are very quiet"),
+    "short": ("is very short", "are very short"),
+    "exact_duplicate": ("is there twice", "are there twice"),
+    "near_duplicate": ("is a copy of another one", "are copies of others"),
+    "other_speaker": ("sounds like somebody else", "sound like somebody else"),
 }
 _Curves = tuple[Pitch, np.ndarray]  # of the audible frames: pitch, and loudness in dB relative to the recording's voice
 
@@ -363,7 +363,7 @@ def _summaries(recordings: Sequence[RecordingReport]) -> list[Finding]:
         verdict: Verdict = "fail" if failing >= MOSTLY * len(recordings) else "warn"
         listed = sorted(verdicts, key=lambda name: -SEVERITY[verdicts[name]])
         more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
-        reason = f"{len(listed)} of {len(recordings)} recordings {_SUMMARIES[code]}: "
+        reason = f"{len(listed)} of {len(recordings)} recordings {_SUMMARIES[code][len(listed) > 1]}: "
         summaries.append((len(listed), finding(code, verdict, reason + ", ".join(listed[:_MOST_NAMED]) + more + ".")))
     summaries.sort(key=lambda one: (-SEVERITY[one[1].verdict], -one[0]))
     return [found for _, found in summaries]

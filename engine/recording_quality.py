@@ -26,7 +26,7 @@ from engine.recordings import Source
 from engine.style import voiced_runs
 
 AUDIBLE_DB = 35.0  # below the loud moments of the voice; quieter counts as silence
-SILENT_DB = -60.0  # below full scale; quieter counts as silence in any case
+SILENT_DB = -80.0  # below full scale; quieter counts as silence in any case
 
 _BLOCK_S = 4
 _NEAR_VOICE_FRAMES = 30  # consonants and breaths lie this close to voiced sound
