@@ -29,6 +29,7 @@ from engine.heard_timbre import heard_timbres, mean_timbre
 from engine.losses import EnvelopeDiscriminator, envelope_distance
 from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.shaping import voiced_semitones
+from engine.sounds import gather_sounds, mix_sounds, nearest_sounds
 from engine.timbre import timbre_input
 from engine.training_plan import TrainingPlan
 
@@ -40,6 +41,7 @@ _SLOWING_STEPS = 600  # after three times as many the rate has halved
 _CRITIC, _MATCHING = 0.12, 0.6  # weights of deceiving the critic and of matching its features
 _KEPT, _TAKEN = 0.25, 0.5  # weights of keeping other people's content and of taking on the voice
 _AVERAGING_STEPS = 100  # over about as many the weights that are used are averaged
+_ELSEWHERE_FRAMES = 300  # a sound nearer than this in the same recording is the sound itself
 _ACTIVE_SHARE = 0.05  # of its frames; pieces with less sound teach nothing
 _ACTIVE_NEPERS = -3.5
 
@@ -80,8 +82,8 @@ def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int) -> list[Piece]:
         room = max(len(clip.pitch) - PIECE_FRAMES, 0)
         count = -(-len(clip.pitch) // PIECE_FRAMES)
         spacing = room / max(count - 1, 1)
-        moves = choices.uniform(-0.5, 0.5, count) * spacing
-        firsts = np.clip(np.arange(count) * spacing + moves, 0, room).round().astype(int)
+        move = choices.uniform(-0.5, 0.5)  # the same for all pieces, so that they neither overlap nor leave gaps
+        firsts = np.clip((np.arange(count) + move) * spacing, 0, room).round().astype(int)
         loud = _loud(clip)
         pieces += [
             (number, int(first)) for first in firsts if loud[first : first + PIECE_FRAMES].mean() > _ACTIVE_SHARE
@@ -111,7 +113,10 @@ class FineTuning:
         self.base, self.clips, self.plan = base, clips, plan
         self.heard_as = mean_timbre(*heard_timbres(base, clips))
         self.bands = int(np.median([clip.bands for clip in clips]))
+        self.sounds = gather_sounds(base, clips)
         self.foreign = load_foreign()
+        foreign = self.foreign.content.flatten(0, 1)
+        self.foreign_nearest = nearest_sounds(foreign, self.sounds.content).reshape(self.foreign.content.shape)
         self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
         self.decoder = EnvelopeDecoder()
         self.decoder.load_state_dict(base.decoder.state_dict())
@@ -132,17 +137,17 @@ class FineTuning:
         rate_share: of the plan's rate, for a training that has to go more slowly.
         """
         batch = make_batch(self.clips, pieces, self.plan.seed, number)
-        foreign_content, foreign_prosody = self._foreign(number)
+        foreign_content, foreign_said, foreign_prosody = self._foreign(number)
         count = len(batch.envelope)
         own, other = (self.timbre[None].expand(n, -1) for n in (count, len(foreign_content)))
         everyone = torch.cat([own, other]).detach()
         bands = torch.full((count,), self.bands)
         with torch.autocast("cpu", torch.bfloat16):
             with torch.no_grad():
-                content = self.base.content(batch.heard)
+                content = self._drawn(self.base.content(batch.heard).float(), pieces, number)
                 _, wanted = self.critic(batch.envelope, own)
             predicted = self.decoder(content, batch.prosody, own)
-            converted = self.decoder(foreign_content, foreign_prosody, other)
+            converted = self.decoder(foreign_said, foreign_prosody, other)
             self.critic.requires_grad_(False)
             fake = torch.cat([predicted, converted])
             score, features = self.critic(fake, everyone)
@@ -215,14 +220,36 @@ class FineTuning:
         for name, value in self._learned().items():
             self.average[name].lerp_(value, 1 - keep)
 
-    def _foreign(self, number: int) -> tuple[Tensor, Tensor]:
-        """Pieces of other people's content, their pitch moved to the voice's middle."""
+    def other_sounds(self, content: Tensor, clip: int, first: int) -> Tensor:
+        """The nearest sounds of content (frames, CONTENT) from elsewhere than this part of the clip and around it."""
+        stop = first + len(content)
+        around = self.sounds.near(clip, first - _ELSEWHERE_FRAMES, stop + _ELSEWHERE_FRAMES)
+        return nearest_sounds(content, self.sounds.content, around)
+
+    def _drawn(self, content: Tensor, pieces: Sequence[Piece], number: int) -> Tensor:
+        """Content (batch, frames, CONTENT), half of the pieces drawn towards other sounds of the voice.
+
+        So the decoder learns to make clear speech of the means that retrieval gives it.
+        """
+        choices = np.random.default_rng([self.plan.seed, number, 7])
+        drawn = content.clone()
+        for place, (clip, first) in enumerate(pieces):
+            if (strength := choices.uniform(-1.0, 1.0)) > 0:
+                nearest = self.other_sounds(content[place], clip, first)
+                drawn[place] = mix_sounds(content[place], nearest, strength)
+        return drawn
+
+    def _foreign(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Pieces of other people's content, the same drawn towards the voice's sounds, and the prosody that goes with
+        them, its pitch moved to the voice's middle."""
         choices = np.random.default_rng([self.plan.seed, number, 5])
         everything = len(self.foreign.content)
         chosen = torch.from_numpy(choices.choice(everything, min(self.plan.foreign, everything), replace=False))
         prosody = self.foreign.prosody[chosen].clone()
         prosody[..., 0] += ((self.median - self.foreign.semitones[chosen]) / 12.0)[:, None]
-        return self.foreign.content[chosen], prosody
+        content = self.foreign.content[chosen]
+        strength = torch.from_numpy(choices.uniform(0.0, 1.0, (len(chosen), 1, 1)).astype(np.float32))
+        return content, mix_sounds(content, self.foreign_nearest[chosen], strength), prosody
 
     def _teach_critic(self, real: Tensor, timbre: Tensor, fake: Tensor, everyone: Tensor) -> None:
         self.critic.requires_grad_(True)

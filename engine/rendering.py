@@ -17,6 +17,7 @@ from engine.perturbation import warp_bands
 from engine.pitch import Pitch, detect_pitch
 from engine.placement import mid_of, place
 from engine.shaping import limit_pitch, smooth_pitch, snap_pitch
+from engine.sounds import draw_towards
 from engine.survey import Survey
 from engine.synthesis import cycles_per_frame, synthesize
 from engine.variation import LOUDNESS, PITCH, drift, timbre_offset
@@ -110,7 +111,8 @@ class Renderer:
         settings, voice = self.settings, self.voice
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
-            decoded = voice.decoder(analysed.content, prosody, self._timbre(number)[None])[0]
+            content = draw_towards(analysed.content[0], voice.sounds, settings.retrieval)
+            decoded = voice.decoder(content[None], prosody, self._timbre(number)[None])[0]
             decoded = voice.centre + (decoded - voice.centre) * voice.contrast
             decoded = decoded + (1.0 - settings.likeness) * analysed.detail
             if settings.formant_shift_semitones:

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine.base import BaseModel
 from engine.clips import Clip
 from engine.content import content_input
 from engine.decoder import EnvelopeDecoder, prosody_input
@@ -20,12 +19,14 @@ from engine.heard_timbre import heard_timbres, timbre_spread
 from engine.pitch import Pitch
 from engine.profile import VoiceProfile
 from engine.shaping import voiced_semitones
+from engine.sounds import mix_sounds
 from engine.style import measure_style
 from engine.voice import Voice, VoiceCard, pitch_statistics
 from engine.voice_range import measure_range, voice_type
 
 _CONTRAST_FRAMES = 12_000  # of the recordings, spread over all of them: enough for a standard deviation
 _LARGEST_CONTRAST = 1.35
+_RETRIEVAL = 0.8  # as conversions are by default
 _ACTIVE_NEPERS = -3.5
 
 
@@ -57,23 +58,22 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
 def snapshot(tuning: FineTuning, card: VoiceCard, training: dict[str, Any]) -> Voice:
     """The voice as it is now, ready to convert with; `training` goes on its card."""
     decoder, timbre = tuning.averaged()
-    centre, contrast = measure_contrast(tuning.base, decoder, timbre, tuning.clips)
+    centre, contrast = measure_contrast(tuning, decoder, timbre)
     spread = timbre_spread(*heard_timbres(tuning.base, tuning.clips))
-    return Voice(replace(card, training=training), timbre, spread, centre, contrast, decoder)
+    return Voice(replace(card, training=training), timbre, spread, centre, contrast, decoder, tuning.sounds.content)
 
 
-def measure_contrast(
-    base: BaseModel, decoder: EnvelopeDecoder, timbre: Tensor, clips: Sequence[Clip]
-) -> tuple[Tensor, Tensor]:
+def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tensor) -> tuple[Tensor, Tensor]:
     """Mean of the decoded envelope, and how much more the real one varies around its own, both (BANDS,).
 
     Averages come out flatter than the real thing; giving the variance back makes speech clearer (Toda et al., 2007).
     """
     decoded, real = [], []
     with torch.inference_mode():
-        for clip in _sample(clips):
+        for number, clip in enumerate(_sample(tuning.clips)):
             envelope = torch.from_numpy(clip.envelope.astype(np.float32))
-            content = base.content(content_input(envelope[None], 0.0, torch.from_numpy(clip.level.mean)[None]))
+            content = tuning.base.content(content_input(envelope[None], 0.0, torch.from_numpy(clip.level.mean)[None]))
+            content = mix_sounds(content, tuning.other_sounds(content[0], number, 0)[None], _RETRIEVAL)
             loudness = loudness_of(envelope)
             semitones, voicing = torch.from_numpy(clip.pitch.semitones), torch.from_numpy(clip.pitch.voicing)
             prosody = prosody_input(semitones, voicing, loudness)

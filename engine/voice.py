@@ -25,6 +25,7 @@ from torch import Tensor
 
 from engine.base import WEIGHTS, load_weights
 from engine.card_rules import FORMAT, LONGEST_IDENTIFIER, check_card, is_identifier, is_whole
+from engine.content import CONTENT
 from engine.decoder import EnvelopeDecoder
 from engine.envelope import BANDS
 from engine.errors import VoiceError
@@ -32,6 +33,7 @@ from engine.timbre import TIMBRE
 
 DEMO_VOICES = WEIGHTS / "voices"
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
+MOST_SOUNDS = 8000  # frames of its own content that a voice keeps: 1 MB
 SPREAD = 8  # directions in which a voice's timbre varies between recordings
 # endings no identifier can have, so that what a crash leaves behind is never taken for a voice
 _UNFINISHED, _REPLACED = ".part", ".old"
@@ -94,6 +96,7 @@ class Voice:
     centre: Tensor  # (BANDS,): mean of its decoded envelope, relative to the recording's level
     contrast: Tensor  # (BANDS,): how much more its real envelope varies than the decoded one
     decoder: EnvelopeDecoder
+    sounds: Tensor  # (frames, CONTENT): what it has said itself; none in voices of format 1
     folder: Path | None = None
 
     @property
@@ -113,6 +116,7 @@ def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
     """
     weights = {f"decoder.{name}": value for name, value in voice.decoder.state_dict().items()}
     weights |= {"timbre": voice.timbre, "spread": voice.spread, "centre": voice.centre, "contrast": voice.contrast}
+    weights |= {"sounds": voice.sounds}
     halves = {name: value.detach().cpu().half().contiguous() for name, value in weights.items()}
     with new_voice_folder(folder) as unfinished:
         save_file(halves, unfinished / WEIGHTS_FILE)
@@ -291,6 +295,11 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
     decoder = EnvelopeDecoder()
     shapes = {"timbre": (TIMBRE,), "spread": (SPREAD, TIMBRE), "centre": (BANDS,), "contrast": (BANDS,)}
     try:
+        sounds = weights.pop("sounds", None)
+        if sounds is None and card.format == 1:
+            sounds = torch.zeros(0, CONTENT)
+        if sounds is None or sounds.ndim != 2 or sounds.shape[1] != CONTENT or len(sounds) > MOST_SOUNDS:
+            raise ValueError("sounds are missing or have another shape")
         vectors = {name: weights.pop(name) for name in shapes}
         for name, shape in shapes.items():
             if vectors[name].shape != shape:
@@ -298,10 +307,10 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
         decoder.load_state_dict({name.removeprefix("decoder."): value for name, value in weights.items()}, strict=True)
     except (KeyError, ValueError, RuntimeError) as cause:
         raise VoiceError(f"The voice '{card.id}' was made by another version of the engine; make it again.") from cause
-    if not all(torch.isfinite(value).all() for value in [*vectors.values(), *decoder.state_dict().values()]):
+    if not all(torch.isfinite(value).all() for value in [sounds, *vectors.values(), *decoder.state_dict().values()]):
         raise VoiceError(_damaged_weights(card))
     decoder.eval().requires_grad_(False)
-    return Voice(card, decoder=decoder, folder=folder, **vectors)
+    return Voice(card, decoder=decoder, sounds=sounds, folder=folder, **vectors)
 
 
 def _damaged_weights(card: VoiceCard) -> str:

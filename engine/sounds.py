@@ -1,0 +1,91 @@
+"""A voice's own sounds: frames of content from its recordings, towards which what others say can be drawn.
+
+Content is meant to be the same whoever speaks, and is not quite: a foreign recording's lies a little off the places
+that a voice's decoder has learned. Each frame is replaced, as far as wanted, by the mean of the most similar ones the
+voice has said itself (nearest neighbours; compare kNN-VC, Baas et al., 2023, and the index of RVC).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from engine.base import BaseModel
+from engine.clips import Clip
+from engine.content import CONTENT, content_input
+from engine.envelope import loudness_of
+from engine.voice import MOST_SOUNDS
+
+NEIGHBOURS = 8
+_PIECE_FRAMES = 3000  # long recordings are encoded piece by piece
+_BLOCK_FRAMES = 1000  # compared at a time, so that memory stays flat
+_AUDIBLE_NEPERS = -4.5  # below the recording's level; quieter frames are not sounds
+_SHARPNESS = 10.0  # how much more the more similar of the neighbours count
+
+
+@dataclass(frozen=True)
+class Sounds:
+    """Frames of content and where they come from."""
+
+    content: Tensor  # (frames, CONTENT)
+    clip: Tensor  # (frames,): number of the clip
+    frame: Tensor  # (frames,): in the clip
+
+    def near(self, clip: int, first: int, stop: int) -> slice:
+        """Those between two frames of a clip; they lie in the order of the recordings."""
+        there = torch.nonzero((self.clip == clip) & (self.frame >= first) & (self.frame < stop))[:, 0]
+        return slice(int(there[0]), int(there[-1]) + 1) if len(there) else slice(0)
+
+
+def gather_sounds(base: BaseModel, clips: Sequence[Clip], most: int = MOST_SOUNDS) -> Sounds:
+    """The audible frames of the clips, evenly thinned out to at most `most`."""
+    content, clip_numbers, frames = [], [], []
+    with torch.no_grad():
+        for number, clip in enumerate(clips):
+            for first in range(0, len(clip.envelope), _PIECE_FRAMES):
+                envelope = torch.from_numpy(clip.envelope[first : first + _PIECE_FRAMES].astype(np.float32))
+                mean = torch.from_numpy(clip.level.mean)
+                audible = torch.nonzero(loudness_of(envelope) > _AUDIBLE_NEPERS)[:, 0]
+                content.append(base.content(content_input(envelope[None], 0.0, mean[None]))[0][audible])
+                clip_numbers.append(torch.full_like(audible, number))
+                frames.append(audible + first)
+    found = Sounds(torch.cat(content), torch.cat(clip_numbers), torch.cat(frames))
+    if len(found.content) <= most:
+        return found
+    kept = torch.linspace(0, len(found.content) - 1, most).round().long()
+    return Sounds(found.content[kept], found.clip[kept], found.frame[kept])
+
+
+def nearest_sounds(content: Tensor, sounds: Tensor, forbidden: slice = slice(0)) -> Tensor:
+    """For each frame of content (frames, CONTENT) the mean of the most similar of `sounds` (sounds, CONTENT).
+
+    forbidden: those that may not be taken.
+    """
+    directions = functional.normalize(sounds, dim=1).T
+    means = []
+    for block in functional.normalize(content, dim=1).split(_BLOCK_FRAMES):
+        similarity = block @ directions
+        similarity[:, forbidden] = -1.0
+        nearest, places = similarity.topk(min(NEIGHBOURS, len(sounds)), 1)
+        weights = torch.softmax(nearest * _SHARPNESS, 1)
+        means.append((sounds[places] * weights[..., None]).sum(1))
+    return torch.cat(means)
+
+
+def mix_sounds(content: Tensor, nearest: Tensor, strength: float | Tensor) -> Tensor:
+    """Content moved by `strength` 0..1 towards `nearest`, both (..., CONTENT), in unit variance as it was."""
+    # the mean of several sounds is smaller than each
+    return functional.layer_norm(content + strength * (nearest - content), (CONTENT,))
+
+
+def draw_towards(content: Tensor, sounds: Tensor, strength: float) -> Tensor:
+    """Content (frames, CONTENT), each frame moved by `strength` 0..1 towards the most similar of a voice's sounds.
+
+    A voice without sounds leaves the content as it is.
+    """
+    if not len(sounds) or strength == 0.0:
+        return content
+    return mix_sounds(content, nearest_sounds(content, sounds), strength)

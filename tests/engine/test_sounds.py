@@ -1,0 +1,90 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.audio import Audio
+from engine.base import load_base
+from engine.clips import analyse_clip
+from engine.content import CONTENT
+from engine.frames import SAMPLE_RATE
+from engine.sounds import draw_towards, gather_sounds, mix_sounds, nearest_sounds
+
+
+def unit(*rows: float) -> torch.Tensor:
+    """Frames of unit variance that point in the directions of the basis."""
+    frames = torch.zeros(len(rows), CONTENT)
+    for row, place in enumerate(rows):
+        frames[row, int(place)] = 1.0
+    return torch.nn.functional.layer_norm(frames, (CONTENT,))
+
+
+@pytest.fixture(scope="module")
+def clip(sing):
+    return analyse_clip(Audio(sing(6.0)[None], SAMPLE_RATE))
+
+
+def test_sounds_are_the_audible_frames_in_order(clip):
+    sounds = gather_sounds(load_base(), [clip, clip.piece(0, 200)])
+    assert sounds.content.shape == (len(sounds.clip), CONTENT)
+    assert (sounds.content.std(1, correction=0) - 1).abs().max() < 1e-3
+    assert 300 < (sounds.clip == 0).sum() <= 601
+    assert (sounds.clip.diff() >= 0).all()
+    assert (sounds.frame[sounds.clip == 0].diff() > 0).all()
+
+
+def test_more_than_wanted_are_thinned_out_evenly(clip):
+    every, some = gather_sounds(load_base(), [clip]), gather_sounds(load_base(), [clip], most=50)
+    assert len(some.content) == 50
+    assert some.frame[0] == every.frame[0]
+    assert some.frame[-1] == every.frame[-1]
+
+
+def test_the_nearest_is_found():
+    sounds = unit(1, 2, 3)
+    near = sounds + 0.05 * torch.randn(3, CONTENT, generator=torch.Generator().manual_seed(0))
+    drawn = draw_towards(near, sounds, 1.0)
+    assert torch.nn.functional.cosine_similarity(drawn[:, None], sounds[None], 2).argmax(1).tolist() == [0, 1, 2]
+
+
+def test_what_is_forbidden_is_not_taken():
+    sounds = unit(*range(20))
+    similarity = torch.nn.functional.cosine_similarity
+    assert similarity(nearest_sounds(sounds[:1], sounds), sounds[:1]) > 0.9
+    assert similarity(nearest_sounds(sounds[:1], sounds, slice(0, 1)), sounds[:1]) < 0.1
+
+
+def test_long_content_is_compared_in_blocks_with_the_same_result():
+    random = torch.Generator().manual_seed(1)
+    content, sounds = torch.randn(2500, CONTENT, generator=random), torch.randn(40, CONTENT, generator=random)
+    whole = nearest_sounds(content, sounds)
+    torch.testing.assert_close(whole[1990:2010], nearest_sounds(content[1990:2010], sounds))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 30), st.floats(0.0, 1.0))
+def test_what_is_drawn_is_content_again(frames, count, strength):
+    random = torch.Generator().manual_seed(frames + count)
+    content = torch.nn.functional.layer_norm(torch.randn(frames, CONTENT, generator=random), (CONTENT,))
+    drawn = draw_towards(content, torch.randn(count, CONTENT, generator=random), strength)
+    assert drawn.shape == content.shape
+    assert (drawn.std(1, correction=0) - 1).abs().max() < 1e-2
+
+
+def test_the_strength_goes_from_nothing_to_all():
+    random = torch.Generator().manual_seed(2)
+    content, sounds = torch.randn(5, CONTENT, generator=random), torch.randn(30, CONTENT, generator=random)
+    content, sounds = (torch.nn.functional.layer_norm(frames, (CONTENT,)) for frames in (content, sounds))
+    nearest = nearest_sounds(content, sounds)
+    likeness = [
+        float(torch.nn.functional.cosine_similarity(mix_sounds(content, nearest, s), nearest).mean())
+        for s in (0.0, 0.4, 0.8, 1.0)
+    ]
+    assert likeness == sorted(likeness)
+    assert likeness[-1] > 0.999
+    assert torch.equal(draw_towards(content, sounds, 0.0), content)
+
+
+def test_a_voice_without_sounds_leaves_content_alone():
+    content = torch.randn(5, CONTENT)
+    assert torch.equal(draw_towards(content, torch.zeros(0, CONTENT), 1.0), content)
