@@ -3,8 +3,8 @@
 The file is read once, block by block, for what only its samples tell (clipping, bandwidth); everything else comes from
 the curves of its clip, which are analysed anyway. Memory does not grow with the sound.
 
-    clipping       samples that stand still at the recording's own extreme, at full scale or below it; a lossy codec
-                   rounds the corners off, so what lies beyond full scale counts too
+    clipping       samples that stand still at the extreme of their surroundings, at full scale or below it, and more
+                   than once; a lossy codec rounds the corners off, so what lies beyond full scale counts too
     noise          the level of the voice over the level of the moments between its words
     reverberation  after a sound stops, the room goes on; no room lets it end sooner than its own decay. The fastest
                    decays that occur in six bands are therefore the room's (the idea of blind estimates from free
@@ -196,8 +196,12 @@ class _Sound:
         for tops in self.flat_tops.values():
             extreme = max(level for level, _, _ in tops)
             same = [top for top in tops if top[0] >= extreme * (1 - _SAME_EXTREME)]
-            if sum(len(starts) for _, starts, _ in same) >= _FEWEST_FLAT_TOPS:
-                found += [(starts, lengths) for _, starts, lengths in same]
+            enough = sum(len(starts) for _, starts, _ in same) >= _FEWEST_FLAT_TOPS
+            for level, starts, lengths in tops:
+                # a quieter part, clipped before it was joined to the rest, has enough of them by itself
+                at_extreme = enough and level >= extreme * (1 - _SAME_EXTREME)
+                if at_extreme or len(starts) >= _FEWEST_FLAT_TOPS:
+                    found.append((starts, lengths))
         return found
 
     def hear(self, block: np.ndarray) -> None:

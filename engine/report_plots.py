@@ -123,14 +123,14 @@ def _draw_pitch(axes: Axes, report: DataReport) -> None:
     axes.bar(notes, list(report.pitch_histogram.values()), width=0.9, color=PITCH_COLOUR, alpha=0.8)
     if stated:
         start, stop = (note_number(name) for name in stated)
-        what = f"stated: {report.stated_voice_type or 'range'}"
+        kind = "" if report.stated_range else f"{report.stated_voice_type} "
         axes.axvspan(
             start - 0.5,
             stop + 0.5,
             color=RANGE_COLOUR,
             alpha=0.09,
             zorder=0,
-            label=f"{what} {stated[0]} to {stated[1]}",
+            label=f"stated: {kind}{stated[0]} to {stated[1]}",
         )
     if report.vocal_range:
         for name in report.vocal_range:
