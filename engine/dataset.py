@@ -262,7 +262,7 @@ def _recordings(label: str, brought: Sequence[_Brought], home: _Brought | None) 
 
 def _lies_in_audio(place: PurePosixPath, home: PurePosixPath) -> bool:
     depth = len(home.parts)
-    return place.parent != home and place.is_relative_to(home) and place.parts[depth].lower() == AUDIO_FOLDER
+    return place.is_relative_to(home) and place.parts[depth].lower() == AUDIO_FOLDER
 
 
 def _common_folder(places: Sequence[PurePosixPath]) -> int:

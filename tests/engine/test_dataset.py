@@ -124,6 +124,11 @@ def test_capitals_do_no_harm(bring):
     assert sounds(bring({"Model.JSON": ANNA, "Audio/A.WAV": "sound"})) == {"A.WAV": "sound"}
 
 
+def test_recordings_beside_another_profile_do_not_count(bring):
+    files = {f"anna/{name}": content for name, content in NAMED.items()} | {"berta/audio/c.wav": "none"}
+    assert sounds(bring(files)) == {"a.wav": "sound a", "b.flac": "sound b"}
+
+
 @pytest.mark.parametrize("top", ["", "top/", "top/audio/"])
 def test_without_a_profile_every_recording_counts(bring, top):
     made = bring({f"{top}a.wav": "a", f"{top}deep/er/b.mp3": "b", "notes.txt": "none"}, {"name": "Berta"})
@@ -147,7 +152,7 @@ def test_the_suffixes_are_those_promised():
 
 
 def test_recordings_come_in_natural_order(bring):
-    names = ["1.wav", "2.wav", "B 9.wav", "b 10.wav", "take 2/1.wav", "take 10/1.wav"]
+    names = ["1.wav", "2.wav", "b 9.wav", "B 10.wav", "take 2/1.wav", "take 10/1.wav"]
     assert list(sounds(bring({name: "x" for name in sorted(names)}, {"name": "Anna"}))) == names
 
 
@@ -297,7 +302,7 @@ def test_without_recordings_it_is_said_what_there_is_instead(refused):
 
 
 def test_without_anything_that_is_said(refused):
-    refused({"model.json": ANNA}, r"found instead: nothing\.")
+    refused({"model.json": ANNA, "audio/.DS_Store": "", "__MACOSX/x.txt": ""}, r"found instead: nothing\.")
 
 
 def test_too_many_recordings_are_refused(refused, bring, monkeypatch):
@@ -308,6 +313,12 @@ def test_too_many_recordings_are_refused(refused, bring, monkeypatch):
 def test_as_many_recordings_as_allowed_are_brought_in(bring, monkeypatch):
     monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_files=3, most_bytes=len(ANNA) + 14))
     assert len(bring(NAMED).recordings) == 2
+
+
+def test_a_folder_may_hold_other_files_besides(tmp_path, new, monkeypatch):
+    monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_files=2, most_bytes=14))
+    source = write_folder(tmp_path / "in", NAMED | {"notes.txt": "notes", "b.txt": ""})
+    assert len(create_dataset(source, new).recordings) == 2
 
 
 def test_too_large_recordings_are_refused(refused, monkeypatch):
@@ -322,6 +333,13 @@ def test_a_folder_with_a_whole_disk_in_it_is_refused(tmp_path, new, monkeypatch)
         create_dataset(source, new)
     (source / "0.txt").unlink()
     assert create_dataset(source, new).profile.name == "Anna"
+
+
+def test_a_file_that_is_only_called_a_zip_is_refused_as_such(tmp_path, new):
+    (tmp_path / "in.zip").write_text("no zip")
+    with pytest.raises(ArchiveError, match=r'"in\.zip" is not a zip'):
+        create_dataset(tmp_path / "in.zip", new)
+    assert list(new.parent.iterdir()) == []
 
 
 def test_an_unsafe_zip_is_refused_as_such(tmp_path, new):
