@@ -49,6 +49,12 @@ def test_sharing_a_few_moments_makes_no_copy():
     assert near_duplicates([first, second]) == {}
 
 
+def test_recordings_that_only_overlap_are_no_copies():
+    whole = words_at_random(0, 700)
+    assert near_duplicates([cut(whole, 0, 400), cut(whole, 300, 700)]) == {}
+    assert near_duplicates([cut(whole, 0, 400), cut(whole, 100, 500)]) == {1: 0}
+
+
 def test_too_many_different_bits_make_no_copy():
     first = words_at_random(0)
     changed = with_wrong_bits(first, 0.4)

@@ -31,6 +31,14 @@ def test_the_order_does_not_matter():
     np.testing.assert_array_equal(find_other_speakers(timbres[order]), find_other_speakers(timbres)[order])
 
 
+@pytest.mark.parametrize(("alike", "other"), [(0.5, True), (0.7, True), (0.9, False)])
+def test_how_alike_is_alike_enough(alike, other):
+    timbres = np.zeros((8, 128))
+    timbres[:, 0] = 3.0
+    timbres[-1, :2] = alike, np.sqrt(1 - alike**2)
+    assert find_other_speakers(timbres).tolist() == [False] * 7 + [other]
+
+
 def test_what_is_almost_as_alike_as_the_rest_is_left_alone():
     timbres = people([10], 0.4)
     timbres[-1] = 0.6 * timbres[-1] + 0.4 * timbres[0]
