@@ -17,6 +17,7 @@ from safetensors.numpy import save_file
 
 from engine.audio import Audio, open_audio
 from engine.envelope import SILENT, Level, measure_envelope, measure_level
+from engine.errors import AudioError
 from engine.frames import FRAME_RATE, SAMPLE_RATE
 from engine.loudness import measure_loudness, without_rumble
 from engine.pitch import Pitch, detect_pitch
@@ -109,6 +110,8 @@ def _analyse(recording: Source, name: str) -> Clip:
         loudness.append(measure_loudness(mid)[core])
         hertz.append(pitch.hertz[core])
         voicing.append(pitch.voicing[core])
+    if not envelopes:
+        raise AudioError(f'"{name}" is too short to analyse.' if name else "The recording is too short to analyse.")
     envelope = np.concatenate(envelopes)
     level = measure_level(envelope)
     return Clip(

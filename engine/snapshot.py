@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from engine.clips import Clip
 from engine.content import content_input
+from engine.conversion_settings import ConversionSettings
 from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import band_centres, band_widths, loudness_of
 from engine.errors import TrainingError
@@ -26,7 +27,7 @@ from engine.voice_range import measure_range, voice_type
 
 _CONTRAST_FRAMES = 12_000  # of the recordings, spread over all of them: enough for a standard deviation
 _LARGEST_CONTRAST = 1.35
-_RETRIEVAL = 0.8  # as conversions are by default
+_RETRIEVAL = ConversionSettings.retrieval  # as conversions are by default
 _ACTIVE_NEPERS = -3.5
 
 

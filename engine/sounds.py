@@ -19,7 +19,9 @@ from engine.content import CONTENT, content_input
 from engine.envelope import loudness_of
 from engine.voice import MOST_SOUNDS
 
-NEIGHBOURS = 8
+NEIGHBOURS = 4
+_RUN_FRAMES = 50  # sounds are kept in runs of half a second, so that most of them have their neighbours beside them
+_AROUND_FRAMES = 4  # before and after: sounds are compared with what is around them
 _PIECE_FRAMES = 3000  # long recordings are encoded piece by piece
 _BLOCK_FRAMES = 1000  # compared at a time, so that memory stays flat
 _AUDIBLE_NEPERS = -4.5  # below the recording's level; quieter frames are not sounds
@@ -41,7 +43,7 @@ class Sounds:
 
 
 def gather_sounds(base: BaseModel, clips: Sequence[Clip], most: int = MOST_SOUNDS) -> Sounds:
-    """The audible frames of the clips, evenly thinned out to at most `most`."""
+    """The audible frames of the clips; of many, runs spread evenly over them, at most `most` frames in all."""
     content, clip_numbers, frames = [], [], []
     with torch.no_grad():
         for number, clip in enumerate(clips):
@@ -55,7 +57,9 @@ def gather_sounds(base: BaseModel, clips: Sequence[Clip], most: int = MOST_SOUND
     found = Sounds(torch.cat(content), torch.cat(clip_numbers), torch.cat(frames))
     if len(found.content) <= most:
         return found
-    kept = torch.linspace(0, len(found.content) - 1, most).round().long()
+    runs = max(1, most // _RUN_FRAMES)
+    starts = torch.linspace(0, len(found.content) - _RUN_FRAMES, runs).round().long()
+    kept = (starts[:, None] + torch.arange(_RUN_FRAMES)).flatten()[:most]
     return Sounds(found.content[kept], found.clip[kept], found.frame[kept])
 
 
@@ -64,10 +68,10 @@ def nearest_sounds(content: Tensor, sounds: Tensor, forbidden: slice = slice(0))
 
     forbidden: those that may not be taken.
     """
-    directions = functional.normalize(sounds, dim=1).T
+    keys = _in_context(sounds).T
     means = []
-    for block in functional.normalize(content, dim=1).split(_BLOCK_FRAMES):
-        similarity = block @ directions
+    for block in _in_context(content).split(_BLOCK_FRAMES):
+        similarity = block @ keys
         similarity[:, forbidden] = -1.0
         nearest, places = similarity.topk(min(NEIGHBOURS, len(sounds)), 1)
         weights = torch.softmax(nearest * _SHARPNESS, 1)
@@ -89,3 +93,10 @@ def draw_towards(content: Tensor, sounds: Tensor, strength: float) -> Tensor:
     if not len(sounds) or strength == 0.0:
         return content
     return mix_sounds(content, nearest_sounds(content, sounds), strength)
+
+
+def _in_context(content: Tensor) -> Tensor:
+    """Each frame of content with one before and one after it, as a direction: (frames, 3 * CONTENT) of length 1."""
+    held = functional.pad(content.T[None], (_AROUND_FRAMES, _AROUND_FRAMES), mode="replicate")[0].T
+    around = [held[first : first + len(content)] for first in (0, _AROUND_FRAMES, 2 * _AROUND_FRAMES)]
+    return functional.normalize(torch.cat(around, 1), dim=1)

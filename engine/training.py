@@ -83,7 +83,7 @@ def train(
 def train_dataset(dataset: Dataset, plan: TrainingPlan, report: Report = lambda fraction, message: None) -> Voice:
     """Train a voice on the usable recordings of a dataset, in its own folder; the same as `train` otherwise.
 
-    The voice's id is the name of the dataset's folder. Raises DatasetError where there is nothing to train on.
+    Raises DatasetError where there is nothing to train on.
     """
     clips = usable_clips(dataset, lambda fraction, message: report(0.0, message))
     return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile)
@@ -134,7 +134,8 @@ class _Training:
         self.patient_from = 0  # evaluations there were when the ceiling was last raised
         self.saved_at = time.monotonic()
         if len(sound) < len(clips):
-            self._tell_event(f"{len(clips) - len(sound)} recordings hold values that are not numbers and are left out.")
+            left_out = len(clips) - len(sound)
+            self._tell_event(f"Left out: {left_out} of the recordings, which held values that are not numbers.")
         self._resume()
         self.good = copy.deepcopy(self.tuning.state())
 

@@ -45,7 +45,7 @@ def test_a_clip_that_came_from_no_file_is_synthesized(sing):
 
 def test_a_recording_that_has_gone_says_so(held_out, tmp_path):
     held_out.path.unlink()
-    with pytest.raises(AudioError, match="own.wav"):
+    with pytest.raises(AudioError, match=r"own\.wav"):
         Audition(load_base(), torch.zeros(128), [held_out], tmp_path / "originals")
 
 

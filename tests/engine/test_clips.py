@@ -115,6 +115,12 @@ def test_several_are_told_of_and_can_be_stopped(recording, tmp_path):
 
 def test_what_is_no_recording_says_so(tmp_path):
     (tmp_path / "x.wav").write_bytes(b"no sound")
-    with pytest.raises(AudioError, match="x.wav"):
+    with pytest.raises(AudioError, match=r"x\.wav"):
         analysed_clip(tmp_path / "x.wav", tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
+
+
+def test_one_sample_at_a_high_rate_is_too_short_and_says_so(tmp_path):
+    soundfile.write(tmp_path / "x.wav", np.zeros(1), 192_000)
+    with pytest.raises(AudioError, match="too short"):
+        analysed_clip(tmp_path / "x.wav")

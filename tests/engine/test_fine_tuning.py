@@ -167,7 +167,7 @@ def test_the_average_follows_the_weights(tuning):
     assert not decoder.training
     assert timbre.shape == (TIMBRE,)
     to_start, to_now = (float((timbre - other).norm()) for other in (tuning.heard_as, tuning.timbre.detach()))
-    assert 0 < to_now
+    assert to_now > 0
     assert 0 < to_start < float((tuning.timbre.detach() - tuning.heard_as).norm()) + to_now
 
 

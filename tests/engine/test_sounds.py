@@ -33,11 +33,12 @@ def test_sounds_are_the_audible_frames_in_order(clip):
     assert (sounds.frame[sounds.clip == 0].diff() > 0).all()
 
 
-def test_more_than_wanted_are_thinned_out_evenly(clip):
-    every, some = gather_sounds(load_base(), [clip]), gather_sounds(load_base(), [clip], most=50)
-    assert len(some.content) == 50
+def test_of_many_runs_are_kept_that_are_spread_evenly(clip):
+    every, some = gather_sounds(load_base(), [clip]), gather_sounds(load_base(), [clip], most=150)
+    assert len(some.content) == 150
     assert some.frame[0] == every.frame[0]
     assert some.frame[-1] == every.frame[-1]
+    assert (some.frame.diff() == 1).sum() >= 100
 
 
 def test_the_nearest_is_found():
@@ -58,7 +59,17 @@ def test_long_content_is_compared_in_blocks_with_the_same_result():
     random = torch.Generator().manual_seed(1)
     content, sounds = torch.randn(2500, CONTENT, generator=random), torch.randn(40, CONTENT, generator=random)
     whole = nearest_sounds(content, sounds)
-    torch.testing.assert_close(whole[1990:2010], nearest_sounds(content[1990:2010], sounds))
+    torch.testing.assert_close(whole[1990:2010], nearest_sounds(content[1980:2020], sounds)[10:30])
+
+
+def test_a_sound_is_compared_with_what_is_around_it():
+    """The same frame stands in two places; the one whose surroundings fit is taken."""
+    random = torch.Generator().manual_seed(3)
+    first, second, twin = (torch.randn(9, CONTENT, generator=random) for _ in range(3))
+    twin[4] = first[4]
+    sounds = torch.cat([first, second, twin])
+    before, after = (nearest_sounds(sounds[rows], sounds)[4] for rows in (slice(0, 9), slice(18, 27)))
+    assert not torch.allclose(before, after)  # though the frames themselves are the same
 
 
 @settings(max_examples=20, deadline=None)

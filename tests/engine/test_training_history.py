@@ -15,7 +15,9 @@ from engine.training_history import (
 
 @pytest.fixture
 def history() -> TrainingHistory:
-    evaluations = [{"epoch": e, "folder": f"{e:06}", "score": s} for e, s in ((0, 0.5), (10, 0.9), (20, 0.9), (30, 0.7))]
+    evaluations = [
+        {"epoch": e, "folder": f"{e:06}", "score": s} for e, s in ((0, 0.5), (10, 0.9), (20, 0.9), (30, 0.7))
+    ]
     epochs = [{"epoch": e, "steps": 3, "seconds": 1.0, "envelope": 0.5} for e in range(1, 31)]
     return TrainingHistory("training", 100, epochs, evaluations, [{"epoch": 3, "text": "x"}], Estimate(1.0, 2.0, 120.0))
 

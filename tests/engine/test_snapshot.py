@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+import torch
+
+from engine.audio import Audio
+from engine.base import load_base
+from engine.clips import Clip, analyse_clip
+from engine.envelope import BANDS
+from engine.errors import TrainingError
+from engine.fine_tuning import FineTuning
+from engine.frames import SAMPLE_RATE
+from engine.profile import VoiceProfile
+from engine.snapshot import measure_contrast, portray, snapshot
+from engine.training_plan import TrainingPlan
+from engine.voice import MOST_SOUNDS, load_voice, save_voice
+
+
+@pytest.fixture(scope="module")
+def clips(sing) -> list[Clip]:
+    """Thirteen seconds of a voice whose notes go from 200 to 283 Hz."""
+    return [analyse_clip(Audio(sing(6.5, hertz=200.0, seed=seed)[None], SAMPLE_RATE)) for seed in (1, 2)]
+
+
+@pytest.fixture(scope="module")
+def tuning(clips) -> FineTuning:
+    return FineTuning(load_base(), clips, TrainingPlan(batch=2, foreign=1))
+
+
+def test_what_the_profile_leaves_open_is_measured(clips):
+    card = portray(VoiceProfile("Mia"), clips, "mia")
+    assert (card.id, card.name, card.gender, card.genre) == ("mia", "Mia", None, None)
+    assert card.vocal_range == {"min": "G3", "max": "D4"}
+    assert card.voice_type is not None
+    assert 54.5 < card.pitch.low < card.pitch.median < card.pitch.high < 62
+    assert 4_000 < card.bandwidth_hertz < 22_050
+
+
+def test_what_the_profile_states_is_kept(clips):
+    stated = VoiceProfile(
+        "Mia", "female", "adult", "Bright.", "de", ("light",), "pop", "alto", {"min": "E3", "max": "A5"},
+        "CC0", "herself", {"by": "Mia"}, {"shoes": 7},
+    )  # fmt: skip
+    card = portray(stated, clips, "mia")
+    assert card.vocal_range == {"min": "E3", "max": "A5"}
+    assert (card.voice_type, card.traits, card.licence, card.consent) == ("alto", ["light"], "CC0", {"by": "Mia"})
+    assert card.other == {"shoes": 7}
+
+
+def test_silence_has_no_portrait():
+    silent = analyse_clip(Audio(np.zeros((1, 2 * SAMPLE_RATE), np.float32), SAMPLE_RATE))
+    with pytest.raises(TrainingError, match="no voice"):
+        portray(VoiceProfile("Mia"), [silent], "mia")
+
+
+def test_a_snapshot_is_a_voice_that_can_be_kept(tuning, clips, tmp_path):
+    voice = snapshot(tuning, portray(VoiceProfile("Mia"), clips, "mia"), {"epochs": 3})
+    save_voice(voice, tmp_path / "mia")
+    again = load_voice(tmp_path / "mia")
+    assert again.card.training == {"epochs": 3}
+    assert 300 < len(again.sounds) <= MOST_SOUNDS
+    torch.testing.assert_close(again.timbre, voice.timbre, atol=1e-3, rtol=1e-3)
+
+
+def test_contrast_gives_back_what_a_flat_decoder_lost(tuning):
+    decoder, timbre = tuning.averaged()
+    centre, contrast = measure_contrast(tuning, decoder, timbre)
+    assert centre.shape == contrast.shape == (BANDS,)
+    assert (contrast >= 1).all()
+    with torch.no_grad():
+        decoder.leave[-1].weight *= 0.5  # everything it says is half as far from its mean
+    flat_centre, flat = measure_contrast(tuning, decoder, timbre)
+    assert (flat >= contrast - 1e-4).all()
+    assert flat.mean() > contrast.mean() + 0.05
+
+
+def test_the_measure_of_long_recordings_is_taken_from_a_share_of_each(tuning, monkeypatch):
+    decoder, timbre = tuning.averaged()
+    heard = []
+    real = tuning.base.content.forward
+    monkeypatch.setattr(tuning.base.content, "forward", lambda x: (heard.append(x.shape[1]), real(x))[1])
+    monkeypatch.setattr("engine.snapshot._CONTRAST_FRAMES", 400)
+    measure_contrast(tuning, decoder, timbre)
+    assert heard == [200, 200]
+
+
+def test_a_snapshot_leaves_the_training_as_it_was(tuning, clips):
+    before = {name: value.clone() for name, value in tuning.state()["learned"].items()}
+    voice = snapshot(tuning, portray(VoiceProfile("Mia"), clips, "mia"), {})
+    with torch.no_grad():
+        voice.timbre.add_(1)
+    assert all(torch.equal(value, before[name]) for name, value in tuning.state()["learned"].items())
+    assert not torch.equal(tuning.averaged()[1], voice.timbre)
