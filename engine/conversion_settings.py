@@ -29,11 +29,11 @@ class ConversionSettings:
         0.9, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
     )
     retrieval: float = setting(
-        0.8, 0.0, 1.0,
+        0.9, 0.0, 1.0,
         "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
     )  # fmt: skip
     consonant_protection: float = setting(
-        0.4, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
+        0.1, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
     )
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
@@ -50,6 +50,6 @@ class ConversionSettings:
 
 ConversionSettings.presets = {
     "melodic": ConversionSettings(),
-    "rhythmic": ConversionSettings(likeness=0.8, consonant_protection=0.6),
-    "spoken": ConversionSettings(likeness=0.85, consonant_protection=0.4),
+    "rhythmic": ConversionSettings(likeness=0.8, consonant_protection=0.3),
+    "spoken": ConversionSettings(),
 }

@@ -30,7 +30,6 @@ AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aac", ".ai
 MODEL_FILE = "model.json"
 AUDIO_FOLDER = "audio"
 REPORT_FILE = "report.json"
-REPORT_PICTURE = "report.png"
 TRAINING_FOLDER = "training"
 CACHE_FOLDER = "clips"
 

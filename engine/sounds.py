@@ -57,8 +57,7 @@ def gather_sounds(base: BaseModel, clips: Sequence[Clip], most: int = MOST_SOUND
     found = Sounds(torch.cat(content), torch.cat(clip_numbers), torch.cat(frames))
     if len(found.content) <= most:
         return found
-    runs = max(1, most // _RUN_FRAMES)
-    starts = torch.linspace(0, len(found.content) - _RUN_FRAMES, runs).round().long()
+    starts = torch.linspace(0, len(found.content) - _RUN_FRAMES, max(1, most // _RUN_FRAMES)).round().long()
     kept = (starts[:, None] + torch.arange(_RUN_FRAMES)).flatten()[:most]
     return Sounds(found.content[kept], found.clip[kept], found.frame[kept])
 
@@ -68,9 +67,9 @@ def nearest_sounds(content: Tensor, sounds: Tensor, forbidden: slice = slice(0))
 
     forbidden: those that may not be taken.
     """
-    keys = _in_context(sounds).T
+    keys = in_context(sounds).T
     means = []
-    for block in _in_context(content).split(_BLOCK_FRAMES):
+    for block in in_context(content).split(_BLOCK_FRAMES):
         similarity = block @ keys
         similarity[:, forbidden] = -1.0
         nearest, places = similarity.topk(min(NEIGHBOURS, len(sounds)), 1)
@@ -95,7 +94,7 @@ def draw_towards(content: Tensor, sounds: Tensor, strength: float) -> Tensor:
     return mix_sounds(content, nearest_sounds(content, sounds), strength)
 
 
-def _in_context(content: Tensor) -> Tensor:
+def in_context(content: Tensor) -> Tensor:
     """Each frame of content with one before and one after it, as a direction: (frames, 3 * CONTENT) of length 1."""
     held = functional.pad(content.T[None], (_AROUND_FRAMES, _AROUND_FRAMES), mode="replicate")[0].T
     around = [held[first : first + len(content)] for first in (0, _AROUND_FRAMES, 2 * _AROUND_FRAMES)]

@@ -10,6 +10,7 @@ from engine.errors import TrainingError
 
 State = Literal["training", "completed"]
 HISTORY_FILE = "history.json"
+CURVES_FILE = "curves.png"  # drawn by whoever shows the training
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from engine.timbre import TIMBRE
 
 DEMO_VOICES = WEIGHTS / "voices"
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
-MOST_SOUNDS = 4000  # frames of its own content that a voice keeps: half a megabyte; more make it no better
+MOST_SOUNDS = 12_000  # frames of its own content that a voice keeps, two minutes: 1.5 MB
 SPREAD = 8  # directions in which a voice's timbre varies between recordings
 # endings no identifier can have, so that what a crash leaves behind is never taken for a voice
 _UNFINISHED, _REPLACED = ".part", ".old"

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.errors import Cancelled
+from studio.drawing import write_figure
 from studio.edge import in_one_sentence
 from studio.options import read_settings
 from studio.progress import progress_bar
@@ -56,13 +57,15 @@ def _print_estimate(dataset: Any, plan: Any) -> None:
 def _print_course(folder: Any) -> None:
     """What happened, and which moment was kept."""
     from engine.dataset import TRAINING_FOLDER
-    from engine.training_history import read_history
+    from engine.training_history import CURVES_FILE, read_history
+    from engine.training_plots import plot_learning_curves
 
     history = read_history(folder / TRAINING_FOLDER)
     if history is None or history.best is None:
         return
     for event in history.events:
         typer.echo(f"epoch {event['epoch']}: {event['text']}", err=True)
+    write_figure(plot_learning_curves(history), folder / TRAINING_FOLDER / CURVES_FILE)
     best = history.best
     typer.echo(
         f"Trained for {history.epoch} epochs; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "

@@ -1,0 +1,73 @@
+"""The whole way, nothing standing in: from a zip to a voice of one's own, to a file, and back."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from engine.training_history import read_history
+from studio.cli import app
+
+RATE = 44_100
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+def vocal(seconds: float, hertz: float) -> np.ndarray:
+    """Notes with vibrato and rests between them, float64 (samples,)."""
+    time_s = np.arange(round(seconds * RATE)) / RATE
+    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
+    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / RATE
+    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
+    noise = np.random.default_rng(0).standard_normal(len(time_s))
+    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch) -> Path:
+    """A zip with model.json and two recordings; one second of somebody else to audition with."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "foreign").mkdir()
+    for name in ("speech-high", "singing-high"):
+        soundfile.write(tmp_path / "foreign" / f"{name}.flac", vocal(1.0, 140.0), RATE)
+    monkeypatch.setattr("engine.audition.FOREIGN", tmp_path / "foreign")
+    with zipfile.ZipFile(tmp_path / "mia.zip", "w") as archive:
+        archive.writestr("model.json", json.dumps({"name": "Mia", "consent": {"by": "Mia"}, "mood": "sunny"}))
+        for number in range(2):
+            soundfile.write(tmp_path / "one.wav", vocal(9.0, 200.0 + 5 * number), RATE)
+            archive.write(tmp_path / "one.wav", f"audio/take {number}.wav")
+    return tmp_path / "mia.zip"
+
+
+def test_from_a_zip_to_a_voice_to_a_file_and_back(home, package):
+    created = run("create", package, "--gender", "female")
+    assert (created.exit_code, created.stdout) == (0, "mia\n"), created.stderr
+
+    trained = run("train", "mia", "--epochs", 1, "--batch", 8)
+    assert (trained.exit_code, trained.stdout) == (0, "mia\n"), trained.stderr
+    training = home / "datasets" / "mia" / "training"
+    assert read_history(training).state == "completed"
+    assert (training / "curves.png").stat().st_size > 5_000
+
+    soundfile.write("song.wav", vocal(1.5, 120.0), RATE)
+    converted = run("convert", "song.wav", "--voice", "mia", "--transpose", "auto")
+    assert (converted.exit_code, converted.stdout) == (0, "song.mia.wav\n"), converted.stderr
+    assert soundfile.info("song.mia.wav").frames == round(1.5 * RATE)
+
+    assert run("voices", "export", "mia").stdout == "mia.voice.zip\n"
+    imported = run("voices", "import", "mia.voice.zip")
+    assert imported.stdout == "mia-2\n", imported.stderr
+    cards = [json.loads((home / "voices" / name / "card.json").read_text()) for name in ("mia", "mia-2")]
+    assert [card.pop("id") for card in cards] == ["mia", "mia-2"]
+    assert cards[0] == cards[1]
+    assert (cards[0]["consent"], cards[0]["other"], cards[0]["gender"]) == ({"by": "Mia"}, {"mood": "sunny"}, "female")
+
+    more = run("train", "mia", "--epochs", 2, "--batch", 8)
+    assert more.exit_code == 0, more.stderr
+    assert [line["epoch"] for line in read_history(training).epochs] == [1, 2]
