@@ -32,7 +32,7 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
         except Exception as cause:  # torch raises many kinds for a file that was cut off
             damaged = cause
     if damaged is not None:
-        sentence = f"{path} and the checkpoint before it are damaged; delete them to start again."
+        sentence = f"{path} and the checkpoint before it are damaged; begin the training afresh."
         raise TrainingError(sentence) from damaged
     return None
 

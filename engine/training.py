@@ -220,7 +220,7 @@ class _Training:
         self.bad_steps, self.good_steps = self.bad_steps + 1, 0
         if self.bad_steps > _MOST_BAD_STEPS:
             raise TrainingError(
-                "The training cannot go on: again and again its figures are not numbers. Start again with a lower "
+                "The training cannot go on: again and again its figures are not numbers. Begin afresh with a lower "
                 "learning rate, and look at the data report for damaged recordings."
             )
         restored = not self.tuning.is_sound()
@@ -369,15 +369,15 @@ class _Training:
         if state is None:
             return
         if state.get("format") != CHECKPOINT_FORMAT:
-            raise TrainingError("This training was begun with another version of the engine; start it again.")
+            raise TrainingError("This training was begun with another version of the engine; begin it afresh.")
         if state["recordings"] != self.recordings:
             raise TrainingError(
-                "The recordings are not those this training was begun with. Start it again from the beginning, "
-                "or make a new voice of the new recordings."
+                "The recordings are not those this training was begun with. Begin it afresh, or make a new voice of "
+                "the new recordings."
             )
         if changed := self.plan.differences(state["plan"]):
             values = ", ".join(f"{name} {state['plan'].get(name)}" for name in changed)
-            raise TrainingError(f"This training was begun with {values}. Go on with that, or start it again.")
+            raise TrainingError(f"This training was begun with {values}. Go on with that, or begin afresh.")
         self.tuning.restore(state["tuning"])
         for name, value in state["counters"].items():
             setattr(self, name, value)

@@ -125,6 +125,20 @@ class Library:
         save_voice(replace(voice, card=card), self.settings.voices / identifier, preview)
         return card
 
+    def forget_training(self, identifier: str) -> None:
+        """Delete what a training has come to, so that the next begins again; recordings and voice stay.
+
+        Raises DatasetError.
+        """
+        training = self.dataset(identifier).folder / TRAINING_FOLDER
+        leaving = training.with_name(f".{TRAINING_FOLDER}.{secrets.token_hex(4)}.gone")
+        try:
+            if training.exists():
+                os.rename(training, leaving)  # half a training must not be taken for one
+        except OSError as cause:
+            raise DatasetError(f"The training of '{identifier}' could not be deleted: {cause.strerror}.") from cause
+        shutil.rmtree(leaving, ignore_errors=True)
+
     def delete(self, identifier: str) -> None:
         """Delete a voice of the user with all it was made of, or what is still to be trained. Raises VoiceError."""
         home = self.settings.datasets / identifier

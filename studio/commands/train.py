@@ -17,6 +17,9 @@ def train(
     only_estimate: Annotated[
         bool, typer.Option("--estimate", help="Only say how long it would take here, from the beginning.")
     ] = False,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Forget the training so far and begin again; the finished voice stays.")
+    ] = False,
     **given: str | None,
 ) -> None:
     """Train a voice, or go on with its training; prints its id. Ctrl-C stops it without loss."""
@@ -31,6 +34,8 @@ def train(
     if only_estimate:
         _print_estimate(dataset, plan)
         return
+    if afresh:
+        library.forget_training(voice)
     try:
         with progress_bar(time_left=False) as report:  # the engine's own figure is better, and part of its message
             trained = train_dataset(dataset, plan, report)

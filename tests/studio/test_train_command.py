@@ -137,3 +137,16 @@ def test_an_estimate_trains_nothing(home, recordings, trainings, monkeypatch):
     assert result.stdout == "8 h 37 min for 1000 epochs: 30.0 s for each epoch, 5.0 s for each evaluation.\n"
     assert "52 min for 100 epochs" in run("train", "anna", "--estimate").stdout
     assert not trainings
+
+
+def test_a_training_can_be_begun_afresh_and_only_that_is_forgotten(home, recordings, trainings):
+    (recordings / "training").mkdir()
+    (recordings / "training" / "checkpoint.pt").write_bytes(b"old")
+    assert run("train", "anna").exit_code == 0
+    assert (recordings / "training" / "checkpoint.pt").exists()
+    assert run("train", "anna", "--afresh").exit_code == 0
+    assert not (recordings / "training" / "checkpoint.pt").exists()
+    assert (recordings / "training" / "history.json").exists()  # of the new one
+    assert (recordings / "audio" / "1.wav").exists()
+    assert load_card(home / "voices" / "anna")
+    assert sorted(path.name for path in recordings.iterdir()) == ["audio", "model.json", "training"]
