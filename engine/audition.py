@@ -20,7 +20,7 @@ from engine.clips import Clip, analyse_clip
 from engine.content import content_input
 from engine.conversion import convert
 from engine.conversion_settings import ConversionSettings
-from engine.envelope import loudness_of
+from engine.envelope import ACTIVE_NEPERS, loudness_of
 from engine.frames import HOP, SAMPLE_RATE
 from engine.heard_timbre import heard_timbre
 from engine.placement import mid_of
@@ -29,7 +29,6 @@ from engine.synthesis import synthesize
 from engine.voice import Voice
 
 FOREIGN = Path(__file__).parent / "samples" / "foreign"
-_ACTIVE_NEPERS = -3.5
 _MOST_CENTS = 100.0  # a frame further off counts as this much
 
 
@@ -106,7 +105,7 @@ class Audition:
         both = wanted.pitch.voiced & rendered.pitch.voiced
         cents = np.abs(rendered.pitch.semitones - wanted.pitch.semitones - transpose) * 100
         before, after = (torch.from_numpy(clip.envelope.astype(np.float32)) for clip in (wanted, rendered))
-        active = loudness_of(before) > _ACTIVE_NEPERS
+        active = loudness_of(before) > ACTIVE_NEPERS
         known = slice(0, min(wanted.bands, rendered.bands))
         said, repeated = (self._content(clip)[active] for clip in (wanted, rendered))
         return {

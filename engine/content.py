@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.envelope import LOW_BANDS, SILENT, loudness_of
+from engine.envelope import ACTIVE_NEPERS, LOW_BANDS, SILENT, loudness_of
 from engine.layers import ConvNextBlock, FrameConvolution, receptive_frames
 
 CONTENT = 64  # numbers per frame
@@ -49,5 +49,5 @@ def content_input(envelope: Tensor, nepers: float | Tensor, mean: Tensor) -> Ten
 
 def active_mean(envelope: Tensor) -> Tensor:
     """Mean of relative envelopes (batch, frames, BANDS) over the frames within 30 dB of the level, (batch, BANDS)."""
-    active = (loudness_of(envelope) > -3.5).float()[..., None] + 1e-3
+    active = (loudness_of(envelope) > ACTIVE_NEPERS).float()[..., None] + 1e-3
     return (envelope.clamp_min(SILENT) * active).sum(1) / active.sum(1)

@@ -26,14 +26,14 @@ class ConversionSettings:
     )
     seed: int = setting(0, 0, 2**31 - 1, "The same number gives exactly the same takes again.")
     likeness: float = setting(
-        0.9, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
+        1.0, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
     )
     retrieval: float = setting(
-        0.9, 0.0, 1.0,
+        0.8, 0.0, 1.0,
         "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
     )  # fmt: skip
     consonant_protection: float = setting(
-        0.1, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
+        0.05, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
     )
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."

@@ -26,6 +26,7 @@ LOW_BANDS = 80  # the bands below 8 kHz, which every recording of the corpus has
 LOWEST_HERTZ = 40.0
 TOP_OF_LOW_BANDS_HERTZ = 8000.0
 FLOOR = -14.0  # nepers; digital silence
+ACTIVE_NEPERS = -3.5  # relative to a recording's level (30 dB); louder frames are active
 SILENT = -8.0  # nepers below a recording's level; quieter differences are not modelled
 UNVOICED_WIDTH_HERTZ = 160.0
 _BLOCK_FRAMES = 3000  # frames analysed at a time, so that memory stays flat
@@ -135,6 +136,6 @@ def measure_level(envelope: np.ndarray) -> Level:
     """The level and the mean colour of a recording from its log envelope (frames, BANDS)."""
     loudness = frame_loudness(envelope)
     nepers = float(np.percentile(loudness, 95))
-    active = loudness > nepers - 3.5  # within 30 dB of the loud end
+    active = loudness > nepers + ACTIVE_NEPERS
     mean = np.maximum(envelope[active] - nepers, SILENT).mean(0) if active.any() else np.zeros(BANDS)
     return Level(nepers, mean.astype(np.float32))

@@ -23,7 +23,7 @@ from engine.base import WEIGHTS, BaseModel, load_weights
 from engine.clips import Clip
 from engine.content import active_mean, content_input
 from engine.decoder import EnvelopeDecoder, prosody_input
-from engine.envelope import BANDS, SILENT, loudness_of
+from engine.envelope import ACTIVE_NEPERS, BANDS, SILENT, loudness_of
 from engine.frames import hertz_to_semitones
 from engine.heard_timbre import heard_timbres, mean_timbre
 from engine.losses import EnvelopeDiscriminator, envelope_distance
@@ -43,7 +43,6 @@ _KEPT, _TAKEN = 0.25, 0.5  # weights of keeping other people's content and of ta
 _AVERAGING_STEPS = 100  # over about as many the weights that are used are averaged
 _ELSEWHERE_FRAMES = 300  # a sound nearer than this in the same recording is the sound itself
 _ACTIVE_SHARE = 0.05  # of its frames; pieces with less sound teach nothing
-_ACTIVE_NEPERS = -3.5
 
 Piece = tuple[int, int]  # number of the clip, first frame
 
@@ -263,7 +262,7 @@ class FineTuning:
 
 def _loud(clip: Clip) -> np.ndarray:
     """bool (frames,): within 30 dB of the recording's level."""
-    loud: np.ndarray = (loudness_of(torch.from_numpy(clip.envelope.astype(np.float32))) > _ACTIVE_NEPERS).numpy()
+    loud: np.ndarray = (loudness_of(torch.from_numpy(clip.envelope.astype(np.float32))) > ACTIVE_NEPERS).numpy()
     return loud
 
 

@@ -13,7 +13,7 @@ from engine.clips import Clip
 from engine.content import content_input
 from engine.conversion_settings import ConversionSettings
 from engine.decoder import EnvelopeDecoder, prosody_input
-from engine.envelope import band_centres, band_widths, loudness_of
+from engine.envelope import ACTIVE_NEPERS, band_centres, band_widths, loudness_of
 from engine.errors import TrainingError
 from engine.fine_tuning import FineTuning
 from engine.heard_timbre import heard_timbres, timbre_spread
@@ -28,7 +28,6 @@ from engine.voice_range import measure_range, voice_type
 _CONTRAST_FRAMES = 12_000  # of the recordings, spread over all of them: enough for a standard deviation
 _LARGEST_CONTRAST = 1.35
 _RETRIEVAL = ConversionSettings.retrieval  # as conversions are by default
-_ACTIVE_NEPERS = -3.5
 
 
 def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> VoiceCard:
@@ -78,7 +77,7 @@ def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tenso
             loudness = loudness_of(envelope)
             semitones, voicing = torch.from_numpy(clip.pitch.semitones), torch.from_numpy(clip.pitch.voicing)
             prosody = prosody_input(semitones, voicing, loudness)
-            active = loudness > _ACTIVE_NEPERS
+            active = loudness > ACTIVE_NEPERS
             decoded.append(decoder(content, prosody[None], timbre[None])[0][active])
             real.append(envelope[active])
     decoded_all, real_all = torch.cat(decoded), torch.cat(real)
