@@ -13,6 +13,7 @@ from engine.decoder import prosody_input
 from engine.envelope import BANDS, SILENT, loudness_of, measure_envelope
 from engine.frames import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
 from engine.loudness import limit_peaks, match_loudness, measure_loudness, without_rumble
+from engine.moving_average import moving_average
 from engine.perturbation import warp_bands
 from engine.pitch import Pitch, detect_pitch
 from engine.placement import mid_of, place
@@ -33,6 +34,7 @@ _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silen
 _SILENCE_DB = (-105.0, -70.0)  # within these limits
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
+_STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
 
@@ -59,6 +61,7 @@ class Renderer:
         self._phases: list[float | None] = [None] * settings.takes
         self._overlaps: list[np.ndarray | None] = [None] * settings.takes
         self._known = _known_bands(survey.bands)
+        self._steady_frames = _STEADY_FRAMES if survey.style == "melodic" else 0
         self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
 
     def render(self, window: Window) -> list[np.ndarray]:
@@ -111,7 +114,7 @@ class Renderer:
         settings, voice = self.settings, self.voice
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
-            content = draw_towards(analysed.content[0], voice.sounds, settings.retrieval)
+            content = draw_towards(analysed.content[0], voice.sounds, settings.retrieval, self._steady_frames)
             decoded = voice.decoder(content[None], prosody, self._timbre(number)[None])[0]
             decoded = voice.centre + (decoded - voice.centre) * voice.contrast
             decoded = decoded + (1.0 - settings.likeness) * analysed.detail
@@ -166,10 +169,7 @@ class Renderer:
 def _without_colour(detail: Tensor, loudness: Tensor) -> Tensor:
     """Detail (frames, BANDS) less its average over about a second: articulation stays, the speaker goes."""
     weight = torch.sigmoid(2 * (loudness + 4.0))[:, None] + 1e-3
-    kernel = torch.hann_window(2 * _COLOUR_FRAMES + 1, periodic=False)[None, None]
-    columns = torch.cat([detail * weight, weight], 1).T[:, None]
-    sums = torch.nn.functional.conv1d(columns, kernel, padding=_COLOUR_FRAMES)[:, 0].T
-    return detail - sums[:, :-1] / sums[:, -1:]
+    return detail - moving_average(detail, _COLOUR_FRAMES, weight)
 
 
 def _unvoiced(pitch: Pitch) -> Tensor:

@@ -17,6 +17,7 @@ from engine.base import BaseModel
 from engine.clips import Clip
 from engine.content import CONTENT, content_input
 from engine.envelope import loudness_of
+from engine.moving_average import moving_average
 from engine.voice import MOST_SOUNDS
 
 NEIGHBOURS = 4
@@ -84,14 +85,18 @@ def mix_sounds(content: Tensor, nearest: Tensor, strength: float | Tensor) -> Te
     return functional.layer_norm(content + strength * (nearest - content), (CONTENT,))
 
 
-def draw_towards(content: Tensor, sounds: Tensor, strength: float) -> Tensor:
+def draw_towards(content: Tensor, sounds: Tensor, strength: float, steady_frames: int = 0) -> Tensor:
     """Content (frames, CONTENT), each frame moved by `strength` 0..1 towards the most similar of a voice's sounds.
 
-    A voice without sounds leaves the content as it is.
+    steady_frames: on each side, over which the way moved is averaged, so that a held note does not hop from sound to
+    sound. A voice without sounds leaves the content as it is.
     """
     if not len(sounds) or strength == 0.0:
         return content
-    return mix_sounds(content, nearest_sounds(content, sounds), strength)
+    way = nearest_sounds(content, sounds) - content
+    if steady_frames:
+        way = moving_average(way, steady_frames)
+    return mix_sounds(content, content + way, strength)
 
 
 def in_context(content: Tensor) -> Tensor:

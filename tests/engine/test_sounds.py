@@ -99,3 +99,22 @@ def test_the_strength_goes_from_nothing_to_all():
 def test_a_voice_without_sounds_leaves_content_alone():
     content = torch.randn(5, CONTENT)
     assert torch.equal(draw_towards(content, torch.zeros(0, CONTENT), 1.0), content)
+
+
+def test_a_held_sound_does_not_hop_between_sounds():
+    """A steady sound with a little wobble, between two sounds of the voice: averaged, it is moved evenly."""
+    random = torch.Generator().manual_seed(4)
+    ends = torch.nn.functional.layer_norm(torch.randn(2, CONTENT, generator=random), (CONTENT,))
+    held = ends.mean(0) + 0.3 * torch.randn(200, CONTENT, generator=random)
+    sounds = ends.repeat_interleave(20, 0) + 0.1 * torch.randn(40, CONTENT, generator=random)
+    hopping, even = (draw_towards(held, sounds, 1.0, frames) - held for frames in (0, 20))
+
+    def unrest(way: torch.Tensor) -> float:
+        return float(way.diff(dim=0).norm(dim=1).mean())
+
+    assert unrest(even) < 0.5 * unrest(hopping)
+
+
+def test_averaging_leaves_an_even_way_as_it_is_up_to_the_ends():
+    content, sounds = unit(*[1] * 30), unit(2, 2, 2, 2)
+    torch.testing.assert_close(draw_towards(content, sounds, 0.7, 10), draw_towards(content, sounds, 0.7))
