@@ -223,7 +223,8 @@ def test_the_same_in_both_channels_is_the_same_as_one(sung, voice):
 def test_another_rate_sounds_the_same(sung, voice):
     high = Audio(resample(sung.samples, SAMPLE_RATE, 96_000), 96_000)
     # not less: resampling rings where the recording begins in the middle of a sound, and that moves the pulses a little
-    assert level_db(only(high, voice) - only(sung, voice)) < level_db(sung.samples) - 12
+    # (by how much this is heard depends on the voice); of sounds nearly as similar retrieval may then take another
+    assert level_db(only(high, voice) - only(sung, voice)) < level_db(sung.samples) - 9
 
 
 # ---- what the settings do
