@@ -29,7 +29,7 @@ class ConversionSettings:
         1.0, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
     )
     retrieval: float = setting(
-        0.8, 0.0, 1.0,
+        0.5, 0.0, 1.0,
         "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
     )  # fmt: skip
     consonant_protection: float = setting(
