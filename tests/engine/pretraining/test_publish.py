@@ -9,12 +9,12 @@ from engine.base import load_base, load_weights
 from engine.content import CONTENT
 from engine.decoder import PROSODY
 from engine.errors import TrainingError
+from engine.fine_tuning import load_foreign
 from engine.losses import EnvelopeDiscriminator
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
 from engine.pretraining.publish import publish_base
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
-from engine.training import load_foreign
 
 CPU = torch.device("cpu")
 
