@@ -17,18 +17,20 @@ def report_lines(report: "DataReport") -> Iterator[str]:
         f"{_MARKS[report.verdict]:<6}{len(report.recordings)} recordings, {_length(report.total_s)}, "
         f"of which {_length(report.usable_s)} can be learned from"
     )
-    yield from _findings("", report.findings)
+    told: set[str] = set()  # remedies; each is written out once
+    yield from _findings("", report.findings, told)
     noted = [one for one in report.recordings if _worth_saying(one.findings)]
     for one in noted[:MOST_RECORDINGS]:
-        yield from _findings(f"{one.name}: ", one.findings)
+        yield from _findings(f"{one.name}: ", one.findings, told)
     if len(noted) > MOST_RECORDINGS:
         yield f"{'':<6}and {len(noted) - MOST_RECORDINGS} more recordings; report --json tells of all of them"
 
 
-def _findings(subject: str, findings: "Sequence[Finding]") -> Iterator[str]:
+def _findings(subject: str, findings: "Sequence[Finding]", told: set[str]) -> Iterator[str]:
     for finding in _worth_saying(findings):
         yield f"{_MARKS[finding.verdict]:<6}{subject}{finding.reason}"
-        if finding.remedy:
+        if finding.remedy and finding.remedy not in told:
+            told.add(finding.remedy)
             yield f"{'':<6}-> {finding.remedy}"
 
 
