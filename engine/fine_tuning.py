@@ -25,7 +25,7 @@ from engine.content import active_mean, content_input
 from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import ACTIVE_NEPERS, BANDS, SILENT, loudness_of
 from engine.frames import hertz_to_semitones
-from engine.heard_timbre import heard_timbres, mean_timbre
+from engine.heard_timbre import heard_timbres, mean_timbre, timbre_spread
 from engine.losses import EnvelopeDiscriminator, envelope_distance
 from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.shaping import voiced_semitones
@@ -110,7 +110,8 @@ class FineTuning:
 
     def __init__(self, base: BaseModel, clips: Sequence[Clip], plan: TrainingPlan) -> None:
         self.base, self.clips, self.plan = base, clips, plan
-        self.heard_as = mean_timbre(*heard_timbres(base, clips))
+        timbres = heard_timbres(base, clips)
+        self.heard_as, self.spread = mean_timbre(*timbres), timbre_spread(*timbres)
         self.bands = int(np.median([clip.bands for clip in clips]))
         self.sounds = gather_sounds(base, clips)
         self.foreign = load_foreign()

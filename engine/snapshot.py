@@ -16,7 +16,6 @@ from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import ACTIVE_NEPERS, band_centres, band_widths, loudness_of
 from engine.errors import TrainingError
 from engine.fine_tuning import FineTuning
-from engine.heard_timbre import heard_timbres, timbre_spread
 from engine.pitch import Pitch
 from engine.profile import VoiceProfile
 from engine.shaping import voiced_semitones
@@ -59,8 +58,8 @@ def snapshot(tuning: FineTuning, card: VoiceCard, training: dict[str, Any]) -> V
     """The voice as it is now, ready to convert with; `training` goes on its card."""
     decoder, timbre = tuning.averaged()
     centre, contrast = measure_contrast(tuning, decoder, timbre)
-    spread = timbre_spread(*heard_timbres(tuning.base, tuning.clips))
-    return Voice(replace(card, training=training), timbre, spread, centre, contrast, decoder, tuning.sounds.content)
+    sounds = tuning.sounds.content
+    return Voice(replace(card, training=training), timbre, tuning.spread, centre, contrast, decoder, sounds)
 
 
 def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tensor) -> tuple[Tensor, Tensor]:
