@@ -18,10 +18,25 @@ def setting(default: Any, minimum: float, maximum: float, meaning: str, words: t
     return field(default=default, metadata=metadata)
 
 
+def text_setting(default: str, meaning: str, words: tuple[str, ...] = ()) -> Any:
+    """A field for a line of text with a default and one line that says what it does; where there are words, it is one
+    of them."""
+    return field(default=default, metadata={"meaning": meaning, "words": words})
+
+
 def check_settings(settings: Any) -> None:
     """Raises SettingsError, naming the setting and its range, for the first value outside it."""
     for one in fields(settings):
-        _check(one.name, getattr(settings, one.name), one.metadata)
+        check = _check if "minimum" in one.metadata else _check_text
+        check(one.name, getattr(settings, one.name), one.metadata)
+
+
+def _check_text(name: str, value: Any, metadata: Any) -> None:
+    words = metadata["words"]
+    if words and value not in words:
+        raise SettingsError(f"{name} must be one of {', '.join(words)}, not {value}.")
+    if not isinstance(value, str) or not value.isprintable():
+        raise SettingsError(f"{name} must be a line of text.")
 
 
 def _check(name: str, value: Any, metadata: Any) -> None:

@@ -49,17 +49,22 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
 
 
 def _option(field: "Field[Any]", kinds: tuple[Any, ...], panel: str, or_else: str) -> inspect.Parameter:
-    meaning = f"{field.metadata['meaning']} (Default: {field.default}{or_else}.)"
-    shape = "|".join([f"{field.metadata['minimum']}..{field.metadata['maximum']}", *_words(kinds)])
+    stated = f" (Default: {field.default}{or_else}.)" if field.default != "" else ""
+    meaning = field.metadata["meaning"] + stated
+    shape = "|".join([*_range(field), *(_words(kinds) or field.metadata["words"])]) or "TEXT"
     option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=panel)
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
     )
 
 
+def _range(field: "Field[Any]") -> list[str]:
+    return [f"{field.metadata['minimum']}..{field.metadata['maximum']}"] if "minimum" in field.metadata else []
+
+
 def _value(name: str, text: str, kinds: tuple[Any, ...]) -> Any:
     words = _words(kinds)
-    if text in words:
+    if text in words or kinds == (str,):
         return text
     number: type[int] | type[float] = float if float in kinds else int
     try:

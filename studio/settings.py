@@ -1,13 +1,17 @@
-"""Where this installation keeps what is the user's: the only place that reads the environment."""
+"""Where this installation keeps what is the user's, and how its service runs: the only reader of the environment."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from platformdirs import user_data_path
 
-HOME_VARIABLE = "TIMBRE_STUDIO_HOME"
+from studio.options import read_settings
+from studio.service_settings import ServiceSettings
+
+PREFIX = "TIMBRE_STUDIO_"
+HOME_VARIABLE = PREFIX + "HOME"
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,26 @@ class Settings:
         """Recordings brought in to make voices of, one folder each, with their trainings."""
         return self.data / "datasets"
 
+    @property
+    def work(self) -> Path:
+        """What uploads and workers are busy with; nothing in it outlives its task."""
+        return self.data / "work"
+
+    def of_account(self, account_id: str, local: bool) -> "Settings":
+        """The folders of an account: the local one has those of the command line, others a folder of their own."""
+        return self if local else Settings(self.data / "accounts" / account_id)
+
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of `environment`, or of the process's own: TIMBRE_STUDIO_HOME, else the system's usual place."""
     home = (os.environ if environment is None else environment).get(HOME_VARIABLE, "").strip()
     return Settings(Path(home).expanduser().absolute() if home else user_data_path("timbre-studio", appauthor=False))
+
+
+def load_service_settings(
+    given: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
+) -> ServiceSettings:
+    """How the service runs: what is given, else what the environment says, else the defaults. Raises SettingsError."""
+    environment = os.environ if environment is None else environment
+    named = {one.name: environment.get(PREFIX + one.name.upper(), "").strip() or None for one in fields(ServiceSettings)}
+    return read_settings(ServiceSettings(), named | {name: text for name, text in (given or {}).items() if text})

@@ -1,0 +1,141 @@
+"""The database: SQLite in the data folder, or PostgreSQL by URL; the same statements run on both.
+
+`Database.read()` and `Database.write()` give a connection in a transaction of its own. On SQLite a write takes the
+write lock at once (BEGIN IMMEDIATE), so that no transaction can fail half-way for want of it.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.expression import ColumnElement
+from sqlalchemy.types import Float
+
+from engine.errors import SettingsError
+from studio.errors import DiskFull, Unavailable
+
+BUSY_S = 5.0  # how long a writer waits for others before it gives up
+RETRY_S = 2.0
+DATABASE_FILE = "studio.sqlite"
+
+
+class Now(ColumnElement[float]):
+    """Seconds since 1970 by the database's clock, which all workers share however wrong their own clocks are."""
+
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(Now, "sqlite")
+def _now_on_sqlite(element: Now, compiler: Any, **options: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"  # to the millisecond
+
+
+@compiles(Now, "postgresql")
+def _now_on_postgresql(element: Now, compiler: Any, **options: Any) -> str:
+    return "extract(epoch from clock_timestamp())::double precision"
+
+
+@dataclass(frozen=True)
+class Database:
+    """An open database. Thread-safe; not to be carried into another process."""
+
+    engine: Engine
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file that only processes of this machine can share."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads. Raises Unavailable where the database is busy or out of reach."""
+        with _understood(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction: all of it or, after any exception, nothing. Raises Unavailable and DiskFull."""
+        with _understood(), self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def database_url(url: str, data: Path) -> str:
+    """`url`, or for an empty one that of the file in the data folder."""
+    return url or f"sqlite:///{data / DATABASE_FILE}"
+
+
+def open_database(url: str, busy_s: float = BUSY_S) -> Database:
+    """The database at `url`, whose tables are expected to be there (see `studio.migration`).
+
+    Raises SettingsError for a URL that is none, or of another kind than sqlite and postgresql.
+    """
+    try:
+        parsed = make_url(url)
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+            raise SettingsError(f"The database must be sqlite:///FILE or postgresql://..., not {parsed.drivername}.")
+        if parsed.get_backend_name() == "sqlite":
+            engine = _open_sqlite(parsed, busy_s)
+        else:
+            engine = create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=30, pool_timeout=busy_s)
+    except (ArgumentError, NoSuchModuleError) as cause:
+        raise SettingsError("The database's address cannot be read: sqlite:///FILE or postgresql://...") from cause
+    except ImportError as cause:
+        raise SettingsError("PostgreSQL needs a package more: pip install 'psycopg[binary]'.") from cause
+    return Database(engine)
+
+
+def _open_sqlite(url: Any, busy_s: float) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise SettingsError("The database must be a file, which all processes of the studio can open.")
+    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url, connect_args={"timeout": busy_s}, pool_size=10, max_overflow=30, pool_timeout=busy_s)
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")  # what was answered survives a power cut
+        connection.execute("PRAGMA foreign_keys=ON")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """What a database says of its troubles, as the studio's own errors; errors in statements stay what they are."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, TimeoutError) as cause:
+        raise _trouble(cause) from cause
+    except DBAPIError as cause:
+        if cause.connection_invalidated:
+            raise _trouble(cause) from cause
+        raise
+
+
+def _trouble(cause: Exception) -> Exception:
+    text = str(getattr(cause, "orig", cause)).lower()
+    if "full" in text or "no space" in text or "disk i/o" in text:
+        return DiskFull("The disk of the database is full: make room, and try again.")
+    if "locked" in text or "busy" in text or isinstance(cause, TimeoutError):
+        return Unavailable("The database is busy: try again in a moment.", RETRY_S, "database_busy")
+    return Unavailable("The database cannot be reached: try again in a moment.", RETRY_S, "database_unreachable")

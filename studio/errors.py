@@ -1,0 +1,99 @@
+"""What can go wrong in the studio, beside what the engine says, as sentences for the user.
+
+StudioError(EngineError)   `code` is stable, for programs; the text is for people
+|-- Unauthorised           no token, or one that is unknown, expired or revoked
+|-- NotFound               no such task, voice or file for this account
+|-- WrongState             a voice that is not trained yet, a task that has ended
+|-- TooLarge               more bytes than are taken
+|-- NotReadable            no audio, no zip
+|-- Invalid                a field out of range; `problems` names each field
+|-- TooMany                more than the limits allow; `retry_after_s`
+|-- Unavailable            not now: shutting down, database busy, storage out of reach; `retry_after_s`
+|-- DiskFull               no room for it
+LeaseLost                  the task is no longer this worker's; not for the user
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from engine.errors import EngineError
+
+
+class StudioError(EngineError):
+    """Base of the studio's own errors; `code` tells programs which it is."""
+
+    default_code: ClassVar[str] = "error"
+
+    def __init__(self, text: str, code: str | None = None) -> None:
+        super().__init__(text)
+        self.code = code or self.default_code
+
+
+class Unauthorised(StudioError):
+    """No token, or one that is unknown, expired or revoked."""
+
+    default_code = "unauthorised"
+
+
+class NotFound(StudioError):
+    """There is no such thing, or it is somebody else's, which is not told apart."""
+
+    default_code = "not_found"
+
+
+class WrongState(StudioError):
+    """What is asked for cannot be done in the state that the task or the voice is in."""
+
+    default_code = "wrong_state"
+
+
+class TooLarge(StudioError):
+    """More bytes than are taken."""
+
+    default_code = "too_large"
+
+
+class NotReadable(StudioError):
+    """A file that is not what it should be: no audio, no zip."""
+
+    default_code = "not_readable"
+
+
+class Invalid(StudioError):
+    """Fields that are missing or wrong; `problems` holds (field, message) for each of them."""
+
+    default_code = "invalid"
+
+    def __init__(self, problems: Sequence[tuple[str, str]], code: str | None = None) -> None:
+        super().__init__(" ".join(message for _, message in problems), code)
+        self.problems = tuple(problems)
+
+
+class _Later(StudioError):
+    """What may work if it is tried again after `retry_after_s`."""
+
+    def __init__(self, text: str, retry_after_s: float, code: str | None = None) -> None:
+        super().__init__(text, code)
+        self.retry_after_s = retry_after_s
+
+
+class TooMany(_Later):
+    """More than a limit of the account, or of the whole service, allows."""
+
+    default_code = "too_many"
+
+
+class Unavailable(_Later):
+    """Not possible at this moment: the service ends, the database is busy, the storage is out of reach."""
+
+    default_code = "unavailable"
+
+
+class DiskFull(StudioError):
+    """There is no room left for what is asked."""
+
+    default_code = "disk_full"
+
+
+class LeaseLost(Exception):
+    """The task is no longer this worker's: another one has it, or it has ended. Nothing more may be written for it."""

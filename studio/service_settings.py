@@ -1,0 +1,47 @@
+"""The settings of the service, their ranges, and what each is for: `serve`, the environment and the page use these."""
+
+from dataclasses import dataclass
+
+from engine.setting import check_settings, setting, text_setting
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class ServiceSettings:
+    """How the service runs. SettingsError, naming the setting, for a value outside its range.
+
+    Each is an option of `serve` (--longest-audio-minutes) and a variable of the environment
+    (TIMBRE_STUDIO_LONGEST_AUDIO_MINUTES); the option wins.
+    """
+
+    host: str = text_setting("127.0.0.1", "The address to listen at; 0.0.0.0 lets other machines in.")
+    port: int = setting(7860, 0, 65535, "The port to listen at; 0 takes a free one.")
+    base_url: str = text_setting("", "How clients reach the service; left out, http://HOST:PORT.")
+    cdn_url: str = text_setting("", "Where links to audio begin; left out, BASE_URL/files.")
+    page: str = text_setting("auto", "Serve the page: auto, on or off. Beyond this machine it asks for a token.",
+                             ("auto", "on", "off"))  # fmt: skip
+    database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; left out, a file in the data folder.")
+    storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; left out, the data folder.")
+    executor: str = text_setting("local", "What does the work: worker processes of this machine, or none here.",
+                                 ("local", "none"))  # fmt: skip
+    conversion_workers: int = setting(1, 1, 64, "Conversions at a time on this machine.")
+    training_workers: int = setting(1, 0, 16, "Trainings at a time on this machine, beside the conversions.")
+    threads: int = setting(0, 0, 256, "Processor threads of each worker; 0 shares the cores among them.")
+    largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
+    longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording that is converted.")
+    uploads_at_once: int = setting(32, 1, 10_000, "Uploads that are taken at a time, of all accounts.")
+    submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls of an account in a minute.")
+    reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls of an account in a minute.")
+    conversions_per_account: int = setting(100, 1, 1_000_000, "Conversions of an account that wait or run.")
+    trainings_per_account: int = setting(10, 1, 100_000, "Trainings of an account that wait or run.")
+    models_per_account: int = setting(1000, 1, 10_000_000, "Voices of an account.")
+    free_disk_mb: int = setting(500, 0, 10_000_000, "Room on the disk that is never filled, in millions of bytes.")
+    keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, "Recordings and results are deleted after this; 0 keeps.")
+    link_hours: float = setting(24.0, 0.01, 8760.0, "How long a link to audio holds, at least.")
+    lease_s: float = setting(20.0, 1.0, 3600.0, "A task whose worker was not heard of for so long is given to another.")
+    attempts: int = setting(3, 1, 100, "How often a task is tried whose worker is lost.")
+    grace_s: float = setting(20.0, 0.0, 3600.0, "What a running task has to finish in when the service ends.")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
