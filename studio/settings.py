@@ -51,5 +51,7 @@ def load_service_settings(
 ) -> ServiceSettings:
     """How the service runs: what is given, else what the environment says, else the defaults. Raises SettingsError."""
     environment = os.environ if environment is None else environment
-    named = {one.name: environment.get(PREFIX + one.name.upper(), "").strip() or None for one in fields(ServiceSettings)}
-    return read_settings(ServiceSettings(), named | {name: text for name, text in (given or {}).items() if text})
+    values: dict[str, str | None] = {}
+    for one in fields(ServiceSettings):
+        values[one.name] = environment.get(PREFIX + one.name.upper(), "").strip() or None
+    return read_settings(ServiceSettings(), values | {name: text for name, text in (given or {}).items() if text})

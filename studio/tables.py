@@ -1,11 +1,11 @@
 """The tables. All times are seconds since 1970 by the database's own clock; JSON columns hold plain values.
 
-    accounts --< tokens
-        |------< models    a voice: pending -> training -> completed | failed
-        |------< tasks     the queue and the truth about all work
-        `------< answers   what a POST with an Idempotency-Key was answered
-    rates                  how often an account has called in the present minute
-    secrets                what links are signed with
+accounts --< tokens
+    |------< models    a voice: pending -> training -> completed | failed
+    |------< tasks     the queue and the truth about all work
+    `------< answers   what a POST with an Idempotency-Key was answered
+rates                  how often an account has called in the present minute
+secrets                what links are signed with
 """
 
 from sqlalchemy import (
