@@ -16,7 +16,7 @@ _HOMES = {
     "convert": "conversion",
     "convert_file": "conversion",
     "load_voice": "voice",
-    "list_voices": "voice",
+    "list_voices": "card",
     "create_dataset": "dataset",
     "load_dataset": "dataset",
     "examine_recordings": "data_report",

@@ -35,12 +35,13 @@ import soundfile
 import torch
 
 from engine.audio import Audio, open_audio, read_audio, write_audio
+from engine.card import list_voices
 from engine.conversion import convert, convert_file
 from engine.conversion_settings import ConversionSettings
 from engine.errors import AudioError, EngineError, VoiceError
 from engine.evaluation import Evaluator, Scores, compare, mean_scores
 from engine.synthesis import copy_synthesis
-from engine.voice import Voice, list_voices, load_voice
+from engine.voice import Voice, load_voice
 
 Part = Literal["speed", "memory", "quality"]
 Output = Literal["unconverted", "copy synthesis", "conversion"]

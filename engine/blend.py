@@ -16,10 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.card import PitchStatistics, VoiceCard, card_text
 from engine.decoder import EnvelopeDecoder
 from engine.errors import SettingsError
 from engine.frames import note_name, note_number
-from engine.voice import SPREAD, PitchStatistics, Voice, VoiceCard, card_text
+from engine.voice import SPREAD, Voice
 from engine.voice_range import VocalRange, voice_type
 
 _MOST_TRAITS = 6

@@ -23,21 +23,20 @@ from safetensors import SafetensorError, safe_open
 from engine.archives import ArchiveLimits, extract_archive
 from engine.audio import open_audio
 from engine.base import load_weights
-from engine.card_rules import is_whole
-from engine.errors import AudioError, VoiceError
-from engine.voice import (
+from engine.card import (
     CARD_FILE,
     PREVIEW_FILE,
     WEIGHTS_FILE,
     VoiceCard,
     card_text,
-    load_voice,
     new_identifier,
     new_voice_folder,
     read_card,
-    voice_from,
     why_refused,
 )
+from engine.card_rules import is_whole
+from engine.errors import AudioError, VoiceError
+from engine.voice import load_voice, voice_from
 
 PACKAGE_SUFFIX = ".voice.zip"
 STATISTICS_FILE, LICENCE_FILE, CONSENT_FILE = "statistics.json", "LICENCE.txt", "consent.json"

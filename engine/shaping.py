@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from engine.card import PitchStatistics
 from engine.frames import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
 from engine.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, VOICED, Pitch
-from engine.voice import PitchStatistics
 
 _NOTE_MS = 300.0  # what is slower than this is the note, what is faster is vibrato (5 Hz and more) and glides
 _SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next

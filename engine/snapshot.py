@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from engine.card import VoiceCard, pitch_statistics
 from engine.clips import Clip
 from engine.content import content_input
 from engine.conversion_settings import ConversionSettings
@@ -21,7 +22,7 @@ from engine.profile import VoiceProfile
 from engine.shaping import voiced_semitones
 from engine.sounds import mix_sounds
 from engine.style import measure_style
-from engine.voice import Voice, VoiceCard, pitch_statistics
+from engine.voice import Voice
 from engine.voice_range import measure_range, voice_type
 
 _CONTRAST_FRAMES = 12_000  # of the recordings, spread over all of them: enough for a standard deviation

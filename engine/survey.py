@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.base import BaseModel
+from engine.card import PitchStatistics, pitch_statistics
 from engine.envelope import BANDS, LOW_BANDS, Level, measure_envelope, measure_level
 from engine.errors import AudioError
 from engine.frames import SAMPLE_RATE
@@ -21,7 +22,6 @@ from engine.placement import mid_of
 from engine.shaping import voiced_semitones
 from engine.style import Style, measure_style
 from engine.timbre import timbre_input
-from engine.voice import PitchStatistics, pitch_statistics
 
 PIECE_S = 10
 _WHOLE_PIECES, _EVERY = 12, 8

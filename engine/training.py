@@ -27,6 +27,7 @@ import torch
 from engine.audio import read_audio, write_audio, writing_errors
 from engine.audition import Audition, AuditionScores
 from engine.base import load_base
+from engine.card import PREVIEW_FILE, WEIGHTS_FILE, new_identifier
 from engine.checkpoint import load_checkpoint, save_checkpoint
 from engine.clips import Clip, analysed_clips
 from engine.data_report import examined, refuse_unusable, usable_recordings
@@ -41,7 +42,7 @@ from engine.snapshot import portray, snapshot
 from engine.style import measure_style
 from engine.training_history import Estimate, TrainingHistory, history_from_json, write_history
 from engine.training_plan import TrainingPlan
-from engine.voice import PREVIEW_FILE, WEIGHTS_FILE, Voice, load_voice, new_identifier, save_voice
+from engine.voice import Voice, load_voice, save_voice
 
 Report = Callable[[float, str], None]
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from

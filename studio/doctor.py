@@ -91,7 +91,8 @@ def _devices() -> Iterator[Finding]:
 
 
 def _voices() -> str:
-    from engine.voice import list_voices, load_voice
+    from engine.card import list_voices
+    from engine.voice import load_voice
 
     names = [load_voice(card.id).card.name for card in list_voices()]
     if not names:
@@ -127,9 +128,10 @@ def _conversion() -> str:
 
     import numpy as np
 
+    from engine.card import list_voices
     from engine.conversion import convert
     from engine.conversion_settings import ConversionSettings
-    from engine.voice import list_voices, load_voice
+    from engine.voice import load_voice
 
     tone, voice = _tone(), load_voice(list_voices()[0].id)
     started = perf_counter()

@@ -12,20 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.card import DEMO_VOICES, VoiceCard, delete_voice, list_voices, new_identifier
 from engine.card_rules import is_identifier
 from engine.dataset import MODEL_FILE, TRAINING_FOLDER, Dataset, create_dataset, load_dataset
 from engine.errors import DatasetError, EngineError, VoiceError
 from engine.training_history import read_history
-from engine.voice import (
-    DEMO_VOICES,
-    Voice,
-    VoiceCard,
-    delete_voice,
-    list_voices,
-    load_voice,
-    new_identifier,
-    save_voice,
-)
+from engine.voice import Voice, load_voice, save_voice
 from studio.progress import Report
 from studio.settings import Settings
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from engine.audio import read_audio, write_audio
+from engine.card import DEMO_VOICES, VoiceCard
 from engine.clips import analysed_clips
 from engine.conversion import convert
 from engine.conversion_settings import ConversionSettings
@@ -19,7 +20,7 @@ from engine.pretraining.corpus import read_manifest
 from engine.profile import VoiceProfile
 from engine.training import train
 from engine.training_plan import TrainingPlan
-from engine.voice import DEMO_VOICES, VoiceCard, save_voice
+from engine.voice import save_voice
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 MOST_MINUTES = 12.0  # of each voice; more teaches little and takes longer to analyse

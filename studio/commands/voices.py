@@ -105,8 +105,8 @@ def blend(
 ) -> None:
     """Make a voice between two voices; prints its id."""
     from engine.blend import blend_voices
+    from engine.card import new_identifier
     from engine.preview import render_preview
-    from engine.voice import new_identifier
     from studio.library import Library
     from studio.settings import load_settings
 

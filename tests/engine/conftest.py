@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from engine.card import list_voices
 from engine.frames import SAMPLE_RATE
-from engine.voice import Voice, list_voices, load_voice
+from engine.voice import Voice, load_voice
 
 Sing = Callable[..., np.ndarray]
 

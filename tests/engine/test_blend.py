@@ -9,6 +9,7 @@ from torch.nn.functional import cosine_similarity
 from engine.audio import Audio
 from engine.base import load_base
 from engine.blend import blend_voices
+from engine.card import PitchStatistics, VoiceCard, list_voices
 from engine.clips import analyse_clip
 from engine.content import CONTENT
 from engine.conversion import convert
@@ -17,7 +18,7 @@ from engine.envelope import BANDS
 from engine.errors import SettingsError, VoiceError
 from engine.frames import SAMPLE_RATE, note_number
 from engine.timbre import TIMBRE, timbre_input
-from engine.voice import SPREAD, PitchStatistics, Voice, VoiceCard, list_voices, load_voice, save_voice
+from engine.voice import SPREAD, Voice, load_voice, save_voice
 
 ANNA = VoiceCard(
     id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",

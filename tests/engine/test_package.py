@@ -13,13 +13,14 @@ import soundfile
 import torch
 from safetensors.torch import load_file, save
 
+from engine.card import PitchStatistics, VoiceCard, list_voices, load_card
 from engine.content import CONTENT
 from engine.decoder import EnvelopeDecoder
 from engine.envelope import BANDS
 from engine.errors import ArchiveError, EngineError, VoiceError
 from engine.package import PACKAGE_SUFFIX, export_voice, import_voice
 from engine.timbre import TIMBRE
-from engine.voice import SPREAD, PitchStatistics, Voice, VoiceCard, list_voices, load_card, load_voice, save_voice
+from engine.voice import SPREAD, Voice, load_voice, save_voice
 
 CARD = VoiceCard(
     id="anna", name="Änna", gender="female", age=None, description="A clear voice.", base_language="de",
@@ -139,7 +140,7 @@ def test_a_taken_id_is_given_anew(package, voices):
 
 
 def test_the_installed_voices_can_be_packed_and_taken_in(tmp_path, voices):
-    from engine.voice import DEMO_VOICES
+    from engine.card import DEMO_VOICES
 
     demo = list_voices()[0]
     assert import_voice(export_voice(DEMO_VOICES / demo.id, tmp_path), voices) == demo

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.card import PitchStatistics
 from engine.frames import hertz_to_semitones, semitones_to_hertz
 from engine.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
 from engine.shaping import fitting_transpose, limit_pitch, smooth_pitch, snap_pitch, voiced_semitones
-from engine.voice import PitchStatistics
 
 
 def pitch_of(semitones: np.ndarray, voicing: float | np.ndarray = 1.0) -> Pitch:

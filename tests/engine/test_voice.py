@@ -11,27 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
+from engine.card import (
+    DEMO_VOICES,
+    PitchStatistics,
+    VoiceCard,
+    delete_voice,
+    list_voices,
+    load_card,
+    new_identifier,
+    pitch_statistics,
+    update_card,
+)
 from engine.card_rules import FORMAT, LONGEST_IDENTIFIER, is_identifier
 from engine.content import CONTENT
 from engine.decoder import EnvelopeDecoder
 from engine.envelope import BANDS
 from engine.errors import VoiceError
 from engine.timbre import TIMBRE
-from engine.voice import (
-    DEMO_VOICES,
-    SPREAD,
-    PitchStatistics,
-    Voice,
-    VoiceCard,
-    delete_voice,
-    list_voices,
-    load_card,
-    load_voice,
-    new_identifier,
-    pitch_statistics,
-    save_voice,
-    update_card,
-)
+from engine.voice import SPREAD, Voice, load_voice, save_voice
 
 CARD = VoiceCard(
     id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",

@@ -14,7 +14,7 @@ import soundfile
 from rich.progress import Progress
 from typer.testing import CliRunner
 
-import engine.voice
+import engine.card
 from studio.cli import app
 from studio.commands.convert import LISTENING_SHARE, bundled_sample
 from studio.edge import STOPPED
@@ -331,7 +331,7 @@ def test_doctor_finds_this_machine_well():
 
 
 def test_doctor_says_what_is_missing(monkeypatch):
-    monkeypatch.setattr(engine.voice, "list_voices", list)
+    monkeypatch.setattr(engine.card, "list_voices", list)
     result = run("doctor")
     assert result.exit_code == 1
     assert "FAULT base model and voices" in result.stdout

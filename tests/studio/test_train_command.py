@@ -8,10 +8,11 @@ import soundfile
 from typer.testing import CliRunner
 
 import engine.training
+from engine.card import load_card
 from engine.errors import Cancelled, TrainingError
 from engine.training_history import Estimate
 from engine.training_plan import TrainingPlan
-from engine.voice import load_card, load_voice
+from engine.voice import load_voice
 from studio.cli import app
 from studio.edge import STOPPED
 

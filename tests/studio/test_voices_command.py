@@ -8,7 +8,8 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
-from engine.voice import DEMO_VOICES, list_voices, load_card, load_voice, update_card
+from engine.card import DEMO_VOICES, list_voices, load_card, update_card
+from engine.voice import load_voice
 from studio.cli import app
 
 
