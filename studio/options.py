@@ -51,7 +51,7 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
 def _option(field: "Field[Any]", kinds: tuple[Any, ...], panel: str, or_else: str) -> inspect.Parameter:
     stated = f" (Default: {field.default}{or_else}.)" if field.default != "" else ""
     meaning = field.metadata["meaning"] + stated
-    shape = "|".join([*_range(field), *(_words(kinds) or field.metadata["words"])]) or "TEXT"
+    shape = "|".join([*_range(field), *(_words(kinds) or field.metadata.get("words", ()))]) or "TEXT"
     option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=panel)
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
