@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import ColumnElement
 from sqlalchemy.types import Float
@@ -71,6 +73,16 @@ class Database:
         self.engine.dispose()
 
 
+def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An INSERT that can say what happens where there is such a row already, which each database has its own for."""
+    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def insert_or_keep(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An INSERT that does nothing where there is such a row already, also if it comes at the same moment."""
+    return insert_into(connection, table).on_conflict_do_nothing()
+
+
 def database_url(url: str, data: Path) -> str:
     """`url`, or for an empty one that of the file in the data folder."""
     return url or f"sqlite:///{data / DATABASE_FILE}"
@@ -124,7 +136,7 @@ def _understood() -> Iterator[None]:
     """What a database says of its troubles, as the studio's own errors; errors in statements stay what they are."""
     try:
         yield
-    except (OperationalError, InterfaceError, TimeoutError) as cause:
+    except (OperationalError, InterfaceError, PoolTimeout, sqlite3.OperationalError) as cause:
         raise _trouble(cause) from cause
     except DBAPIError as cause:
         if cause.connection_invalidated:
@@ -136,6 +148,6 @@ def _trouble(cause: Exception) -> Exception:
     text = str(getattr(cause, "orig", cause)).lower()
     if "full" in text or "no space" in text or "disk i/o" in text:
         return DiskFull("The disk of the database is full: make room, and try again.")
-    if "locked" in text or "busy" in text or isinstance(cause, TimeoutError):
+    if "locked" in text or "busy" in text or isinstance(cause, PoolTimeout):
         return Unavailable("The database is busy: try again in a moment.", RETRY_S, "database_busy")
     return Unavailable("The database cannot be reached: try again in a moment.", RETRY_S, "database_unreachable")

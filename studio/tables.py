@@ -22,6 +22,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 METADATA = MetaData(
@@ -32,6 +33,8 @@ METADATA = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+_RUNNING_TRAINING = text("kind = 'training' AND state = 'running'")
 
 accounts = Table(
     "accounts",
@@ -112,7 +115,12 @@ tasks = Table(
     Index(None, "state", "kind", "priority", "created_at"),
     Index(None, "account_id", "created_at"),
     Index(None, "account_id", "model_id", "kind", "state"),
-)
+    # of the trainings of one voice only one runs, whatever happens at the same moment
+    Index(
+        "uq_tasks_running_training", "account_id", "model_id",
+        unique=True, sqlite_where=_RUNNING_TRAINING, postgresql_where=_RUNNING_TRAINING,
+    ),
+)  # fmt: skip
 
 answers = Table(
     "answers",
