@@ -16,6 +16,7 @@ from typer.main import get_command
 from studio.commands.analyse import analyse
 from studio.commands.convert import convert, demo
 from studio.commands.datasets import create, report
+from studio.commands.token import token
 from studio.commands.train import train
 from studio.commands.voices import voices
 from studio.edge import in_one_sentence
@@ -76,6 +77,7 @@ app.command()(create)
 app.command()(report)
 app.command()(with_options(train, []))  # as above
 app.command()(analyse)
+app.add_typer(token, name="token")
 app.command()(doctor)
 app.command()(demo)
 

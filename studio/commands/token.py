@@ -1,0 +1,136 @@
+"""`token`: what clients of the service prove with who they are; made, listed and revoked."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from studio.edge import in_one_sentence
+
+if TYPE_CHECKING:  # the database takes a moment to load
+    from studio.accounts import Account, Token
+    from studio.database import Database
+
+_DAY_S = 86400.0
+_ID_LENGTH = 24
+
+token = typer.Typer(
+    help="Make, list and revoke the tokens that clients of the service need.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@token.command()
+@in_one_sentence
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for, to know it again.")] = "unnamed",
+    account: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose it is; an account that is not there is made.")
+    ] = "local",
+    expires_days: Annotated[
+        float | None, typer.Option(metavar="DAYS", help="How long it holds. Left out: until it is revoked.")
+    ] = None,
+) -> None:
+    """Make a token and print it, which is done this once: only a digest of it is kept."""
+    from studio.accounts import create_token
+
+    expires_s = None if expires_days is None else expires_days * _DAY_S
+    with _database() as database:
+        made, secret = create_token(database, _account(database, account, make=True), name, expires_s)
+    until = "until it is revoked" if made.expires_at is None else f"until {_written(made.expires_at)}"
+    typer.echo(f"Token '{made.name}' ({made.id}) of account '{made.account}' holds {until}.", err=True)
+    typer.echo("It is shown this once. Keep it like a password:", err=True)
+    typer.echo(secret)
+
+
+@token.command("list")
+@in_one_sentence
+def list_all(
+    account: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of one account.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """List the tokens there are and were; the tokens themselves are kept nowhere."""
+    from studio.accounts import list_tokens
+
+    with _database() as database:
+        found = list_tokens(database, None if account is None else _account(database, account))
+    rows = [_described(one) for one in found]
+    if as_json:
+        typer.echo(json.dumps({"tokens": rows}, indent=2, ensure_ascii=False))
+        return
+    table = Table()
+    table.add_column("id", no_wrap=True, min_width=_ID_LENGTH)  # it is what `revoke` wants
+    for title in ("account", "name", "state", "made", "holds until", "last used"):
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(_shortened(name, cell or "")) for name, cell in row.items()))
+    Console().print(table)
+
+
+@token.command()
+@in_one_sentence
+def revoke(
+    which: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, or its name where only one has it.")],
+    account: Annotated[str | None, typer.Option(metavar="NAME", help="Only among those of one account.")] = None,
+) -> None:
+    """Make a token worthless, at once and for good."""
+    from studio.accounts import revoke_token
+
+    with _database() as database:
+        gone = revoke_token(database, which, None if account is None else _account(database, account))
+    typer.echo(f"Token '{gone.name}' ({gone.id}) of account '{gone.account}' is revoked.", err=True)
+
+
+@contextmanager
+def _database() -> Iterator["Database"]:
+    from studio.database import database_url, open_database
+    from studio.migration import upgrade
+    from studio.settings import load_service_settings, load_settings
+
+    database = open_database(database_url(load_service_settings().database_url, load_settings().data))
+    try:
+        upgrade(database)
+        yield database
+    finally:
+        database.close()
+
+
+def _account(database: "Database", name: str, make: bool = False) -> "Account":
+    from studio.accounts import LOCAL, create_account, find_account, local_account
+    from studio.errors import NotFound
+
+    if name == LOCAL:
+        return local_account(database)
+    try:
+        return find_account(database, name)
+    except NotFound:
+        if not make:
+            raise
+    made = create_account(database, name)
+    typer.echo(f"Account '{name}' is new.", err=True)
+    return made
+
+
+def _described(one: "Token") -> dict[str, str | None]:
+    state = "valid" if one.is_valid else "expired" if one.revoked_at is None else "revoked"
+    times = (one.created_at, one.expires_at, one.used_at)
+    created, expires, used = (None if time_s is None else _written(time_s) for time_s in times)
+    named = {"id": one.id, "account": one.account, "name": one.name, "state": state}
+    return named | {"created_at": created, "expires_at": expires, "used_at": used}
+
+
+def _shortened(name: str, cell: str) -> str:
+    """A cell of the table: of times only the day."""
+    return cell.partition("T")[0] if name.endswith("_at") else cell
+
+
+def _written(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="minutes")
