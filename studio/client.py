@@ -1,0 +1,452 @@
+"""A client of the service: the published calls, and the whole way from a recording to files.
+
+    with Client("http://127.0.0.1:7860", token) as client:
+        takes = client.convert_and_wait("vocal.wav", "koguchi", transpose="auto", folder="converted")
+
+Every POST carries an Idempotency-Key, so a call that the service had no time for, or whose answer was lost on the way,
+is made again and starts nothing twice. The token goes to the service alone: links to audio are fetched without it.
+"""
+
+import math
+import os
+import secrets
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Self, TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from engine.errors import Cancelled, EngineError, SettingsError
+
+T = TypeVar("T")
+Report = Callable[[float, str], None]
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts, where the service does not say when to come back
+CONNECT_S = 10.0
+_LATER = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_UNREACHABLE = "unreachable"
+
+
+class ServiceError(EngineError):
+    """What the service refused, or that it could not be asked.
+
+    status: of HTTP, None where there was no answer. code: stable, for programs. detail: for people. errors: (field,
+    message) for each field that is wrong. retry_after_s: when to come back, where the service says so.
+    """
+
+    def __init__(
+        self,
+        status: int | None,
+        code: str,
+        detail: str,
+        errors: tuple[tuple[str, str], ...] = (),
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.errors = errors
+        self.retry_after_s = retry_after_s
+
+
+class Client:
+    """The service at `base_url`, as the account that `token` belongs to. Thread-safe; close it, or use `with`.
+
+    timeout_s: how long one answer may take. retry_s: how long a call is repeated that the service has no time for at
+    the moment (429, 503), or that does not reach it. Raises SettingsError for an address or token that can be none;
+    all calls raise ServiceError.
+    """
+
+    def __init__(self, base_url: str, token: str, timeout_s: float = 120.0, retry_s: float = 60.0) -> None:
+        self._http = httpx.Client(base_url=_address(base_url), timeout=httpx.Timeout(timeout_s, connect=CONNECT_S))
+        self._bearer = _Bearer(_checked_token(token))
+        self._retry_s = retry_s
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; tasks go on at the service."""
+        self._http.close()
+
+    # ---- the published calls
+
+    def convert(
+        self,
+        audio: Path | str | bytes,
+        model: str,
+        transpose: int | Literal["auto"] = 0,
+        generations_count: int = 1,
+        idempotency_key: str | None = None,
+    ) -> str:
+        """Queue the conversion of a recording, a file or its bytes; gives the task's id.
+
+        transpose: semitones, or auto. With an `idempotency_key` of your own even a program that was started again
+        starts nothing twice.
+        """
+        fields = {"model": model, "transpose": str(transpose), "generations_count": str(generations_count)}
+        return self._post_file("/convert", "audio", audio, fields, "task_id", idempotency_key)
+
+    def check_task(self, task_id: str) -> dict[str, Any]:
+        """`status` of a conversion, and once it is completed its links and output settings."""
+        return self._call("GET", f"/check-task/{_segment(task_id)}", expected="status")
+
+    def models(self, **filters: str | int) -> list[dict[str, Any]]:
+        """Voices that can be used, all of them or those that fit the filters (genre, gender, voice_type, q, ...)."""
+        return list(self._call("GET", "/models", expected="models", params=filters)["models"])
+
+    def create_model(self, archive: Path | str | bytes, idempotency_key: str | None = None) -> str:
+        """A voice still to be trained, of a zip with model.json and the folder audio; gives its id."""
+        return self._post_file("/models/create", "training_audio_files", archive, {}, "model_id", idempotency_key)
+
+    def train(self, model_id: str, epochs: int) -> dict[str, Any]:
+        """Train until the voice has `epochs` in all; `status` and `current_epoch`. Calling again starts nothing twice,
+        but goes on with a training that failed."""
+        return self._post(f"/models/{_segment(model_id)}/train", "status", None, data={"epochs": str(epochs)})
+
+    # ---- the richer views
+
+    def task(self, task_id: str) -> dict[str, Any]:
+        """All that is known of a task: progress, message, error, times, scores."""
+        return self._call("GET", f"/tasks/{_segment(task_id)}", expected="state")
+
+    def cancel(self, task_id: str) -> None:
+        """Cancel a task that waits or runs; one that has ended raises ServiceError (409)."""
+        self._call("DELETE", f"/tasks/{_segment(task_id)}", expected=None)
+
+    def model(self, model_id: str) -> dict[str, Any]:
+        """All that is known of a voice: its state, its training, its data report."""
+        return self._call("GET", f"/models/{_segment(model_id)}", expected="state")
+
+    # ---- the whole way
+
+    def convert_and_wait(
+        self,
+        audio: Path | str | bytes,
+        model: str,
+        transpose: int | Literal["auto"] = 0,
+        generations_count: int = 1,
+        *,
+        folder: Path | str = ".",
+        poll_s: float = 1.0,
+        timeout_s: float = math.inf,
+        report: Report | None = None,
+        idempotency_key: str | None = None,
+    ) -> list[Path]:
+        """Convert a recording and fetch the takes into `folder`: vocal.mia.wav, vocal.mia.take2.wav, ...
+
+        poll_s: between two looks at the task. timeout_s: how long to wait for it; it goes on when that is over.
+        `report(fraction, message)` shows progress; when it raises Cancelled, so does this, and the task is cancelled.
+        Raises ServiceError, also with the reason of a conversion that failed.
+        """
+        task_id = self.convert(audio, model, transpose, generations_count, idempotency_key)
+        try:
+            done = self._wait_for_conversion(task_id, poll_s, timeout_s, report)
+        except Cancelled:
+            self._cancel_if_possible(task_id)
+            raise
+        stem = "audio" if isinstance(audio, bytes) else Path(audio).stem
+        urls: list[str] = done["output_audio_urls"]
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return [self.download(url, Path(folder) / _take_name(stem, model, n, url)) for n, url in enumerate(urls, 1)]
+
+    def train_and_wait(
+        self,
+        model_id: str,
+        epochs: int,
+        *,
+        poll_s: float = 5.0,
+        timeout_s: float = math.inf,
+        report: Report | None = None,
+    ) -> dict[str, Any]:
+        """Train a voice and wait until it can be used; gives what `model` says of it. Parameters as above.
+
+        Raises ServiceError for a training that failed, with its reason, or that somebody stopped.
+        """
+        started = self.train(model_id, epochs)
+        if started["status"] == "failed":  # an earlier training of which nobody was told yet
+            raise self._why_training_ended(self.model(model_id))
+        try:
+            return self._wait_for_training(model_id, poll_s, timeout_s, report)
+        except Cancelled:
+            self._cancel_if_possible(self.model(model_id)["training"]["task_id"])
+            raise
+
+    def download(self, url: str, path: Path | str) -> Path:
+        """Fetch a link to audio into the file `path`, which appears only when it is whole.
+
+        A download that breaks off goes on where it was, if the file is still the same. Raises ServiceError, and
+        OSError where it cannot be written.
+        """
+        path = Path(path)
+        unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        try:
+            with unfinished.open("wb") as target:
+                fetch = _Download(self._http, _link(url), target)
+                while not self._patiently(fetch.go_on):
+                    pass  # it got further, so that patience begins anew; it cannot get further without end
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return path
+
+    # ---- waiting
+
+    def _wait_for_conversion(
+        self, task_id: str, poll_s: float, timeout_s: float, report: Report | None
+    ) -> dict[str, Any]:
+        def look() -> dict[str, Any] | None:
+            published = self.check_task(task_id)
+            if published["status"] == "completed":
+                return published
+            if published["status"] == "failed":
+                raise self._why_conversion_failed(task_id)
+            if report is not None:
+                task = self.task(task_id)
+                report(task["progress"], task["message"])
+            return None
+
+        return _until(look, f"The conversion {task_id}", poll_s, timeout_s)
+
+    def _wait_for_training(
+        self, model_id: str, poll_s: float, timeout_s: float, report: Report | None
+    ) -> dict[str, Any]:
+        def look() -> dict[str, Any] | None:
+            model = self.model(model_id)
+            if model["state"] == "completed":
+                return model
+            if model["state"] != "training":
+                raise self._why_training_ended(model)
+            if report is not None:
+                report(model["training"]["progress"] or 0.0, model["training"]["message"])
+            return None
+
+        return _until(look, f"The training of {model_id}", poll_s, timeout_s)
+
+    def _why_conversion_failed(self, task_id: str) -> ServiceError:
+        task = self.task(task_id)
+        text = task.get("error") or f"The conversion {task_id} was {task['state']}."
+        return ServiceError(None, task.get("error_code") or task["state"], text)
+
+    def _why_training_ended(self, model: Mapping[str, Any]) -> ServiceError:
+        if model["state"] == "failed":
+            return ServiceError(None, "failed", model.get("error") or "The training failed.")
+        return ServiceError(None, "cancelled", "The training was stopped; training again goes on from there.")
+
+    def _cancel_if_possible(self, task_id: str | None) -> None:
+        with suppress(ServiceError):  # it may have ended by now
+            if task_id is not None:
+                self.cancel(task_id)
+
+    # ---- calls
+
+    def _post_file(
+        self, path: str, field: str, file: Path | str | bytes, fields: Mapping[str, str], expected: str, key: str | None
+    ) -> str:
+        name = field if isinstance(file, bytes) else Path(file).name
+        with nullcontext(file) if isinstance(file, bytes) else Path(file).open("rb") as content:
+            answer = self._post(path, expected, key, data=dict(fields), files={field: (name, content)})
+        return str(answer[expected])
+
+    def _post(self, path: str, expected: str, key: str | None, **content: Any) -> dict[str, Any]:
+        headers = {"Idempotency-Key": key or secrets.token_hex(16)}
+        return self._call("POST", path, expected=expected, headers=headers, **content)
+
+    def _call(self, method: str, path: str, *, expected: str | None, **content: Any) -> dict[str, Any]:
+        """What the service answers, as JSON that has the field `expected`; {} where none is."""
+
+        def attempt() -> dict[str, Any]:
+            try:
+                response = self._http.request(method, path, auth=self._bearer, **content)
+            except httpx.RequestError as cause:
+                raise _lost(cause, self._http.base_url) from cause
+            if not response.is_success:
+                raise _refusal(response)
+            return _answer(response, expected) if expected else {}
+
+        return self._patiently(attempt)
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """What `attempt` gives, tried again for `retry_s` while the service cannot be asked or has no time."""
+        end_s = time.monotonic() + self._retry_s
+        usual_pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                return attempt()
+            except ServiceError as failure:
+                if failure.status not in _LATER and failure.code != _UNREACHABLE:
+                    raise
+                pause_s = usual_pause_s if failure.retry_after_s is None else failure.retry_after_s
+                if time.monotonic() + pause_s > end_s:
+                    raise
+            time.sleep(pause_s)
+            usual_pause_s = min(2 * usual_pause_s, LONGEST_PAUSE_S)
+
+
+class _Bearer(httpx.Auth):
+    """Given to each call by itself rather than to all of them, so that no other host is ever sent the token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        yield request
+
+
+@dataclass
+class _Download:
+    """A download and how far it got; `entity` names what the first part is of, so that nothing else is put after it."""
+
+    http: httpx.Client
+    url: httpx.URL
+    target: BinaryIO
+    entity: str | None = None
+    furthest: int = 0
+
+    def go_on(self) -> bool:
+        """Fetch the rest: whether it is all there now, or got further than ever before. Raises ServiceError."""
+        try:
+            with self.http.stream("GET", self.url, headers=self._headers(), auth=None) as response:
+                self._prepare(response)
+                for block in response.iter_raw():
+                    self.target.write(block)
+            return True
+        except httpx.RequestError as cause:
+            reached, before = self.target.tell(), self.furthest
+            self.furthest = max(reached, before)
+            if reached > before:
+                return False
+            raise _lost(cause, self.url) from cause
+
+    def _headers(self) -> dict[str, str]:
+        whole = {"Accept-Encoding": "identity"}  # else positions would be those of something packed
+        if not self.target.tell() or self.entity is None:
+            return whole
+        return whole | {"Range": f"bytes={self.target.tell()}-", "If-Range": self.entity}
+
+    def _prepare(self, response: httpx.Response) -> None:
+        """Stand where what comes belongs. Raises ServiceError."""
+        here = f"bytes {self.target.tell()}-"
+        goes_on = response.status_code == HTTPStatus.PARTIAL_CONTENT
+        if goes_on and not response.headers.get("Content-Range", "").startswith(here):
+            raise ServiceError(response.status_code, "not_understood", "The service sent another part than was asked.")
+        if not response.is_success:
+            response.read()
+            raise _refusal(response)
+        if not goes_on:
+            self.target.seek(0)
+            self.target.truncate()
+            entity = response.headers.get("ETag", "")
+            self.entity = entity if entity.startswith('"') else None  # a weak one says nothing about bytes
+
+
+def _until(look: Callable[[], T | None], what: str, poll_s: float, timeout_s: float) -> T:
+    """What `look` finds in the end. Raises ServiceError when the time is over."""
+    end_s = time.monotonic() + timeout_s
+    while (found := look()) is None:
+        if time.monotonic() + poll_s > end_s:
+            raise ServiceError(None, "timeout", f"{what} is not done after {timeout_s:g} s; it goes on at the service.")
+        time.sleep(poll_s)
+    return found
+
+
+def _web_address(text: str) -> httpx.URL | None:
+    try:
+        address = httpx.URL(text)
+    except httpx.InvalidURL:
+        return None
+    return address if address.scheme in ("http", "https") and address.host else None
+
+
+def _address(base_url: str) -> httpx.URL:
+    address = _web_address(base_url)
+    if address is None:
+        raise SettingsError("The service's address must begin with http:// or https://, and name a host.")
+    return address
+
+
+def _link(url: str) -> httpx.URL:
+    link = _web_address(url)
+    if link is None:
+        raise ServiceError(None, "not_sendable", "The link to the audio must begin with http:// or https://.")
+    return link
+
+
+def _checked_token(token: str) -> str:
+    """A token as it can stand in a header: what stands there else would be shown in the error about it."""
+    token = token.strip()
+    if not token or not all("!" <= letter <= "~" for letter in token):
+        raise SettingsError("The token is empty, or has characters that no token has: copy it again.")
+    return token
+
+
+def _answer(response: httpx.Response, expected: str) -> dict[str, Any]:
+    answer = _json(response)
+    if expected not in answer:
+        text = f"What answers at {_shown(response.url)} does not speak as the service does: check the address."
+        raise ServiceError(response.status_code, "not_understood", text)
+    return answer
+
+
+def _refusal(response: httpx.Response) -> ServiceError:
+    problem = _json(response)
+    fields = problem.get("errors")
+    errors = tuple(
+        (str(one.get("field", "")), str(one.get("message", "")))
+        for one in (fields if isinstance(fields, list) else [])
+        if isinstance(one, dict)
+    )
+    unsaid = f"The service answered with status {response.status_code}."
+    detail = problem.get("detail") or problem.get("title") or unsaid
+    code = str(problem.get("code") or f"http_{response.status_code}")
+    return ServiceError(response.status_code, code, str(detail), errors, _retry_after_s(response))
+
+
+def _lost(cause: httpx.RequestError, url: httpx.URL) -> ServiceError:
+    if isinstance(cause, httpx.LocalProtocolError):
+        return ServiceError(None, "not_sendable", "The call could not be sent whole: did the file change meanwhile?")
+    said = "did not answer in time" if isinstance(cause, httpx.TimeoutException) else "cannot be reached"
+    return ServiceError(None, _UNREACHABLE, f"{_shown(url)} {said}: is the service running there?")
+
+
+def _json(response: httpx.Response) -> dict[str, Any]:
+    try:
+        answer = response.json()
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _retry_after_s(response: httpx.Response) -> float | None:
+    """Seconds, which may be written as a time of day; None where it says nothing that can be understood."""
+    written = response.headers.get("Retry-After", "")
+    try:
+        seconds = float(written) if written[:1].isdigit() else parsedate_to_datetime(written).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return max(seconds, 0.0)
+
+
+def _shown(url: httpx.URL) -> str:
+    """An address without what is secret in it."""
+    return str(url.copy_with(username=None, password=None, query=None, fragment=None))
+
+
+def _segment(identifier: str) -> str:
+    return quote(identifier, safe="")
+
+
+def _take_name(stem: str, model: str, number: int, url: str) -> str:
+    suffix = Path(urlsplit(url).path).suffix or ".wav"
+    return f"{stem}.{model}{suffix}" if number == 1 else f"{stem}.{model}.take{number}{suffix}"

@@ -1,0 +1,531 @@
+"""The client against a small service that does what the real one cannot be made to do: have no time, cut connections.
+
+The whole way against the real service is in test_client_whole_way.py.
+"""
+
+import email.parser
+import email.policy
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from engine.errors import Cancelled, SettingsError
+from studio.client import Client, ServiceError
+
+TOKEN = "ts_nothing-but-an-example"
+SOUND = bytes(range(256)) * 4000  # about a megabyte, and no two places in it alike for long
+
+
+@dataclass
+class Call:
+    """What the service was asked."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def form(self) -> dict[str, tuple[str | None, bytes]]:
+        """Field -> (file name, content) of a multipart body, read by a parser that is not the client's."""
+        head = f"Content-Type: {self.headers['content-type']}\r\n\r\n".encode()
+        message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + self.body)
+        parts = message.iter_parts()
+        return {
+            part.get_param("name", header="content-disposition"): (part.get_filename(), part.get_payload(decode=True))
+            for part in parts
+        }
+
+
+Answer = Callable[[BaseHTTPRequestHandler, Call], None]
+
+
+@dataclass
+class Scripted:
+    """A service that gives its answers in turn, the last of them for ever."""
+
+    answers: list[Answer]
+    calls: list[Call] = field(default_factory=list)
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def respond(self, handler: BaseHTTPRequestHandler) -> None:
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        call = Call(handler.command, handler.path, headers, body)
+        self.calls.append(call)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        answer(handler, call)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Scripted]]:
+    running: list[tuple[ThreadingHTTPServer, threading.Thread]] = []
+
+    def start(*answers: Answer) -> Scripted:
+        service = Scripted(list(answers))
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            timeout = 10
+
+            def do_GET(self) -> None:
+                service.respond(self)
+
+            do_POST = do_DELETE = do_GET
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        service.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        running.append((server, thread))
+        return service
+
+    yield start
+    for server, thread in running:
+        server.shutdown()
+        thread.join(10)
+        server.server_close()
+
+
+@pytest.fixture
+def client_of() -> Iterator[Callable[..., Client]]:
+    clients: list[Client] = []
+
+    def make(service: Scripted | str, **options: float) -> Client:
+        clients.append(Client(service if isinstance(service, str) else service.url, TOKEN, **options))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+def says(status: int, body: str, headers: dict[str, str] | None = None, kind: str = "application/json") -> Answer:
+    def answer(handler: BaseHTTPRequestHandler, call: Call) -> None:
+        content = body.encode()
+        handler.send_response(status)
+        for name, value in ({"Content-Type": kind, "Content-Length": str(len(content))} | (headers or {})).items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return answer
+
+
+def hangs_up(handler: BaseHTTPRequestHandler, call: Call) -> None:
+    handler.close_connection = True
+
+
+def problem(status: int, code: str, **headers: str) -> Answer:
+    written = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = f'{{"type": "/docs#{code}", "title": "Not now", "status": {status}, "detail": "Said so.", "code": "{code}"}}'
+    return says(status, body, written, "application/problem+json")
+
+
+started = says(200, '{"task_id": "t1"}')
+
+
+# ---- the published calls, as they are on the wire
+
+
+def test_a_conversion_is_asked_for_with_its_fields_and_the_token(serve, client_of, tmp_path):
+    service = serve(started)
+    (tmp_path / "my vocal é.wav").write_bytes(SOUND)
+    task = client_of(service).convert(tmp_path / "my vocal é.wav", "koguchi", transpose=-3, generations_count=2)
+    assert task == "t1"
+    (call,) = service.calls
+    assert (call.method, call.path) == ("POST", "/convert")
+    assert call.headers["authorization"] == f"Bearer {TOKEN}"
+    form = call.form
+    assert form["audio"][1] == SOUND
+    assert form["audio"][0] == "my vocal é.wav"
+    fields = {name: content for name, (file_name, content) in form.items() if file_name is None}
+    assert fields == {"model": b"koguchi", "transpose": b"-3", "generations_count": b"2"}
+
+
+def test_bytes_can_be_converted_and_the_shift_left_to_the_service(serve, client_of):
+    service = serve(started)
+    client_of(service).convert(SOUND, "koguchi", transpose="auto")
+    assert service.calls[0].form["audio"][1] == SOUND
+    assert service.calls[0].form["transpose"][1] == b"auto"
+
+
+def test_a_voice_is_made_of_a_zip_and_trained_by_a_form_field(serve, client_of, tmp_path):
+    service = serve(says(200, '{"model_id": "mia"}'), says(200, '{"status": "training", "current_epoch": 0}'))
+    (tmp_path / "mia.zip").write_bytes(b"PK...")
+    client = client_of(service)
+    assert client.create_model(tmp_path / "mia.zip") == "mia"
+    assert client.train("mia", 200) == {"status": "training", "current_epoch": 0}
+    created, trained = service.calls
+    assert created.form == {"training_audio_files": ("mia.zip", b"PK...")}
+    assert (trained.path, trained.body) == ("/models/mia/train", b"epochs=200")
+
+
+def test_voices_are_asked_for_with_filters(serve, client_of):
+    service = serve(says(200, '{"models": [{"id": "mia"}]}'))
+    assert client_of(service).models(genre="r&b", limit=5) == [{"id": "mia"}]
+    assert service.calls[0].path == "/models?genre=r%26b&limit=5"
+
+
+def test_an_id_cannot_lead_to_another_address(serve, client_of):
+    service = serve(says(200, '{"status": "in_progress"}'))
+    client_of(service).check_task("../models?x=1#y")
+    assert service.calls[0].path == "/check-task/..%2Fmodels%3Fx%3D1%23y"
+
+
+def test_a_service_below_a_path_is_reached(serve, client_of):
+    service = serve(says(200, '{"status": "in_progress"}'))
+    client_of(f"{service.url}/studio/").check_task("t1")
+    assert service.calls[0].path == "/studio/check-task/t1"
+
+
+def test_a_task_is_cancelled_though_the_answer_is_empty(serve, client_of):
+    service = serve(says(204, ""))
+    client_of(service).cancel("t1")
+    assert (service.calls[0].method, service.calls[0].path) == ("DELETE", "/tasks/t1")
+
+
+# ---- refusals
+
+
+def test_a_refusal_names_the_fields(serve, client_of):
+    body = '{"detail": "No.", "code": "invalid", "errors": [{"field": "transpose", "message": "Too high."}, 7]}'
+    service = serve(says(422, body, kind="application/problem+json"))
+    with pytest.raises(ServiceError, match=r"No\.") as refused:
+        client_of(service).convert(SOUND, "koguchi", transpose=13)
+    assert (refused.value.status, refused.value.code) == (422, "invalid")
+    assert refused.value.errors == (("transpose", "Too high."),)
+    assert len(service.calls) == 1
+
+
+@pytest.mark.parametrize("body", ["<html>Bad gateway</html>", "", "[]", "null", '{"errors": 3}', "\udcff"])
+def test_a_refusal_in_another_language_is_still_an_error(serve, client_of, body):
+    kind = "text/html"
+    service = serve(says(502, body.encode("utf-8", "surrogateescape").decode("latin-1"), kind=kind))
+    with pytest.raises(ServiceError, match="502") as refused:
+        client_of(service).check_task("t1")
+    assert refused.value.code == "http_502"
+
+
+@pytest.mark.parametrize("body", ["<html>Welcome</html>", "{}", '["t1"]', '{"task": "t1"}'])
+def test_what_is_not_the_service_is_recognised(serve, client_of, body):
+    service = serve(says(200, body))
+    with pytest.raises(ServiceError, match="check the address") as refused:
+        client_of(service).convert(SOUND, "koguchi")
+    assert refused.value.code == "not_understood"
+
+
+def test_a_redirection_is_not_followed_with_the_token(serve, client_of):
+    elsewhere = serve(started)
+    service = serve(says(307, "", {"Location": f"{elsewhere.url}/convert"}))
+    with pytest.raises(ServiceError):
+        client_of(service).convert(SOUND, "koguchi")
+    assert elsewhere.calls == []
+
+
+@pytest.mark.parametrize("token", ["", "  ", "two words", "line\nbreak", "ts_ünknown"])
+def test_a_token_that_can_be_none_is_refused_without_being_shown(token):
+    with pytest.raises(SettingsError) as refused:
+        Client("http://127.0.0.1:1", token)
+    assert not token.strip() or token not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["localhost:7860", "ftp://host", "http://", "http://[::", ""])
+def test_an_address_that_can_be_none_is_refused(address):
+    with pytest.raises(SettingsError, match="address"):
+        Client(address, TOKEN)
+
+
+def test_the_end_of_line_of_a_token_from_a_file_does_no_harm(serve):
+    service = serve(says(200, '{"models": []}'))
+    with Client(service.url, TOKEN + "\n") as client:
+        client.models()
+    assert service.calls[0].headers["authorization"] == f"Bearer {TOKEN}"
+
+
+# ---- calls that are made again
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_call_is_made_again_when_the_service_says_and_with_the_same_key(serve, client_of, status):
+    service = serve(problem(status, "later", Retry_After="1"), started)
+    begin_s = time.monotonic()
+    assert client_of(service).convert(SOUND, "koguchi") == "t1"
+    assert 0.9 < time.monotonic() - begin_s < 5
+    keys = {call.headers["idempotency-key"] for call in service.calls}
+    assert (len(service.calls), len(keys)) == (2, 1)
+    assert service.calls[0].form == service.calls[1].form
+
+
+def test_a_file_is_sent_again_from_its_beginning(serve, client_of, tmp_path):
+    service = serve(problem(503, "later", Retry_After="0"), hangs_up, started)
+    (tmp_path / "vocal.wav").write_bytes(SOUND)
+    assert client_of(service).convert(tmp_path / "vocal.wav", "koguchi") == "t1"
+    assert [call.form["audio"][1] for call in service.calls] == [SOUND] * 3
+
+
+def test_a_lost_answer_is_asked_for_again_with_the_same_key(serve, client_of):
+    service = serve(hangs_up, started)
+    assert client_of(service).convert(SOUND, "koguchi", idempotency_key="mine") == "t1"
+    assert [call.headers["idempotency-key"] for call in service.calls] == ["mine", "mine"]
+
+
+def test_each_call_has_a_key_of_its_own(serve, client_of):
+    service = serve(started)
+    client = client_of(service)
+    assert client.convert(SOUND, "koguchi") == client.convert(SOUND, "koguchi")
+    assert len({call.headers["idempotency-key"] for call in service.calls}) == 2
+
+
+def test_retry_after_may_be_a_time_of_day(serve, client_of):
+    service = serve(problem(503, "later", Retry_After=formatdate(time.time() + 2, usegmt=True)), started)
+    begin_s = time.monotonic()
+    client_of(service).convert(SOUND, "koguchi")
+    assert 0.5 < time.monotonic() - begin_s < 5
+
+
+@pytest.mark.parametrize("written", ["soon", "-5", "nan", "Tue, 99 Foo", ""])
+def test_a_retry_after_that_says_nothing_is_not_waited_for(serve, client_of, written):
+    service = serve(problem(503, "later", Retry_After=written), started)
+    assert client_of(service).convert(SOUND, "koguchi") == "t1"
+
+
+def test_nobody_waits_longer_than_they_said(serve, client_of):
+    service = serve(problem(429, "queue_full", Retry_After="30"))
+    begin_s = time.monotonic()
+    with pytest.raises(ServiceError, match="Said so") as refused:
+        client_of(service, retry_s=5).convert(SOUND, "koguchi")
+    assert time.monotonic() - begin_s < 2
+    assert (refused.value.status, refused.value.code, refused.value.retry_after_s) == (429, "queue_full", 30)
+    assert len(service.calls) == 1
+
+
+def test_a_service_that_is_not_there_is_named_and_the_token_is_not(client_of, serve):
+    with pytest.raises(ServiceError, match=r"127\.0\.0\.1.*running") as refused:
+        client_of("http://127.0.0.1:9/", retry_s=0.2).models()
+    assert (refused.value.status, refused.value.code) == (None, "unreachable")
+    assert TOKEN not in repr(refused.value)
+
+
+def test_an_answer_that_does_not_come_is_an_error(serve, client_of):
+    over = threading.Event()
+    service = serve(lambda handler, call: over.wait(5) and None)
+    with pytest.raises(ServiceError, match="in time"):
+        client_of(service, timeout_s=0.2, retry_s=0.1).models()
+    over.set()
+
+
+# ---- downloads
+
+
+def parts(cut_after: list[int], *, etags: list[str] | None = None, ranges: bool = True) -> Answer:
+    """A file server whose connection breaks after so many bytes, once for each number."""
+    served = 0
+
+    def answer(handler: BaseHTTPRequestHandler, call: Call) -> None:
+        nonlocal served
+        etag = (etags or ['"one"'])[min(served, len(etags or [1]) - 1)]
+        begin = 0
+        if ranges and "range" in call.headers and call.headers["if-range"] == etag:
+            begin = int(call.headers["range"].removeprefix("bytes=").removesuffix("-"))
+            handler.send_response(206)
+            handler.send_header("Content-Range", f"bytes {begin}-{len(SOUND) - 1}/{len(SOUND)}")
+        else:
+            handler.send_response(200)
+        handler.send_header("ETag", etag)
+        handler.send_header("Content-Length", str(len(SOUND) - begin))
+        handler.end_headers()
+        stop = len(SOUND)
+        if served < len(cut_after):
+            stop = begin + cut_after[served]
+            handler.close_connection = True
+        served += 1
+        handler.wfile.write(SOUND[begin:stop])
+
+    return answer
+
+
+def test_a_link_is_fetched_without_the_token(serve, client_of, tmp_path):
+    service = serve(parts([]))
+    path = client_of("http://127.0.0.1:9").download(
+        f"{service.url}/files/take.wav?signature=abc", tmp_path / "take.wav"
+    )
+    assert path.read_bytes() == SOUND
+    assert "authorization" not in service.calls[0].headers
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_download_goes_on_where_it_broke_off(serve, client_of, tmp_path):
+    service = serve(parts([300_000, 200_000]))
+    path = client_of(service).download(f"{service.url}/files/take.wav", tmp_path / "take.wav")
+    assert path.read_bytes() == SOUND
+    assert [call.headers.get("range") for call in service.calls] == [None, "bytes=300000-", "bytes=500000-"]
+
+
+@pytest.mark.parametrize(
+    "trait", [{"etags": ['"one"', '"two"']}, {"etags": ['W/"one"']}, {"ranges": False}], ids=["changed", "weak", "no"]
+)
+def test_a_download_that_cannot_go_on_begins_again(serve, client_of, tmp_path, trait):
+    service = serve(parts([300_000], **trait))
+    path = client_of(service).download(f"{service.url}/files/take.wav", tmp_path / "take.wav")
+    assert path.read_bytes() == SOUND
+    assert len(service.calls) == 2
+
+
+def test_a_download_that_never_gets_further_ends_and_leaves_nothing(serve, client_of, tmp_path):
+    service = serve(parts([300_000] * 50, ranges=False))
+    with pytest.raises(ServiceError, match="cannot be reached") as refused:
+        client_of(service, retry_s=1).download(f"{service.url}/files/take.wav?signature=abc", tmp_path / "take.wav")
+    assert "signature" not in str(refused.value)
+    assert len(service.calls) < 6
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_part_than_was_asked_for_is_refused(serve, client_of, tmp_path):
+    wrong = says(206, "abc", {"Content-Range": "bytes 7-9/10"})
+    service = serve(parts([300_000]), wrong)
+    with pytest.raises(ServiceError, match="another part"):
+        client_of(service).download(f"{service.url}/files/take.wav", tmp_path / "take.wav")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_expired_link_says_so(serve, client_of, tmp_path):
+    service = serve(problem(404, "not_found"))
+    with pytest.raises(ServiceError, match="Said so"):
+        client_of(service).download(f"{service.url}/files/take.wav", tmp_path / "take.wav")
+
+
+@pytest.mark.parametrize("link", ["file:///etc/passwd", "http://[::", "ftp://127.0.0.1/x"])
+def test_a_link_to_something_else_is_refused_at_once(client_of, tmp_path, link):
+    begin_s = time.monotonic()
+    with pytest.raises(ServiceError) as refused:
+        client_of("http://127.0.0.1:9").download(link, tmp_path / "take.wav")
+    assert (refused.value.code, time.monotonic() - begin_s < 1) == ("not_sendable", True)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_however_often_a_download_breaks_it_is_whole(serve, client_of, tmp_path, seed):
+    chance = random.Random(seed)
+    cuts = [chance.randrange(1, len(SOUND) // 5) for _ in range(4)]
+    service = serve(parts(cuts))
+    path = client_of(service).download(f"{service.url}/files/take.wav", tmp_path / "take.wav")
+    assert path.read_bytes() == SOUND
+    assert len(service.calls) == 5
+
+
+# ---- waiting
+
+
+def test_waiting_ends_with_the_reason_of_a_failure(serve, client_of, tmp_path):
+    service = serve(
+        started,
+        says(200, '{"status": "in_progress"}'),
+        says(200, '{"status": "failed"}'),
+        says(200, '{"state": "failed", "error": "There is no voice in it.", "error_code": "no_voice"}'),
+    )
+    with pytest.raises(ServiceError, match="no voice in it") as failed:
+        client_of(service).convert_and_wait(SOUND, "koguchi", folder=tmp_path, poll_s=0.01)
+    assert failed.value.code == "no_voice"
+    assert [call.path for call in service.calls] == ["/convert", "/check-task/t1", "/check-task/t1", "/tasks/t1"]
+
+
+def test_waiting_ends_when_its_time_is_over(serve, client_of, tmp_path):
+    service = serve(started, says(200, '{"status": "in_progress"}'))
+    with pytest.raises(ServiceError, match=r"t1 is not done after 0\.1 s") as failed:
+        client_of(service).convert_and_wait(SOUND, "koguchi", folder=tmp_path, poll_s=0.02, timeout_s=0.1)
+    assert failed.value.code == "timeout"
+
+
+def test_whoever_does_not_want_to_wait_any_more_cancels_the_task(serve, client_of, tmp_path):
+    service = serve(
+        started,
+        says(200, '{"status": "in_progress"}'),
+        says(200, '{"state": "running", "progress": 0.25, "message": "listening"}'),
+        says(200, "{}"),
+    )
+    seen = []
+
+    def report(fraction: float, message: str) -> None:
+        seen.append((fraction, message))
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        client_of(service).convert_and_wait(SOUND, "koguchi", folder=tmp_path, report=report)
+    assert seen == [(0.25, "listening")]
+    assert (service.calls[-1].method, service.calls[-1].path) == ("DELETE", "/tasks/t1")
+
+
+def test_takes_are_named_after_recording_and_voice(serve, client_of, tmp_path):
+    links = '["http://127.0.0.1:%d/files/take-1.wav?signature=a", "http://127.0.0.1:%d/files/take-2.wav?signature=b"]'
+    sound = says(200, "sound", {"ETag": '"x"'})
+    service = serve(started, sound)
+    done = f'{{"status": "completed", "output_audio_urls": {links % (service.port, service.port)}}}'
+    service.answers.insert(1, says(200, done))
+    (tmp_path / "song.mp3").write_bytes(SOUND)
+    takes = client_of(service).convert_and_wait(tmp_path / "song.mp3", "mia", 0, 2, folder=tmp_path / "new" / "folder")
+    assert [path.relative_to(tmp_path / "new" / "folder") for path in takes] == [
+        Path("song.mia.wav"),
+        Path("song.mia.take2.wav"),
+    ]
+    assert all(path.read_bytes() == b"sound" for path in takes)
+
+
+TRAINING = '{"status": "training", "model_id": "mia", "current_epoch": 0}'
+MODEL = '{"state": "%s", "error": %s, "training": {"progress": %s, "message": "epoch 1", "task_id": "t9"}}'
+
+
+def test_a_training_is_waited_for(serve, client_of):
+    service = serve(
+        says(200, TRAINING),
+        says(200, MODEL % ("training", "null", "null")),
+        says(200, MODEL % ("training", "null", "0.5")),
+        says(200, MODEL % ("completed", "null", "null")),
+    )
+    seen = []
+    model = client_of(service).train_and_wait(
+        "mia", 2, poll_s=0.01, timeout_s=math.inf, report=lambda *told: seen.append(told)
+    )
+    assert model["state"] == "completed"
+    assert seen == [(0.0, "epoch 1"), (0.5, "epoch 1")]
+    assert [call.method for call in service.calls] == ["POST", "GET", "GET", "GET"]
+
+
+@pytest.mark.parametrize(
+    ("first", "state", "error", "said", "code"),
+    [
+        (TRAINING, "failed", '"Too little memory."', "Too little memory", "failed"),
+        (TRAINING.replace("training", "failed"), "failed", "null", "The training failed", "failed"),
+        (TRAINING, "pending", "null", "goes on from there", "cancelled"),
+    ],
+)
+def test_a_training_that_does_not_come_to_a_voice_is_an_error(serve, client_of, first, state, error, said, code):
+    service = serve(says(200, first), says(200, MODEL % (state, error, "null")))
+    with pytest.raises(ServiceError, match=said) as failed:
+        client_of(service).train_and_wait("mia", 2, poll_s=0.01)
+    assert failed.value.code == code
+
+
+def test_whoever_does_not_want_to_wait_for_a_training_cancels_its_task(serve, client_of):
+    service = serve(says(200, TRAINING), says(200, MODEL % ("training", "null", "0.5")))
+
+    def report(fraction: float, message: str) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        client_of(service).train_and_wait("mia", 2, report=report)
+    assert (service.calls[-1].method, service.calls[-1].path) == ("DELETE", "/tasks/t9")
