@@ -26,6 +26,10 @@ from studio.errors import DiskFull, Unavailable
 BUSY_S = 5.0  # how long a writer waits for others before it gives up
 RETRY_S = 2.0
 DATABASE_FILE = "studio.sqlite"
+_SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter where the disk fills up below its shared memory
+_SQLITE_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_POSTGRESQL_FULL = ("53100",)
+_POSTGRESQL_BUSY = ("40001", "40P01", "53300", "55P03", "57P03")  # conflict, deadlock, full house, lock, just starting
 
 
 class Now(ColumnElement[float]):
@@ -136,18 +140,31 @@ def _understood() -> Iterator[None]:
     """What a database says of its troubles, as the studio's own errors; errors in statements stay what they are."""
     try:
         yield
-    except (OperationalError, InterfaceError, PoolTimeout, sqlite3.OperationalError) as cause:
-        raise _trouble(cause) from cause
-    except DBAPIError as cause:
-        if cause.connection_invalidated:
-            raise _trouble(cause) from cause
-        raise
+    except (DBAPIError, PoolTimeout, sqlite3.Error) as cause:
+        if (trouble := _trouble(cause)) is None:
+            raise
+        raise trouble from cause
 
 
-def _trouble(cause: Exception) -> Exception:
-    text = str(getattr(cause, "orig", cause)).lower()
-    if "full" in text or "no space" in text or "disk i/o" in text:
+def _trouble(cause: Exception) -> Exception | None:
+    """What to tell of it; None for what is no trouble of the database's but a fault in a statement."""
+    said = getattr(cause, "orig", None) or cause
+    if isinstance(said, sqlite3.Error):
+        code = getattr(said, "sqlite_errorcode", None)  # an extended code, whose low byte is the kind
+        kind = None if code is None else code & 0xFF
+        full, busy = kind in _SQLITE_FULL, kind in _SQLITE_BUSY
+        if kind == sqlite3.SQLITE_NOTADB:
+            return SettingsError("The database's file is no database, or it is damaged: name another, or restore it.")
+        away = isinstance(said, sqlite3.OperationalError) and kind != sqlite3.SQLITE_ERROR
+    else:
+        state = getattr(said, "sqlstate", None)
+        full, busy = state in _POSTGRESQL_FULL, state in _POSTGRESQL_BUSY or isinstance(cause, PoolTimeout)
+        lost = isinstance(cause, DBAPIError) and cause.connection_invalidated
+        away = lost or isinstance(cause, OperationalError | InterfaceError)
+    if full:
         return DiskFull("The disk of the database is full: make room, and try again.")
-    if "locked" in text or "busy" in text or isinstance(cause, PoolTimeout):
+    if busy:
         return Unavailable("The database is busy: try again in a moment.", RETRY_S, "database_busy")
-    return Unavailable("The database cannot be reached: try again in a moment.", RETRY_S, "database_unreachable")
+    if away:
+        return Unavailable("The database cannot be reached: try again in a moment.", RETRY_S, "database_unreachable")
+    return None

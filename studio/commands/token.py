@@ -66,12 +66,13 @@ def list_all(
     if as_json:
         typer.echo(json.dumps({"tokens": rows}, indent=2, ensure_ascii=False))
         return
-    table = Table()
+    table = Table(show_edge=False, pad_edge=False)
     table.add_column("id", no_wrap=True, min_width=_ID_LENGTH)  # it is what `revoke` wants
-    for title in ("account", "name", "state", "made", "holds until", "last used"):
+    for title in ("account", "name", "state", "holds until", "last used"):
         table.add_column(title, overflow="fold")
     for row in rows:
-        table.add_row(*(escape(_shortened(name, cell or "")) for name, cell in row.items()))
+        named = (escape(row[name] or "") for name in ("id", "account", "name", "state"))
+        table.add_row(*named, _day(row, "expires_at"), _day(row, "used_at"))
     Console().print(table)
 
 
@@ -127,9 +128,8 @@ def _described(one: "Token") -> dict[str, str | None]:
     return named | {"created_at": created, "expires_at": expires, "used_at": used}
 
 
-def _shortened(name: str, cell: str) -> str:
-    """A cell of the table: of times only the day."""
-    return cell.partition("T")[0] if name.endswith("_at") else cell
+def _day(row: dict[str, str | None], name: str) -> str:
+    return (row[name] or "").partition("T")[0]
 
 
 def _written(time_s: float) -> str:

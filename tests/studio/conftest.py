@@ -1,10 +1,28 @@
-"""No test here sees, or touches, what the user of this machine has."""
+"""No test here sees, or touches, what the user of this machine has. Databases are real, and new for each test."""
 
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
+from studio.database import Database, open_database
+from studio.migration import upgrade
 from studio.settings import HOME_VARIABLE
+
+STARTED_WITHIN_S = 30.0
+POSTGRES_USER = "postgres"
+POSTGRES_FOLDERS = Path("/usr/lib/postgresql")  # Debian keeps its programs out of PATH
 
 
 @pytest.fixture(autouse=True)
@@ -13,3 +31,149 @@ def home(tmp_path_factory, monkeypatch) -> Path:
     folder = tmp_path_factory.mktemp("installation") / "home"
     monkeypatch.setenv(HOME_VARIABLE, str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    """A real PostgreSQL on loopback, in a folder of its own, ended with the tests; skips where that cannot be."""
+    initdb, postgres = _program("initdb"), _program("postgres")
+    if initdb is None or postgres is None:
+        pytest.skip("PostgreSQL is not installed here: tests on it are left out")
+    as_whom = {"user": POSTGRES_USER, "group": POSTGRES_USER, "extra_groups": []} if os.geteuid() == 0 else {}
+    folder = Path(tempfile.mkdtemp(prefix="studio-postgresql-"))
+    try:
+        try:
+            if as_whom:  # PostgreSQL refuses to run as root
+                shutil.chown(folder, POSTGRES_USER, POSTGRES_USER)
+            _make_cluster(initdb, folder, as_whom)
+        except (OSError, LookupError, subprocess.CalledProcessError) as cause:
+            pytest.skip(f"PostgreSQL cannot be set up here ({cause}): tests on it are left out")
+        with _server(postgres, folder, as_whom) as url:
+            yield url
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgresql_template(postgresql_url) -> str:
+    """The name of a database with all tables and nothing in them, which others are copies of."""
+    database = open_database(_address(postgresql_url, _create_database(postgresql_url)))
+    upgrade(database)
+    database.close()
+    return str(database.engine.url.database)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory) -> Path:
+    """A database file with all tables and nothing in them, which others are copies of."""
+    file = tmp_path_factory.mktemp("sqlite") / "template.sqlite"
+    database = open_database(f"sqlite:///{file}")
+    upgrade(database)
+    database.close()  # which moves all that is in the write-ahead log into the file
+    return file
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database_url(request, tmp_path) -> Iterator[str]:
+    """The address of a database that has no tables yet, of each kind."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'studio.sqlite'}"
+        return
+    url = request.getfixturevalue("postgresql_url")
+    name = _create_database(url)
+    yield _address(url, name)
+    _drop_database(url, name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path) -> Iterator[str]:
+    """The address of a database that has all tables and nothing in them, of each kind."""
+    if request.param == "sqlite":
+        file = tmp_path / "studio.sqlite"
+        shutil.copy(request.getfixturevalue("sqlite_template"), file)
+        yield f"sqlite:///{file}"
+        return
+    url = request.getfixturevalue("postgresql_url")
+    name = _create_database(url, request.getfixturevalue("postgresql_template"))
+    yield _address(url, name)
+    _drop_database(url, name)
+
+
+@pytest.fixture
+def database(database_url) -> Iterator[Database]:
+    """A fresh database, open."""
+    database = open_database(database_url)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def sqlite_database(sqlite_template, tmp_path) -> Iterator[Database]:
+    """A fresh database, open, where one kind is enough."""
+    file = tmp_path / "studio.sqlite"
+    shutil.copy(sqlite_template, file)
+    database = open_database(f"sqlite:///{file}")
+    yield database
+    database.close()
+
+
+# ---- PostgreSQL
+
+
+def _program(name: str) -> str | None:
+    found = shutil.which(name)
+    return found or next((str(one) for one in sorted(POSTGRES_FOLDERS.glob(f"*/bin/{name}"), reverse=True)), None)
+
+
+def _make_cluster(initdb: str, folder: Path, as_whom: dict[str, Any]) -> None:
+    command = [initdb, "--pgdata", str(folder / "data"), "--username", POSTGRES_USER, "--auth", "trust"]
+    command += ["--encoding", "UTF8", "--locale", "C", "--no-sync"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=STARTED_WITHIN_S, **as_whom)
+
+
+@contextmanager
+def _server(postgres: str, folder: Path, as_whom: dict[str, Any]) -> Iterator[str]:
+    """A server that runs; the address of its first database."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [postgres, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-h", "127.0.0.1"]
+    command += ["-c", "fsync=off", "-c", "max_connections=200", "-c", "shared_buffers=32MB"]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **as_whom)
+    try:
+        url = f"postgresql://{POSTGRES_USER}@127.0.0.1:{port}/postgres"
+        if not _answers(url, server):
+            pytest.skip(f"PostgreSQL did not start here: {(folder / 'log').read_text(errors='replace')[-500:]}")
+        yield url
+    finally:
+        server.send_signal(signal.SIGINT)  # what it calls a fast shutdown
+        server.wait(STARTED_WITHIN_S)
+
+
+def _answers(url: str, server: subprocess.Popen[bytes]) -> bool:
+    give_up_at = time.monotonic() + STARTED_WITHIN_S
+    while time.monotonic() < give_up_at and server.poll() is None:
+        try:
+            psycopg.connect(url, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            time.sleep(0.1)
+        else:
+            return True
+    return False
+
+
+def _create_database(url: str, template: str = "template0") -> str:
+    name = f"studio_{secrets.token_hex(6)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+    return name
+
+
+def _drop_database(url: str, name: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _address(url: str, name: str) -> str:
+    return f"{url.rpartition('/')[0]}/{name}"
