@@ -1,0 +1,127 @@
+"""The heartbeat of a task: keeps its lease while the work goes on, and hears what is asked of whoever does it.
+
+A thread of its own beats once a second or oftener: it renews the lease, writes down how far the work is, and reads
+whether the task is to be cancelled. The work itself calls `report`, which raises as soon as it should not go on.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from structlog.typing import FilteringBoundLogger
+
+from engine.errors import Cancelled
+from studio import tasks
+from studio.database import Database
+from studio.errors import LeaseLost, StudioError
+
+_BEAT_S = 1.0
+_BEATS_A_LEASE = 3  # at least, so that one that fails is not yet the end
+_LAST_BEAT_S = 30.0  # the longest a beat can take, of a database that does not answer
+
+
+class Stopping:
+    """Whether this process is to end, and whether what it is busy with has had its time to finish."""
+
+    def __init__(self, grace_s: float) -> None:
+        self._grace_s = grace_s
+        self._asked_at = math.inf
+
+    def ask(self) -> None:
+        """Take up nothing new; finish, or give back, what is begun. The first call counts."""
+        self._asked_at = min(self._asked_at, time.monotonic())
+
+    @property
+    def asked(self) -> bool:
+        """Whether the process is to end."""
+        return self._asked_at < math.inf
+
+    def is_over(self, extra_s: float = 0.0) -> bool:
+        """Whether the time to finish in, and so much more, has passed."""
+        return time.monotonic() >= self._asked_at + self._grace_s + extra_s
+
+
+class Heartbeat:
+    """Holds the lease of a task inside its `with` block. `report` is what the engine calls as the work goes on."""
+
+    def __init__(
+        self,
+        database: Database,
+        task: tasks.Task,
+        lease_s: float,
+        stopping: Stopping,
+        log: FilteringBoundLogger,
+        may_finish: bool = True,
+    ) -> None:
+        """may_finish: whether the work is let go on for the time of grace when the process is to end; not worth it for
+        what can be gone on with later."""
+        self.database, self.task, self.lease_s, self.log = database, task, lease_s, log
+        self.stopping, self.may_finish = stopping, may_finish
+        self.each_beat: Callable[[], None] = lambda: None
+        self.is_cancelled = self.is_lost = False
+        self._progress, self._message = 0.0, ""
+        self._watched: Path | None = None
+        self._seen: int | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, cause: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join(_LAST_BEAT_S)
+
+    def report(self, fraction: float, message: str) -> None:
+        """How far the work is, 0..1. Raises Cancelled where it is to stop, LeaseLost where it is another's by now."""
+        if math.isfinite(fraction):
+            self._progress = min(1.0, max(0.0, fraction))
+        self._message = message
+        self.check()
+
+    def check(self) -> None:
+        """Raise what `report` would."""
+        if self.is_cancelled:
+            raise Cancelled
+        if self.is_lost:
+            raise LeaseLost("The task has another worker by now.")
+        if self.stopping.asked and (not self.may_finish or self.stopping.is_over()):
+            raise Cancelled
+
+    def watch(self, path: Path) -> None:
+        """From now on every new state of this file is headway: what was done up to it need not be done again."""
+        self._watched, self._seen = path, _changed_ns(path)
+
+    def _run(self) -> None:
+        while not self._ended.wait(min(_BEAT_S, self.lease_s / _BEATS_A_LEASE)):
+            try:
+                self._beat()
+            except LeaseLost:
+                self.is_lost = True
+                return
+            except StudioError as trouble:  # of the database: the next beat may come through
+                self.log.warning("heartbeat_missed", reason=str(trouble))
+            except Exception:
+                self.log.exception("heartbeat_missed")
+
+    def _beat(self) -> None:
+        at = _changed_ns(self._watched) if self._watched else None
+        headway = at is not None and at != self._seen
+        if tasks.renew(self.database, self.task, self.lease_s, self._progress, self._message, headway):
+            self.is_cancelled = True
+        self._seen = at
+        self.each_beat()
+
+
+def _changed_ns(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None

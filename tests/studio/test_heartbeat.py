@@ -1,0 +1,149 @@
+"""The heartbeat on real databases: what it writes, what it hears, and what it takes."""
+
+import threading
+import time
+
+import pytest
+import structlog
+
+from engine.errors import Cancelled
+from studio import tasks
+from studio.accounts import local_account
+from studio.errors import LeaseLost
+from studio.heartbeat import Heartbeat, Stopping
+
+LEASE_S = 0.3  # a beat each 0.1 s
+
+
+@pytest.fixture
+def account(database):
+    return local_account(database)
+
+
+@pytest.fixture
+def task(database, account):
+    with database.write() as connection:
+        tasks.submit(connection, account.id, "conversion", {})
+    claimed = tasks.claim(database, "worker", ["conversion"], LEASE_S)
+    assert claimed
+    return claimed
+
+
+def heartbeat(database, task, grace_s=0.0, may_finish=True, stopping=None):
+    log = structlog.get_logger()
+    return Heartbeat(database, task, LEASE_S, stopping or Stopping(grace_s), log, may_finish)
+
+
+def eventually(condition, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+    return found
+
+
+def row(database, task):
+    return tasks.find(database, task.account_id, task.id)
+
+
+def test_a_lease_holds_while_the_heart_beats_and_not_after(database, task):
+    with heartbeat(database, task):
+        time.sleep(3 * LEASE_S)
+        assert tasks.recover(database, 3) == []
+        assert row(database, task).state == "running"
+    time.sleep(1.5 * LEASE_S)
+    tasks.recover(database, 3)
+    assert row(database, task).state == "queued"
+
+
+def test_progress_is_written_down(database, task):
+    with heartbeat(database, task) as heart:
+        heart.report(0.25, "converting")
+        eventually(lambda: row(database, task).progress == 0.25)
+        assert row(database, task).message == "converting"
+        heart.report(float("nan"), "odd")
+        heart.report(7.0, "more than all")
+        eventually(lambda: row(database, task).progress == 1.0)
+
+
+def test_a_cancellation_is_heard_and_the_lease_held_until_it_is_carried_out(database, task):
+    with heartbeat(database, task) as heart:
+        heart.report(0.1, "")
+        tasks.request_cancel(database, task.account_id, task.id)
+        eventually(lambda: heart.is_cancelled)
+        with pytest.raises(Cancelled):
+            heart.report(0.2, "")
+        time.sleep(2 * LEASE_S)
+        assert row(database, task).state == "running"
+        with database.write() as connection:
+            tasks.cancelled(connection, task)
+
+
+def test_who_has_lost_the_lease_is_told_so(database, task):
+    with heartbeat(database, task) as heart:
+        tasks.recover(database, 3, [task.owner])
+        eventually(lambda: heart.is_lost)
+        with pytest.raises(LeaseLost):
+            heart.report(0.5, "")
+
+
+def test_a_new_checkpoint_is_headway(database, task, tmp_path):
+    with database.write() as connection:
+        tasks.give_up(connection, task, 3, "", "")
+    second = eventually(lambda: tasks.claim(database, "worker", ["conversion"], LEASE_S))
+    assert second.attempt == 2
+    checkpoint = tmp_path / "checkpoint.pt"
+    checkpoint.write_bytes(b"of an earlier attempt")
+    with heartbeat(database, second) as heart:
+        heart.watch(checkpoint)
+        time.sleep(LEASE_S)
+        assert row(database, second).attempt == 2
+        checkpoint.write_bytes(b"of this one")
+        eventually(lambda: row(database, second).attempt == 1)
+
+
+def test_a_beat_that_cannot_be_written_is_not_the_end(sqlite_database):
+    account = local_account(sqlite_database)
+    with sqlite_database.write() as connection:
+        tasks.submit(connection, account.id, "conversion", {})
+    task = tasks.claim(sqlite_database, "worker", ["conversion"], 60.0)
+    released, held = threading.Event(), threading.Event()
+
+    def hold():
+        with sqlite_database.write():
+            held.set()
+            released.wait(10)
+
+    holder = threading.Thread(target=hold)
+    with Heartbeat(sqlite_database, task, LEASE_S, Stopping(0.0), structlog.get_logger()) as heart:
+        holder.start()
+        held.wait(5)
+        heart.report(0.5, "while nobody could write")
+        time.sleep(0.5)
+        released.set()
+        eventually(lambda: row(sqlite_database, task).progress == 0.5)
+        heart.report(0.6, "")  # and it is still ours
+    holder.join()
+
+
+@pytest.mark.parametrize(("grace_s", "may_finish"), [(0.0, True), (60.0, False)])
+def test_a_process_that_ends_stops_what_cannot_finish(database, task, grace_s, may_finish):
+    stopping = Stopping(grace_s)
+    with heartbeat(database, task, may_finish=may_finish, stopping=stopping) as heart:
+        heart.report(0.1, "")
+        stopping.ask()
+        with pytest.raises(Cancelled):
+            heart.report(0.2, "")
+        assert not heart.is_cancelled
+
+
+def test_a_process_that_ends_lets_finish_what_can():
+    stopping = Stopping(0.2)
+    assert not stopping.is_over()
+    stopping.ask()
+    assert stopping.asked
+    assert not stopping.is_over()
+    time.sleep(0.3)
+    stopping.ask()  # again changes nothing
+    assert stopping.is_over()
+    assert not stopping.is_over(extra_s=60.0)
