@@ -19,6 +19,7 @@ import pytest
 from studio.database import Database, open_database
 from studio.migration import upgrade
 from studio.settings import HOME_VARIABLE
+from studio.trial_service import TrialService, trial_service
 
 STARTED_WITHIN_S = 30.0
 POSTGRES_USER = "postgres"
@@ -118,6 +119,13 @@ def sqlite_database(sqlite_template, tmp_path) -> Iterator[Database]:
 
 
 # ---- PostgreSQL
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory) -> Iterator[TrialService]:
+    """The real service with its workers, one for all tests; each that needs an account of its own makes one."""
+    with trial_service(tmp_path_factory.mktemp("service") / "home", submissions_per_minute=1_000_000) as running:
+        yield running
 
 
 def _program(name: str) -> str | None:
