@@ -80,13 +80,16 @@ def test_threads_that_start_at_once(empty_database_url):
     _assert_complete(empty_database_url)
 
 
-def test_a_database_of_a_later_version_is_left_alone(database):
+def test_a_database_of_a_later_version_is_left_alone(empty_database_url):
+    database = open_database(empty_database_url)
+    upgrade(database)
     with database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(SettingsError, match="later version of Timbre Studio"):
         upgrade(database)
     with database.read() as connection:
         assert connection.scalar(text("SELECT version_num FROM alembic_version")) == "9999"
+    database.close()
 
 
 def test_a_migration_that_fails_leaves_nothing(empty_database_url):
