@@ -45,7 +45,7 @@ def _machine() -> str:
 
 
 def _began(pid: int) -> str:
-    """When the process began, in ticks since the machine did; empty for none, and for one that only waits to be buried."""
+    """When the process began, in ticks since the machine did; empty where there is none, or one that has ended."""
     try:
         fields = (_PROC / str(pid) / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:

@@ -10,7 +10,7 @@ from engine.errors import Cancelled
 from studio import tasks
 from studio.accounts import local_account
 from studio.errors import LeaseLost
-from studio.heartbeat import Heartbeat, Stopping
+from studio.executors.heartbeat import Heartbeat, Stopping
 
 LEASE_S = 0.3  # a beat each 0.1 s
 

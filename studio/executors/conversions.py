@@ -1,0 +1,86 @@
+"""A conversion, as a worker does it: the recording is fetched, converted, scored, and the takes are published."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from engine.audio import open_audio
+from engine.conversion_settings import ConversionSettings
+from engine.errors import AudioError
+from studio.catalogue import find_model
+from studio.errors import Invalid
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.workspaces import voice_folder
+
+_CONVERTING_SHARE = 0.95  # of the progress; the rest is scoring
+_SAMPLES_AT_ONCE = 1 << 18
+
+
+def convert(job: Job) -> None:
+    """Convert, and end the task with what came of it. Raises what the engine and the studio raise."""
+    from engine.conversion import convert_file
+
+    started = time.monotonic()
+    source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
+    _refuse_too_long(source, job.bench.service.longest_audio_minutes)
+    settings = ConversionSettings(**job.task.parameters["settings"])
+    voice = insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
+    suffix = job.task.parameters.get("format", "wav")
+    targets = [job.place / f"take-{number}.{suffix}" for number in range(1, settings.takes + 1)]
+
+    def report(fraction: float, message: str) -> None:
+        job.heart.report(_CONVERTING_SHARE * fraction, message)
+
+    found = convert_file(source, targets, voice, settings, report)
+    scores = _scores(job, source, targets, found.transpose)
+    keys = [_stored(job, target) for target in targets]
+    result = {
+        "outputs": keys,
+        "output_settings": {"model": job.task.model_id, "transpose": found.transpose, "vocal_style": found.style},
+        "scores": scores,
+        "seconds": round(time.monotonic() - started, 3),
+    }
+    job.publish(result)
+
+
+def _fetched(job: Job) -> Path:
+    return job.bench.storage.fetch(job.task.parameters["input_key"], job.place)
+
+
+def _voice_folder(job: Job) -> Path:
+    bench, account = job.bench, job.account
+    model = find_model(bench.database, bench.settings, account, job.task.model_id or "")
+    return voice_folder(bench.settings, bench.storage, model)
+
+
+def _scores(job: Job, source: Path, targets: list[Path], transpose: int) -> list[dict[str, Any]]:
+    """Of each take, how much of the performance it kept."""
+    from engine.evaluation import score_performance
+
+    scores = []
+    for number, target in enumerate(targets):
+        job.heart.report(_CONVERTING_SHARE + (1 - _CONVERTING_SHARE) * number / len(targets), "scoring")
+        scores.append(asdict(score_performance(source, target, transpose)))
+    return scores
+
+
+def _stored(job: Job, target: Path) -> str:
+    key = f"{job.output_prefix}/{target.name}"
+    insist(lambda: job.bench.storage.put_file(target, key), SHORT_PATIENCE_S)
+    return key
+
+
+def _refuse_too_long(path: Path, longest_minutes: float) -> None:
+    """A recording whose header does not say how long it is was let in, and is measured here."""
+    with open_audio(path) as source:
+        if source.duration_s is not None:
+            return
+        longest, samples = longest_minutes * 60 * source.rate, 0
+        for block in source.blocks(_SAMPLES_AT_ONCE):
+            samples += block.shape[1]
+            if samples > longest:
+                text = f"The recording is longer than {longest_minutes:g} minutes, which are the most that are taken."
+                raise Invalid([("audio", text)], "audio_too_long")
+    if samples == 0:
+        raise AudioError("The recording holds no sound.")

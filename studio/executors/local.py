@@ -1,0 +1,309 @@
+"""The local executor: worker processes of this machine, watched by a thread of the server.
+
+Workers are started as processes of their own, and told what to do on their stdin (see `studio.executors.worker`). The
+thread replaces those that die, gives their tasks back at once, ends those that hang, and starts a worker for trainings
+only while there are some. It needs nothing but the database, so it can die itself at any moment: the next one finds
+what was left.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from structlog.typing import FilteringBoundLogger
+
+import studio
+from studio.database import Database, database_url, open_database
+from studio.errors import StudioError
+from studio.executors.owners import owner_of
+from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
+from studio.executors.worker import LANES, OVERDUE_S, WAKE, Order
+from studio.housekeeping import sweep
+from studio.service_settings import ServiceSettings
+from studio.settings import Settings
+from studio.storage import open_storage
+
+COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
+CONVERSIONS, TRAININGS = "conversions", "trainings"
+_LOOK_S = 0.25  # between two looks at the workers
+_RECOVER_S = 2.0  # between two looks for tasks of lost workers
+_HOLD_OFF_S = 3.0  # until a lease that ran out counts, after nobody could renew it
+_CLOCK_JUMP_S = 2.0  # more is not drift: the machine has slept
+_IDLE_S = 60.0  # after which a worker for trainings ends
+_CANCEL_PATIENCE_S = {CONVERSIONS: 10.0, TRAININGS: 30.0}  # a training saves itself before it stops
+_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.25, 30.0  # until a worker that died at once is replaced
+_HEALTHY_S = 30.0  # whoever lived so long did not die of its start
+_SWEEP_S = 3600.0
+_FIRST_SWEEP_S = 5.0
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[bytes]
+    lane: str
+    owner: str
+    begun_at: float = field(default_factory=time.monotonic)
+
+    def tell(self, line: str) -> None:
+        """Say a line to the worker; one that does not listen misses it."""
+        with contextlib.suppress(OSError, ValueError):
+            if self.process.stdin:
+                self.process.stdin.write(f"{line}\n".encode())
+
+    def dismiss(self) -> None:
+        """Let it finish, or give back, what it is busy with, and end."""
+        with contextlib.suppress(OSError):
+            if self.process.stdin:
+                self.process.stdin.close()
+
+
+@dataclass
+class _Lane:
+    """The workers of one kind, and when the next may be started."""
+
+    wanted: int
+    workers: list[_Worker] = field(default_factory=list)
+    failures: int = 0
+    not_before: float = 0.0
+
+    def lost(self, worker: _Worker) -> None:
+        """One has died: the sooner it did, and the oftener that happens, the longer it takes until the next."""
+        now = time.monotonic()
+        self.failures = 1 if now - worker.begun_at > _HEALTHY_S else self.failures + 1
+        self.not_before = now + min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2**self.failures)
+
+
+class LocalExecutor:
+    """Does the work of a service with processes of this machine, between `start` and `stop`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        service: ServiceSettings,
+        log: FilteringBoundLogger,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        """command: what a worker is started with."""
+        self._settings, self._service, self._log, self._command = settings, service, log, tuple(command)
+        self._database: Database = open_database(database_url(service.database_url, settings.data))
+        self._lanes = {CONVERSIONS: _Lane(service.conversion_workers), TRAININGS: _Lane(service.training_workers)}
+        self._woken, self._stopping = threading.Event(), threading.Event()
+        self._restarts = 0
+        self._dead: list[str] = []  # owners whose tasks are still to be given back
+        self._recover_at = self._leases_count_from = 0.0
+        self._clock_ahead_s = time.time() - time.monotonic()
+        self._unwanted_since: dict[str, float] = {}  # task -> when its cancellation was first seen
+        self._threads = [
+            threading.Thread(target=self._watch, name="workers", daemon=True),
+            threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
+        ]
+
+    # ---- from outside
+
+    def start(self) -> None:
+        """Start the workers, and watch over them until `stop`."""
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        """There is something to do: it is begun at once rather than at the next look."""
+        self._woken.set()
+
+    def alive(self) -> dict[str, float]:
+        """How the workers do: `workers` and `training_workers` that live, `restarts` of some that died, and whether
+        they are `watched` over, 0 or 1."""
+        living = {
+            name: sum(worker.process.returncode is None for worker in tuple(lane.workers))
+            for name, lane in self._lanes.items()
+        }
+        return {
+            "workers": living[CONVERSIONS],
+            "training_workers": living[TRAININGS],
+            "restarts": self._restarts,
+            "watched": int(self._threads[0].is_alive()),
+        }
+
+    def stop(self) -> None:
+        """End all workers; what they are busy with finishes within the time of grace, or goes back into the queue."""
+        self._stopping.set()
+        self._woken.set()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(_LONGEST_BACKOFF_S)
+        workers = self._workers()
+        for worker in workers:
+            worker.dismiss()
+        deadline = time.monotonic() + self._service.grace_s + OVERDUE_S
+        for worker in workers:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.process.wait(max(0.0, deadline - time.monotonic()))
+            self._kill(worker, "it did not end")
+        with contextlib.suppress(StudioError):  # nothing lost without it: their leases will be over
+            recover(self._database, self._service.attempts, [*self._dead, *(worker.owner for worker in workers)])
+        self._database.close()
+
+    # ---- watching
+
+    def _watch(self) -> None:
+        """Look after the workers again and again; no trouble of one look ends it."""
+        self._try(self._recover_what_was_left)
+        while not self._stopping.is_set():
+            self._try(self._look)
+            if self._woken.wait(_LOOK_S):
+                self._woken.clear()
+                for worker in self._workers():
+                    worker.tell(WAKE)
+
+    def _try(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except StudioError as trouble:
+            self._hold_off()
+            self._log.warning("workers_not_looked_after", reason=str(trouble))
+        except Exception:
+            self._hold_off()
+            self._log.exception("workers_not_looked_after")
+
+    def _look(self) -> None:
+        self._bury()
+        self._start_missing()
+        self._notice_sleep()
+        now = time.monotonic()
+        if self._dead or now >= self._recover_at:
+            self._recover_at = now + _RECOVER_S
+            self._end_hanging()
+            self._recover()
+        if waiting(self._database, LANES[TRAININGS]):
+            self._start_one_for_trainings()
+
+    def _recover_what_was_left(self) -> None:
+        self._dead += dead_owners(self._database)
+
+    def _recover(self) -> None:
+        """Give back the tasks of the dead at once, and of the silent once that is not the database's own fault."""
+        if time.monotonic() < self._leases_count_from:
+            return
+        dead = list(self._dead)
+        ended = recover(self._database, self._service.attempts, dead)
+        del self._dead[: len(dead)]
+        for task in ended:
+            self._log.warning("task_lost", task_id=task.id, kind=task.kind, state=task.state)
+        if dead:
+            remove_abandoned(self._database, self._settings.work)
+
+    def _hold_off(self) -> None:
+        """Nobody could renew a lease for a while: let everybody do so before any is taken for lost."""
+        self._leases_count_from = time.monotonic() + _HOLD_OFF_S
+
+    def _notice_sleep(self) -> None:
+        """While the machine sleeps the database's clock goes on and heartbeats do not."""
+        ahead_s = time.time() - time.monotonic()
+        if abs(ahead_s - self._clock_ahead_s) > _CLOCK_JUMP_S:
+            self._hold_off()
+        self._clock_ahead_s = ahead_s
+
+    # ---- workers
+
+    def _workers(self) -> list[_Worker]:
+        return [worker for lane in self._lanes.values() for worker in tuple(lane.workers)]
+
+    def _bury(self) -> None:
+        for name, lane in self._lanes.items():
+            for worker in [one for one in lane.workers if one.process.poll() is not None]:
+                lane.workers.remove(worker)
+                worker.dismiss()
+                self._dead.append(worker.owner)
+                if name == TRAININGS and worker.process.returncode == 0:
+                    continue  # it had nothing to do
+                self._restarts += 1
+                lane.lost(worker)
+                self._log.warning("worker_died", lane=name, pid=worker.process.pid, status=worker.process.returncode)
+
+    def _start_missing(self) -> None:
+        lane = self._lanes[CONVERSIONS]
+        while len(lane.workers) < lane.wanted and time.monotonic() >= lane.not_before:
+            lane.workers.append(self._started(CONVERSIONS, 0.0))
+
+    def _start_one_for_trainings(self) -> None:
+        lane = self._lanes[TRAININGS]
+        if len(lane.workers) < lane.wanted and time.monotonic() >= lane.not_before and not self._has_idle(lane):
+            lane.workers.append(self._started(TRAININGS, _IDLE_S))
+
+    def _has_idle(self, lane: _Lane) -> bool:
+        """Whether one of them will take what waits."""
+        busy = {owner for owner, *_ in signs_of(self._database, [worker.owner for worker in lane.workers])}
+        return any(worker.owner not in busy for worker in lane.workers)
+
+    def _started(self, lane: str, idle_s: float) -> _Worker:
+        threads = self._service.threads or max(1, _cores() // max(1, self._lanes[lane].wanted))
+        process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            env=_environment(threads),
+            bufsize=0,
+        )
+        assert process.stdin is not None
+        worker = _Worker(process, lane, owner_of(process.pid))
+        order = Order(str(self._settings.data), asdict(self._service), lane, worker.owner, threads, idle_s)
+        with contextlib.suppress(OSError):  # dead already, which is noticed at the next look
+            process.stdin.write(order.as_line().encode())
+            os.set_blocking(process.stdin.fileno(), False)  # a worker that does not listen must not hold us up
+        self._log.info("worker_started", lane=lane, pid=process.pid)
+        return worker
+
+    def _end_hanging(self) -> None:
+        """Kill workers that do not stop although they are asked to, or do not renew their lease although they live."""
+        workers = {worker.owner: worker for worker in self._workers()}
+        now = time.monotonic()
+        unwanted = {}
+        for owner, task, is_unwanted, is_over in signs_of(self._database, list(workers)):
+            if is_unwanted:
+                unwanted[task] = self._unwanted_since.get(task, now)
+                if now - unwanted[task] > _CANCEL_PATIENCE_S[workers[owner].lane]:
+                    self._kill(workers[owner], "its task was cancelled")
+            if is_over and now >= self._leases_count_from:
+                self._kill(workers[owner], "it was not heard of")
+        self._unwanted_since = unwanted
+        self._bury()
+
+    def _kill(self, worker: _Worker, reason: str) -> None:
+        if worker.process.poll() is None:
+            self._log.warning("worker_killed", lane=worker.lane, pid=worker.process.pid, reason=reason)
+            worker.process.kill()
+            worker.process.wait()
+
+    # ---- housekeeping
+
+    def _keep_house(self) -> None:
+        pause_s = _FIRST_SWEEP_S
+        while not self._stopping.wait(pause_s):
+            pause_s = _SWEEP_S
+            try:
+                remove_abandoned(self._database, self._settings.work)
+                storage = open_storage(self._service.storage_url, self._settings.data)
+                swept = sweep(self._database, storage, self._service)
+                self._log.info("swept", **{name: value for name, value in asdict(swept).items() if value})
+            except StudioError as trouble:
+                self._log.warning("sweep_failed", reason=str(trouble))
+            except Exception:
+                self._log.exception("sweep_failed")
+
+
+def _cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """The server's own, with this project on the path wherever it was started from, and bounded numbers of threads."""
+    home = str(Path(studio.__path__[0]).parent)
+    path = os.pathsep.join(one for one in (home, os.environ.get("PYTHONPATH", "")) if one)
+    numbers = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    return {**os.environ, "PYTHONPATH": path, **dict.fromkeys(numbers, str(threads))}

@@ -1,0 +1,71 @@
+"""Finding what workers have left behind: tasks whose worker is dead or silent, and folders nobody works in any more."""
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlalchemy import Connection, case, func, select
+
+from studio import tasks
+from studio.catalogue import training_failed, training_stopped
+from studio.database import Database, Now
+from studio.executors.owners import dead_among
+from studio.tables import tasks as rows
+
+_WORK_FOLDER = re.compile(r"([0-9a-f]{24})-(\d+)")  # task and fence
+
+
+def settle(connection: Connection, task: tasks.Task) -> None:
+    """What the end of a task that came to nothing means for the voice it was about."""
+    if task.kind != "training" or task.model_id is None:
+        return
+    if task.state == "failed":
+        training_failed(connection, task.account_id, task.model_id, task.error or "")
+    elif task.state == "cancelled":
+        training_stopped(connection, task.account_id, task.model_id)
+
+
+def recover(database: Database, attempts: int, dead_owners: Sequence[str] = ()) -> list[tasks.Task]:
+    """Take back the tasks of lost workers, as `tasks.recover`; voices whose training has ended by it are told so."""
+    return tasks.recover(database, attempts, dead_owners, also=settle)
+
+
+def dead_owners(database: Database) -> list[str]:
+    """Owners of running tasks that are known to be dead, whoever started them: what a crash has left."""
+    running = select(rows.c.owner).where(rows.c.state == "running", rows.c.owner.is_not(None)).distinct()
+    with database.read() as connection:
+        return dead_among(connection.scalars(running))
+
+
+def waiting(database: Database, kinds: Sequence[str]) -> int:
+    """How many tasks of these kinds could be begun now."""
+    ready = select(func.count()).where(rows.c.state == "queued", rows.c.kind.in_(kinds), rows.c.not_before <= Now())
+    with database.read() as connection:
+        return connection.scalar(ready) or 0
+
+
+def signs_of(database: Database, owners: Sequence[str]) -> list[tuple[str, str, bool, bool]]:
+    """(owner, task, whether it is to be cancelled, whether its lease is over) of what these owners have in work."""
+    over = case((rows.c.lease_until < Now(), 1), else_=0)
+    held = select(rows.c.owner, rows.c.id, rows.c.cancel_requested, over).where(
+        rows.c.state == "running", rows.c.owner.in_(owners)
+    )
+    with database.read() as connection:
+        return [(owner, task, bool(unwanted), bool(late)) for owner, task, unwanted, late in connection.execute(held)]
+
+
+def remove_abandoned(database: Database, work: Path) -> int:
+    """Remove the folders of tasks that no worker is busy with under that fence any more; gives how many."""
+    found = [path for path in work.iterdir() if _WORK_FOLDER.fullmatch(path.name)] if work.is_dir() else []
+    if not found:
+        return 0
+    with database.read() as connection:
+        running = {
+            f"{task}-{fence}"
+            for task, fence in connection.execute(select(rows.c.id, rows.c.fence).where(rows.c.state == "running"))
+        }
+    abandoned = [path for path in found if path.name not in running]
+    for path in abandoned:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(abandoned)

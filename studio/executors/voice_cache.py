@@ -1,0 +1,59 @@
+"""Voices that were used lately, loaded and ready; one that has been trained or imported anew is loaded again."""
+
+import time
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.card import CARD_FILE, WEIGHTS_FILE
+from engine.errors import VoiceError
+
+if TYPE_CHECKING:
+    from engine.voice import Voice
+
+MOST_KEPT = 8  # of about 10 MB each
+_TRIES, _PAUSE_S = 3, 0.3  # while a voice is replaced, there is none in its place for a moment
+_State = tuple[tuple[int, int, int], ...]
+
+
+class VoiceCache:
+    """The voices used last, at most `most`. For one thread."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._voices: OrderedDict[Path, tuple[_State, Voice]] = OrderedDict()
+
+    def voice(self, folder: Path) -> "Voice":
+        """The voice in a folder, as it is there now. Raises VoiceError."""
+        for missing in range(_TRIES):
+            try:
+                return self._voice(folder)
+            except VoiceError:
+                if missing == _TRIES - 1:
+                    raise
+                time.sleep(_PAUSE_S)
+        raise AssertionError("unreachable")
+
+    def _voice(self, folder: Path) -> "Voice":
+        from engine.voice import load_voice  # loads torch, which whoever only makes a cache need not
+
+        state = _state(folder)
+        state_kept, voice = self._voices.get(folder, (None, None))
+        if voice is None or state is None or state != state_kept:
+            voice = load_voice(folder)
+            if state is None or _state(folder) != state:
+                raise VoiceError(f"The voice '{voice.card.id}' was replaced while it was read; try again.")
+            self._voices[folder] = (state, voice)
+        self._voices.move_to_end(folder)
+        while len(self._voices) > self._most:
+            self._voices.popitem(last=False)
+        return voice
+
+
+def _state(folder: Path) -> _State | None:
+    """What changes with the voice in a folder; None where there is none."""
+    try:
+        stats = [(folder / name).stat() for name in (CARD_FILE, WEIGHTS_FILE)]
+    except OSError:
+        return None
+    return tuple((stat.st_ino, stat.st_mtime_ns, stat.st_size) for stat in stats)

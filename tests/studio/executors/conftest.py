@@ -1,0 +1,139 @@
+"""A small installation with everything real in it, and ways to give it work and to look at what came of it."""
+
+import json
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import structlog
+
+from engine.conversion_settings import ConversionSettings
+from studio import tasks
+from studio.accounts import Account, local_account
+from studio.database import Database, open_database
+from studio.executors.heartbeat import Stopping
+from studio.executors.job import Workbench
+from studio.executors.voice_cache import VoiceCache
+from studio.service_settings import ServiceSettings
+from studio.settings import Settings
+from studio.storage import Storage, open_storage
+
+RATE = 44_100
+VOICE = "kathleen"
+LEASE_S = 5.0
+
+
+def vocal(seconds: float, hertz: float) -> np.ndarray:
+    """Notes with vibrato and rests between them, float64 (samples,)."""
+    time_s = np.arange(round(seconds * RATE)) / RATE
+    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
+    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / RATE
+    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
+    noise = np.random.default_rng(0).standard_normal(len(time_s))
+    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """What `condition` gives once it is true."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.03)
+    return found
+
+
+@dataclass
+class Installation:
+    """A data folder with database and storage, and an account in it."""
+
+    settings: Settings
+    service: ServiceSettings
+    database: Database
+    storage: Storage
+    account: Account
+    recordings: dict[float, Path] = field(default_factory=dict)
+
+    def bench(self, **changed: Any) -> Workbench:
+        """What a worker in this process works with."""
+        given = {
+            "settings": self.settings, "service": self.service, "database": self.database, "storage": self.storage,
+            "voices": VoiceCache(), "stopping": Stopping(self.service.grace_s), "log": structlog.get_logger(),
+        }  # fmt: skip
+        return Workbench(**given | changed)
+
+    def submit_conversion(self, seconds: float = 1.0, model: str = VOICE, **settings: Any) -> str:
+        """A conversion of a recording of so many seconds; its id."""
+        number = f"{len(self.task_ids()):012x}".rjust(24, "a")
+        key = f"tasks/{number}/input.wav"
+        self.storage.put_file(self._recording(seconds), key)
+        parameters = {"input_key": key, "format": "wav", "settings": vars(ConversionSettings(**settings))}
+        parameters |= {"model_account": "demo"}
+        with self.database.write() as connection:
+            return tasks.submit(
+                connection, self.account.id, "conversion", parameters, model_id=model, task_id=number
+            )  # fmt: skip
+
+    def task_ids(self) -> list[str]:
+        return [task.id for task in tasks.list_tasks(self.database, self.account.id, limit=1000)[0]]
+
+    def task(self, task_id: str) -> tasks.Task:
+        """The row as it is now."""
+        return tasks.find(self.database, self.account.id, task_id)
+
+    def claim(self, *kinds: str, lease_s: float = LEASE_S) -> tasks.Task:
+        """The next task, once there is one that may be begun."""
+        kinds = kinds or ("conversion", "report", "training")
+        return eventually(lambda: tasks.claim(self.database, "this test", kinds, lease_s))
+
+    def wait_for(self, task_id: str, *states: str, seconds: float = 40.0) -> tasks.Task:
+        """The row once it is in one of these states."""
+
+        def there() -> tasks.Task | None:
+            task = self.task(task_id)
+            assert not task.has_ended or task.state in states, (task.state, task.error)
+            return task if task.state in states else None
+
+        return eventually(there, seconds)
+
+    def results(self, task_id: str) -> list[str]:
+        """Keys of all files of a task beside the recording."""
+        return sorted(key for key in self.storage.list_keys(f"tasks/{task_id}/") if "/input" not in key)
+
+    def _recording(self, seconds: float) -> Path:
+        """A new file each time: putting it into the storage takes it away."""
+        kept = self.settings.data / "recordings" / f"{seconds:g}.wav"
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            soundfile.write(kept, vocal(seconds, 140.0), RATE)
+        copy = kept.with_suffix(".copy.wav")
+        shutil.copyfile(kept, copy)
+        return copy
+
+
+@pytest.fixture
+def installation(tmp_path, sqlite_template) -> Iterator[Installation]:
+    """A fresh one, on SQLite and a folder, as most are."""
+    yield from _installation(tmp_path / "data", sqlite_template)
+
+
+@pytest.fixture(scope="module")
+def shared_installation(tmp_path_factory, sqlite_template) -> Iterator[Installation]:
+    """One for all tests of a module."""
+    yield from _installation(tmp_path_factory.mktemp("shared") / "data", sqlite_template)
+
+
+def _installation(data: Path, template: Path) -> Iterator[Installation]:
+    data.mkdir()
+    shutil.copy(template, data / "studio.sqlite")
+    database = open_database(f"sqlite:///{data / 'studio.sqlite'}")
+    service = ServiceSettings(lease_s=LEASE_S, grace_s=0.0, threads=1)
+    yield Installation(Settings(data), service, database, open_storage("", data), local_account(database))
+    database.close()
