@@ -17,7 +17,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.expression import ColumnElement
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Float
 
 from engine.errors import SettingsError
@@ -32,7 +32,7 @@ _POSTGRESQL_FULL = ("53100",)
 _POSTGRESQL_BUSY = ("40001", "40P01", "53300", "55P03", "57P03")  # conflict, deadlock, full house, lock, just starting
 
 
-class Now(ColumnElement[float]):
+class Now(FunctionElement[float]):
     """Seconds since 1970 by the database's clock, which all workers share however wrong their own clocks are."""
 
     type = Float()

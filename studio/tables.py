@@ -113,8 +113,9 @@ tasks = Table(
     Column("finished_at", Float),
     Column("outputs_deleted_at", Float),  # retention
     Index(None, "state", "kind", "priority", "created_at"),
-    Index(None, "account_id", "created_at"),
-    Index(None, "account_id", "model_id", "kind", "state"),
+    Index(None, "account_id", "created_at", "id"),
+    Index(None, "account_id", "model_id", "kind", "created_at", "id"),
+    Index(None, "account_id", "kind", "state"),
     # of the trainings of one voice only one runs, whatever happens at the same moment
     Index(
         "uq_tasks_running_training", "account_id", "model_id",

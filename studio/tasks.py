@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, exists, func, insert, or_, select, update
 from sqlalchemy import tuple_ as row_of
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from studio.database import Database, Now
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
@@ -38,6 +39,8 @@ WORKER_LOST = "worker_lost"
 _BACKOFF_S = (1.0, 4.0, 16.0)  # before the second, third and every later attempt
 _CLAIMS_TRIED = 8
 _LONGEST_ID = 32
+_CANDIDATE = tasks.alias("candidate")
+_RUNNING = tasks.alias("running_one")
 
 Also = Callable[[Connection, "Task"], None]
 
@@ -113,7 +116,22 @@ def claim(database: Database, owner: str, kinds: Sequence[str], lease_s: float) 
 
     The highest priority goes first, then the oldest. Of the trainings of one voice only one runs at a time.
     """
-    taken = (
+    for _ in range(_CLAIMS_TRIED):
+        with database.read() as connection:  # who has nothing to do keeps nobody from writing
+            if connection.scalar(_next_of(kinds, locked=False)) is None:
+                return None
+        try:
+            with database.write() as connection:
+                row = connection.execute(_taking_next(owner, kinds, lease_s)).one_or_none()
+        except IntegrityError:
+            continue  # another worker began to train the same voice at this moment: the table allows one
+        if row is not None:
+            return _task(row)
+    return None
+
+
+def _taking_next(owner: str, kinds: Sequence[str], lease_s: float) -> ReturningUpdate[Any]:
+    return (
         update(tasks)
         .where(tasks.c.id == _next_of(kinds, locked=True).scalar_subquery(), tasks.c.state == "queued")
         .values(
@@ -126,22 +144,10 @@ def claim(database: Database, owner: str, kinds: Sequence[str], lease_s: float) 
         )
         .returning(tasks)
     )
-    for _ in range(_CLAIMS_TRIED):
-        with database.read() as connection:  # who has nothing to do keeps nobody from writing
-            if connection.scalar(_next_of(kinds, locked=False)) is None:
-                return None
-        try:
-            with database.write() as connection:
-                row = connection.execute(taken).one_or_none()
-        except IntegrityError:
-            continue  # another worker began to train the same voice at this moment: the table allows one
-        if row is not None:
-            return _task(row)
-    return None
 
 
 def _next_of(kinds: Sequence[str], locked: bool) -> Select[tuple[str]]:
-    candidate, running = tasks.alias("candidate"), tasks.alias("running_one")
+    candidate, running = _CANDIDATE, _RUNNING
     in_training = exists().where(
         running.c.kind == "training",
         running.c.state == "running",

@@ -36,6 +36,10 @@ def test_the_clock_goes_on_and_is_right(database):
     assert later == pytest.approx(60.5, abs=0.1)
 
 
+def test_statements_with_the_clock_are_made_once():
+    assert select(Now())._generate_cache_key() is not None  # without one each call would compile them anew
+
+
 def test_all_of_a_transaction_or_nothing(database):
     def add_and_break(connection):
         add(connection, "leo")

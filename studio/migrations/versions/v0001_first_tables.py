@@ -104,11 +104,14 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_tasks_account_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tasks")),
     )
-    op.create_index(op.f("ix_tasks_account_id_created_at"), "tasks", ["account_id", "created_at"], unique=False)
     op.create_index(
-        op.f("ix_tasks_account_id_model_id_kind_state"),
+        op.f("ix_tasks_account_id_created_at_id"), "tasks", ["account_id", "created_at", "id"], unique=False
+    )
+    op.create_index(op.f("ix_tasks_account_id_kind_state"), "tasks", ["account_id", "kind", "state"], unique=False)
+    op.create_index(
+        op.f("ix_tasks_account_id_model_id_kind_created_at_id"),
         "tasks",
-        ["account_id", "model_id", "kind", "state"],
+        ["account_id", "model_id", "kind", "created_at", "id"],
         unique=False,
     )
     op.create_index(
