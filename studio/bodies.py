@@ -1,0 +1,390 @@
+"""What the body of a POST says, pushed in block by block: multipart, urlencoded or JSON, whatever its header claims.
+
+Files go to the disk as they come, with their size counted and their SHA-256 taken; in memory are only short fields.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from io import FileIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
+
+LONGEST_FIELD = 16 << 10  # bytes
+LONGEST_NAME = 100  # characters of a field's name
+LONGEST_FILE_NAME = 200
+MOST_PARTS = 50
+LONGEST_PLAIN_BODY = 64 << 10  # of a body without files
+MULTIPART = "multipart/form-data"
+URLENCODED = "application/x-www-form-urlencoded"
+JSON = "application/json"
+_ENOUGH_TO_TELL = 600  # bytes from which the kind of a body shows; a boundary has at most 256
+_FIRST_LINE = re.compile(rb"(?:\r\n)*--([^\r\n]{1,256})\r\n")
+_PAIR = re.compile(rb"[A-Za-z0-9_.%+\-\[\]]+=")
+_PLAIN_ENCODINGS = ("", "7bit", "8bit", "binary")
+_KINDS_TAKEN = f"{MULTIPART}, {URLENCODED} or {JSON}"
+
+
+@dataclass(frozen=True)
+class UploadedFile:
+    """A file of the form, as it lies on the disk."""
+
+    name: str  # what the client calls it, without folders
+    path: Path
+    size: int  # bytes
+    digest: str  # SHA-256
+
+
+@dataclass(frozen=True)
+class Form:
+    """The fields of a body by their names."""
+
+    fields: Mapping[str, str]
+    files: Mapping[str, UploadedFile]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over all fields and files; a body that is sent again has the same one, however it is written."""
+        files = {name: [file.name, file.digest] for name, file in self.files.items()}
+        said = json.dumps([dict(self.fields), files], sort_keys=True)
+        return hashlib.sha256(said.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class BodyLimits:
+    """What is taken: bytes of a file, and bytes of the disk that stay free."""
+
+    largest_file: int
+    free_disk: int = 0
+
+
+class BodyReader:
+    """Takes a body in blocks and gives the form. Blocking: for a thread. `close` it whatever happens."""
+
+    def __init__(self, content_type: str, folder: Path, file_fields: Collection[str], limits: BodyLimits) -> None:
+        """folder: where files go, made for the first. Files under other names than `file_fields` are passed over."""
+        self._content_type = content_type
+        self._target = _Target(folder, frozenset(file_fields), limits)
+        self._head = b""
+        self._parser: _Multipart | _Plain | None = None
+
+    def feed(self, block: bytes) -> None:
+        """The next bytes. Raises Invalid, NotReadable, TooLarge and DiskFull."""
+        if self._parser is None:
+            self._head += block
+            if len(self._head) >= _ENOUGH_TO_TELL:
+                self._begin()
+        else:
+            self._parser.feed(block)
+
+    def finish(self) -> Form:
+        """The form, once all has been fed. Raises what `feed` does, also for a body that ends too early."""
+        if self._parser is None:
+            self._begin()
+        assert self._parser is not None
+        self._parser.finish()
+        return Form(self._target.fields, self._target.files)
+
+    def close(self) -> None:
+        """Close a file that is being written."""
+        self._target.close()
+
+    def _begin(self) -> None:
+        kind, boundary = recognised(self._content_type, self._head)
+        self._parser = _Multipart(boundary, self._target) if kind == MULTIPART else _Plain(kind, self._target)
+        self._parser.feed(self._head)
+        self._head = b""
+
+
+def recognised(content_type: str, head: bytes) -> tuple[str, bytes]:
+    """What a body is that begins with `head`, and the boundary of a multipart one: its beginning counts for more than
+    its header. Raises NotReadable for what is none of the three."""
+    declared, options = parse_options_header(content_type)
+    said = declared.decode("latin-1")
+    boundary = options.get(b"boundary", b"")
+    if first_line := _FIRST_LINE.match(head):
+        found = first_line[1].rstrip(b" \t")
+        # the header's own boundary, where the first line may be the end of an empty form
+        return MULTIPART, boundary if boundary and found.removesuffix(b"--") == boundary else found
+    start = head.lstrip()[:1]
+    if said == MULTIPART and boundary:
+        return MULTIPART, boundary
+    if start in (b"{", b"["):
+        return JSON, b""
+    if not start or _PAIR.match(head) or said == URLENCODED:
+        return URLENCODED, b""
+    if said == JSON or said.endswith("+json"):
+        return JSON, b""
+    raise NotReadable(f"The body cannot be read: send it as {_KINDS_TAKEN}.", "body_not_readable")
+
+
+def _malformed(text: str) -> Invalid:
+    return Invalid([("body", text)], "malformed_body")
+
+
+def _field_text(name: str, value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as cause:
+        raise Invalid([(name, f"{name} must be text in UTF-8.")]) from cause
+
+
+@dataclass
+class _Target:
+    """Where fields and files are gathered."""
+
+    folder: Path
+    file_fields: frozenset[str]
+    limits: BodyLimits
+    fields: dict[str, str] = field(default_factory=dict)
+    files: dict[str, UploadedFile] = field(default_factory=dict)
+    parts: int = 0
+    _open: FileIO | None = None
+
+    def count_part(self) -> None:
+        self.parts += 1
+        if self.parts > MOST_PARTS:
+            raise _malformed(f"The form has more than {MOST_PARTS} fields.")
+
+    def add_field(self, name: str, value: str) -> None:
+        self.refuse_twice(name)
+        if "\0" in value or not _is_storable(value):
+            raise Invalid([(name, f"{name} must not hold control characters.")])
+        self.fields[name] = value
+
+    def refuse_twice(self, name: str) -> None:
+        if name in self.fields or name in self.files:
+            raise Invalid([(name, f"{name} is given more than once.")])
+
+    def open_file(self) -> "_Writing":
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / str(len(self.files))
+        try:
+            self._open = FileIO(path, "x")
+        except OSError as cause:
+            raise DiskFull("The upload cannot be written to the disk: it is full or not writable.") from cause
+        return _Writing(path, self._open, self.limits)
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+
+
+class _Writing:
+    """A file that is coming in."""
+
+    def __init__(self, path: Path, file: FileIO, limits: BodyLimits) -> None:
+        self.path, self.size = path, 0
+        self._file, self._limits, self._digest = file, limits, hashlib.sha256()
+
+    def write(self, data: memoryview) -> None:
+        self.size += len(data)
+        if self.size > self._limits.largest_file:
+            raise too_large(self._limits.largest_file)
+        if self._limits.free_disk and shutil.disk_usage(self.path.parent).free < self._limits.free_disk:
+            raise DiskFull("There is not enough room on the disk for this upload: delete something, and try again.")
+        self._digest.update(data)
+        try:
+            while len(data):
+                data = data[self._file.write(data) :]
+        except OSError as cause:
+            raise DiskFull("The upload cannot be written to the disk: it is full or not writable.") from cause
+
+    def done(self, name: str) -> UploadedFile:
+        self._file.close()
+        return UploadedFile(name, self.path, self.size, self._digest.hexdigest())
+
+
+def too_large(largest: int) -> StudioError:
+    """What is said of more bytes than are taken."""
+    return TooLarge(f"At most {largest / 1e6:g} MB are taken at once: send a smaller file.", "too_large")
+
+
+class _Multipart:
+    """A form with files, by python-multipart's parser, which calls back for each piece."""
+
+    def __init__(self, boundary: bytes, target: _Target) -> None:
+        self._target = target
+        self._header_name = self._header_value = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._name, self._file_name = "", ""
+        self._value: bytearray | None = None  # of a field
+        self._file: _Writing | None = None
+        self._ended = False
+        try:
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._begin_part,
+                    "on_header_field": self._more_header_name,
+                    "on_header_value": self._more_header_value,
+                    "on_header_end": self._end_header,
+                    "on_headers_finished": self._end_headers,
+                    "on_part_data": self._more_data,
+                    "on_part_end": self._end_part,
+                    "on_end": self._end,
+                },
+            )
+        except FormParserError as cause:
+            raise _malformed("The boundary of the form is too long.") from cause
+
+    def feed(self, block: bytes) -> None:
+        try:
+            self._parser.write(block)
+        except FormParserError as cause:
+            raise _malformed("The body is no form as multipart/form-data has it.") from cause
+
+    def finish(self) -> None:
+        if not self._ended:
+            raise _malformed("The body ends before the form does.")
+
+    def _begin_part(self) -> None:
+        self._target.count_part()
+        self._headers = {}
+        self._name = self._file_name = ""
+        self._value = self._file = None
+
+    def _more_header_name(self, data: bytes, start: int, end: int) -> None:
+        self._header_name += data[start:end]
+
+    def _more_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header_value += data[start:end]
+
+    def _end_header(self) -> None:
+        self._headers[self._header_name.lower()] = self._header_value
+        self._header_name = self._header_value = b""
+
+    def _end_headers(self) -> None:
+        disposition, options = parse_options_header(_latin(self._headers.get(b"content-disposition", b"")))
+        if disposition != b"form-data" or b"name" not in options:
+            raise _malformed("A part of the form says no name in its Content-Disposition.")
+        self._name = _field_text("body", options[b"name"])
+        if len(self._name) > LONGEST_NAME:
+            raise _malformed(f"The name of a field has more than {LONGEST_NAME} characters.")
+        encoding = _latin(self._headers.get(b"content-transfer-encoding", b"")).strip().lower()
+        if encoding not in _PLAIN_ENCODINGS:
+            raise _malformed("Parts of the form must be sent as they are, without a Content-Transfer-Encoding.")
+        if b"filename" not in options:
+            self._value = bytearray()
+        elif self._name in self._target.file_fields and options[b"filename"]:
+            self._target.refuse_twice(self._name)
+            self._file_name = plain_file_name(options[b"filename"])
+            self._file = self._target.open_file()
+
+    def _more_data(self, data: bytes, start: int, end: int) -> None:
+        if self._file is not None:
+            with memoryview(data) as view, view[start:end] as piece:
+                self._file.write(piece)
+        elif self._value is not None:
+            self._value += data[start:end]
+            if len(self._value) > LONGEST_FIELD:
+                raise Invalid([(self._name, f"{self._name} is too long for a field{self._maybe_a_file()}.")])
+
+    def _maybe_a_file(self) -> str:
+        return "; a file needs its name sent with it, as curl does for -F field=@file" if self._is_file_field() else ""
+
+    def _is_file_field(self) -> bool:
+        return self._name in self._target.file_fields
+
+    def _end_part(self) -> None:
+        if self._file is not None:
+            self._target.files[self._name] = self._file.done(self._file_name)
+        elif self._value is not None:
+            self._target.add_field(self._name, _field_text(self._name, bytes(self._value)))
+
+    def _end(self) -> None:
+        self._ended = True
+
+
+class _Plain:
+    """A body without files, which is short."""
+
+    def __init__(self, kind: str, target: _Target) -> None:
+        self._kind, self._target = kind, target
+        self._body = bytearray()
+
+    def feed(self, block: bytes) -> None:
+        self._body += block
+        if len(self._body) > LONGEST_PLAIN_BODY:
+            raise TooLarge(f"A body without files has at most {LONGEST_PLAIN_BODY} bytes.", "too_large")
+
+    def finish(self) -> None:
+        pairs = _json_fields(bytes(self._body)) if self._kind == JSON else _urlencoded_fields(bytes(self._body))
+        for name, value in pairs:
+            self._target.count_part()
+            if len(name) > LONGEST_NAME:
+                raise _malformed(f"The name of a field has more than {LONGEST_NAME} characters.")
+            self._target.add_field(name, value)
+
+
+def _urlencoded_fields(body: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            body.decode("ascii").strip(), keep_blank_values=True, errors="strict", max_num_fields=MOST_PARTS
+        )
+    except ValueError as cause:
+        raise _malformed(f"The body is no form of at most {MOST_PARTS} fields, urlencoded from UTF-8.") from cause
+
+
+def _json_fields(body: bytes) -> list[tuple[str, str]]:
+    try:
+        said = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as cause:
+        raise _malformed("The body is not valid JSON.") from cause
+    if not isinstance(said, dict):
+        raise _malformed("The JSON body must be an object that names its fields.")
+    return [(name, _json_text(name, value)) for name, value in said.items() if value is not None]
+
+
+def _json_text(name: str, value: Any) -> str:
+    if isinstance(value, dict | list):
+        raise Invalid([(_shown_name(name), f"{_shown_name(name)} must be a text or a number.")])
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value)
+    except ValueError as cause:  # a number of thousands of digits
+        raise Invalid([(_shown_name(name), f"{_shown_name(name)} is out of range.")]) from cause
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _shown_name(name: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in name[:LONGEST_NAME])
+
+
+def plain_file_name(given: bytes) -> str:
+    """A client's name of a file without folders, control characters and excess length."""
+    try:
+        text = given.decode("utf-8")
+    except UnicodeDecodeError:
+        text = given.decode("latin-1")
+    last = re.split(r"[\\/]", text)[-1]
+    shown = "".join(sign for sign in last if sign.isprintable()).strip()
+    stem, dot, suffix = shown.rpartition(".")
+    kept = shown if len(shown) <= LONGEST_FILE_NAME else f"{stem[: LONGEST_FILE_NAME - 20]}{dot}{suffix[-19:]}"
+    return kept[:LONGEST_FILE_NAME] or "unnamed"
+
+
+def _is_storable(text: str) -> bool:
+    """Whether it holds no halves of characters, which JSON can say and nothing can store."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _latin(value: bytes) -> str:
+    return value.decode("latin-1")

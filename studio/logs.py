@@ -1,0 +1,63 @@
+"""The service's log: one JSON object a line on stderr, with the ids of the call and the task it belongs to.
+
+No token can get into it: whatever looks like one is blotted out, also in what other packages say.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import Processor
+
+_TOKEN = re.compile(r"ts_[A-Za-z0-9_-]{20,}|(?i:(?<=bearer )\S+)|(?i:(?<=signature=)[A-Za-z0-9_%-]+)")
+BLOT = "[hidden]"
+# what says more than anybody wants to know, or says in other words what the gate has said
+_QUIET = ("python_multipart", "uvicorn.access", "httpx", "httpcore", "asyncio", "alembic")
+
+
+def start_logs(stream: TextIO | None = None, level: int = logging.INFO) -> None:
+    """Send what this process logs, by structlog and by logging, to `stream` (stderr). For the start of a program."""
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        hide_secrets,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.ExtraAdder(frozenset()), *shared],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                hide_secrets,
+                structlog.processors.JSONRenderer(ensure_ascii=False, default=str),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    for name in ("uvicorn", "uvicorn.error"):
+        logging.getLogger(name).handlers = []
+        logging.getLogger(name).propagate = True
+
+
+def hide_secrets(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The entry without anything that looks like a token or the signature of a link."""
+    for name, value in entry.items():
+        if isinstance(value, str):
+            entry[name] = _TOKEN.sub(BLOT, value)
+    return entry

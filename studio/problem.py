@@ -1,0 +1,130 @@
+"""Errors as the service tells them: RFC 9457 problem documents with a stable code, and a list of wrong fields.
+
+A text is shown only where it was written for people: of anything unforeseen nobody outside learns more than that it
+happened.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from engine.errors import ArchiveError, AudioError, DatasetError, EngineError, ProfileError, SettingsError, VoiceError
+from studio.errors import (
+    DiskFull,
+    Invalid,
+    NotFound,
+    NotReadable,
+    StudioError,
+    TooLarge,
+    TooMany,
+    Unauthorised,
+    Unavailable,
+    WrongState,
+)
+
+MEDIA_TYPE = "application/problem+json"
+CHALLENGE = 'Bearer realm="Timbre Studio"'
+INTERNAL = "An error inside the program. It was written to the service's log, under the X-Request-ID of this answer."
+# the first that fits counts
+_STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (Unauthorised, 401),
+    (NotFound, 404),
+    (WrongState, 409),
+    (TooLarge, 413),
+    (NotReadable, 415),
+    (Invalid, 422),
+    (TooMany, 429),
+    (Unavailable, 503),
+    (DiskFull, 507),
+    (AudioError, 415),
+    (EngineError, 422),
+)
+_ENGINE_CODES: tuple[tuple[type[EngineError], str], ...] = (
+    (AudioError, "audio_not_readable"),
+    (ProfileError, "profile_invalid"),
+    (DatasetError, "dataset_refused"),
+    (ArchiveError, "archive_refused"),
+    (SettingsError, "invalid"),
+    (VoiceError, "voice_refused"),
+    (EngineError, "refused"),
+)
+_HTTP_CODES = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 416: "range_not_satisfiable"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A failure as it is told; `code` is for programs, `detail` for people."""
+
+    status: int
+    code: str
+    detail: str
+    errors: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The problem document."""
+        document: dict[str, Any] = {
+            "type": f"/docs#{self.code}",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+            "code": self.code,
+        }
+        if self.errors:
+            document["errors"] = [{"field": name, "message": message} for name, message in self.errors]
+        return document
+
+    def response(self) -> JSONResponse:
+        """The answer that tells it."""
+        return JSONResponse(self.as_json(), self.status, headers=dict(self.headers), media_type=MEDIA_TYPE)
+
+
+def problem_of(error: Exception) -> Problem:
+    """What is told of an error; of one that was not foreseen, only that it happened."""
+    if isinstance(error, RequestValidationError):
+        return _of_fields(error)
+    if isinstance(error, HTTPException):
+        code = _HTTP_CODES.get(error.status_code, f"http_{error.status_code}")
+        return Problem(error.status_code, code, _sentence(error), headers=error.headers or {})
+    for kind, status in _STATUS:
+        if isinstance(error, kind):
+            return Problem(status, _code(error), str(error), tuple(getattr(error, "problems", ())), _headers(error))
+    return Problem(500, "internal", INTERNAL)
+
+
+def _code(error: Exception) -> str:
+    if isinstance(error, StudioError):
+        return error.code
+    return next(code for kind, code in _ENGINE_CODES if isinstance(error, kind))
+
+
+def _headers(error: Exception) -> dict[str, str]:
+    if isinstance(error, Unauthorised):
+        # RFC 6750: a call without a token learns nothing of what is wrong with it
+        wrong = "" if error.code == "token_missing" else ', error="invalid_token"'
+        return {"WWW-Authenticate": CHALLENGE + wrong}
+    if isinstance(error, TooMany | Unavailable):
+        return {"Retry-After": str(max(1, math.ceil(error.retry_after_s)))}
+    return {}
+
+
+def _sentence(error: HTTPException) -> str:
+    if error.status_code == 404:
+        return "There is nothing at this address: /docs lists what there is."
+    if error.status_code == 405:
+        return "This address is not called in this way: see the Allow header."
+    return str(error.detail)
+
+
+def _of_fields(error: RequestValidationError) -> Problem:
+    problems = []
+    for one in error.errors():
+        name = ".".join(str(part) for part in one["loc"][1:]) or "body"
+        problems.append((name, f"{name}: {one['msg'][:1].lower()}{one['msg'][1:]}."))
+    return Problem(422, "invalid", " ".join(message for _, message in problems), tuple(problems))

@@ -1,0 +1,80 @@
+"""Fields of a form as values. All that is wrong with them is told at once."""
+
+import re
+from collections.abc import Sequence
+
+from studio.bodies import Form, UploadedFile
+from studio.errors import Invalid
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
+_SHOWN = 40  # characters of a wrong value
+
+
+class Fields:
+    """Reads values out of a form, and gathers what is wrong; `check` tells it."""
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+        self._problems: list[tuple[str, str]] = []
+
+    def check(self) -> None:
+        """Raises Invalid with every wrong field."""
+        if self._problems:
+            raise Invalid(self._problems)
+
+    def text(self, name: str, longest: int = 200) -> str:
+        """A text that must be there."""
+        value = self._form.fields.get(name, "").strip()
+        if not value:
+            self._wrong(name, "is missing.")
+        elif len(value) > longest:
+            self._wrong(name, f"has more than {longest} characters.")
+        return value
+
+    def whole(self, name: str, lowest: int, highest: int, default: int | None = None) -> int:
+        """A whole number; without a default it must be there."""
+        value = self._whole_or_word(name, lowest, highest, default, ())
+        return value if isinstance(value, int) else 0
+
+    def whole_or_word(self, name: str, lowest: int, highest: int, default: int, word: str) -> int | str:
+        """A whole number, or the word that may stand instead of one."""
+        return self._whole_or_word(name, lowest, highest, default, (word,))
+
+    def file(self, *names: str) -> UploadedFile | None:
+        """The file under one of these names, which mean the same; None, and a problem, without one."""
+        given = [name for name in names if name in self._form.files]
+        if len(given) == 1:
+            return self._form.files[given[0]]
+        if given:
+            self._wrong(given[1], f"is the same as {given[0]}: send one of them.")
+        elif misplaced := [name for name in names if name in self._form.fields]:
+            self._wrong(misplaced[0], f"must be a file: with curl, -F {misplaced[0]}=@FILE.")
+        else:
+            self._wrong(names[0], f"is missing: with curl, -F {names[0]}=@FILE.")
+        return None
+
+    def _whole_or_word(
+        self, name: str, lowest: int, highest: int, default: int | None, words: Sequence[str]
+    ) -> int | str:
+        text = self._form.fields.get(name, "").strip()
+        if not text and default is not None:
+            return default
+        if text in words:
+            return text
+        if not text:
+            self._wrong(name, "is missing.")
+        elif not _WHOLE.fullmatch(text) or not lowest <= int(text) <= highest:
+            others = "".join(f", or the word {word}" for word in words)
+            self._wrong(name, f"must be a whole number from {lowest} to {highest}{others}, not {shown(text)}.")
+        else:
+            return int(text)
+        return 0
+
+    def _wrong(self, name: str, text: str) -> None:
+        self._problems.append((name, f"{name} {text}"))
+
+
+def shown(value: str) -> str:
+    """A client's value as part of a sentence."""
+    cut = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+    return "'" + "".join(sign if sign.isprintable() else "?" for sign in cut) + "'"

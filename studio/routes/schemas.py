@@ -1,0 +1,190 @@
+"""What the service answers, as its document describes it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.profile import AGES, GENDERS, GENRES, VOICE_TYPES
+
+Gender = Literal[GENDERS]  # type: ignore[valid-type]
+Age = Literal[AGES]  # type: ignore[valid-type]
+Genre = Literal[GENRES]  # type: ignore[valid-type]
+VoiceType = Literal[VOICE_TYPES]  # type: ignore[valid-type]
+Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO 8601, UTC.")]
+
+TASK_ID = "8f14e45fceea167a5a36dedd"
+LINK = "http://127.0.0.1:7860/files/tasks/8f14e45fceea167a5a36dedd/1/take-1.wav?expires=1790000000&signature=0a1b2c"
+
+
+class _Exact(BaseModel):
+    """A document without other fields than these."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FieldProblem(_Exact):
+    """What is wrong with one field."""
+
+    field: str
+    message: str
+
+
+class Problem(BaseModel):
+    """A failure, as RFC 9457 has it, with a code that stays the same."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: list[FieldProblem] | None = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "/docs#invalid",
+                    "title": "Unprocessable Content",
+                    "status": 422,
+                    "detail": "transpose must be a whole number from -12 to 12, or the word auto, not '13'.",
+                    "code": "invalid",
+                    "errors": [
+                        {
+                            "field": "transpose",
+                            "message": "transpose must be a whole number from -12 to 12, or the word auto, not '13'.",
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+
+
+class TaskId(_Exact):
+    """The task that was started."""
+
+    task_id: str = Field(examples=[TASK_ID])
+
+
+class ModelId(_Exact):
+    """The voice that was made."""
+
+    model_id: str = Field(examples=["mia"])
+
+
+class OutputSettings(_Exact):
+    """What was converted with."""
+
+    model: str = Field(examples=["kathleen"])
+    transpose: int = Field(examples=[0], description="Semitones, positive up; with `auto`, those that were chosen.")
+    vocal_style: Literal["melodic", "rhythmic", "spoken"] = Field(description="Measured from the recording.")
+
+
+class CompletedConversion(_Exact):
+    """A conversion that is done."""
+
+    status: Literal["completed"]
+    input_audio_url: Url = Field(examples=[LINK])
+    output_audio_urls: list[Url] = Field(examples=[[LINK]])
+    output_settings: OutputSettings
+
+
+class UnfinishedConversion(_Exact):
+    """A conversion that has nothing to show."""
+
+    status: Literal["in_progress", "failed"]
+
+
+class VocalRange(_Exact):
+    """The notes where a voice lives."""
+
+    min: str = Field(examples=["A2"])
+    max: str = Field(examples=["C5"])
+
+
+class Voice(_Exact):
+    """A voice model as it is listed."""
+
+    id: str = Field(examples=["kathleen"])
+    name: str = Field(examples=["Kathleen"])
+    gender: Gender | None
+    age: Age | None
+    description: str
+    base_language: Annotated[str, Field(pattern="^[a-z]{2}$")] | None
+    traits: list[str]
+    genre: Genre | None
+    voice_type: VoiceType | None
+    vocal_range: VocalRange | None
+
+
+class Voices(_Exact):
+    """Voices that can be used."""
+
+    models: list[Voice]
+    next_cursor: str | None = Field(default=None, description="Where to go on; only where `limit` was given.")
+
+
+class TrainingStatus(_Exact):
+    """How far a training is."""
+
+    status: Literal["training", "completed", "failed"]
+    model_id: str = Field(examples=["mia"])
+    current_epoch: int = Field(ge=0, examples=[0])
+
+
+class TrainingView(BaseModel):
+    """All of a training."""
+
+    current_epoch: int = Field(ge=0)
+    epochs: int = Field(ge=0, description="The total that the voice was asked to have.")
+    progress: float | None = Field(ge=0, le=1)
+    message: str
+    task_id: str | None
+    history: Any = Field(description="Losses and scores so far.")
+
+
+class VoiceView(Voice):
+    """All that is known of a voice."""
+
+    model_config = ConfigDict(extra="allow")
+
+    state: Literal["pending", "training", "completed", "failed"]
+    error: str | None
+    demo: bool
+    training: TrainingView
+    data_report: Any = Field(description="What is good and what is not in its recordings.")
+
+
+class TaskView(BaseModel):
+    """All that is known of a task. Conversions also have their settings, scores and links."""
+
+    id: str = Field(examples=[TASK_ID])
+    kind: Literal["conversion", "training", "report"]
+    model: str | None
+    state: Literal["queued", "running", "completed", "failed", "cancelled"]
+    progress: float = Field(ge=0, le=1)
+    message: str
+    error: str | None
+    error_code: str | None
+    attempt: int = Field(ge=0)
+    created_at: Time
+    started_at: Time | None
+    finished_at: Time | None
+    scores: list[Any] | None = Field(default=None, description="Of each take of a conversion.")
+    input_audio_url: Url | None = None
+    output_audio_urls: list[Url] | None = None
+
+
+class Tasks(_Exact):
+    """Tasks, newest first."""
+
+    tasks: list[TaskView]
+    next_cursor: str | None
+
+
+class Health(_Exact):
+    """The service can be used."""
+
+    status: Literal["ok"]
+    workers: int | None = Field(description="Worker processes of this server; null where it has none of its own.")

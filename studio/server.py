@@ -1,0 +1,190 @@
+"""The HTTP service: the app with its gate and routes, and the server that runs it until it is asked to end.
+
+On SIGTERM or Ctrl-C no new work is taken, calls that are being answered come to their end, then the workers are stopped.
+A second Ctrl-C waits for nothing.
+"""
+
+import contextlib
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from types import FrameType
+from typing import Any, Protocol
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.types import Receive, Scope, Send
+
+from engine.errors import EngineError, SettingsError
+from studio.gate import API, DOCUMENTATION, Doors, Gate
+from studio.metrics import Metrics
+from studio.problem import problem_of
+from studio.routes import conversions, documentation, files, health, models, tasks
+from studio.studio import Studio
+
+KEEP_ALIVE_S = 30
+LAST_S = 3.0  # for connections that are still open after the calls have been answered
+_ROUTERS = (
+    conversions.router, models.router, tasks.router, files.router, health.router, documentation.router,
+)  # fmt: skip
+
+
+class Alive(Protocol):
+    """How the workers of an executor do."""
+
+    @property
+    def workers(self) -> int:
+        """Worker processes that live."""
+
+
+class Executor(Protocol):
+    """What does the work; see `studio.executors.local`."""
+
+    def start(self) -> None:
+        """Start the workers."""
+
+    def stop(self) -> None:
+        """End them."""
+
+    def alive(self) -> Alive:
+        """How they do."""
+
+
+def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
+    """The service as an ASGI app, without a page; something may be mounted at "/" afterwards."""
+    app = FastAPI(openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
+    doors, metrics = Doors(), Metrics(studio.database, _numbers_of(executor))
+    app.state.studio, app.state.executor, app.state.doors, app.state.metrics = studio, executor, doors, metrics
+    for router in _ROUTERS:
+        app.router.routes.extend(router.routes)
+    app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
+    app.router.routes.extend(_nothing_else(app))
+    app.openapi = documentation.openapi_of(app, studio.service.base_url)  # type: ignore[method-assign]
+    for kind in (EngineError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _tell)
+    app.add_middleware(Gate, studio=studio, doors=doors, metrics=metrics)
+    return app
+
+
+def run_server(
+    app: FastAPI,
+    studio: Studio,
+    executor: Executor | None = None,
+    ready: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve the app, with the executor's workers, until SIGTERM or Ctrl-C. `ready` is told the address.
+
+    Raises SettingsError where the address cannot be listened at.
+    """
+    listener = _listener(studio.service.host, studio.service.port)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=int(LAST_S),
+    )
+    host, port = studio.service.host, listener.getsockname()[1]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    server = _Server(config, app.state.doors, studio.service.grace_s, lambda: ready(address))
+    try:
+        if executor is not None:
+            executor.start()
+        server.run(sockets=[listener])
+    finally:
+        listener.close()
+        if executor is not None:
+            executor.stop()
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn's server, which when asked to end first turns new work away and answers what has begun."""
+
+    def __init__(self, config: uvicorn.Config, doors: Doors, grace_s: float, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._doors, self._grace_s, self._ready = doors, grace_s, ready
+        self._end_at: float | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and say so."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to end now: not before the calls are answered, unless that takes too long."""
+        if self._doors.shutting_down:
+            self._end_at = self._end_at or time.monotonic() + self._grace_s
+            self.should_exit = self.should_exit or not self._doors.calls or time.monotonic() > self._end_at
+        return await super().on_tick(counter)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike uvicorn's own, does not raise the signals again at the end, when workers are still to be stopped."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal to end: the first time in order, the second at once."""
+        if self._doors.shutting_down:
+            self.should_exit = self.force_exit = True
+        self._doors.shutting_down = True
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as cause:
+        text = f"The service cannot listen at {host}, port {port} ({cause.strerror or cause}): choose another port."
+        raise SettingsError(text) from cause
+
+
+async def _tell(request: Request, error: Exception) -> Response:
+    """An error as a problem document."""
+    return problem_of(error).response()
+
+
+class _NothingElse:
+    """Answers for those of the service's addresses that are none, so that no page mounted later does."""
+
+    def __init__(self, known: Sequence[Route]) -> None:
+        self._known = known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises HTTPException 405 for a method that the address does not have, else 404."""
+        path = scope["path"]
+        methods = {method for route in self._known if route.path_regex.match(path) for method in route.methods or ()}
+        if methods:
+            raise HTTPException(405, headers={"Allow": ", ".join(sorted(methods))})
+        raise HTTPException(404)
+
+
+def _nothing_else(app: FastAPI) -> list[Route]:
+    answer = _NothingElse([route for route in app.router.routes if isinstance(route, Route)])
+    paths = [path for area in sorted(API | DOCUMENTATION) for path in (f"/{area}", f"/{area}/{{rest:path}}")]
+    return [Route(path, answer, include_in_schema=False) for path in paths]
+
+
+def _numbers_of(executor: Executor | None) -> Callable[[], Mapping[str, float]]:
+    def numbers() -> Mapping[str, float]:
+        alive: Any = None if executor is None else executor.alive()
+        if alive is None or not is_dataclass(alive) or isinstance(alive, type):
+            return {}
+        return {name: float(value) for name, value in asdict(alive).items()}
+
+    return numbers
