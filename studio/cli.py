@@ -16,16 +16,18 @@ from typer.main import get_command
 from studio.commands.analyse import analyse
 from studio.commands.convert import convert, demo
 from studio.commands.datasets import create, report
+from studio.commands.serve import serve
 from studio.commands.token import token
 from studio.commands.train import train
 from studio.commands.voices import voices
 from studio.edge import in_one_sentence
 from studio.options import setting_options, with_options
 
-# commands whose options are the fields of a dataclass of the engine: where that is, and how its options are shown
+# commands whose options are the fields of a dataclass: where that is, and how its options are shown
 _WITH_SETTINGS: dict[str, tuple[Callable[..., None], str, str, str, str]] = {
     "convert": (convert, "engine.conversion_settings", "ConversionSettings", "How it sounds", ", or the preset's"),
     "train": (train, "engine.training_plan", "TrainingPlan", "How to train", ""),
+    "serve": (serve, "studio.service_settings", "ServiceSettings", "How it runs", ", or the environment's"),
 }
 
 
@@ -71,7 +73,8 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-app.command()(with_options(convert, []))  # Commands completes it
+app.command()(with_options(serve, []))  # Commands completes it
+app.command()(with_options(convert, []))  # as above
 app.add_typer(voices, name="voices")
 app.command()(create)
 app.command()(report)
