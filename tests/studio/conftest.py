@@ -48,7 +48,7 @@ def postgresql_url() -> Iterator[str]:
             if as_whom:  # PostgreSQL refuses to run as root
                 shutil.chown(folder, POSTGRES_USER, POSTGRES_USER)
             _make_cluster(initdb, folder, as_whom)
-        except (OSError, LookupError, subprocess.CalledProcessError) as cause:
+        except (OSError, LookupError, subprocess.SubprocessError) as cause:
             pytest.skip(f"PostgreSQL cannot be set up here ({cause}): tests on it are left out")
         with _server(postgres, folder, as_whom) as url:
             yield url
@@ -156,7 +156,11 @@ def _server(postgres: str, folder: Path, as_whom: dict[str, Any]) -> Iterator[st
         yield url
     finally:
         server.send_signal(signal.SIGINT)  # what it calls a fast shutdown
-        server.wait(STARTED_WITHIN_S)
+        try:
+            server.wait(STARTED_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            server.send_signal(signal.SIGQUIT)  # an immediate one
+            server.wait(STARTED_WITHIN_S)
 
 
 def _answers(url: str, server: subprocess.Popen[bytes]) -> bool:
