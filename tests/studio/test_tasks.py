@@ -574,8 +574,10 @@ class Queue(RuleBasedStateMachine):
         priority=st.integers(-1, 1),
     )
     def submitted(self, kind, model, priority):
-        task_id = submit(self.database, self.account, kind, model_id=model, priority=priority)
-        created_at = queue.find(self.database, self.account, task_id).created_at
+        number = len(self.known)  # ids and times that are the same whenever this is run again
+        task_id, created_at = f"{number:024x}", 1000.0 + number // 2
+        submit(self.database, self.account, kind, model_id=model, priority=priority, task_id=task_id)
+        change(self.database, task_id, created_at=created_at)
         self.known[task_id] = Known(kind, (self.account, model), priority, created_at)
 
     @rule(kinds=st.sampled_from([("conversion",), ("training",), ("conversion", "training")]))
