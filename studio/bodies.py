@@ -264,8 +264,9 @@ class _Multipart:
         self._header_name = self._header_value = b""
 
     def _end_headers(self) -> None:
-        disposition, options = parse_options_header(_latin(self._headers.get(b"content-disposition", b"")))
-        if disposition != b"form-data" or b"name" not in options:
+        # curl writes `attachment` instead of `form-data` where it was told another Content-Type than multipart/form-data
+        _, options = parse_options_header(_latin(self._headers.get(b"content-disposition", b"")))
+        if b"name" not in options:
             raise _malformed("A part of the form says no name in its Content-Disposition.")
         self._name = _field_text("body", options[b"name"])
         if len(self._name) > LONGEST_NAME:

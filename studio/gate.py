@@ -108,7 +108,7 @@ class Gate:
                 await self._answer(scope, exchange, area)
             finally:
                 self._doors.calls -= 1
-                self._note(scope, exchange, time.perf_counter() - started_s)
+                self._note(scope, exchange, f"/{area}", time.perf_counter() - started_s)
 
     async def _answer(self, scope: Scope, exchange: "_Exchange", area: str) -> None:
         state = scope.setdefault("state", {})
@@ -170,8 +170,8 @@ class Gate:
         with self._doors.upload(self._studio.service.uploads_at_once):
             yield
 
-    def _note(self, scope: Scope, exchange: "_Exchange", took_s: float) -> None:
-        route = getattr(scope.get("route"), "path_format", "") or "unknown"
+    def _note(self, scope: Scope, exchange: "_Exchange", area: str, took_s: float) -> None:
+        route = getattr(scope.get("route"), "path_format", area)  # never what the client wrote
         account: Account | None = scope["state"]["account"]
         named = {name: scope["state"].get(name) or scope.get("path_params", {}).get(name) for name in _NAMED}
         self._metrics.note_call(scope["method"], route, exchange.status, took_s, exchange.received)

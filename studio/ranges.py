@@ -37,10 +37,9 @@ def wanted_part(headers: Headers, size: int, etag: str, modified_s: float) -> Pa
     if not asked[1]:
         part = Part(max(0, size - int(asked[2])), size)
     else:
-        last = int(asked[2]) if asked[2] else size - 1
-        if last < int(asked[1]):
+        if asked[2] and int(asked[2]) < int(asked[1]):
             return None  # such a header counts as none
-        part = Part(int(asked[1]), min(size, last + 1))
+        part = Part(int(asked[1]), min(size, int(asked[2]) + 1) if asked[2] else size)
     if part.start >= part.stop:
         raise Unsatisfiable
     return part

@@ -1,7 +1,7 @@
 """The HTTP service: the app with its gate and routes, and the server that runs it until it is asked to end.
 
-On SIGTERM or Ctrl-C no new work is taken, calls that are being answered come to their end, then the workers are stopped.
-A second Ctrl-C waits for nothing.
+On SIGTERM or Ctrl-C no new work is taken, calls that are being answered come to their end, then the workers are
+stopped. A second Ctrl-C waits for no call.
 """
 
 import contextlib
@@ -10,10 +10,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from types import FrameType
 from typing import Any, Protocol
 
+import structlog
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -23,14 +24,18 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
-from studio.gate import API, DOCUMENTATION, Doors, Gate
+from studio.executors.local import LocalExecutor
+from studio.gate import API, DOCUMENTATION, LOOPBACK, Doors, Gate
+from studio.logs import start_logs
 from studio.metrics import Metrics
 from studio.problem import problem_of
 from studio.routes import conversions, documentation, files, health, models, tasks
-from studio.studio import Studio
+from studio.service_settings import ServiceSettings
+from studio.settings import Settings
+from studio.studio import Studio, open_studio
 
 KEEP_ALIVE_S = 30
-LAST_S = 3.0  # for connections that are still open after the calls have been answered
+LAST_S = 3  # for connections that are still open after the calls have been answered
 _ROUTERS = (
     conversions.router, models.router, tasks.router, files.router, health.router, documentation.router,
 )  # fmt: skip
@@ -62,6 +67,7 @@ def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
     app = FastAPI(openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
     doors, metrics = Doors(), Metrics(studio.database, _numbers_of(executor))
     app.state.studio, app.state.executor, app.state.doors, app.state.metrics = studio, executor, doors, metrics
+    app.state.checkup = health.Checkup(studio)
     for router in _ROUTERS:
         app.router.routes.extend(router.routes)
     app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
@@ -73,15 +79,41 @@ def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
     return app
 
 
-def run_server(
-    app: FastAPI,
-    studio: Studio,
-    executor: Executor | None = None,
-    ready: Callable[[str], None] = lambda address: None,
-) -> None:
-    """Serve the app, with the executor's workers, until SIGTERM or Ctrl-C. `ready` is told the address.
+def run_server(settings: Settings, service: ServiceSettings, announce: Callable[[str, bool], None]) -> None:
+    """Open the studio and serve it, with its page and workers as the settings say, until SIGTERM or Ctrl-C.
 
-    Raises SettingsError where the address cannot be listened at.
+    announce: told the address, and whether only this machine can reach it, once it answers. Raises SettingsError for
+    settings that cannot work, Unavailable where the database or the storage is out of reach.
+    """
+    start_logs()
+    studio = open_studio(settings, service)
+    try:
+        executor = _executor_of(settings, service)
+        if executor is not None:
+            studio = replace(studio, wake=executor.wake)
+        app = build_app(studio, executor)
+        local_only = service.host in LOOPBACK
+        if service.page != "off":
+            from studio.page import mount_page  # takes seconds, which a service without a page does not need
+
+            app = mount_page(app, studio, ask_for_token=not local_only)
+        serve_app(app, studio, executor, lambda address: announce(address, local_only))
+    finally:
+        studio.close()
+
+
+def _executor_of(settings: Settings, service: ServiceSettings) -> LocalExecutor | None:
+    if service.executor != "local":
+        return None
+    return LocalExecutor(settings, service, structlog.get_logger("studio.executor"))
+
+
+def serve_app(
+    app: FastAPI, studio: Studio, executor: Executor | None, ready: Callable[[str], None] = lambda address: None
+) -> None:
+    """Serve an app that `build_app` made, with the executor's workers, until SIGTERM or Ctrl-C.
+
+    ready: told the address once it answers. Raises SettingsError where the address cannot be listened at.
     """
     listener = _listener(studio.service.host, studio.service.port)
     config = uvicorn.Config(
@@ -90,7 +122,7 @@ def run_server(
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=int(LAST_S),
+        timeout_graceful_shutdown=LAST_S,
     )
     host, port = studio.service.host, listener.getsockname()[1]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

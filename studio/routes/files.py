@@ -25,7 +25,7 @@ _POLICY = "default-src 'none'; sandbox"
 
 router = APIRouter(tags=["files"])
 
-Expires = Annotated[int, Query(ge=0, le=2**40)]
+Expires = Annotated[str, Query(max_length=20, description="Seconds since 1970.")]
 Signature = Annotated[str, Query(max_length=200)]
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _RESPONSES: dict[int | str, dict[str, Any]] = {

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from urllib.parse import urlencode
 
 import pytest
@@ -79,6 +81,10 @@ def test_fingerprints_are_those_of_what_is_said_not_of_how(tmp_path):
 
 LIES = {
     "json header, multipart body": ("application/json", whole(part("epochs", b"100"))),
+    "as curl does with a json header and -F": (
+        "application/json",
+        whole(part("epochs", b"100")).replace(b"form-data;", b"attachment;"),
+    ),
     "json header, urlencoded body": ("application/json", b"epochs=100"),
     "urlencoded header, json body": (URLENCODED, b'{"epochs": 100}'),
     "urlencoded header, multipart body": (URLENCODED, whole(part("epochs", b"100"))),
@@ -232,30 +238,24 @@ def test_whatever_is_said_arrives(tmp_path, said, content, piece):
     body = whole(*(part(name, value.encode()) for name, value in said.items()), part("audio", content, "a.wav"))
     if f"--{BOUNDARY}".encode() in content:
         return
-    form = read(body, MULTIPART, tmp_path / content.hex()[:20] / str(len(list(tmp_path.iterdir()))), piece)
+    form = read(body, MULTIPART, Path(mkdtemp(dir=tmp_path)), piece)
     assert form.fields == {name: value for name, value in said.items()}
     assert form.files["audio"].path.read_bytes() == content
 
 
 @repeated
 @given(st.binary(max_size=2000), st.sampled_from([MULTIPART, JSON, URLENCODED, "", "multipart/form-data", "text/x"]))
-def test_any_bytes_are_a_form_or_are_refused_in_a_sentence(tmp_path, body, content_type):
-    try:
-        form = read(body, content_type, tmp_path / "in", 97)
-    except StudioError as error:
-        assert str(error).endswith(".")
-    else:
-        assert isinstance(form, Form)
+def test_any_bytes_are_a_form_or_are_refused_by_an_error_of_ours(tmp_path, body, content_type):
+    with suppress(StudioError):
+        assert isinstance(read(body, content_type, Path(mkdtemp(dir=tmp_path)), 97), Form)
 
 
 @repeated
 @given(st.data())
-def test_a_damaged_form_is_a_form_or_is_refused_in_a_sentence(tmp_path, data):
+def test_a_damaged_form_is_a_form_or_is_refused_by_an_error_of_ours(tmp_path, data):
     body = bytearray(whole(part("model", b"kathleen"), part("audio", b"RIFF" * 50, "a.wav"), part("transpose", b"-3")))
     for _ in range(data.draw(st.integers(1, 6))):
         place = data.draw(st.integers(0, len(body) - 1))
         body[place : place + data.draw(st.integers(0, 5))] = data.draw(st.binary(max_size=5))
-    try:
-        read(bytes(body), MULTIPART, tmp_path / str(len(list(tmp_path.iterdir()))), data.draw(st.integers(1, 300)))
-    except StudioError as error:
-        assert str(error).endswith(".")
+    with suppress(StudioError):
+        read(bytes(body), MULTIPART, Path(mkdtemp(dir=tmp_path)), data.draw(st.integers(1, 300)))
