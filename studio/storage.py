@@ -35,6 +35,7 @@ UNREACHABLE = "storage_unreachable"
 BLOCK = 1 << 20  # bytes that are read at a time
 LONGEST_KEY = 1024  # bytes of UTF-8, as S3 has it
 WORK_FOLDER = "work"
+GONE = "gone-"  # how folders begin there that are being deleted
 _RETRY_S = 5.0
 _AT_ONCE = 8  # files of a folder that are transferred at the same time
 _ENDING = ".part"  # of what is still being written
@@ -175,6 +176,10 @@ class Storage:
             with suppress(NotFound), _understood():
                 obstore.delete(self._store, keys)
 
+    def set_aside(self, prefix: str) -> str:
+        """Where folders can be moved, take one from its place at once; gives the prefix to call `delete_below` with."""
+        return prefix
+
 
 class FolderStorage(Storage):
     """A storage that is a folder: files are moved into it, and are read where they lie."""
@@ -215,8 +220,9 @@ class FolderStorage(Storage):
         target = self.folder(prefix)
         with _understood():
             target.parent.mkdir(parents=True, exist_ok=True)
-        with _new_file(target, aside=self._set_aside) as unfinished:
+        with _new_file(target) as unfinished:
             _move(folder, unfinished)
+            self.delete_below(prefix)
 
     def fetch(self, key: str, folder: Path) -> Path:
         """The stored file itself, which must not be changed. Raises NotFound."""
@@ -232,18 +238,16 @@ class FolderStorage(Storage):
 
     def delete_below(self, prefix: str) -> None:
         """Delete a folder; it is gone at once, and then its files are deleted."""
-        target = self.folder(prefix)
-        if target.is_dir() and (gone := self._set_aside(target)):
-            shutil.rmtree(gone, ignore_errors=True)
+        shutil.rmtree(self.folder(self.set_aside(prefix)), ignore_errors=True)
 
-    def _set_aside(self, path: Path) -> Path | None:
-        """Take a folder from its place in one step; gives where it is then, for `studio.housekeeping` too."""
-        gone = self.scratch / f"gone-{secrets.token_hex(8)}"
+    def set_aside(self, prefix: str) -> str:
+        """Take a folder from its place in one step; gives where it is then, which `studio.housekeeping` knows too."""
+        gone = f"{WORK_FOLDER}/{GONE}{secrets.token_hex(8)}"
         with suppress(NotFound), _understood():
-            gone.parent.mkdir(parents=True, exist_ok=True)
-            path.rename(gone)
+            self.scratch.mkdir(parents=True, exist_ok=True)
+            self.folder(prefix).rename(self.folder(gone))
             return gone
-        return None
+        return prefix
 
     @contextmanager
     def _place(self, key: str) -> Iterator[Path]:
@@ -330,23 +334,15 @@ def _is_unfinished(key: str) -> bool:
 
 
 @contextmanager
-def _new_file(target: Path, aside: Callable[[Path], Path | None] | None = None) -> Iterator[Path]:
-    """A path to write to; what is there then takes the place of `target` in one step, or leaves no trace.
-
-    aside: what takes a folder out of the way that is there already.
-    """
+def _new_file(target: Path) -> Iterator[Path]:
+    """A path to write to; what is there then takes the place of `target` in one step, or leaves no trace."""
     unfinished = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}{_ENDING}")
-    gone: Path | None = None
     try:
         with _understood():
             yield unfinished
-            if aside is not None and target.is_dir():
-                gone = aside(target)
             unfinished.replace(target)
     finally:
-        for path in (unfinished, gone):
-            if path is not None and path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
 
