@@ -1,0 +1,121 @@
+"""Convert a recording: checked and stored at once, converted by a worker."""
+
+import secrets
+from dataclasses import asdict
+from pathlib import Path, PurePath
+from typing import Any
+
+from sqlalchemy import Connection
+
+from engine.audio import open_audio
+from engine.conversion_settings import ConversionSettings
+from engine.dataset import AUDIO_SUFFIXES
+from engine.errors import AudioError
+from studio.accounts import Account
+from studio.actions.once import Idempotency, answered, once
+from studio.catalogue import find_model
+from studio.errors import Invalid, NotReadable, TooMany, WrongState
+from studio.studio import Studio, account_prefix
+from studio.tasks import Task, find, submit, waiting_and_running
+
+KIND = "conversion"
+DEMO = "demo"  # whose the demo voices are
+_PROBED_SAMPLES = 1 << 16
+_QUEUE_RETRY_S = 10.0
+_NO_LINKS_AFTER = "Its recordings have been deleted, as the settings of this service ask."
+
+
+def start_conversion(
+    studio: Studio,
+    account: Account,
+    audio: Path,
+    file_name: str,
+    *,
+    model: str,
+    settings: ConversionSettings,
+    idempotency: Idempotency | None = None,
+    request_id: str | None = None,
+) -> str:
+    """Queue the conversion of a recording, which is moved into the storage; gives the task's id.
+
+    Raises NotFound for an unknown voice, WrongState for one that is not trained, NotReadable for what is no audio,
+    Invalid for a recording that is too long, TooMany, Unavailable, DiskFull; then nothing is left behind.
+    """
+    if known := answered(studio, account, idempotency):
+        return str(known["task_id"])
+    voice = find_model(studio.database, studio.storage, account, model)
+    if voice.state != "completed":
+        raise WrongState(f"The voice '{model}' is {voice.state}: it can be used once it is trained.", "model_not_ready")
+    _check_recording(audio, file_name, studio.service.longest_audio_minutes)
+    task_id = secrets.token_hex(12)
+    input_key = f"{account_prefix(account)}tasks/{task_id}/input{_suffix(file_name)}"
+    parameters = {
+        "input_key": input_key,
+        "file_name": PurePath(file_name).name[:200],
+        "format": "wav",
+        "settings": asdict(settings),
+        "model_account": DEMO if voice.is_demo else account.id,
+    }
+
+    def act(connection: Connection) -> dict[str, Any]:
+        limit = studio.service.conversions_per_account
+        if waiting_and_running(connection, account.id, KIND) >= limit:
+            text = f"{limit} conversions wait or run already: wait until some of them are done."
+            raise TooMany(text, _QUEUE_RETRY_S, "queue_full")
+        submit(connection, account.id, KIND, parameters, model_id=model, task_id=task_id, request_id=request_id)
+        return {"task_id": task_id}
+
+    studio.storage.put_file(audio, input_key)
+    kept = False
+    try:
+        answer, kept = once(studio, account, idempotency, act)
+    finally:
+        if not kept:
+            studio.storage.delete(input_key)
+    studio.wake()
+    return str(answer["task_id"])
+
+
+def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """The task exactly as the published interface shows it. Raises NotFound."""
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    if task.state in ("queued", "running"):
+        return {"status": "in_progress"}
+    if task.state != "completed":
+        return {"status": "failed"}
+    result = task.result or {}
+    return {
+        "status": "completed",
+        "input_audio_url": studio.link(task.parameters["input_key"], base_url, now_s),
+        "output_audio_urls": [studio.link(key, base_url, now_s) for key in result["outputs"]],
+        "output_settings": result["output_settings"],
+    }
+
+
+def audio_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
+    """Where the recording and what came of it can be heard; nothing where they have been deleted."""
+    if task.outputs_deleted_at is not None:
+        return {"input_audio_url": None, "output_audio_urls": [], "note": _NO_LINKS_AFTER}
+    outputs = (task.result or {}).get("outputs", [])
+    return {
+        "input_audio_url": studio.link(task.parameters["input_key"], base_url, now_s),
+        "output_audio_urls": [studio.link(key, base_url, now_s) for key in outputs],
+    }
+
+
+def _check_recording(audio: Path, file_name: str, longest_minutes: float) -> None:
+    try:
+        with open_audio(audio) as source:
+            if source.duration_s and source.duration_s > longest_minutes * 60:
+                text = f"The recording has {source.duration_s / 60:.1f} minutes; at most {longest_minutes:g} are taken."
+                raise Invalid([("audio", text)], "audio_too_long")
+            next(iter(source.blocks(_PROBED_SAMPLES)), None)
+    except AudioError as cause:
+        # the engine names the file, which here has another name than the user gave it
+        text = str(cause).replace(audio.name, PurePath(file_name).name or "The recording")
+        raise NotReadable(text, "audio_not_readable") from cause
+
+
+def _suffix(file_name: str) -> str:
+    suffix = PurePath(file_name).suffix.lower()
+    return suffix if suffix in AUDIO_SUFFIXES else ""

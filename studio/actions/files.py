@@ -1,0 +1,17 @@
+"""Stored files, for whoever has a signed link to them."""
+
+import time
+
+from studio.errors import NotFound
+from studio.links import check
+from studio.storage import StoredFile
+from studio.studio import Studio
+
+
+def open_file(studio: Studio, key: str, expires: str, signature: str) -> StoredFile:
+    """The file that a link leads to. Raises NotFound for a link that is not ours, has expired, or leads nowhere."""
+    if check(studio.link_secret, key, expires, signature, time.time()):
+        file = studio.storage.head(key)
+        if file is not None:
+            return file
+    raise NotFound("There is no such file, or the link has expired: ask for the task again.", "file_not_found")

@@ -1,0 +1,70 @@
+"""All work there is and was: looked at and cancelled."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from studio.accounts import Account
+from studio.actions.conversions import KIND as CONVERSION
+from studio.actions.conversions import audio_links
+from studio.executors.recovery import settle
+from studio.studio import Studio
+from studio.tasks import Task, find, list_tasks, request_cancel
+
+
+def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """All that an account may know of one of its tasks. Raises NotFound."""
+    return _view(studio, find(studio.database, account.id, task_id), base_url, now_s)
+
+
+def task_views(
+    studio: Studio,
+    account: Account,
+    base_url: str,
+    now_s: float,
+    *,
+    state: str | None = None,
+    kind: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> dict[str, Any]:
+    """The account's tasks, newest first, and where to go on. Raises Invalid for a cursor that is none of ours."""
+    found, following = list_tasks(studio.database, account.id, state=state, kind=kind, limit=limit, cursor=cursor)
+    return {"tasks": [_view(studio, task, base_url, now_s) for task in found], "next_cursor": following}
+
+
+def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """Cancel a task: at once if it waits, else as soon as its worker notices. Raises NotFound, WrongState."""
+    task = request_cancel(studio.database, account.id, task_id, also=settle)
+    return _view(studio, task, base_url, now_s)
+
+
+def _view(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
+    view: dict[str, Any] = {
+        "id": task.id,
+        "kind": task.kind,
+        "model": task.model_id,
+        "state": task.state,
+        "progress": task.progress,
+        "message": task.message,
+        "error": task.error,
+        "error_code": task.error_code,
+        "attempt": task.attempt,
+        "created_at": _written(task.created_at),
+        "started_at": _written(task.started_at),
+        "finished_at": _written(task.finished_at),
+    }
+    result = task.result or {}
+    if task.kind == CONVERSION:
+        view["file_name"] = task.parameters.get("file_name")
+        view["settings"] = task.parameters["settings"]
+        view["scores"] = result.get("scores", [])
+        view["output_settings"] = result.get("output_settings")
+        view |= audio_links(studio, task, base_url, now_s)
+    if task.kind == "training":
+        view["epochs"] = task.parameters["epochs"]
+    return view
+
+
+def _written(time_s: float | None) -> str | None:
+    """A time as ISO 8601."""
+    return None if time_s is None else datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds")

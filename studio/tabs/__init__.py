@@ -1,0 +1,1 @@
+"""The tabs of the page: layout and events, one file each."""
