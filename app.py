@@ -1,7 +1,6 @@
-"""Start Timbre Studio.
+"""Start Timbre Studio: the page and the HTTP service, with its demo voices. What a hosted Space runs.
 
-The page comes with a later release. Until then this does the main job at once: it converts a bundled recording
-with a demo voice and says where the result is and how it scored. All else is in `python -m studio --help`.
+Options are those of `python -m studio serve`; all else is in `python -m studio --help`.
 """
 
 import sys
@@ -9,4 +8,4 @@ import sys
 from studio.cli import main
 
 if __name__ == "__main__":
-    main(["demo", *sys.argv[1:]])
+    main(["serve", *sys.argv[1:]])
