@@ -1,0 +1,285 @@
+"""Voices and recordings as folders that the engine can work in, whatever the storage is.
+
+Where the storage is a folder, they are used where they lie. Elsewhere they are copied here first: a voice into a cache,
+recordings into a folder of their own with the latest checkpoint of their training, from where what is new is brought
+back. There each checkpoint is a snapshot, `trainings/{model}/{fence}-{number}/`: the files that are new, and a list of
+all that belong to it, in whichever snapshot they lie. The row of the voice says which snapshot counts.
+"""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from engine.card import CARD_FILE, DEMO_VOICES
+from engine.dataset import REPORT_FILE, TRAINING_FOLDER
+from engine.errors import TrainingError
+from engine.training_history import HISTORY_FILE, TrainingHistory, history_from_json, read_history
+from studio.accounts import Account
+from studio.catalogue import TRAININGS, Model, voice_place
+from studio.errors import NotFound, Unavailable, WrongState
+from studio.storage import Storage
+from studio.studio import account_prefix
+
+if TYPE_CHECKING:
+    from engine.voice import Voice
+
+LOCK_FILE = "training.lock"
+CACHE_FOLDER = "cache"
+MOST_CACHED = 100  # voices, of about 10 MB each
+LOCK_WAIT_S = 10.0
+_LIST_FILE = "files.json"
+_UNCACHED_AFTER_S = 600.0  # a voice that was used since may just be being read
+_Signature = tuple[str, int, int, int]
+_NOT_KEPT = re.compile(r".*\.part|.*\.previous|" + re.escape(LOCK_FILE))
+
+
+# ---- voices
+
+
+def voice_folder(storage: Storage, model: Model) -> Path:
+    """The folder of a voice, to be read only. Raises WrongState for one that is not trained, NotFound, Unavailable."""
+    if model.is_demo:
+        return DEMO_VOICES / model.id
+    if model.voice_key is None:
+        raise WrongState(f"The voice '{model.id}' is not trained yet.", "model_not_ready")
+    return storage.folder(model.voice_key) or _cached(storage, model.voice_key)
+
+
+def keep_voice(
+    storage: Storage, account: Account, model_id: str, fence: int, voice: "Voice", preview: Path | None = None
+) -> str:
+    """Store a trained voice; gives its `voice_key`. What was there before is in use until the row says otherwise.
+
+    Where the storage is a folder, the new voice takes its place in one step. Raises VoiceError, Unavailable, DiskFull.
+    """
+    from engine.voice import save_voice  # loads torch, for which nobody else need wait
+
+    key = voice_place(account, model_id)
+    home = storage.folder(key)
+    if home is not None:
+        save_voice(voice, home, preview)
+        return key
+    key = f"{key}/{fence}"
+    with _passing_folder(storage, "voice") as place:
+        save_voice(voice, place / model_id, preview)
+        storage.push_folder(place / model_id, key)
+    return key
+
+
+def drop_older_voices(storage: Storage, account: Account, model_id: str, voice_key: str) -> None:
+    """Delete what the voice was before it became what lies below `voice_key`."""
+    place = voice_place(account, model_id)
+    if voice_key == place:
+        return
+    for key in list(storage.list_keys(place)):
+        if not key.startswith(f"{voice_key}/"):
+            storage.delete(key)
+
+
+def _cached(storage: Storage, voice_key: str) -> Path:
+    cache = storage.scratch / CACHE_FOLDER
+    home = cache / sha256(voice_key.encode()).hexdigest()[:32]
+    if not (home / CARD_FILE).exists():
+        with _passing_folder(storage, "voice") as place:
+            storage.pull_folder(voice_key, place / "voice")
+            cache.mkdir(parents=True, exist_ok=True)
+            with suppress(OSError):  # another worker was first
+                (place / "voice").rename(home)
+        _forget_unused(cache)
+    with suppress(OSError):
+        os.utime(home)
+    return home
+
+
+def _forget_unused(cache: Path) -> None:
+    """Keep the voices that were used last."""
+    with suppress(OSError):
+        homes = sorted(cache.iterdir(), key=lambda home: home.stat().st_mtime, reverse=True)
+        for home in homes[MOST_CACHED:]:
+            if time.time() - home.stat().st_mtime > _UNCACHED_AFTER_S:
+                shutil.rmtree(home, ignore_errors=True)
+
+
+# ---- recordings and trainings
+
+
+@dataclass
+class Workspace:
+    """The folder of a dataset, with its training in it, and how what is new there is brought into the storage."""
+
+    folder: Path
+    _snapshots: "_Snapshots | None" = None
+    _storage: Storage | None = None
+    _dataset_key: str = ""
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether what is done here has to be saved, which takes time; else it lies where it belongs."""
+        return self._storage is not None
+
+    def save(self, point: Callable[[str], None]) -> None:
+        """Bring the training into the storage. `point` writes the key it is given as `training_key` into the voice's
+        row, under the fence; once it has, older snapshots are deleted. Where nothing is a copy, nothing is done.
+
+        Raises Unavailable, and what `point` raises.
+        """
+        if self._snapshots is not None:
+            point(self._snapshots.add())
+            self._snapshots.delete_older()
+
+    def save_report(self) -> None:
+        """Bring the data report into the storage."""
+        report = self.folder / REPORT_FILE
+        if self._storage is not None and report.exists():
+            self._storage.put_bytes(report.read_bytes(), f"{self._dataset_key}/{REPORT_FILE}")
+
+
+@contextmanager
+def dataset_workspace(
+    storage: Storage,
+    account: Account,
+    model: Model,
+    fence: int,
+    *,
+    training: bool = True,
+    wait_s: float = LOCK_WAIT_S,
+) -> Iterator[Workspace]:
+    """The recordings of a voice, to work in. training: with the training, which nobody else has meanwhile.
+
+    Raises WrongState where the voice has no recordings, Unavailable where another worker does not let go of the
+    training within `wait_s`, or the storage is out of reach.
+    """
+    key = model.dataset_key
+    if key is None:
+        raise WrongState(f"The voice '{model.id}' was not made of recordings here: it cannot be trained.", "no_dataset")
+    home = storage.folder(key)
+    if home is not None:
+        if not home.is_dir():
+            raise NotFound(f"The recordings of '{model.id}' have been deleted.", "model_not_found")
+        with _alone(home / LOCK_FILE, wait_s) if training else _nobody_asked():
+            yield Workspace(home)
+        return
+    with _passing_folder(storage, "training") as folder:
+        storage.pull_folder(key, folder)
+        snapshots = None
+        if training:
+            place = f"{account_prefix(account)}{TRAININGS}/{model.id}"
+            snapshots = _Snapshots(storage, place, fence, folder / TRAINING_FOLDER)
+            if model.training_key is not None:
+                snapshots.restore(model.training_key)
+        yield Workspace(folder, snapshots, storage, key)
+
+
+def training_history(storage: Storage, model: Model) -> TrainingHistory | None:
+    """Losses and scores of a voice's training so far; None where there was none, or its record is damaged."""
+    try:
+        if model.dataset_key is not None and (home := storage.folder(model.dataset_key)) is not None:
+            return read_history(home / TRAINING_FOLDER)
+        if model.training_key is None:
+            return None
+        key = _files_of(storage, model.training_key)[HISTORY_FILE]
+        return history_from_json(json.loads(b"".join(storage.read(key))))
+    except (TrainingError, NotFound, KeyError, ValueError):
+        return None
+
+
+@dataclass
+class _Snapshots:
+    """The snapshots of one training; `place`: where they lie; `folder`: what they are of."""
+
+    storage: Storage
+    place: str
+    fence: int
+    folder: Path
+    _number: int = 0
+    _files: dict[str, str] = field(default_factory=dict)  # of the latest: path in the folder -> key
+    _seen: dict[_Signature, str] = field(default_factory=dict)  # of a file that is stored -> key
+
+    def restore(self, key: str) -> None:
+        """Make the folder what it was at a snapshot."""
+        self._files = _files_of(self.storage, key)
+        for path, stored in self._files.items():
+            target = self.folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self.storage.fetch(stored, target.parent).rename(target)
+            self._seen[_signature(target)] = stored
+
+    def add(self) -> str:
+        """Store a snapshot; files that have not changed stay where they lie."""
+        self._number += 1
+        key = f"{self.place}/{self.fence}-{self._number}"
+        files, seen = {}, {}
+        for path in sorted(self.folder.rglob("*")):
+            if not path.is_file() or _NOT_KEPT.fullmatch(path.name):
+                continue
+            name, signature = path.relative_to(self.folder).as_posix(), _signature(path)
+            stored = self._seen.get(signature)
+            if stored is None:
+                stored = f"{key}/{name}"
+                self.storage.put_file(path, stored)
+            files[name] = seen[signature] = stored
+        self.storage.put_bytes(json.dumps(files).encode(), f"{key}/{_LIST_FILE}")
+        self._files, self._seen = files, seen
+        return key
+
+    def delete_older(self) -> None:
+        """Delete what the latest snapshot has no use for; not what a later worker has begun to store."""
+        latest = f"{self.place}/{self.fence}-{self._number}/{_LIST_FILE}"
+        needed = {latest, *self._files.values()}
+        for key in list(self.storage.list_keys(self.place)):
+            fence = key.removeprefix(f"{self.place}/").partition("-")[0]
+            if key not in needed and fence.isdigit() and int(fence) <= self.fence:
+                self.storage.delete(key)
+
+
+def _files_of(storage: Storage, key: str) -> dict[str, str]:
+    files: dict[str, str] = json.loads(b"".join(storage.read(f"{key}/{_LIST_FILE}")))
+    return files
+
+
+def _signature(path: Path) -> _Signature:
+    """What is another one once the file has changed."""
+    stat = path.stat()
+    return path.as_posix(), stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+@contextmanager
+def _passing_folder(storage: Storage, name: str) -> Iterator[Path]:
+    """A new folder that is gone in the end."""
+    folder = storage.scratch / f"{name}-{secrets.token_hex(8)}"
+    try:
+        folder.mkdir(parents=True)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _alone(lock: Path, wait_s: float) -> Iterator[None]:
+    """Hold a lock that goes with the process, however it ends. Raises Unavailable after `wait_s`."""
+    held = FileLock(lock, timeout=wait_s)
+    try:
+        held.acquire()
+    except Timeout as cause:
+        text = "Another worker is still busy with the training of this voice: try again in a moment."
+        raise Unavailable(text, wait_s, "training_busy") from cause
+    try:
+        yield
+    finally:
+        held.release()
+
+
+@contextmanager
+def _nobody_asked() -> Iterator[None]:
+    yield
