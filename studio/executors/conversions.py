@@ -3,40 +3,40 @@
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.audio import open_audio
 from engine.conversion_settings import ConversionSettings
 from engine.errors import AudioError
 from studio.catalogue import find_model
-from studio.errors import Invalid
+from studio.errors import Invalid, NotFound, Unavailable
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.workspaces import voice_folder
 
+if TYPE_CHECKING:
+    from engine.conversion import FileConversion
+
 _CONVERTING_SHARE = 0.95  # of the progress; the rest is scoring
+_RETRY_S = 5.0
 _SAMPLES_AT_ONCE = 1 << 18
 
 
 def convert(job: Job) -> None:
     """Convert, and end the task with what came of it. Raises what the engine and the studio raise."""
-    from engine.conversion import convert_file
-
     started = time.monotonic()
-    source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
-    _refuse_too_long(source, job.bench.service.longest_audio_minutes)
+    source = insist(lambda: job.bench.storage.fetch(job.task.parameters["input_key"], job.place), SHORT_PATIENCE_S)
     settings = ConversionSettings(**job.task.parameters["settings"])
-    voice = insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
     suffix = job.task.parameters.get("format", "wav")
     targets = [job.place / f"take-{number}.{suffix}" for number in range(1, settings.takes + 1)]
-
-    def report(fraction: float, message: str) -> None:
-        job.heart.report(_CONVERTING_SHARE * fraction, message)
-
-    found = convert_file(source, targets, voice, settings, report)
-    scores = _scores(job, source, targets, found.transpose)
-    keys = [_stored(job, target) for target in targets]
+    try:
+        _refuse_too_long(source, job.bench.service.longest_audio_minutes)
+        found = _converted(job, source, targets, settings)
+        scores = _scores(job, source, targets, found.transpose)
+    except AudioError as cause:  # it names the file, which has another name here than its owner gave it
+        name = job.task.parameters.get("file_name") or "the recording"
+        raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
     result = {
-        "outputs": keys,
+        "outputs": [_stored(job, target) for target in targets],
         "output_settings": {"model": job.task.model_id, "transpose": found.transpose, "vocal_style": found.style},
         "scores": scores,
         "seconds": round(time.monotonic() - started, 3),
@@ -44,13 +44,20 @@ def convert(job: Job) -> None:
     job.publish(result)
 
 
-def _fetched(job: Job) -> Path:
-    return job.bench.storage.fetch(job.task.parameters["input_key"], job.place)
+def _converted(job: Job, source: Path, targets: list[Path], settings: ConversionSettings) -> "FileConversion":
+    from engine.conversion import convert_file
+
+    voice = insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
+
+    def report(fraction: float, message: str) -> None:
+        job.heart.report(_CONVERTING_SHARE * fraction, message)
+
+    return convert_file(source, targets, voice, settings, report)
 
 
 def _voice_folder(job: Job) -> Path:
     bench, account = job.bench, job.account
-    model = find_model(bench.database, bench.settings, account, job.task.model_id or "")
+    model = find_model(bench.database, bench.storage, account, job.task.model_id or "")
     return voice_folder(bench.settings, bench.storage, model)
 
 
@@ -67,7 +74,10 @@ def _scores(job: Job, source: Path, targets: list[Path], transpose: int) -> list
 
 def _stored(job: Job, target: Path) -> str:
     key = f"{job.output_prefix}/{target.name}"
-    insist(lambda: job.bench.storage.put_file(target, key), SHORT_PATIENCE_S)
+    try:
+        insist(lambda: job.bench.storage.put_file(target, key), SHORT_PATIENCE_S)
+    except NotFound as cause:  # it was moved already when the storage failed, and then lost: it is to be made again
+        raise Unavailable("The result could not be stored: try again.", _RETRY_S, "storage_unreachable") from cause
     return key
 
 

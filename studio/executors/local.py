@@ -33,7 +33,8 @@ COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
 CONVERSIONS, TRAININGS = "conversions", "trainings"
 _LOOK_S = 0.25  # between two looks at the workers
 _RECOVER_S = 2.0  # between two looks for tasks of lost workers
-_HOLD_OFF_S = 3.0  # until a lease that ran out counts, after nobody could renew it
+_HOLD_OFF_S = 1.5  # until a lease that ran out counts, after nobody could renew it
+_SLOW_WRITE_S = 0.5  # of nothing at all
 _CLOCK_JUMP_S = 2.0  # more is not drift: the machine has slept
 _IDLE_S = 60.0  # after which a worker for trainings ends
 _CANCEL_PATIENCE_S = {CONVERSIONS: 10.0, TRAININGS: 30.0}  # a training saves itself before it stops
@@ -99,6 +100,7 @@ class LocalExecutor:
         self._recover_at = self._leases_count_from = 0.0
         self._clock_ahead_s = time.time() - time.monotonic()
         self._unwanted_since: dict[str, float] = {}  # task -> when its cancellation was first seen
+        self._silent: set[str] = set()  # owners that live, and whose lease was over at the last look
         self._threads = [
             threading.Thread(target=self._watch, name="workers", daemon=True),
             threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
@@ -177,6 +179,7 @@ class LocalExecutor:
         now = time.monotonic()
         if self._dead or now >= self._recover_at:
             self._recover_at = now + _RECOVER_S
+            self._notice_a_busy_database()
             self._end_hanging()
             self._recover()
         if waiting(self._database, LANES[TRAININGS]):
@@ -200,6 +203,14 @@ class LocalExecutor:
     def _hold_off(self) -> None:
         """Nobody could renew a lease for a while: let everybody do so before any is taken for lost."""
         self._leases_count_from = time.monotonic() + _HOLD_OFF_S
+
+    def _notice_a_busy_database(self) -> None:
+        """While somebody else keeps the database to himself, nobody can renew a lease."""
+        begun_at = time.monotonic()
+        with self._database.write():
+            pass
+        if time.monotonic() - begun_at > _SLOW_WRITE_S:
+            self._hold_off()
 
     def _notice_sleep(self) -> None:
         """While the machine sleeps the database's clock goes on and heartbeats do not."""
@@ -246,7 +257,7 @@ class LocalExecutor:
             self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            env=_environment(threads),
+            env=environment_of(threads),
             bufsize=0,
         )
         assert process.stdin is not None
@@ -262,15 +273,19 @@ class LocalExecutor:
         """Kill workers that do not stop although they are asked to, or do not renew their lease although they live."""
         workers = {worker.owner: worker for worker in self._workers()}
         now = time.monotonic()
-        unwanted = {}
+        unwanted, silent = {}, set()
         for owner, task, is_unwanted, is_over in signs_of(self._database, list(workers)):
             if is_unwanted:
                 unwanted[task] = self._unwanted_since.get(task, now)
                 if now - unwanted[task] > _CANCEL_PATIENCE_S[workers[owner].lane]:
                     self._kill(workers[owner], "its task was cancelled")
-            if is_over and now >= self._leases_count_from:
-                self._kill(workers[owner], "it was not heard of")
-        self._unwanted_since = unwanted
+            if is_over:
+                silent.add(owner)
+                if owner in self._silent and now >= self._leases_count_from:
+                    self._kill(workers[owner], "it was not heard of")
+        if silent - self._silent:  # one that lives may have been kept from renewing its lease: it gets another moment
+            self._hold_off()
+        self._unwanted_since, self._silent = unwanted, silent
         self._bury()
 
     def _kill(self, worker: _Worker, reason: str) -> None:
@@ -301,8 +316,8 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _environment(threads: int) -> dict[str, str]:
-    """The server's own, with this project on the path wherever it was started from, and bounded numbers of threads."""
+def environment_of(threads: int) -> dict[str, str]:
+    """A worker's environment: this process's, with this project on the path wherever it is, and numbers of threads."""
     home = str(Path(studio.__path__[0]).parent)
     path = os.pathsep.join(one for one in (home, os.environ.get("PYTHONPATH", "")) if one)
     numbers = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")

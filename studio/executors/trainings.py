@@ -5,21 +5,29 @@ checkpoint in there. The voice is published by one transaction, in which its row
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import fields, replace
+from contextlib import AbstractContextManager
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from engine.dataset import TRAINING_FOLDER, load_dataset
-from engine.errors import Cancelled
+from engine.errors import Cancelled, SettingsError
 from engine.training_history import read_history
 from engine.training_plan import TrainingPlan
-from studio.catalogue import find_model, report_made, training_begun, training_completed, training_reached
+from studio.catalogue import (
+    Model,
+    find_model,
+    report_made,
+    training_begun,
+    training_completed,
+    training_reached,
+)
+from studio.errors import NotFound
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
-from studio.workspaces import Workspace, dataset_workspace, kept_voice
+from studio.tables import models
+from studio.workspaces import Workspace, dataset_workspace
 
 _ALMOST = 1e-6  # what a fraction of all epochs may lack, by rounding, of a whole one
 _SAVED_APART_S = 30.0  # of two checkpoints that are brought to a storage elsewhere
@@ -29,10 +37,10 @@ def examine(job: Job) -> None:
     """Examine the recordings of a voice, and end the task with the report in the voice's row."""
     from engine.data_report import examined
 
-    with _workspace(job) as workspace:
-        found = examined(load_dataset(workspace.folder), job.heart.report).as_json()
-        workspace.save_report()
-    job.publish({}, lambda connection: report_made(connection, job.task.account_id, _model_id(job), found))
+    model = _model(job)
+    with _workspace(job, model) as workspace:
+        found = examined(load_dataset(workspace.folder), job.heart.report)
+    job.publish({}, lambda connection: report_made(connection, model.account_id, model.id, found.as_json()))
 
 
 def train(job: Job) -> None:
@@ -40,33 +48,16 @@ def train(job: Job) -> None:
     from engine.training import train_dataset
 
     started = time.monotonic()
-    account, model = job.task.account_id, _model_id(job)
-    with _workspace(job) as workspace:
+    model = _model(job)
+    with _workspace(job, model) as workspace:
+        dataset = load_dataset(workspace.folder)
         plan = _plan(job.task.parameters, workspace.folder / TRAINING_FOLDER)
-        course = _Course(job, workspace, plan)
-        job.write_held(lambda connection: training_begun(connection, account, model))
+        job.write_held(lambda connection: training_begun(connection, model.account_id, model.id, plan.epochs))
+        course = _Course(job, model, workspace, plan)
         try:
-            voice = train_dataset(load_dataset(workspace.folder), plan, course.report)
+            voice = train_dataset(dataset, plan, course.report)
         except Cancelled:
-            course.save()
+            course.save()  # where another worker can go on from
             raise
         course.save()
-        history = read_history(workspace.folder / TRAINING_FOLDER)
-        voice = replace(voice, card=replace(voice.card, id=model))
-
-
-class _Course:
-    """How far the training is, told to those who wait for it and kept where another worker finds it."""
-
-    def __init__(self, job: Job, workspace: Workspace, plan: TrainingPlan) -> None:
-        from engine.training import CHECKPOINT_FILE
-
-        self._job, self._workspace, self._plan = job, workspace, plan
-        self._checkpoint = workspace.folder / TRAINING_FOLDER / CHECKPOINT_FILE
-        self._epoch = self._written = 0
-        job.heart.each_beat = self._write_epoch
-
-    def report(self, fraction: float, message: str) -> None:
-        """What the engine calls between two steps."""
-        self._epoch = max(self._epoch, int(fraction * self._plan.epochs + _ALMOST))
-        self._job.heart.report(fraction, message)
+        ...

@@ -1,12 +1,13 @@
 """A small installation with everything real in it, and ways to give it work and to look at what came of it."""
 
-import json
 import shutil
+import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ from studio.accounts import Account, local_account
 from studio.database import Database, open_database
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import Workbench
+from studio.executors.local import COMMAND, LocalExecutor, environment_of
+from studio.executors.owners import owner_of
 from studio.executors.voice_cache import VoiceCache
+from studio.executors.worker import Order
 from studio.service_settings import ServiceSettings
 from studio.settings import Settings
 from studio.storage import Storage, open_storage
@@ -106,6 +110,43 @@ class Installation:
     def results(self, task_id: str) -> list[str]:
         """Keys of all files of a task beside the recording."""
         return sorted(key for key in self.storage.list_keys(f"tasks/{task_id}/") if "/input" not in key)
+
+    @contextmanager
+    def executor(self, command: Sequence[str] = COMMAND, **service: Any) -> Iterator[LocalExecutor]:
+        """A local executor that runs, and is ended with all its workers."""
+        settings = replace(self.service, **service)
+        executor = LocalExecutor(self.settings, settings, structlog.get_logger(), command)
+        executor.start()
+        try:
+            yield executor
+        finally:
+            executor.stop()
+
+    @contextmanager
+    def worker(
+        self, lane: str = "conversions", command: Sequence[str] = COMMAND, **service: Any
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """A worker that nobody watches over; its stdin is open."""
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, env=environment_of(1))
+        settings = asdict(replace(self.service, **service))
+        order = Order(str(self.settings.data), settings, lane, owner_of(process.pid), 1)
+        try:
+            process.stdin.write(order.as_line().encode())
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    def program(self, before: str) -> list[str]:
+        """The command of a worker that runs `before` first, which can change what it imports."""
+        path = self.settings.data / "worker.py"
+        end = "import sys\nfrom studio.executors.worker import main\nsys.exit(main())\n"
+        path.write_text(f"{textwrap.dedent(before)}\n{end}")
+        return [sys.executable, str(path)]
+
+    def eventually(self, condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+        """What `condition` gives once it is true."""
+        return eventually(condition, seconds)
 
     def _recording(self, seconds: float) -> Path:
         """A new file each time: putting it into the storage takes it away."""

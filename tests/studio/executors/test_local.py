@@ -1,0 +1,99 @@
+"""The local executor: workers are there when they are needed, and no oftener."""
+
+import sys
+import time
+
+import pytest
+
+from studio.executors import local
+from studio.executors.local import LocalExecutor, environment_of
+
+WAITS = "import sys\nfor line in sys.stdin: pass\n"  # a worker that does nothing, until it is to end
+
+
+@pytest.fixture
+def waiting_worker(tmp_path) -> list[str]:
+    path = tmp_path / "waits.py"
+    path.write_text(WAITS)
+    return [sys.executable, str(path)]
+
+
+def submit_training(installation) -> None:
+    from studio import tasks
+
+    with installation.database.write() as connection:
+        tasks.submit(connection, installation.account.id, "training", {}, model_id="mia")
+
+
+def test_as_many_workers_as_the_settings_say_and_none_for_trainings(installation, waiting_worker):
+    with installation.executor(waiting_worker, conversion_workers=3) as executor:
+        installation.eventually(lambda: executor.alive()["workers"] == 3)
+        time.sleep(0.6)
+        assert executor.alive() == {"workers": 3, "training_workers": 0, "restarts": 0, "watched": 1}
+    assert executor.alive() == {"workers": 0, "training_workers": 0, "restarts": 0, "watched": 0}
+
+
+def test_a_worker_for_trainings_comes_when_one_waits(installation, waiting_worker):
+    with installation.executor(waiting_worker) as executor:
+        submit_training(installation)
+        submit_training(installation)
+        executor.wake()
+        installation.eventually(lambda: executor.alive()["training_workers"] == 1)
+        time.sleep(0.6)
+        assert executor.alive()["training_workers"] == 1
+
+
+def test_no_worker_for_trainings_where_the_settings_want_none(installation, waiting_worker):
+    submit_training(installation)
+    with installation.executor(waiting_worker, training_workers=0) as executor:
+        time.sleep(0.8)
+        assert executor.alive()["training_workers"] == 0
+
+
+def test_a_worker_for_trainings_that_has_nothing_to_do_ends_and_that_is_no_restart(installation, tmp_path):
+    path = tmp_path / "idle.py"
+    path.write_text(
+        "import json, sys\norder = json.loads(sys.stdin.readline())\nif not order['idle_s']: sys.stdin.read()\n"
+    )
+    submit_training(installation)
+    with installation.executor([sys.executable, str(path)]) as executor:
+        installation.eventually(lambda: executor.alive()["training_workers"] == 1)
+        installation.eventually(lambda: executor.alive()["training_workers"] == 0)
+        assert executor.alive()["restarts"] == 0
+
+
+def test_workers_that_cannot_start_are_tried_more_and_more_rarely(installation, tmp_path):
+    path = tmp_path / "dies.py"
+    path.write_text("import sys\nsys.exit(1)\n")
+    with installation.executor([sys.executable, str(path)]) as executor:
+        time.sleep(3.0)
+        assert 2 <= executor.alive()["restarts"] <= 4  # after 0.5, 1, 2 and 4 seconds
+
+
+def test_one_that_was_never_started_stops(installation):
+    import structlog
+
+    executor = LocalExecutor(installation.settings, installation.service, structlog.get_logger())
+    assert executor.alive()["workers"] == 0
+    executor.stop()
+
+
+def test_housekeeping_removes_what_nobody_works_in(installation, waiting_worker, monkeypatch):
+    monkeypatch.setattr(local, "_FIRST_SWEEP_S", 0.1)
+    work = installation.settings.work
+    task_id = installation.submit_conversion()
+    abandoned, in_use, other = work / f"{'b' * 24}-1", work / f"{task_id}-1", work / "incoming"
+    installation.claim(lease_s=60.0)
+    for folder in (abandoned, in_use, other):
+        folder.mkdir(parents=True)
+    with installation.executor(waiting_worker):
+        installation.eventually(lambda: not abandoned.exists())
+        assert in_use.exists()
+        assert other.exists()
+
+
+def test_workers_find_the_program_and_share_the_cores():
+    environment = environment_of(3)
+    assert environment["OMP_NUM_THREADS"] == "3"
+    first = environment["PYTHONPATH"].split(":")[0]
+    assert (local.Path(first) / "studio" / "executors").is_dir()

@@ -1,0 +1,79 @@
+"""Voices are loaded once, and again when they have changed."""
+
+import shutil
+import threading
+import time
+
+import pytest
+
+import engine.voice
+from engine.card import DEMO_VOICES, new_voice_folder, update_card
+from engine.errors import VoiceError
+from studio.executors import voice_cache
+from studio.executors.voice_cache import VoiceCache
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return shutil.copytree(DEMO_VOICES / "kathleen", tmp_path / "kathleen")
+
+
+@pytest.fixture
+def loads(monkeypatch) -> list:
+    """The folders that were really read."""
+    seen, real = [], engine.voice.load_voice
+    monkeypatch.setattr(engine.voice, "load_voice", lambda folder: (seen.append(folder), real(folder))[1])
+    return seen
+
+
+def test_a_voice_is_loaded_once(folder, loads):
+    cache = VoiceCache()
+    assert cache.voice(folder) is cache.voice(folder)
+    assert loads == [folder]
+
+
+def test_a_voice_that_has_changed_is_loaded_again(folder, loads):
+    cache = VoiceCache()
+    cache.voice(folder)
+    update_card(folder, name="Renamed")
+    assert cache.voice(folder).card.name == "Renamed"
+    assert len(loads) == 2
+
+
+def test_the_least_used_leaves(folder, tmp_path, loads):
+    cache = VoiceCache(most=2)
+    others = [shutil.copytree(folder, tmp_path / name) for name in ("one", "two")]
+    for one in (folder, others[0], folder, others[1], folder, others[0]):
+        cache.voice(one)
+    assert loads == [folder, *others, others[0]]
+
+
+def test_a_voice_that_is_being_replaced_is_waited_for(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "copy")
+    shutil.rmtree(folder)
+    threading.Timer(0.2, shutil.copytree, (tmp_path / "copy", folder)).start()
+    assert VoiceCache().voice(folder).card.name
+
+
+def test_one_that_is_not_there_is_an_error_soon(tmp_path, monkeypatch):
+    monkeypatch.setattr(voice_cache, "_PAUSE_S", 0.05)
+    begun_at = time.monotonic()
+    with pytest.raises(VoiceError):
+        VoiceCache().voice(tmp_path / "nobody")
+    assert time.monotonic() - begun_at < 2.0
+
+
+def test_never_the_card_of_one_and_the_weights_of_another(folder, monkeypatch):
+    """It is replaced at the very moment between the two."""
+    real, replaced = engine.voice.load_weights, []
+
+    def replace_first(path):
+        if not replaced:
+            replaced.append(path)
+            with new_voice_folder(folder) as unfinished:
+                shutil.copytree(DEMO_VOICES / "kathleen", unfinished, dirs_exist_ok=True)
+            update_card(folder, name="Renamed")
+        return real(path)
+
+    monkeypatch.setattr(engine.voice, "load_weights", replace_first)
+    assert VoiceCache().voice(folder).card.name == "Renamed"

@@ -1,0 +1,336 @@
+"""Every way a task can end, on real conversions; what goes wrong on the way is made to go wrong for real or at the
+very call that would."""
+
+import errno
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+import soundfile
+
+import engine.conversion
+from engine.errors import AudioError
+from studio import tasks
+from studio.database import Database
+from studio.errors import DiskFull, Unavailable
+from studio.executors import job as job_module
+from studio.executors.heartbeat import Stopping
+from studio.executors.work import code_of, run_task
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """What is waited for here does not come."""
+    monkeypatch.setattr("studio.executors.job.SHORT_PATIENCE_S", 0.3)
+    monkeypatch.setattr("studio.executors.conversions.SHORT_PATIENCE_S", 0.3)
+    monkeypatch.setattr("studio.executors.job.LONG_PATIENCE_S", 1.0)
+    monkeypatch.setattr("studio.executors.work.LONG_PATIENCE_S", 1.0)
+
+
+def convert_instead(monkeypatch, stand_in):
+    """Let `stand_in` be the engine's conversion; it is given the real one first."""
+    real = engine.conversion.convert_file
+    monkeypatch.setattr(engine.conversion, "convert_file", lambda *given: stand_in(real, *given))
+
+
+def nothing_is_left(installation, task_id) -> bool:
+    return installation.results(task_id) == [] and not list(installation.settings.work.glob("*-*"))
+
+
+# ---- done
+
+
+def test_a_conversion_is_published_with_its_scores(installation):
+    task_id = installation.submit_conversion(1.0, takes=2)
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    task = installation.task(task_id)
+    assert (task.state, task.progress, task.error, task.owner) == ("completed", 1.0, None, "this test")
+    assert task.result["outputs"] == [f"tasks/{task_id}/1/take-1.wav", f"tasks/{task_id}/1/take-2.wav"]
+    assert task.result["output_settings"] == {"model": "kathleen", "transpose": 0, "vocal_style": "melodic"}
+    assert [scores["length_error"] for scores in task.result["scores"]] == [0.0, 0.0]
+    assert min(scores["pitch_accuracy"] for scores in task.result["scores"]) > 0.8
+    assert installation.results(task_id) == task.result["outputs"]
+    for key in task.result["outputs"]:
+        assert soundfile.info(installation.settings.data / key).duration == pytest.approx(1.0)
+    assert (installation.settings.data / f"tasks/{task_id}/input.wav").exists()
+    assert not list(installation.settings.work.iterdir())
+
+
+def test_auto_is_told_as_the_semitones_it_was(installation):
+    task_id = installation.submit_conversion(1.0, transpose="auto")
+    run_task(installation.bench(), installation.claim())
+    transpose = installation.task(task_id).result["output_settings"]["transpose"]
+    assert isinstance(transpose, int)
+    assert transpose % 12 == 0  # of singing
+
+
+# ---- cannot be done
+
+
+def test_what_is_no_audio_fails_with_the_sentence_of_the_engine(installation):
+    task_id = installation.submit_conversion()
+    (installation.settings.data / f"tasks/{task_id}/input.wav").write_bytes(b"RIFF no more")
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    task = installation.task(task_id)
+    assert (task.state, task.error_code) == ("failed", "audio_error")
+    assert task.error.endswith(".")
+    assert nothing_is_left(installation, task_id)
+
+
+def test_a_recording_that_is_gone_fails(installation):
+    task_id = installation.submit_conversion()
+    (installation.settings.data / f"tasks/{task_id}/input.wav").unlink()
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert installation.task(task_id).error_code == "not_found"
+
+
+def test_a_voice_that_is_gone_fails(installation):
+    task_id = installation.submit_conversion(model="nobody")
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert "nobody" in installation.task(task_id).error
+
+
+def test_a_recording_longer_than_is_taken_fails_though_its_header_says_nothing(installation, monkeypatch):
+    monkeypatch.setattr("engine.audio.AudioSource.duration_s", None)
+    task_id = installation.submit_conversion(4.0)
+    service = replace(installation.service, longest_audio_minutes=0.05)
+    assert run_task(installation.bench(service=service), installation.claim()) == "failed"
+    assert installation.task(task_id).error_code == "audio_too_long"
+
+
+@pytest.mark.parametrize("cause", [OSError(errno.ENOSPC, "No space left on device"), DiskFull("The disk is full.")])
+def test_a_full_disk_is_said_and_not_tried_again(installation, monkeypatch, cause):
+    def fill_up(real, source, targets, *rest):
+        targets[0].write_bytes(b"half")
+        raise cause
+
+    convert_instead(monkeypatch, fill_up)
+    task_id = installation.submit_conversion()
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert installation.task(task_id).error_code == "disk_full"
+    assert "full" in installation.task(task_id).error
+    assert nothing_is_left(installation, task_id)
+
+
+def test_codes_are_words_for_programs():
+    assert code_of(AudioError("")) == "audio_error"
+    assert code_of(Unavailable("", 1.0, "storage_unreachable")) == "storage_unreachable"
+
+
+# ---- stopped
+
+
+def test_a_cancelled_task_ends_and_leaves_nothing(installation, monkeypatch):
+    task_id = installation.submit_conversion()
+    bench = installation.bench()
+
+    def cancel_on_the_way(real, *given):
+        tasks.request_cancel(installation.database, installation.account.id, task_id)
+        *given, report = given
+        while True:  # until the heartbeat has heard it
+            report(0.1, "converting")
+
+    convert_instead(monkeypatch, cancel_on_the_way)
+    assert run_task(bench, installation.claim()) == "cancelled"
+    assert installation.task(task_id).state == "cancelled"
+    assert nothing_is_left(installation, task_id)
+
+
+def test_a_worker_that_is_to_end_gives_the_task_back_as_if_it_had_not_begun(installation, monkeypatch):
+    stopping = Stopping(0.0)
+
+    def stop_on_the_way(real, *given):
+        stopping.ask()
+        return real(*given)
+
+    convert_instead(monkeypatch, stop_on_the_way)
+    task_id = installation.submit_conversion()
+    assert run_task(installation.bench(stopping=stopping), installation.claim()) == "given back"
+    task = installation.task(task_id)
+    assert (task.state, task.attempt, task.owner) == ("queued", 0, None)
+    assert nothing_is_left(installation, task_id)
+    monkeypatch.undo()
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+
+
+def test_a_worker_that_is_to_end_may_finish_within_the_time_of_grace(installation, monkeypatch):
+    stopping = Stopping(60.0)
+
+    def stop_on_the_way(real, *given):
+        stopping.ask()
+        return real(*given)
+
+    convert_instead(monkeypatch, stop_on_the_way)
+    installation.submit_conversion()
+    assert run_task(installation.bench(stopping=stopping), installation.claim()) == "completed"
+
+
+# ---- lost
+
+
+def test_a_late_result_is_refused_and_removed(installation, monkeypatch):
+    """The worker was thought dead; another did the work meanwhile."""
+    task_id = installation.submit_conversion()
+    first = installation.claim()
+
+    def be_overtaken(real, *given):
+        found = real(*given)
+        monkeypatch.undo()
+        tasks.recover(installation.database, 3, [first.owner])
+        assert run_task(installation.bench(), installation.claim()) == "completed"
+        return found
+
+    convert_instead(monkeypatch, be_overtaken)
+    assert run_task(installation.bench(), first) == "lost"
+    task = installation.task(task_id)
+    assert (task.state, task.fence) == ("completed", 2)
+    assert installation.results(task_id) == task.result["outputs"] == [f"tasks/{task_id}/2/take-1.wav"]
+
+
+def test_a_deleted_task_is_nobodys(installation, monkeypatch):
+    task_id = installation.submit_conversion()
+
+    def be_deleted(real, *given):
+        found = real(*given)
+        with installation.database.write() as connection:
+            connection.exec_driver_sql("DELETE FROM tasks")
+        return found
+
+    convert_instead(monkeypatch, be_deleted)
+    assert run_task(installation.bench(), installation.claim()) == "lost"
+    assert installation.results(task_id) in ([], [f"tasks/{task_id}/1/take-1.wav"])
+
+
+# ---- database and storage that fail
+
+
+class Failing:
+    """Something whose method fails the first `times` times."""
+
+    def __init__(self, real, method, times, cause=None):
+        self._real, self._method, self.left = real, method, times
+        self._cause = cause or Unavailable("The storage is out of reach.", 2.0, "storage_unreachable")
+
+    def __getattr__(self, name):
+        real = getattr(self._real, name)
+        if name != self._method:
+            return real
+
+        def perhaps(*given, **named):
+            if self.left > 0:
+                self.left -= 1
+                raise self._cause
+            return real(*given, **named)
+
+        return perhaps
+
+
+@pytest.mark.parametrize("method", ["fetch", "put_file"])
+def test_a_storage_that_fails_once_is_not_noticed(installation, method):
+    task_id = installation.submit_conversion()
+    storage = Failing(installation.storage, method, 1)
+    assert run_task(installation.bench(storage=storage), installation.claim()) == "completed"
+    assert storage.left == 0
+    assert installation.task(task_id).attempt == 1
+
+
+def test_a_storage_that_stays_away_is_tried_again_later_and_then_said(installation):
+    task_id = installation.submit_conversion()
+    storage = Failing(installation.storage, "put_file", 1_000)
+    for attempt in (1, 2):
+        assert run_task(installation.bench(storage=storage), installation.claim()) == "given back"
+        task = installation.task(task_id)
+        assert (task.state, task.attempt) == ("queued", attempt)
+        with installation.database.write() as connection:
+            connection.exec_driver_sql("UPDATE tasks SET not_before = 0")
+    assert run_task(installation.bench(storage=storage), installation.claim()) == "failed"
+    assert installation.task(task_id).error_code == "storage_unreachable"
+    assert nothing_is_left(installation, task_id)
+
+
+class Forgetful:
+    """A database whose connection breaks just after a transaction was written: who wrote it hears only of an error."""
+
+    def __init__(self, real: Database):
+        self._real, self.forgets = real, False
+
+    def read(self):
+        return self._real.read()
+
+    @contextmanager
+    def write(self):
+        with self._real.write() as connection:
+            yield connection
+        if self.forgets:
+            self.forgets = False
+            raise Unavailable("The database cannot be reached.", 2.0, "database_unreachable")
+
+
+def test_a_result_that_was_written_though_nobody_heard_so_is_kept(installation, monkeypatch):
+    task_id = installation.submit_conversion()
+    task = installation.claim()
+    database = Forgetful(installation.database)
+    real = tasks.complete
+
+    def complete(*given):
+        database.forgets = True
+        return real(*given)
+
+    monkeypatch.setattr(tasks, "complete", complete)
+    assert run_task(installation.bench(database=database), task) == "completed"
+    now = installation.task(task_id)
+    assert (now.state, now.fence) == ("completed", 1)
+    assert installation.results(task_id) == now.result["outputs"]
+
+
+def test_a_database_that_stays_away_at_the_end_costs_the_attempt_and_no_more(installation, monkeypatch):
+    task_id = installation.submit_conversion()
+    bench = installation.bench(database=Failing(installation.database, "write", 1_000))
+    assert run_task(bench, installation.claim(lease_s=0.5)) == "lost"
+    assert installation.task(task_id).state == "running"  # until its lease is found to be over
+    tasks.recover(installation.database, 3)
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert installation.task(task_id).fence == 2
+
+
+# ---- mistakes in the program
+
+
+def test_a_mistake_is_tried_again_and_then_said_without_its_details(installation, monkeypatch):
+    def make_a_mistake(real, *given):
+        raise KeyError("secret detail")
+
+    convert_instead(monkeypatch, make_a_mistake)
+    task_id = installation.submit_conversion()
+    for _ in range(installation.service.attempts):
+        with installation.database.write() as connection:
+            connection.exec_driver_sql("UPDATE tasks SET not_before = 0")
+        assert run_task(installation.bench(), installation.claim()) == "broken"
+    task = installation.task(task_id)
+    assert (task.state, task.error_code, task.attempt) == ("failed", "internal", 3)
+    assert "secret" not in task.error
+    assert nothing_is_left(installation, task_id)
+
+
+@pytest.mark.parametrize("cause", [MemoryError(), RuntimeError("[enforce fail at alloc_cpu] not enough memory")])
+def test_too_little_memory_is_called_that(installation, monkeypatch, cause):
+    def run_out(real, *given):
+        raise cause
+
+    convert_instead(monkeypatch, run_out)
+    task_id = installation.submit_conversion()
+    service = replace(installation.service, attempts=1)
+    assert run_task(installation.bench(service=service), installation.claim()) == "broken"
+    assert installation.task(task_id).error_code == "out_of_memory"
+
+
+def test_insisting_ends(monkeypatch):
+    calls = []
+
+    def fail():
+        calls.append(1)
+        raise Unavailable("Not now.", 1.0)
+
+    with pytest.raises(Unavailable):
+        job_module.insist(fail, 0.5)
+    assert 2 <= len(calls) <= 5

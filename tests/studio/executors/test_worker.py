@@ -1,0 +1,78 @@
+"""A worker process by itself: what it is told, and how it ends."""
+
+import signal
+import time
+from dataclasses import asdict
+
+import pytest
+
+from studio.executors.worker import DISTURBED, Order, read_order
+from studio.service_settings import ServiceSettings
+
+
+def test_an_order_is_read_as_it_was_written():
+    order = Order(
+        "/data", asdict(ServiceSettings(database_url="postgresql://user:secret@host/db")), "trainings", "me", 2
+    )
+    assert read_order(order.as_line()) == order
+    assert order.as_line().count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ["", "no json", "[]", "{}", '{"data": 1}'])
+def test_anything_else_is_refused(line):
+    with pytest.raises((ValueError, TypeError)):
+        read_order(line)
+
+
+def test_a_worker_whose_server_is_gone_ends_though_it_has_hardly_begun(installation):
+    with installation.worker() as worker:
+        worker.stdin.close()
+        assert worker.wait(20) == 0
+
+
+def test_a_password_is_not_among_the_arguments(installation):
+    with installation.worker(database_url=f"sqlite:///{installation.settings.data}/studio.sqlite") as worker:
+        with open(f"/proc/{worker.pid}/cmdline", "rb") as arguments:
+            assert b"sqlite" not in arguments.read()
+
+
+def test_a_worker_that_is_woken_begins_at_once_and_after_a_mistake_asks_for_another(installation):
+    program = installation.program("""
+        import engine.conversion
+        import studio.executors.worker as worker
+        worker._POLL_S = 60.0
+        real = engine.conversion.convert_file
+        def convert_file(source, targets, *given):
+            if len(targets) == 2:
+                raise KeyError("a mistake")
+            return real(source, targets, *given)
+        engine.conversion.convert_file = convert_file
+    """)
+    first = installation.submit_conversion()
+    with installation.worker(command=program) as worker:
+        installation.wait_for(first, "completed")  # the worker looks before it waits
+        time.sleep(0.2)
+        second = installation.submit_conversion()
+        worker.stdin.write(b"wake\n")
+        installation.wait_for(second, "completed", seconds=10.0)
+        third = installation.submit_conversion(takes=2)
+        worker.stdin.write(b"wake\n")
+        assert worker.wait(10) == DISTURBED
+        assert installation.task(third).state == "queued"
+
+
+def test_a_worker_that_hangs_ends_itself_once_it_was_asked_to(installation):
+    program = installation.program("""
+        import time
+        import engine.conversion
+        import studio.executors.worker as worker
+        worker.OVERDUE_S = 1.0
+        engine.conversion.convert_file = lambda *given: time.sleep(600)
+    """)
+    task_id = installation.submit_conversion()
+    with installation.worker(command=program, grace_s=0.0) as worker:
+        installation.wait_for(task_id, "running")
+        worker.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        worker.stdin.write(b"stop\n")
+        assert worker.wait(10) == DISTURBED
