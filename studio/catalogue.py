@@ -59,7 +59,7 @@ class Model:
     dataset_key: str | None
     training_key: str | None
     epoch: int
-    epochs: int  # the total that was asked for last
+    epochs: int  # the total that the finished voice was asked to have
     failure_told: bool
     data_report: dict[str, Any] | None
     error: str | None
@@ -212,10 +212,9 @@ def report_made(connection: Connection, account_id: str, model_id: str, report: 
     _change(connection, account_id, model_id, data_report=_plain(report))
 
 
-def training_begun(connection: Connection, account_id: str, model_id: str, epochs: int | None = None) -> None:
-    """A voice is to be trained, or is being trained; epochs: the total that is asked for."""
-    asked = {} if epochs is None else {"epochs": epochs}
-    _change(connection, account_id, model_id, state=TRAINING, error=None, failure_told=0, **asked)
+def training_begun(connection: Connection, account_id: str, model_id: str) -> None:
+    """A voice is to be trained, or is being trained."""
+    _change(connection, account_id, model_id, state=TRAINING, error=None, failure_told=0)
 
 
 def training_reached(
@@ -452,7 +451,9 @@ def _read(voices: Path, datasets: Path, name: str) -> tuple[_Seen | None, dict[s
         "voice_key": f"{VOICES}/{name}" if seen.has_voice else None,
         "dataset_key": f"{DATASETS}/{name}" if seen.has_dataset else None,
     }
-    return seen, columns | ({"epoch": history.epoch, "epochs": history.ceiling} if history else {})
+    if history is None:
+        return seen, columns
+    return seen, columns | {"epoch": history.epoch, "epochs": history.ceiling if history.state == "completed" else 0}
 
 
 def _is_damaged(voices: Path, datasets: Path, name: str) -> bool:

@@ -23,8 +23,7 @@ from filelock import FileLock, Timeout
 
 from engine.card import CARD_FILE, DEMO_VOICES
 from engine.dataset import REPORT_FILE, TRAINING_FOLDER
-from engine.errors import TrainingError
-from engine.training_history import HISTORY_FILE, TrainingHistory, history_from_json, read_history
+from engine.training_history import HISTORY_FILE
 from studio.accounts import Account
 from studio.catalogue import TRAININGS, Model, voice_place
 from studio.errors import NotFound, Unavailable, WrongState
@@ -181,19 +180,6 @@ def dataset_workspace(
         yield Workspace(folder, snapshots, storage, key)
 
 
-def training_history(storage: Storage, model: Model) -> TrainingHistory | None:
-    """Losses and scores of a voice's training so far; None where there was none, or its record is damaged."""
-    try:
-        if model.dataset_key is not None and (home := storage.folder(model.dataset_key)) is not None:
-            return read_history(home / TRAINING_FOLDER)
-        if model.training_key is None:
-            return None
-        key = _files_of(storage, model.training_key)[HISTORY_FILE]
-        return history_from_json(json.loads(b"".join(storage.read(key))))
-    except (TrainingError, NotFound, KeyError, ValueError):
-        return None
-
-
 @dataclass
 class _Snapshots:
     """The snapshots of one training; `place`: where they lie; `folder`: what they are of."""
@@ -225,7 +211,7 @@ class _Snapshots:
                 continue
             name, signature = path.relative_to(self.folder).as_posix(), _signature(path)
             stored = self._seen.get(signature)
-            if stored is None:
+            if stored is None or name == HISTORY_FILE:  # which is looked for in the latest snapshot
                 stored = f"{key}/{name}"
                 self.storage.put_file(path, stored)
             files[name] = seen[signature] = stored
