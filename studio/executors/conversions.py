@@ -24,7 +24,7 @@ _SAMPLES_AT_ONCE = 1 << 18
 def convert(job: Job) -> None:
     """Convert, and end the task with what came of it. Raises what the engine and the studio raise."""
     started = time.monotonic()
-    source = insist(lambda: job.bench.storage.fetch(job.task.parameters["input_key"], job.place), SHORT_PATIENCE_S)
+    source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
     settings = ConversionSettings(**job.task.parameters["settings"])
     suffix = job.task.parameters.get("format", "wav")
     targets = [job.place / f"take-{number}.{suffix}" for number in range(1, settings.takes + 1)]
@@ -44,6 +44,13 @@ def convert(job: Job) -> None:
     job.publish(result)
 
 
+def _fetched(job: Job) -> Path:
+    try:
+        return job.bench.storage.fetch(job.task.parameters["input_key"], job.place)
+    except NotFound as cause:
+        raise NotFound("The recording is no longer here: send it again.", "recording_gone") from cause
+
+
 def _converted(job: Job, source: Path, targets: list[Path], settings: ConversionSettings) -> "FileConversion":
     from engine.conversion import convert_file
 
@@ -56,9 +63,11 @@ def _converted(job: Job, source: Path, targets: list[Path], settings: Conversion
 
 
 def _voice_folder(job: Job) -> Path:
-    bench, account = job.bench, job.account
-    model = find_model(bench.database, bench.storage, account, job.task.model_id or "")
-    return voice_folder(bench.settings, bench.storage, model)
+    storage, account = job.bench.storage, job.account
+    try:
+        return voice_folder(storage, find_model(job.bench.database, storage, account, job.task.model_id or ""))
+    except NotFound:  # or it was trained anew at this moment, and lies elsewhere now
+        return voice_folder(storage, find_model(job.bench.database, storage, account, job.task.model_id or ""))
 
 
 def _scores(job: Job, source: Path, targets: list[Path], transpose: int) -> list[dict[str, Any]]:

@@ -5,18 +5,20 @@ checkpoint in there. The voice is published by one transaction, in which its row
 """
 
 import time
-from contextlib import AbstractContextManager
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from engine.dataset import TRAINING_FOLDER, load_dataset
-from engine.errors import Cancelled, SettingsError
-from engine.training_history import read_history
+from engine.errors import Cancelled
+from engine.training_history import TrainingHistory, read_history
 from engine.training_plan import TrainingPlan
 from studio.catalogue import (
+    DATASETS,
+    TRAININGS,
+    VOICES,
     Model,
     find_model,
     report_made,
@@ -24,13 +26,18 @@ from studio.catalogue import (
     training_completed,
     training_reached,
 )
-from studio.errors import NotFound
+from studio.errors import NotFound, StudioError
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.studio import account_prefix
 from studio.tables import models
-from studio.workspaces import Workspace, dataset_workspace
+from studio.workspaces import Workspace, dataset_workspace, drop_older_voices, keep_voice
+
+if TYPE_CHECKING:
+    from engine.voice import Voice
 
 _ALMOST = 1e-6  # what a fraction of all epochs may lack, by rounding, of a whole one
 _SAVED_APART_S = 30.0  # of two checkpoints that are brought to a storage elsewhere
+_MARK = "saved"  # changes with each of them
 
 
 def examine(job: Job) -> None:
@@ -38,26 +45,165 @@ def examine(job: Job) -> None:
     from engine.data_report import examined
 
     model = _model(job)
-    with _workspace(job, model) as workspace:
-        found = examined(load_dataset(workspace.folder), job.heart.report)
-    job.publish({}, lambda connection: report_made(connection, model.account_id, model.id, found.as_json()))
+    with dataset_workspace(job.bench.storage, job.account, model, job.task.fence, training=False) as workspace:
+        found = examined(load_dataset(workspace.folder), job.heart.report).as_json()
+        workspace.save_report()
+    job.publish({}, lambda connection: report_made(connection, model.account_id, model.id, found))
 
 
 def train(job: Job) -> None:
     """Train a voice, or go on with its training, and end the task with it."""
+    model = _model(job)
+    try:
+        with dataset_workspace(job.bench.storage, job.account, model, job.task.fence) as workspace:
+            _publish(job, model, *_trained(job, model, workspace))
+    except Exception:
+        _forget_if_deleted(job, model)
+        raise
+
+
+def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, TrainingHistory]":
+    """The voice that the training comes to, under the id it shall have."""
     from engine.training import train_dataset
 
-    started = time.monotonic()
-    model = _model(job)
-    with _workspace(job, model) as workspace:
-        dataset = load_dataset(workspace.folder)
-        plan = _plan(job.task.parameters, workspace.folder / TRAINING_FOLDER)
-        job.write_held(lambda connection: training_begun(connection, model.account_id, model.id, plan.epochs))
-        course = _Course(job, model, workspace, plan)
+    training = workspace.folder / TRAINING_FOLDER
+    plan = _plan(job.task.parameters, training)
+    course = _Course(job, model, workspace, plan)
+    job.write_held(lambda connection: training_begun(connection, model.account_id, model.id))
+    try:
+        voice = train_dataset(load_dataset(workspace.folder), plan, course.report)
+    except Cancelled:
+        course.save_if_possible()
+        raise
+    course.save()
+    history = read_history(training)
+    assert history is not None  # it has just been written
+    return replace(voice, card=replace(voice.card, id=model.id)), history
+
+
+def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -> None:
+    """Store the voice, and let its row and the task's say so, together."""
+    if job.heart.is_cancelled:
+        raise Cancelled
+    storage, account = job.bench.storage, job.account
+    voice_key = insist(
+        lambda: keep_voice(storage, account, model.id, job.task.fence, voice, voice.preview), SHORT_PATIENCE_S
+    )
+
+    def also(connection: Connection) -> None:
+        _refuse_deleted(connection, model)
+        epochs = job.task.parameters["epochs"]
+        training_completed(connection, model.account_id, model.id, voice.card, voice_key, history.epoch, epochs)
+
+    job.publish(voice.card.training, also)
+    try:
+        drop_older_voices(storage, account, model.id, voice_key)
+    except StudioError as trouble:  # which costs room and nothing else
+        job.log.warning("older_voices_kept", reason=str(trouble))
+
+
+class _Course:
+    """How far a training is: told to those who wait for it, and kept where another worker can go on from it."""
+
+    def __init__(self, job: Job, model: Model, workspace: Workspace, plan: TrainingPlan) -> None:
+        from engine.training import CHECKPOINT_FILE
+
+        self._job, self._model, self._workspace, self._epochs = job, model, workspace, plan.epochs
+        self._checkpoint = workspace.folder / TRAINING_FOLDER / CHECKPOINT_FILE
+        self._epoch = self._written = model.epoch
+        self._saved_at, self._saved = time.monotonic(), _changed_ns(self._checkpoint)
+        self._mark = job.place / _MARK
+        job.heart.watch(self._mark if workspace.is_copy else self._checkpoint)
+        job.heart.each_beat = self._write_epoch
+
+    def report(self, fraction: float, message: str) -> None:
+        """What the engine calls between two steps, when all its files are in order. Raises as a heartbeat does."""
+        self._epoch = max(self._epoch, int(fraction * self._epochs + _ALMOST))
+        if self._workspace.is_copy and time.monotonic() - self._saved_at > _SAVED_APART_S:
+            self.save_if_possible()
+        self._job.heart.report(fraction, message)
+
+    def save(self) -> None:
+        """Bring the latest checkpoint into the storage, if it is a new one and lies elsewhere."""
+        state = _changed_ns(self._checkpoint)
+        if self._workspace.is_copy and state != self._saved:
+            insist(lambda: self._workspace.save(self._point), SHORT_PATIENCE_S)
+            self._saved = state
+            self._mark.write_text(str(state))
+        self._saved_at = time.monotonic()
+
+    def save_if_possible(self) -> None:
+        """The same; a storage that is out of reach costs what has been learned since, and not the training."""
         try:
-            voice = train_dataset(dataset, plan, course.report)
-        except Cancelled:
-            course.save()  # where another worker can go on from
-            raise
-        course.save()
-        ...
+            self.save()
+        except StudioError as trouble:
+            self._saved_at = time.monotonic()
+            self._job.log.warning("checkpoint_not_saved", reason=str(trouble))
+
+    def _point(self, training_key: str) -> None:
+        def point(connection: Connection) -> None:
+            _refuse_deleted(connection, self._model)
+            self._reached(connection, training_key)
+
+        self._job.write_held(point)
+
+    def _write_epoch(self) -> None:
+        """In the heartbeat's thread."""
+        epoch = self._epoch
+        if epoch > self._written:
+            self._job.write_held(lambda connection: self._reached(connection, None))
+            self._written = epoch
+
+    def _reached(self, connection: Connection, training_key: str | None) -> None:
+        training_reached(connection, self._model.account_id, self._model.id, self._epoch, training_key)
+
+
+def _model(job: Job) -> Model:
+    bench = job.bench
+    return insist(
+        lambda: find_model(bench.database, bench.storage, job.account, job.task.model_id or ""), SHORT_PATIENCE_S
+    )
+
+
+def _plan(parameters: dict[str, Any], training: Path) -> TrainingPlan:
+    """The plan a task asks for; what cannot change in a training that was begun is as it was begun with."""
+    from engine.checkpoint import load_checkpoint
+    from engine.training import CHECKPOINT_FILE
+
+    given = {one.name: parameters[one.name] for one in fields(TrainingPlan) if one.name in parameters}
+    plan = TrainingPlan(**given)
+    state = load_checkpoint(training / CHECKPOINT_FILE)
+    if state is None:
+        return plan
+    begun_with = state.get("plan", {})
+    kept = [name for name in plan.differences(begun_with) if name in begun_with and name not in given]
+    return replace(plan, **{name: begun_with[name] for name in kept})
+
+
+def _refuse_deleted(connection: Connection, model: Model) -> None:
+    """A voice that was deleted while it was trained must not come back, nor another one of its name be overwritten."""
+    if connection.scalar(_row_of(model)) != model.created_at:
+        raise NotFound("The voice was deleted while it was trained.", "model_not_found")
+
+
+def _forget_if_deleted(job: Job, model: Model) -> None:
+    """Where the voice was deleted meanwhile, delete what the training has put into its places since."""
+    prefix = account_prefix(job.account)
+    try:
+        with job.bench.database.write() as connection:
+            if connection.scalar(_row_of(model)) is None:
+                for kind in (VOICES, DATASETS, TRAININGS):
+                    job.bench.storage.delete_below(f"{prefix}{kind}/{model.id}")
+    except StudioError as trouble:
+        job.log.warning("deleted_voice_not_removed", reason=str(trouble))
+
+
+def _row_of(model: Model) -> Select[Any]:
+    return select(models.c.created_at).where(models.c.account_id == model.account_id, models.c.id == model.id)
+
+
+def _changed_ns(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None

@@ -25,8 +25,9 @@ from studio import tasks
 from studio.database import Database, database_url, open_database
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
+from studio.executors.job import Workbench
 from studio.executors.voice_cache import VoiceCache
-from studio.executors.work import Workbench, run_task
+from studio.executors.work import run_task
 from studio.logs import start_logs
 from studio.service_settings import ServiceSettings
 from studio.settings import Settings

@@ -81,7 +81,7 @@ def test_a_recording_that_is_gone_fails(installation):
     task_id = installation.submit_conversion()
     (installation.settings.data / f"tasks/{task_id}/input.wav").unlink()
     assert run_task(installation.bench(), installation.claim()) == "failed"
-    assert installation.task(task_id).error_code == "not_found"
+    assert installation.task(task_id).error_code == "recording_gone"
 
 
 def test_a_voice_that_is_gone_fails(installation):

@@ -3,6 +3,7 @@
 import signal
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -32,8 +33,7 @@ def test_a_worker_whose_server_is_gone_ends_though_it_has_hardly_begun(installat
 
 def test_a_password_is_not_among_the_arguments(installation):
     with installation.worker(database_url=f"sqlite:///{installation.settings.data}/studio.sqlite") as worker:
-        with open(f"/proc/{worker.pid}/cmdline", "rb") as arguments:
-            assert b"sqlite" not in arguments.read()
+        assert "sqlite" not in Path(f"/proc/{worker.pid}/cmdline").read_text()
 
 
 def test_a_worker_that_is_woken_begins_at_once_and_after_a_mistake_asks_for_another(installation):
