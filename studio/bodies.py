@@ -264,7 +264,7 @@ class _Multipart:
         self._header_name = self._header_value = b""
 
     def _end_headers(self) -> None:
-        # curl writes `attachment` instead of `form-data` where it was told another Content-Type than multipart/form-data
+        # curl, told another Content-Type than multipart/form-data, writes `attachment` instead of `form-data`
         _, options = parse_options_header(_latin(self._headers.get(b"content-disposition", b"")))
         if b"name" not in options:
             raise _malformed("A part of the form says no name in its Content-Disposition.")

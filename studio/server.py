@@ -9,10 +9,9 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from types import FrameType
-from typing import Any, Protocol
 
 import structlog
 import uvicorn
@@ -41,31 +40,10 @@ _ROUTERS = (
 )  # fmt: skip
 
 
-class Alive(Protocol):
-    """How the workers of an executor do."""
-
-    @property
-    def workers(self) -> int:
-        """Worker processes that live."""
-
-
-class Executor(Protocol):
-    """What does the work; see `studio.executors.local`."""
-
-    def start(self) -> None:
-        """Start the workers."""
-
-    def stop(self) -> None:
-        """End them."""
-
-    def alive(self) -> Alive:
-        """How they do."""
-
-
-def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
+def build_app(studio: Studio, executor: LocalExecutor | None = None) -> FastAPI:
     """The service as an ASGI app, without a page; something may be mounted at "/" afterwards."""
     app = FastAPI(openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
-    doors, metrics = Doors(), Metrics(studio.database, _numbers_of(executor))
+    doors, metrics = Doors(), Metrics(studio.database, dict if executor is None else executor.alive)
     app.state.studio, app.state.executor, app.state.doors, app.state.metrics = studio, executor, doors, metrics
     app.state.checkup = health.Checkup(studio)
     for router in _ROUTERS:
@@ -109,7 +87,7 @@ def _executor_of(settings: Settings, service: ServiceSettings) -> LocalExecutor 
 
 
 def serve_app(
-    app: FastAPI, studio: Studio, executor: Executor | None, ready: Callable[[str], None] = lambda address: None
+    app: FastAPI, studio: Studio, executor: LocalExecutor | None, ready: Callable[[str], None] = lambda address: None
 ) -> None:
     """Serve an app that `build_app` made, with the executor's workers, until SIGTERM or Ctrl-C.
 
@@ -210,13 +188,3 @@ def _nothing_else(app: FastAPI) -> list[Route]:
     answer = _NothingElse([route for route in app.router.routes if isinstance(route, Route)])
     paths = [path for area in sorted(API | DOCUMENTATION) for path in (f"/{area}", f"/{area}/{{rest:path}}")]
     return [Route(path, answer, include_in_schema=False) for path in paths]
-
-
-def _numbers_of(executor: Executor | None) -> Callable[[], Mapping[str, float]]:
-    def numbers() -> Mapping[str, float]:
-        alive: Any = None if executor is None else executor.alive()
-        if alive is None or not is_dataclass(alive) or isinstance(alive, type):
-            return {}
-        return {name: float(value) for name, value in asdict(alive).items()}
-
-    return numbers

@@ -55,7 +55,7 @@ async def health(call: Calling) -> JSONResponse:
         raise Unavailable("The service is shutting down.", RETRY_S, "shutting_down")
     await call.quickly(call.request.app.state.checkup.check)
     executor = call.request.app.state.executor
-    workers = None if executor is None else executor.alive().workers
+    workers = None if executor is None else int(executor.alive()["workers"])
     return JSONResponse({"status": "ok", "workers": workers})
 
 

@@ -120,7 +120,9 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
         epochs = fields.whole("epochs", 1, MOST_EPOCHS)
         fields.check()
         idempotency = call.idempotency(f"train {model_id}", form)
-        answer = await call.quickly(train_model, call.studio, call.account, model_id, epochs, idempotency)
+        answer = await call.quickly(
+            train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
+        )
     return JSONResponse(answer)
 
 

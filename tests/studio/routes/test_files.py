@@ -1,0 +1,123 @@
+"""Files by signed links: in whole, in parts, and for nobody without the link."""
+
+import time
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+
+from studio.errors import Unavailable
+
+CONTENT = bytes(range(256)) * 8000
+KEY = "tasks/abc/1/take 1 ü.wav"
+
+
+@pytest.fixture(scope="module")
+def link(http) -> str:
+    """A link to a file of two megabytes."""
+    http.studio.storage.put_bytes(CONTENT, KEY)
+    return http.studio.link(KEY, http.base_url, time.time())
+
+
+def test_a_file_is_there_in_whole(http, link):
+    answer = http.stranger().get(link)
+    assert (answer.status_code, answer.content) == (200, CONTENT)
+    expected = {
+        "content-type": "audio/wav",
+        "accept-ranges": "bytes",
+        "content-length": str(len(CONTENT)),
+        "content-disposition": f"inline; filename*=UTF-8''{quote('take 1 ü.wav')}",
+        "x-content-type-options": "nosniff",
+    }
+    assert answer.headers.items() >= expected.items()
+    assert answer.headers["etag"].startswith('"')
+    head = http.stranger().head(link)
+    assert (head.status_code, head.content) == (200, b"")
+    same = ("content-length", "content-type", "etag", "last-modified", "accept-ranges")
+    assert [head.headers[name] for name in same] == [answer.headers[name] for name in same]
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "stop"),
+    [
+        ("bytes=0-0", 0, 1), ("bytes=100-299", 100, 300), ("bytes=2047990-", 2_047_990, 2_048_000),
+        ("bytes=-5", 2_047_995, 2_048_000), ("bytes=0-9999999999", 0, 2_048_000),
+        ("bytes=1000-1500000", 1000, 1_500_001),
+    ],
+)  # fmt: skip
+def test_a_file_is_there_in_parts(http, link, asked, start, stop):
+    for method in ("GET", "HEAD"):
+        answer = http.stranger().request(method, link, headers={"Range": asked})
+        assert answer.status_code == 206
+        assert answer.headers["content-range"] == f"bytes {start}-{stop - 1}/{len(CONTENT)}"
+        assert answer.headers["content-length"] == str(stop - start)
+        assert answer.content == (CONTENT[start:stop] if method == "GET" else b"")
+
+
+def test_parts_it_does_not_have(http, link):
+    for asked in ("bytes=2048000-", "bytes=-0"):
+        answer = http.stranger().get(link, headers={"Range": asked})
+        assert (answer.status_code, answer.json()["code"]) == (416, "range_not_satisfiable")
+        assert answer.headers["content-range"] == f"bytes */{len(CONTENT)}"
+    assert http.stranger().get(link, headers={"Range": "bytes=9-5"}).status_code == 200
+
+
+def test_what_a_client_has_is_not_sent_again(http, link):
+    client = http.stranger()
+    etag = client.head(link).headers["etag"]
+    modified = client.head(link).headers["last-modified"]
+    for headers in ({"If-None-Match": etag}, {"If-Modified-Since": modified}):
+        answer = client.get(link, headers=headers)
+        assert (answer.status_code, answer.content) == (304, b"")
+    resumed = client.get(link, headers={"Range": "bytes=5-9", "If-Range": etag})
+    assert (resumed.status_code, resumed.content) == (206, CONTENT[5:10])
+    changed = client.get(link, headers={"Range": "bytes=5-9", "If-Range": '"other"'})
+    assert (changed.status_code, len(changed.content)) == (200, len(CONTENT))
+
+
+def test_an_empty_file_is_a_file(http):
+    http.studio.storage.put_bytes(b"", "tasks/abc/1/empty.wav")
+    answer = http.stranger().get(http.studio.link("tasks/abc/1/empty.wav", http.base_url, time.time()))
+    assert (answer.status_code, answer.content, answer.headers["content-length"]) == (200, b"", "0")
+
+
+def test_only_audio_is_shown_as_what_it_is(http):
+    for name, media_type in (("a.html", "application/octet-stream"), ("a.svg", "application/octet-stream"),
+                             ("a", "application/octet-stream"), ("a.flac", "audio/flac")):  # fmt: skip
+        http.studio.storage.put_bytes(b"<script>", f"tasks/abc/1/{name}")
+        answer = http.stranger().get(http.studio.link(f"tasks/abc/1/{name}", http.base_url, time.time()))
+        assert answer.headers["content-type"] == media_type
+        assert "sandbox" in answer.headers["content-security-policy"]
+
+
+def test_nothing_without_the_right_link(http, link):
+    client = http.stranger()
+    path, _, query = link.partition("?")
+    expires, signature = query.split("&")
+    later = f"expires={int(expires.partition('=')[2]) + 3600}"
+    other = path.replace("abc", "abd")
+    wrong = [f"{path}?{later}&{signature}", f"{path}?{expires}&signature=x", f"{other}?{query}",
+             f"{path}?expires=x&{signature}",
+             f"{http.base_url}/files/studio.sqlite?{query}", f"{http.base_url}/files/?{query}",
+             f"{http.base_url}/files/%2e%2e/%2e%2e/etc/passwd?{query}", f"{path}%00?{query}"]  # fmt: skip
+    for address in wrong:
+        answer = client.get(address)
+        assert (answer.status_code, answer.json()["code"]) == (404, "file_not_found"), address
+    assert client.get(path).status_code == 422
+    assert client.get(f"{http.base_url}/files/../studio.sqlite?{query}").status_code == 404
+    old = http.studio.link(KEY, http.base_url, time.time() - 10 * 24 * 3600)
+    assert client.get(old).status_code == 404
+    gone = http.studio.link("tasks/abc/1/gone.wav", http.base_url, time.time())
+    assert client.get(gone).status_code == 404
+    assert client.post(link).status_code == 401
+
+
+def test_a_storage_out_of_reach_is_told(http, link, monkeypatch):
+    def unreachable(key: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        raise Unavailable("The storage cannot be reached.", 2.0, "storage_unreachable")
+        yield b""
+
+    monkeypatch.setattr(type(http.studio.storage), "read", lambda self, *given: unreachable(*given))
+    answer = http.stranger().get(link)
+    assert (answer.status_code, answer.json()["code"]) == (503, "storage_unreachable")
+    assert answer.headers["retry-after"] == "2"

@@ -1,0 +1,59 @@
+"""Tasks over HTTP: all that is known of them, in order, and cancelled."""
+
+import pytest
+
+
+def convert(client, singing) -> str:
+    files = {"audio": (singing.name, singing.read_bytes())}
+    return client.post("/convert", files=files, data={"model": "kathleen"}).json()["task_id"]
+
+
+def test_tasks_are_listed_newest_first_and_page_by_page(http, singing):
+    client = http.client("lists")
+    ids = [convert(client, singing) for _ in range(5)]
+    listed = client.get("/tasks").json()
+    assert [task["id"] for task in listed["tasks"]] == ids[::-1]
+    assert listed["next_cursor"] is None
+    seen, cursor = [], None
+    for _ in range(5):
+        page = client.get("/tasks", params={"limit": 2} | ({"cursor": cursor} if cursor else {})).json()
+        seen += [task["id"] for task in page["tasks"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert seen == ids[::-1]
+    client.delete(f"/tasks/{ids[0]}")
+    assert [task["id"] for task in client.get("/tasks?state=cancelled").json()["tasks"]] == [ids[0]]
+    assert len(client.get("/tasks?state=queued&kind=conversion").json()["tasks"]) == 4
+    assert client.get("/tasks?kind=training").json()["tasks"] == []
+    for task_id in ids[1:]:
+        client.delete(f"/tasks/{task_id}")
+
+
+def test_a_task_shows_what_became_of_it(http, singing):
+    client = http.client("looks")
+    task_id = convert(client, singing)
+    waiting = client.get(f"/tasks/{task_id}").json()
+    assert (waiting["state"], waiting["kind"], waiting["model"]) == ("queued", "conversion", "kathleen")
+    assert (waiting["started_at"], waiting["finished_at"], waiting["output_audio_urls"]) == (None, None, [])
+    http.work("looks", [b"RIFF", b"RIFX"])
+    done = client.get(f"/tasks/{task_id}").json()
+    assert (done["state"], done["progress"], done["error"]) == ("completed", 1.0, None)
+    assert len(done["scores"]) == len(done["output_audio_urls"]) == 2
+    assert done["created_at"] <= done["started_at"] <= done["finished_at"]
+    assert done["file_name"] == singing.name
+    refused = client.delete(f"/tasks/{task_id}")
+    assert refused.status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("limit=0", "limit"), ("limit=201", "limit"), ("limit=x", "limit"), ("state=gone", "state"),
+        ("kind=song", "kind"), ("cursor=%00", "cursor"), ("cursor=ü", "cursor"), ("cursor=abc", "cursor"),
+    ],
+)  # fmt: skip
+def test_wrong_parameters_are_named(http, query, field):
+    answer = http.client().get(f"/tasks?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
