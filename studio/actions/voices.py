@@ -236,7 +236,7 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
         return
     if model.voice_key is None:
         raise WrongState(f"The voice '{model_id}' is {model.state}: it can be exported once it is trained.")
-    export_voice(voice_folder(studio.settings, studio.storage, model), target)
+    export_voice(voice_folder(studio.storage, model), target)
 
 
 def delete_model(studio: Studio, account: Account, model_id: str) -> None:

@@ -1,0 +1,56 @@
+"""A studio of its own for each test, without workers, and recordings to give it."""
+
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from studio.accounts import Account, create_account
+from studio.service_settings import ServiceSettings
+from studio.settings import load_settings
+from studio.studio import Studio, open_studio
+
+RATE = 16_000
+
+
+@pytest.fixture
+def studio(home: Path) -> Iterator[Studio]:
+    opened = open_studio(load_settings(), ServiceSettings(models_per_account=5, trainings_per_account=2))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def other(studio: Studio) -> Account:
+    """Somebody else."""
+    return create_account(studio.database, "other")
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a file to be given away: seconds of a tone."""
+
+    def make(seconds: float = 1.0, name: str = "vocal.wav") -> Path:
+        time_s = np.arange(round(seconds * RATE)) / RATE
+        soundfile.write(tmp_path / name, 0.2 * np.sin(2 * np.pi * 220 * time_s), RATE)
+        return tmp_path / name
+
+    return make
+
+
+@pytest.fixture
+def package(tmp_path: Path, recording: Callable[..., Path]) -> Callable[..., Path]:
+    """Makes a zip of recordings."""
+
+    def make(seconds: float = 12.0, **profile: Any) -> Path:
+        with zipfile.ZipFile(tmp_path / "voice.zip", "w") as archive:
+            archive.writestr("model.json", json.dumps({"name": "Mia"} | profile))
+            archive.write(recording(seconds, "one.wav"), "audio/one.wav")
+        return tmp_path / "voice.zip"
+
+    return make

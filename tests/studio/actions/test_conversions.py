@@ -1,0 +1,139 @@
+from pathlib import Path
+
+import pytest
+
+from engine.conversion_settings import ConversionSettings
+from studio.accounts import local_account
+from studio.actions.conversions import conversion_view, start_conversion
+from studio.actions.once import Idempotency
+from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
+from studio.tasks import claim, complete, fail, find, list_tasks
+
+BASE = "http://127.0.0.1:1"
+NOW_S = 1_800_000_000.0
+
+
+def start(studio, audio, account=None, **given):
+    given = {"model": "kathleen", "settings": ConversionSettings(takes=2)} | given
+    return start_conversion(studio, account or studio.local, audio, "my vocal.wav", **given)
+
+
+def stored(studio) -> set[str]:
+    return {path.name for path in (studio.settings.data / "tasks").rglob("*") if path.is_file()}
+
+
+def test_a_recording_is_stored_and_waits_for_a_worker(studio, recording):
+    audio = recording()
+    content = audio.read_bytes()
+    task = find(studio.database, studio.local.id, start(studio, audio))
+    assert (task.state, task.kind, task.model_id) == ("queued", "conversion", "kathleen")
+    assert task.parameters["settings"]["takes"] == 2
+    assert task.parameters["file_name"] == "my vocal.wav"
+    assert b"".join(studio.storage.read(task.parameters["input_key"])) == content
+    assert not audio.exists()
+
+
+def test_it_is_shown_as_the_published_interface_does_at_every_moment(studio, recording):
+    task_id = start(studio, recording())
+    assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "in_progress"}
+    task = claim(studio.database, "worker", ["conversion"], 60)
+    assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "in_progress"}
+    settings = {"model": "kathleen", "transpose": 0, "vocal_style": "spoken"}
+    with studio.database.write() as connection:
+        complete(connection, task, {"outputs": ["a/1.wav", "a/2.wav"], "output_settings": settings})
+    view = conversion_view(studio, studio.local, task_id, BASE, NOW_S)
+    assert set(view) == {"status", "input_audio_url", "output_audio_urls", "output_settings"}
+    assert (view["status"], view["output_settings"]) == ("completed", settings)
+    assert [url.split("?")[0] for url in view["output_audio_urls"]] == [f"{BASE}/files/a/{n}.wav" for n in (1, 2)]
+
+
+def test_one_that_failed_is_shown_as_that_and_nothing_more(studio, recording):
+    task_id = start(studio, recording())
+    task = claim(studio.database, "worker", ["conversion"], 60)
+    with studio.database.write() as connection:
+        fail(connection, task, "It did not work.", "reason")
+    assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "failed"}
+
+
+def test_nobody_else_sees_it(studio, other, recording):
+    task_id = start(studio, recording())
+    with pytest.raises(NotFound):
+        conversion_view(studio, other, task_id, BASE, NOW_S)
+    assert find(studio.database, studio.local.id, task_id).parameters["model_account"] == "demo"
+
+
+def test_the_files_of_other_accounts_lie_in_their_own_folder(studio, other, recording):
+    task = find(studio.database, other.id, start(studio, recording(), other))
+    assert task.parameters["input_key"].startswith(f"accounts/{other.id}/")
+
+
+@pytest.mark.parametrize("content", [b"", b"no audio", b"RIFF\x00\x00\x00\x00WAVEfmt ", bytes(5000)])
+def test_what_is_no_audio_is_refused_and_named_as_the_user_named_it(studio, tmp_path, content):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(NotReadable) as error:
+        start(studio, tmp_path / "x")
+    assert "my vocal.wav" in str(error.value)
+    assert str(tmp_path) not in str(error.value)
+    assert not stored(studio)
+
+
+def test_a_recording_that_is_too_long_is_refused(home, studio, recording):
+    from dataclasses import replace
+
+    short = replace(studio, service=replace(studio.service, longest_audio_minutes=0.05))
+    with pytest.raises(Invalid, match=r"0\.1 minutes; at most 0\.05") as error:
+        start(short, recording(3.5))
+    assert error.value.problems[0][0] == "audio"
+    assert start(short, recording(2.5))
+
+
+def test_an_unknown_voice_is_refused_before_anything_is_stored(studio, recording):
+    with pytest.raises(NotFound):
+        start(studio, recording(), model="nobody")
+    assert not stored(studio)
+
+
+def test_a_full_queue_is_told_and_nothing_is_left(studio, recording):
+    from dataclasses import replace
+
+    small = replace(studio, service=replace(studio.service, conversions_per_account=1))
+    start(small, recording())
+    before = stored(studio)
+    with pytest.raises(TooMany) as error:
+        start(small, recording())
+    assert error.value.retry_after_s > 0
+    assert stored(studio) == before
+
+
+def test_a_repeated_call_starts_nothing_and_keeps_nothing(studio, recording):
+    key = Idempotency("convert", "one", "fingerprint")
+    first = start(studio, recording(), idempotency=key)
+    before = stored(studio)
+    assert start(studio, recording(), idempotency=key) == first
+    assert stored(studio) == before
+    assert len(list_tasks(studio.database, studio.local.id)[0]) == 1
+    with pytest.raises(Invalid):
+        start(studio, recording(), idempotency=Idempotency("convert", "one", "another"))
+
+
+def test_a_voice_that_is_not_trained_is_refused(studio, recording, package):
+    from studio.actions.voices import create_model
+
+    model = create_model(studio, studio.local, package())
+    with pytest.raises(WrongState, match="pending"):
+        start(studio, recording(), model=model)
+
+
+def test_the_local_account_is_there_once(studio):
+    assert local_account(studio.database) == studio.local
+
+
+def test_names_that_would_lead_elsewhere_do_not(studio, recording):
+    audio = recording()
+    task_id = start_conversion(
+        studio, studio.local, audio, "../../etc/passwd.WAV", model="kathleen", settings=ConversionSettings()
+    )
+    parameters = find(studio.database, studio.local.id, task_id).parameters
+    assert parameters["input_key"] == f"tasks/{task_id}/input.wav"
+    assert parameters["file_name"] == "passwd.WAV"
+    assert Path(studio.settings.data / parameters["input_key"]).is_file()

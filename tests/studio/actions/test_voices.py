@@ -1,0 +1,256 @@
+import shutil
+
+import pytest
+
+from engine.card import DEMO_VOICES, load_card
+from engine.errors import ArchiveError, DatasetError, ProfileError, VoiceError
+from studio.actions.once import Idempotency
+from studio.actions.tasks import cancel_task
+from studio.actions.voices import (
+    create_model,
+    delete_model,
+    export_model,
+    import_model,
+    model_view,
+    models_view,
+    train_model,
+)
+from studio.catalogue import find_model, training_completed, voice_place
+from studio.errors import NotFound, NotReadable, TooMany, WrongState
+from studio.executors.recovery import settle
+from studio.tasks import claim, complete, fail, list_tasks
+
+PUBLISHED = {
+    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+}  # fmt: skip
+
+
+def state(studio, model):
+    return find_model(studio.database, studio.storage, studio.local, model).state
+
+
+def trainings(studio):
+    return [task for task in list_tasks(studio.database, studio.local.id)[0] if task.kind == "training"]
+
+
+def left(studio):
+    return sorted(path.name for path in studio.settings.data.rglob("*") if path.is_file() and "sqlite" not in path.name)
+
+
+def fail_training(studio):
+    task = claim(studio.database, "worker", ["training"], 60)
+    with studio.database.write() as connection:
+        settle(connection, fail(connection, task, "It came to nothing.", "reason"))
+
+
+def finish_training(studio, model, epochs):
+    task = claim(studio.database, "worker", ["training"], 60)
+    with studio.database.write() as connection:
+        complete(connection, task, {})
+        card = load_card(DEMO_VOICES / "kathleen")
+        key = voice_place(studio.local, model)
+        shutil.copytree(DEMO_VOICES / "kathleen", studio.storage.folder(key), dirs_exist_ok=True)
+        training_completed(connection, studio.local.id, model, card, key, epochs, epochs)
+
+
+# ---- made
+
+
+def test_a_zip_becomes_a_voice_to_be_trained(studio, package):
+    model = create_model(studio, studio.local, package(genre="jazz", consent={"by": "Mia"}))
+    view = model_view(studio, studio.local, model)
+    assert model == "mia"
+    assert (view["name"], view["genre"], view["state"], view["consent"]) == ("Mia", "jazz", "pending", {"by": "Mia"})
+    assert set(view) >= PUBLISHED
+    assert (studio.settings.datasets / "mia" / "audio" / "one.wav").is_file()
+    assert [task.kind for task in list_tasks(studio.database, studio.local.id)[0]] == ["report"]
+    assert "mia" not in {one["id"] for one in models_view(studio, studio.local)["models"]}
+
+
+def test_two_of_one_name_have_two_ids_and_other_accounts_have_their_own(studio, other, package):
+    assert [create_model(studio, studio.local, package()) for _ in range(2)] == ["mia", "mia-2"]
+    assert create_model(studio, other, package()) == "mia"
+    assert create_model(studio, other, package(name="Kathleen")) == "kathleen-2"
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"genre": "polka"}, ProfileError),
+        ({"name": ""}, ProfileError),
+        ({"seconds": 3.0}, DatasetError),
+    ],
+)
+def test_what_no_voice_can_be_made_of_is_refused_and_nothing_is_left(studio, package, given, error):
+    before = left(studio)
+    with pytest.raises(error):
+        create_model(studio, studio.local, package(**given))
+    assert left(studio) == before
+    assert not list_tasks(studio.database, studio.local.id)[0]
+
+
+def test_what_is_no_zip_is_refused(studio, recording, tmp_path):
+    with pytest.raises(NotReadable):
+        create_model(studio, studio.local, recording())
+    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04" + bytes(100))
+    with pytest.raises((NotReadable, ArchiveError)):
+        create_model(studio, studio.local, tmp_path / "cut.zip")
+
+
+def test_there_is_a_most_of_voices(studio, package):
+    for _ in range(5):
+        create_model(studio, studio.local, package())
+    with pytest.raises(TooMany, match="5 voices"):
+        create_model(studio, studio.local, package())
+    assert len(list(studio.settings.datasets.iterdir())) == 5
+
+
+def test_a_repeated_call_makes_one_voice(studio, package):
+    key = Idempotency("create", "k", "f")
+    assert create_model(studio, studio.local, package(), key) == create_model(studio, studio.local, package(), key)
+    assert len(list(studio.settings.datasets.iterdir())) == 1
+
+
+# ---- trained
+
+
+def test_training_is_started_once_and_asking_again_tells_how_far_it_is(studio, package):
+    model = create_model(studio, studio.local, package())
+    started = train_model(studio, studio.local, model, 3)
+    assert started == {"status": "training", "model_id": model, "current_epoch": 0}
+    assert train_model(studio, studio.local, model, 3) == started
+    assert train_model(studio, studio.local, model, 50) == started
+    assert len(trainings(studio)) == 1
+    assert state(studio, model) == "training"
+
+
+def test_a_finished_training_goes_on_only_for_more_epochs(studio, package):
+    model = create_model(studio, studio.local, package())
+    train_model(studio, studio.local, model, 3)
+    finish_training(studio, model, 3)
+    assert train_model(studio, studio.local, model, 3) == {"status": "completed", "model_id": model, "current_epoch": 3}
+    assert train_model(studio, studio.local, model, 2)["status"] == "completed"
+    assert len(trainings(studio)) == 1
+    assert train_model(studio, studio.local, model, 4)["status"] == "training"
+    assert len(trainings(studio)) == 2
+
+
+def test_a_failure_is_told_to_one_call_and_the_next_goes_on(studio, package):
+    model = create_model(studio, studio.local, package())
+    train_model(studio, studio.local, model, 3)
+    fail_training(studio)
+    assert model_view(studio, studio.local, model)["error"] == "It came to nothing."
+    assert train_model(studio, studio.local, model, 3)["status"] == "failed"
+    assert train_model(studio, studio.local, model, 3)["status"] == "training"
+    assert len(trainings(studio)) == 2
+
+
+def test_after_a_failure_another_total_goes_on_at_once(studio, package):
+    model = create_model(studio, studio.local, package())
+    train_model(studio, studio.local, model, 3)
+    fail_training(studio)
+    assert train_model(studio, studio.local, model, 5)["status"] == "training"
+
+
+def test_a_cancelled_training_leaves_the_voice_as_it_was_and_can_go_on(studio, package):
+    model = create_model(studio, studio.local, package())
+    train_model(studio, studio.local, model, 3)
+    cancel_task(studio, studio.local, trainings(studio)[0].id, "", 0.0)
+    assert state(studio, model) == "pending"
+    assert train_model(studio, studio.local, model, 3)["status"] == "training"
+    finish_training(studio, model, 3)
+    train_model(studio, studio.local, model, 9)
+    cancel_task(studio, studio.local, trainings(studio)[0].id, "", 0.0)
+    assert state(studio, model) == "completed"
+    assert train_model(studio, studio.local, model, 9)["status"] == "training"
+
+
+def test_trainings_of_an_account_are_limited(studio, package):
+    models = [create_model(studio, studio.local, package()) for _ in range(3)]
+    for model in models[:2]:
+        train_model(studio, studio.local, model, 1)
+    with pytest.raises(TooMany):
+        train_model(studio, studio.local, models[2], 1)
+    assert state(studio, models[2]) == "pending"
+
+
+def test_what_has_no_recordings_here_cannot_be_trained(studio, other):
+    with pytest.raises(WrongState):
+        train_model(studio, studio.local, "kathleen", 1)
+    with pytest.raises(NotFound):
+        train_model(studio, studio.local, "nobody", 1)
+
+
+# ---- carried elsewhere, and deleted
+
+
+def test_a_voice_goes_out_and_comes_in_under_an_id_of_its_own(studio, other, tmp_path):
+    export_model(studio, studio.local, "koguchi", tmp_path / "out.zip")
+    assert import_model(studio, studio.local, tmp_path / "out.zip") == "koguchi-2"
+    assert import_model(studio, other, tmp_path / "out.zip") == "koguchi-2"
+    assert "koguchi-2" in {one["id"] for one in models_view(studio, other)["models"]}
+    export_model(studio, other, "koguchi-2", tmp_path / "again.zip")
+    delete_model(studio, other, "koguchi-2")
+    with pytest.raises(NotFound):
+        export_model(studio, other, "koguchi-2", tmp_path / "gone.zip")
+    assert model_view(studio, studio.local, "koguchi-2")["state"] == "completed"
+
+
+def test_what_is_no_voice_does_not_come_in(studio, package, recording):
+    with pytest.raises(VoiceError):
+        import_model(studio, studio.local, package())
+    with pytest.raises(NotReadable):
+        import_model(studio, studio.local, recording())
+    assert len(models_view(studio, studio.local)["models"]) == 4
+
+
+def test_deleting_takes_all_of_it_but_not_while_it_is_trained(studio, package):
+    model = create_model(studio, studio.local, package())
+    train_model(studio, studio.local, model, 1)
+    with pytest.raises(WrongState):
+        delete_model(studio, studio.local, model)
+    cancel_task(studio, studio.local, trainings(studio)[0].id, "", 0.0)
+    delete_model(studio, studio.local, model)
+    with pytest.raises(NotFound):
+        model_view(studio, studio.local, model)
+    assert not (studio.settings.datasets / model).exists()
+
+
+def test_demo_voices_stay(studio):
+    with pytest.raises(WrongState):
+        delete_model(studio, studio.local, "koguchi")
+    assert {one["id"] for one in models_view(studio, studio.local)["models"]} == {
+        "goekhan",
+        "kathleen",
+        "kerstin",
+        "koguchi",
+    }
+
+
+def test_nobody_sees_or_touches_the_voices_of_others(studio, other, package, tmp_path):
+    model = create_model(studio, studio.local, package(name="Mine"))
+    for act in (model_view, delete_model, lambda *a: train_model(*a, 1), lambda *a: export_model(*a, tmp_path / "x")):
+        with pytest.raises(NotFound):
+            act(studio, other, model)
+
+
+def test_lists_can_be_narrowed_and_paged(studio):
+    first = models_view(studio, studio.local, limit=3)
+    rest = models_view(studio, studio.local, limit=3, cursor=first["next_cursor"])
+    names = [one["id"] for one in first["models"] + rest["models"]]
+    assert sorted(names) == ["goekhan", "kathleen", "kerstin", "koguchi"]
+    assert rest["next_cursor"] is None
+    assert all(set(one) == PUBLISHED for one in first["models"])
+
+
+def test_a_full_disk_is_told_and_leaves_no_row(studio, package, monkeypatch):
+    from studio.errors import DiskFull
+
+    def refuse(folder, prefix):
+        raise DiskFull("The disk is full.")
+
+    monkeypatch.setattr(studio.storage, "push_folder", refuse)
+    with pytest.raises(DiskFull):
+        create_model(studio, studio.local, package())
+    assert not list_tasks(studio.database, studio.local.id)[0]
+    assert not list(studio.settings.data.rglob("one.wav"))
