@@ -43,7 +43,7 @@ def check(secret: bytes, key: str, expires: str, signature: str, now_s: float) -
     if not (expires.isascii() and expires.isdigit() and len(expires) <= _LONGEST_TIME):
         return False
     known = _signature(secret, key, int(expires))
-    return hmac.compare_digest(known.encode(), signature.encode("utf-8", "replace")) and now_s < int(expires)
+    return hmac.compare_digest(known.encode(), signature.encode("utf-8", "replace")) and now_s <= int(expires)
 
 
 def _signature(secret: bytes, key: str, expires: int) -> str:

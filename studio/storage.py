@@ -40,6 +40,7 @@ _RETRY_S = 5.0
 _AT_ONCE = 8  # files of a folder that are transferred at the same time
 _ENDING = ".part"  # of what is still being written
 _ODD = re.compile(r"[\x00-\x1f\x7f%\\]|[\ud800-\udfff]")
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how obstore says which
 _S3_OPTIONS = ("endpoint", "region")
 
 
@@ -126,9 +127,10 @@ class Storage:
         self._put(path, key)
 
     def _put(self, content: Path | bytes, key: str) -> None:
+        checked(key)
         try:
             with _understood():
-                obstore.put(self._store, checked(key), content)
+                obstore.put(self._store, key, content)
         except NotFound as cause:
             if isinstance(content, Path) and not content.exists():
                 raise
@@ -218,15 +220,14 @@ class FolderStorage(Storage):
     def push_folder(self, folder: Path, prefix: str) -> None:
         """Move a folder to where the prefix is, in one step; what is there already is replaced."""
         target = self.folder(prefix)
-        with _understood():
-            target.parent.mkdir(parents=True, exist_ok=True)
+        _make(target.parent)
         with _new_file(target) as unfinished:
             _move(folder, unfinished)
             self.delete_below(prefix)
 
     def fetch(self, key: str, folder: Path) -> Path:
         """The stored file itself, which must not be changed. Raises NotFound."""
-        path = self.folder(key)
+        path = self._root / checked(key)
         if not path.is_file():
             raise NotFound("There is no such file.", "file_not_found")
         return path
@@ -251,9 +252,8 @@ class FolderStorage(Storage):
 
     @contextmanager
     def _place(self, key: str) -> Iterator[Path]:
-        target = self.folder(key)
-        with _understood():
-            target.parent.mkdir(parents=True, exist_ok=True)
+        target = self._root / checked(key)
+        _make(target.parent)
         with _new_file(target) as unfinished:
             yield unfinished
         with _understood():
@@ -347,6 +347,15 @@ def _new_file(target: Path) -> Iterator[Path]:
             unfinished.unlink(missing_ok=True)
 
 
+def _make(folder: Path) -> None:
+    """Make a folder to put something into; where a file is in the way, it is the storage that is in disorder."""
+    try:
+        with _understood():
+            folder.mkdir(parents=True, exist_ok=True)
+    except NotFound as cause:
+        raise Unavailable("There is a file where the storage needs a folder.", _RETRY_S, UNREACHABLE) from cause
+
+
 def _move(source: Path, target: Path) -> None:
     try:
         source.rename(target)
@@ -394,9 +403,11 @@ def _understood() -> Iterator[None]:
 
 
 def _trouble(cause: Exception) -> StudioError:
-    full = cause.errno in (errno.ENOSPC, errno.EDQUOT) if isinstance(cause, OSError) else "os error 28" in str(cause)
-    if full:
+    number = cause.errno if isinstance(cause, OSError) else int((_OS_ERROR.findall(str(cause)) or ["0"])[0])
+    if number in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull("The disk is full: make room, and try again.")
+    if number in (errno.ENOTDIR, errno.EISDIR):  # a file where the key has a folder, or the other way round
+        return NotFound("There is no such file.", "file_not_found")
     if isinstance(cause, PreconditionError):
         return Unavailable("The file was replaced while it was read: try again.", _RETRY_S, UNREACHABLE)
     if isinstance(cause, PermissionDeniedError | UnauthenticatedError | PermissionError):

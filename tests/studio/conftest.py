@@ -13,12 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
+from moto.server import ThreadedMotoServer
 
 from studio.database import Database, open_database
 from studio.migration import upgrade
 from studio.settings import HOME_VARIABLE
+from studio.storage import Storage, open_storage
 from studio.tables import METADATA
 from studio.trial_service import TrialService, trial_service
 
@@ -116,6 +119,47 @@ def sqlite_database(sqlite_template, tmp_path) -> Iterator[Database]:
     database = open_database(f"sqlite:///{file}")
     yield database
     database.close()
+
+
+# ---- storages
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of something that answers as S3 does, without files of its own."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3_bucket(s3_server, monkeypatch) -> str:
+    """The name of a new bucket there."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    name = f"bucket-{secrets.token_hex(6)}"
+    httpx.put(f"{s3_server}/{name}").raise_for_status()
+    return name
+
+
+@pytest.fixture
+def s3_storage(s3_server, s3_bucket, tmp_path) -> Storage:
+    """A new, empty storage on S3."""
+    return open_storage(f"s3://{s3_bucket}/some/prefix?endpoint={s3_server}&region=us-east-1", tmp_path / "data")
+
+
+@pytest.fixture
+def folder_storage(tmp_path) -> Storage:
+    """A new, empty storage in a folder."""
+    return open_storage("", tmp_path / "data")
+
+
+@pytest.fixture(params=["folder", "s3"])
+def storage(request) -> Storage:
+    """A new, empty storage of each kind."""
+    return request.getfixturevalue(f"{request.param}_storage")
 
 
 # ---- PostgreSQL
