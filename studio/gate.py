@@ -29,12 +29,12 @@ from studio.errors import DiskFull, TooMany, Unauthorised, Unavailable
 from studio.metrics import Metrics
 from studio.problem import problem_of
 from studio.rates import count_call
+from studio.reach import is_for_this_machine
 from studio.service_settings import MEGABYTE
 from studio.studio import Studio
 
 API = frozenset({"convert", "check-task", "models", "tasks", "files", "health", "metrics"})
 DOCUMENTATION = frozenset({"docs", "openapi.json", "docs-files"})
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the seams
 DRAINED = 8 << 20  # bytes of a refused body that are read, so that the client sees the answer
 DRAIN_S = 2.0
@@ -129,7 +129,7 @@ class Gate:
     def _is_open(self, scope: Scope, area: str) -> bool:
         if area == "health" or (area == "files" and scope["method"] in _READING):
             return True
-        return area in DOCUMENTATION and self._studio.service.host in LOOPBACK
+        return area in DOCUMENTATION and is_for_this_machine(self._studio.service)
 
     async def _admit(self, scope: Scope, exchange: "_Exchange") -> Account:
         secret = _bearer(exchange.headers)

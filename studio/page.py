@@ -11,6 +11,8 @@ from typing import Any
 from fastapi import FastAPI
 
 from studio.accounts import Account, account_of_token, find_account
+from studio.gate import API
+from studio.reach import OnlyThisMachine
 from studio.studio import Studio
 
 # before gradio is imported: it looks hosts up otherwise, and starts a second server where it finds Node
@@ -26,6 +28,8 @@ def mount_page(app: FastAPI, studio: Studio, ask_for_token: bool) -> FastAPI:
 
     from studio.tabs.convert import build_convert_tab
 
+    if not ask_for_token:
+        app.add_middleware(OnlyThisMachine, guarded=API)
     account_of = _account_named(studio) if ask_for_token else lambda request: studio.local
     with gr.Blocks(title="Timbre Studio", analytics_enabled=False, delete_cache=_DELETE_CACHE_S) as page:
         gr.Markdown("# Timbre Studio\nThe same performance in another voice.")
@@ -38,6 +42,7 @@ def mount_page(app: FastAPI, studio: Studio, ask_for_token: bool) -> FastAPI:
         ssr_mode=False,
         run_history=False,
         auth=_check(studio) if ask_for_token else None,
+        footer_links=["settings"],
         auth_message="The name is that of your account, the password a token of it.",
         max_file_size=studio.service.largest_upload_mb * 1_000_000,
     )

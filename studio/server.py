@@ -24,10 +24,11 @@ from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
 from studio.executors.local import LocalExecutor
-from studio.gate import API, DOCUMENTATION, LOOPBACK, Doors, Gate
+from studio.gate import API, DOCUMENTATION, Doors, Gate
 from studio.logs import start_logs
 from studio.metrics import Metrics
 from studio.problem import problem_of
+from studio.reach import is_for_this_machine
 from studio.routes import conversions, documentation, files, health, models, tasks
 from studio.service_settings import ServiceSettings
 from studio.settings import Settings
@@ -70,7 +71,7 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
         if executor is not None:
             studio = replace(studio, wake=executor.wake)
         app = build_app(studio, executor)
-        local_only = service.host in LOOPBACK
+        local_only = is_for_this_machine(service)
         if service.page != "off":
             from studio.page import mount_page  # takes seconds, which a service without a page does not need
 

@@ -26,7 +26,7 @@ def build_convert_tab(page: gr.Blocks, studio: Studio, account_of: Callable[[gr.
 
     def choices(request: gr.Request) -> gr.Dropdown:
         voices = models_view(studio, account_of(request))["models"]
-        return gr.Dropdown(choices=[(one["name"], one["id"]) for one in voices])
+        return gr.Dropdown(choices=[(one["name"], one["id"]) for one in voices], value=voices[0]["id"])
 
     def convert(
         recording: str | None, voice: str | None, auto: bool, transpose: float, request: gr.Request,
@@ -52,7 +52,7 @@ def build_convert_tab(page: gr.Blocks, studio: Studio, account_of: Callable[[gr.
             recording = gr.Audio(label="Recording", type="filepath", buttons=["download"])
             gr.Examples([str(SAMPLES / "singing.flac"), str(SAMPLES / "speech.flac")], recording, label="To try")
         with gr.Column():
-            voice = gr.Dropdown(label="Voice", choices=[], value="kathleen")
+            voice = gr.Dropdown(label="Voice", choices=[])
             auto = gr.Checkbox(label="Fit the recording to the voice's range", value=True)
             transpose = gr.Slider(-12, 12, value=0, step=1, label="Transpose (semitones)", visible=False)
             start = gr.Button("Convert", variant="primary")
@@ -70,7 +70,10 @@ def _result(studio: Studio, account: Account, task_id: str, progress: gr.Progres
         task = find(studio.database, account.id, task_id)
         if task.state == "completed":
             key = (task.result or {})["outputs"][0]
-            return studio.storage.fetch(key, studio.settings.work / "page" / task_id)
+            shown = studio.settings.work / "page" / task_id
+            shown.mkdir(parents=True, exist_ok=True)
+            # a copy: the page shows nothing but what lies in its own folder
+            return Path(shutil.copy(studio.storage.fetch(key, shown), shown / f"{task.model_id}{Path(key).suffix}"))
         if task.state in ("failed", "cancelled"):
             raise gr.Error(task.error or "The conversion was cancelled.", print_exception=False)
         progress(task.progress, desc=task.message or "waiting for its turn")

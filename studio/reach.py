@@ -1,0 +1,51 @@
+"""Who can reach the service: only whoever sits at this machine, or others too.
+
+What is open to the first without a token must not be open to a page elsewhere that has its own name lead to this
+machine (DNS rebinding), nor through a proxy that nobody told us of: so the name that a browser asks for counts too.
+"""
+
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from studio.service_settings import ServiceSettings
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_REFUSAL = (
+    "This page is for whoever sits at the machine it runs on. To let others in, start the studio with --base-url and "
+    "the address they use: then it asks for a token.\n"
+)
+
+
+def is_for_this_machine(service: ServiceSettings) -> bool:
+    """Whether the settings let nobody else in."""
+    told = not service.base_url or urlsplit(service.base_url).hostname in LOOPBACK
+    return service.host in LOOPBACK and told
+
+
+class OnlyThisMachine:
+    """Middleware that answers 403 to what asks for this machine by a name that is not its own.
+
+    guarded: the areas (first parts of a path) that ask for a token anyway, and are passed on.
+    """
+
+    def __init__(self, app: ASGIApp, guarded: Collection[str]) -> None:
+        self._app, self._guarded = app, guarded
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what comes from this machine."""
+        passes = scope["type"] == "lifespan" or scope["path"].split("/")[1] in self._guarded
+        if passes or _names_this_machine(Headers(scope=scope).get("host", "")):
+            await self._app(scope, receive, send)
+        else:
+            await PlainTextResponse(_REFUSAL, 403)(scope, receive, send)
+
+
+def _names_this_machine(host: str) -> bool:
+    try:
+        return urlsplit(f"//{host}").hostname in LOOPBACK
+    except ValueError:
+        return False

@@ -1,0 +1,57 @@
+"""The page as a browser asks for it, before any script runs; what it does is tested in a browser with the tabs."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from studio.trial_service import TrialService, trial_service
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory) -> Iterator[TrialService]:
+    with trial_service(tmp_path_factory.mktemp("local") / "home", executor="none") as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def open_to_others(tmp_path_factory) -> Iterator[TrialService]:
+    with trial_service(tmp_path_factory.mktemp("open") / "home", executor="none", host="0.0.0.0") as service:
+        yield service
+
+
+def asked(service: TrialService) -> httpx.Client:
+    return httpx.Client(base_url=service.base_url, trust_env=False, timeout=30)
+
+
+def test_the_page_is_there_beside_the_service(local):
+    with asked(local) as client:
+        assert "Timbre Studio" in client.get("/").text
+        assert client.get("/health").json()["status"] == "ok"
+        client.headers["Authorization"] = f"Bearer {local.token()}"
+        for answer, status in ((client.post("/check-task/x"), 405), (client.get("/tasks/x/y"), 404)):
+            assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+        assert "/config" not in client.get("/openapi.json").json()["paths"]
+
+
+def test_nothing_of_the_page_is_an_api_for_others(local):
+    with asked(local) as client:
+        assert client.get("/gradio_api/info").json() == {"named_endpoints": {}, "unnamed_endpoints": {}}
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:7860", "192.168.1.5", "[", ""])
+def test_a_page_elsewhere_cannot_make_its_name_lead_here(local, host):
+    with asked(local) as client:
+        assert client.get("/config", headers={"Host": host}).status_code in (400, 403)
+        assert client.get("/models", headers={"Host": host}).status_code in (400, 401)
+
+
+def test_where_others_can_reach_it_it_asks_for_a_token(open_to_others):
+    secret = open_to_others.token("band")
+    with asked(open_to_others) as client:
+        assert client.get("/config").status_code == 401
+        assert client.get("/docs").status_code == 401
+        for name, password in (("band", "ts_wrong"), ("local", secret), ("", "")):
+            assert client.post("/login", data={"username": name, "password": password}).status_code in (400, 422)
+        assert client.post("/login", data={"username": "band", "password": secret}).status_code == 200
+        assert client.get("/config").status_code == 200
