@@ -1,5 +1,7 @@
 """The service on a socket of this process, without workers: what they would do, tests do themselves."""
 
+import functools
+import re
 import socket
 import threading
 import time
@@ -9,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+import jsonschema_rs
 import pytest
 import uvicorn
 from fastapi import FastAPI
@@ -38,7 +41,7 @@ class Running:
         """A client with a token of the account called `name`, which is made where it is not there."""
         if name not in self.clients:
             headers = {"Authorization": f"Bearer {self.token(name)}"}
-            self.clients[name] = httpx.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False)
+            self.clients[name] = self._client(headers)
         return self.clients[name]
 
     def account(self, name: str) -> Account:
@@ -53,8 +56,12 @@ class Running:
     def stranger(self) -> httpx.Client:
         """A client without a token."""
         if "" not in self.clients:
-            self.clients[""] = httpx.Client(base_url=self.base_url, timeout=30, trust_env=False)
+            self.clients[""] = self._client({})
         return self.clients[""]
+
+    def _client(self, headers: dict[str, str]) -> httpx.Client:
+        hooks = {"response": [functools.partial(hold_against_document, self.app.openapi())]}
+        return httpx.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False, event_hooks=hooks)
 
     def work(self, name: str, outputs: list[bytes]) -> str:
         """Be the worker: claim the next conversion, of the account called `name`, and publish these takes."""
@@ -76,6 +83,23 @@ class Running:
         task = tasks.claim(self.studio.database, "test", ("conversion",), 60.0)
         assert task is not None
         return task
+
+
+def hold_against_document(document: dict, answer: httpx.Response) -> None:
+    """Every answer that any test gets must be one that the document speaks of, and look as it says."""
+    answer.read()
+    path, method = answer.request.url.path, answer.request.method.lower()
+    for template, methods in document["paths"].items():
+        pattern = re.escape(template).replace(r"\{key\}", ".+")
+        if method in methods and re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), path):
+            told = methods[method]["responses"]
+            assert str(answer.status_code) in told, f"{method} {path} answers {answer.status_code}: {answer.text}"
+            media_type = answer.headers.get("content-type", "").partition(";")[0]
+            described = told[str(answer.status_code)].get("content", {}).get(media_type)
+            if described and "json" in media_type and answer.content:
+                schema = described["schema"] | {"components": document["components"]}
+                jsonschema_rs.validator_for(schema).validate(answer.json())
+            return
 
 
 @contextmanager

@@ -1,0 +1,139 @@
+"""The service's document: complete, and true of what the service does."""
+
+import re
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.specs.openapi import checks
+
+EXAMPLES = 10  # of each call, right ones and wrong ones
+CALLS = {
+    ("POST", "/convert"), ("GET", "/check-task/{task_id}"), ("GET", "/models"), ("POST", "/models/create"),
+    ("POST", "/models/{model_id}/train"), ("GET", "/tasks"), ("GET", "/tasks/{task_id}"),
+    ("DELETE", "/tasks/{task_id}"), ("GET", "/models/{model_id}"), ("DELETE", "/models/{model_id}"),
+    ("GET", "/models/{model_id}/package"),
+    ("POST", "/models/import"), ("GET", "/health"), ("GET", "/metrics"), ("GET", "/files/{key}"),
+    ("HEAD", "/files/{key}"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def document(http) -> dict:
+    return http.stranger().get("/openapi.json").json()
+
+
+@pytest.fixture(scope="module")
+def api(http, document):
+    """The document, as the fuzzer reads it, and the service that it is held against."""
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=http.base_url)
+    return schema
+
+
+def operations(document: dict):
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
+
+
+def test_every_call_is_in_it(document):
+    assert {(method, path) for method, path, _ in operations(document)} == CALLS
+    assert document["openapi"].startswith("3.1")
+
+
+def test_every_call_says_what_it_is_for_and_what_can_go_wrong(document):
+    ids = set()
+    for method, path, operation in operations(document):
+        ids.add(operation["operationId"])
+        assert operation.get("description"), path
+        open_to_all = path in ("/health", "/files/{key}")
+        assert operation.get("security", document["security"]) == ([] if open_to_all else [{"token": []}])
+        assert ("401" in operation["responses"]) is not open_to_all
+        assert "503" in operation["responses"]
+        if method == "POST":
+            assert {"413", "415", "422", "507"} <= set(operation["responses"])
+            assert operation["requestBody"]["required"]
+        for status, told in operation["responses"].items():
+            assert told["description"]
+            if int(status) >= 400:
+                assert list(told["content"]) == ["application/problem+json"]
+    assert len(ids) == len(CALLS)
+    assert document["components"]["securitySchemes"]["token"] == {"type": "http", "scheme": "bearer"}
+
+
+def test_nothing_it_refers_to_is_missing(document):
+    for reference in set(re.findall(r"#/components/schemas/(\w+)", str(document))):
+        assert reference in document["components"]["schemas"]
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+def test_published_fields_are_described_exactly(document):
+    convert = document["paths"]["/convert"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert set(convert["properties"]) == {"audio", "model", "transpose", "generations_count"}
+    assert convert["required"] == ["audio", "model"]
+    train = document["paths"]["/models/{model_id}/train"]["post"]["requestBody"]["content"]
+    assert set(train) == {"multipart/form-data", "application/x-www-form-urlencoded", "application/json"}
+    voice = document["components"]["schemas"]["Voice"]
+    assert set(voice["properties"]) == {
+        "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+    }  # fmt: skip
+
+
+def test_the_page_needs_nothing_from_elsewhere(http):
+    page = http.stranger().get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    for address in re.findall(r'(?:src|href)="([^"]+)"', page.text):
+        assert address.startswith(("/docs-files/", "data:"))
+        if address.startswith("/"):
+            assert http.stranger().get(address).is_success
+    assert "'self'" in page.headers["content-security-policy"]
+    assert b"SwaggerUIBundle" in http.stranger().get("/docs-files/swagger-ui-bundle.js").content
+    for outside in ("/docs-files/../server.py", "/docs-files/%2e%2e/%2e%2e/server.py", "/docs-files/nothing"):
+        assert http.stranger().get(outside).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/convert", "POST"), ("GET", "/convert", "POST"), ("PUT", "/models", "GET"),
+        ("POST", "/tasks/abc", "DELETE, GET"), ("POST", "/health", "GET"), ("TRACE", "/metrics", "GET"),
+        ("PATCH", "/models/kathleen/train", "POST"), ("OPTIONS", "/tasks", "GET"), ("POST", "/docs", "GET"),
+    ],
+)  # fmt: skip
+def test_other_methods_are_told_which_there_are(http, method, path, allowed):
+    answer = http.client().request(method, path)
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+    assert answer.headers["allow"] == allowed
+
+
+@pytest.mark.parametrize("path", ["/models/a/b", "/convert/x", "/check-task", "/tasks/a/b", "/models/", "/no", "/"])
+def test_other_addresses_are_told_to_be_none(http, path):
+    answer = http.client().get(path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "no_such_path")
+
+
+# ---- held against the service
+
+# An id that is none is unknown, which this takes for acceptance; a form's fields are all text, which it does not know.
+UNFIT = [checks.negative_data_rejection, checks.positive_data_acceptance]
+
+
+@pytest.mark.parametrize(
+    ("mode", "method", "path"),
+    [
+        (mode, method, path)
+        for mode in schemathesis.GenerationMode
+        for method, path in sorted(CALLS)
+        if mode.is_positive or path not in ("/health", "/metrics")  # with which nothing can be done wrongly
+    ],
+)
+def test_the_service_does_what_its_document_says(http, api, mode, method, path):
+    token = http.client("fuzzer").headers["authorization"]
+
+    @given(case=api[path][method].as_strategy(generation_mode=mode))
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    def holds(case):
+        case.call_and_validate(headers={"Authorization": token}, excluded_checks=UNFIT)
+
+    holds()

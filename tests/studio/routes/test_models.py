@@ -1,0 +1,299 @@
+"""Voices over HTTP: listed, made of zips, trained, exported, imported and deleted; each account its own."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import soundfile
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.card import DEMO_VOICES
+
+RATE = 22_050
+PUBLISHED = [
+    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+]  # fmt: skip
+DEMO = {"goekhan", "kathleen", "kerstin", "koguchi"}
+
+
+def vocal(seconds: float) -> bytes:
+    """A voice-like buzz as a flac."""
+    time_s = np.arange(round(seconds * RATE)) / RATE
+    buzz = sum(np.cos(2 * np.pi * 200 * number * time_s) / number for number in range(1, 12))
+    buffer = io.BytesIO()
+    soundfile.write(buffer, 0.1 * buzz * (time_s % 2.4 < 2.0), RATE, format="FLAC")
+    return buffer.getvalue()
+
+
+@pytest.fixture(scope="module")
+def recording() -> bytes:
+    return vocal(12.0)
+
+
+def zipped(entries: dict[str, bytes | str]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(zipfile.ZipInfo(name), content)  # without the time, which would make each another
+    return buffer.getvalue()
+
+
+def create(client, archive: bytes, headers=None, name="voice.zip"):
+    return client.post("/models/create", files={"training_audio_files": (name, archive)}, headers=headers)
+
+
+def voice(recording: bytes, **fields) -> bytes:
+    return zipped({"model.json": json.dumps({"name": "Mia"} | fields), "audio/one.flac": recording})
+
+
+def work_left(http) -> list:
+    return [path for path in http.studio.settings.work.rglob("*") if path.is_file()]
+
+
+# ---- listed
+
+
+def test_the_demo_voices_are_everybodys_with_exactly_the_published_fields(http):
+    answer = http.client("lists").get("/models").json()
+    assert list(answer) == ["models"]
+    assert {one["id"] for one in answer["models"]} == DEMO
+    assert all(list(one) == PUBLISHED for one in answer["models"])
+    assert all(list(one["vocal_range"]) == ["min", "max"] for one in answer["models"])
+
+
+def test_a_list_can_be_narrowed_and_paged(http):
+    client = http.client("lists")
+    everything = client.get("/models").json()["models"]
+    for field in ("genre", "gender", "age", "voice_type", "base_language"):
+        for value in {one[field] for one in everything if one[field]}:
+            found = client.get("/models", params={field: value}).json()["models"]
+            assert found == [one for one in everything if one[field] == value]
+    assert [one["id"] for one in client.get("/models", params={"q": "kathleen"}).json()["models"]] == ["kathleen"]
+    assert client.get("/models", params={"q": "no such voice"}).json()["models"] == []
+    seen, cursor = [], None
+    for _ in range(6):
+        page = client.get("/models", params={"limit": 3} | ({"cursor": cursor} if cursor else {})).json()
+        seen += page["models"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert seen == everything
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("genre=polka", "genre"), ("gender=x", "gender"), ("age=7", "age"), ("voice_type=tuba", "voice_type"),
+        ("base_language=english", "base_language"), ("base_language=E1", "base_language"), ("limit=0", "limit"),
+        ("limit=1001", "limit"), ("cursor=x", "cursor"), ("q=%00", "q"), ("q=" + "x" * 300, "q"),
+    ],
+)  # fmt: skip
+def test_wrong_parameters_are_named(http, query, field):
+    answer = http.client().get(f"/models?{query}")
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["errors"][0]["field"] == field
+
+
+# ---- made and trained
+
+
+def test_a_voice_is_made_and_trained_by_the_published_calls(http, recording):
+    client = http.client("maker")
+    made = create(client, voice(recording, gender="female", genre="pop", mood="sunny"))
+    assert made.status_code == 200, made.text
+    assert made.json() == {"model_id": "mia"}
+    assert "mia" not in {one["id"] for one in client.get("/models").json()["models"]}  # it cannot be used yet
+    seen = client.get("/models/mia").json()
+    assert (seen["state"], seen["gender"], seen["demo"], seen["training"]["current_epoch"]) == (
+        "pending", "female", False, 0,
+    )  # fmt: skip
+    waiting = client.post("/convert", files={"audio": ("a.flac", recording)}, data={"model": "mia"})
+    assert (waiting.status_code, waiting.json()["code"]) == (409, "model_not_ready")
+    started = client.post("/models/mia/train", data={"epochs": "3"})
+    assert started.json() == {"status": "training", "model_id": "mia", "current_epoch": 0}
+    for again in (
+        {"json": {"epochs": 3}},
+        {"files": {"epochs": (None, "3")}},
+        {"content": "epochs=3", "headers": {"Content-Type": "application/json"}},
+    ):
+        assert client.post("/models/mia/train", **again).json() == started.json()
+    tasks = client.get("/tasks?kind=training").json()["tasks"]
+    assert [task["model"] for task in tasks] == ["mia"]
+    assert tasks[0]["epochs"] == 3
+    client.delete(f"/tasks/{tasks[0]['id']}")
+    assert client.get("/models/mia").json()["state"] == "pending"
+    assert not work_left(http)
+
+
+@pytest.mark.parametrize("epochs", ["", "0", "-1", "100001", "1.5", "many", "9" * 30, "1e3", "0x10", "٣"])
+def test_epochs_out_of_range_are_refused(http, epochs):
+    client = http.client()
+    for said in ({"data": {"epochs": epochs}}, {"json": {"epochs": epochs}}, {"files": {"epochs": (None, epochs)}}):
+        answer = client.post("/models/kathleen/train", **said)
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["errors"][0]["field"] == "epochs"
+    assert client.post("/models/kathleen/train").json()["errors"][0]["field"] == "epochs"
+    assert client.post("/models/kathleen/train", json={"epochs": [3]}).status_code == 422
+
+
+def test_what_cannot_be_trained(http):
+    client = http.client()
+    assert client.post("/models/nobody/train", data={"epochs": "1"}).status_code == 404
+    assert client.post("/models/NoBody%20/train", data={"epochs": "1"}).status_code == 404
+    assert client.post("/models/kathleen/train", data={"epochs": "1"}).status_code == 409
+
+
+def test_the_same_key_makes_one_voice(http, recording):
+    client = http.client("once-made")
+    key = {"Idempotency-Key": "make"}
+    first = create(client, voice(recording), key).json()
+    assert create(client, voice(recording), key).json() == first
+    assert create(client, voice(recording)).json() != first
+    assert create(client, voice(recording, name="Other"), key).status_code == 422
+
+
+# ---- zips that no voice can be made of
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"name": ""}, "name"), ({"name": 7}, "name"), ({"gender": "robot"}, "gender"), ({"age": 7}, "age"),
+        ({"base_language": "english"}, "base_language"), ({"genre": "polka"}, "genre"),
+        ({"voice_type": "x"}, "voice_type"), ({"vocal_range": {"min": "H9"}}, "vocal_range"), ({"traits": "loud"}, "traits"),
+        ({"consent": {"date": "x"}}, "consent.date"),
+    ],
+)  # fmt: skip
+def test_a_wrong_model_json_is_told_by_its_field(http, recording, fields, named):
+    answer = create(http.client(), voice(recording, **fields))
+    assert (answer.status_code, answer.json()["code"]) == (422, "profile_invalid")
+    assert any(error["field"].startswith(named) for error in answer.json()["errors"])
+
+
+def test_zips_that_are_refused_leave_nothing(http, recording):
+    client = http.client("refused")
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr("model.json", '{"name": "Mia"}')
+        with archive.open("audio/one.wav", "w", force_zip64=True) as file:
+            for _ in range(60):
+                file.write(bytes(1 << 20))
+    link = zipfile.ZipInfo("audio/link.wav")
+    link.create_system, link.external_attr = 3, 0o120777 << 16
+    linked = io.BytesIO()
+    with zipfile.ZipFile(linked, "w") as archive:
+        archive.writestr("model.json", '{"name": "Mia"}')
+        archive.writestr(link, "/etc/passwd")
+    refused = {
+        "no zip": b"hello",
+        "empty": b"",
+        "empty zip": zipped({}),
+        "no model.json": zipped({"audio/one.flac": recording}),
+        "no audio": zipped({"model.json": '{"name": "Mia"}'}),
+        "no json": zipped({"model.json": "{", "audio/one.flac": recording}),
+        "a list": zipped({"model.json": "[]", "audio/one.flac": recording}),
+        "traversal": zipped({"model.json": '{"name": "Mia"}', "audio/../../../one.flac": recording}),
+        "absolute": zipped({"model.json": '{"name": "Mia"}', "/audio/one.flac": recording}),
+        "too short": voice(vocal(2.0)),
+        "no recording": zipped({"model.json": '{"name": "Mia"}', "audio/one.flac": b"fLaC" + bytes(99)}),
+        "cut off": voice(recording)[:-200],
+        "damaged": voice(recording).replace(recording[5000:5100], bytes(100)),
+        "bomb": bomb.getvalue(),
+        "link": linked.getvalue(),
+        "too many": zipped({"model.json": '{"name": "Mia"}'} | {f"audio/{n}.wav": b"" for n in range(2001)}),
+    }
+    for name, archive in refused.items():
+        answer = create(client, archive)
+        assert answer.status_code in (415, 422), (name, answer.text)
+        assert str(http.studio.settings.data) not in answer.text, name
+    assert client.get("/tasks").json()["tasks"] == []
+    assert not work_left(http)
+    assert not list(http.studio.settings.data.rglob("*passwd*"))
+
+
+whole = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+@whole
+@given(st.data())
+def test_any_damage_to_a_zip_is_refused_in_a_sentence_or_harmless(http, recording, data):
+    archive = bytearray(voice(recording[:3000]))
+    for _ in range(data.draw(st.integers(1, 8))):
+        place = data.draw(st.integers(0, len(archive) - 1))
+        archive[place : place + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+    answer = create(http.client("damaged"), bytes(archive))
+    assert answer.status_code in (200, 415, 422), answer.text  # a part of a recording is one, for all its damage
+    assert not work_left(http)
+
+
+@whole
+@given(st.data())
+def test_any_damage_to_a_recording_is_refused_in_a_sentence_or_harmless(http, recording, singing, data):
+    kinds = {"a.flac": singing.read_bytes()[:20_000], "a.wav": _wav(recording)}
+    name = data.draw(st.sampled_from(sorted(kinds)))
+    audio = bytearray(kinds[name])
+    for _ in range(data.draw(st.integers(1, 6))):
+        place = data.draw(st.integers(0, 80))
+        audio[place : place + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+    files = {"audio": (name, bytes(audio))}
+    answer = http.client("damaged").post("/convert", files=files, data={"model": "kathleen"})
+    assert answer.status_code in (200, 415, 422), answer.text
+
+
+def _wav(flac: bytes) -> bytes:
+    samples, rate = soundfile.read(io.BytesIO(flac), frames=4000)
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, rate, format="WAV")
+    return buffer.getvalue()
+
+
+# ---- carried elsewhere, deleted, and whose they are
+
+
+def test_a_voice_goes_from_one_account_to_another_as_a_package(http):
+    giver, taker = http.client("giver"), http.client("taker")
+    package = giver.get("/models/kathleen/package")
+    assert package.status_code == 200
+    assert package.headers["content-type"] == "application/zip"
+    assert 'filename="kathleen.voice.zip"' in package.headers["content-disposition"]
+    brought = taker.post("/models/import", files={"package": ("kathleen.voice.zip", package.content)})
+    assert brought.status_code == 200, brought.text
+    model_id = brought.json()["model_id"]
+    assert model_id not in DEMO
+    own = {one["id"]: one for one in taker.get("/models").json()["models"]}
+    assert own[model_id]["vocal_range"] == own["kathleen"]["vocal_range"]
+    assert taker.get(f"/models/{model_id}").json()["state"] == "completed"
+    assert not work_left(http)
+    for method, path in (
+        ("GET", ""), ("DELETE", ""), ("GET", "/package"), ("POST", "/train"),
+    ):  # fmt: skip
+        data = {"epochs": "1"} if method == "POST" else None
+        assert giver.request(method, f"/models/{model_id}{path}", data=data).status_code == 404
+    assert model_id not in {one["id"] for one in giver.get("/models").json()["models"]}
+    refused = giver.post("/convert", files={"audio": b"x"}, data={"model": model_id})
+    assert (refused.status_code, refused.json()["code"]) == (404, "model_not_found")
+    assert taker.delete(f"/models/{model_id}").status_code == 204
+    assert taker.get(f"/models/{model_id}").status_code == 404
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + bytes(60)])
+def test_what_is_no_package_is_refused(http, content):
+    answer = http.client().post("/models/import", files={"package": ("a.zip", content)})
+    assert answer.status_code in (415, 422)
+    assert create(http.client(), content).status_code in (415, 422)
+
+
+def test_what_cannot_be_exported_or_deleted(http, recording):
+    client = http.client("keeps")
+    model_id = create(client, voice(recording)).json()["model_id"]
+    assert client.get(f"/models/{model_id}/package").status_code == 409
+    assert client.get("/models/nobody/package").status_code == 404
+    assert client.delete("/models/kathleen").status_code == 409
+    assert client.delete("/models/nobody").status_code == 404
+    client.post(f"/models/{model_id}/train", data={"epochs": "1"})
+    assert client.delete(f"/models/{model_id}").status_code == 409
+    assert DEMO_VOICES.exists()
+    assert not work_left(http)

@@ -1,0 +1,120 @@
+"""The server as a process: it starts, says where it is, stays small, and ends without leaving anybody hanging."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx
+import psutil
+import pytest
+
+from studio.settings import HOME_VARIABLE, PREFIX
+from studio.trial_service import TrialService, trial_service
+
+TYPE = "multipart/form-data; boundary=x"
+HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'
+GROWTH = 60_000_000  # bytes that a server may grow by, however much is sent
+
+
+@pytest.fixture
+def bare(tmp_path) -> Iterator[TrialService]:
+    """A service of nothing but the server."""
+    with trial_service(tmp_path / "home", executor="none", page="off", free_disk_mb=0, grace_s=15) as service:
+        yield service
+
+
+def said(service: TrialService) -> list[dict]:
+    lines = service.log.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def test_it_ends_in_order_when_it_is_asked_to(bare):
+    token = bare.token()
+    headers = {"Authorization": f"Bearer {token}"}
+    started, ending = threading.Event(), threading.Event()
+    answers = []
+
+    def slowly() -> Iterator[bytes]:
+        yield HEAD
+        started.set()
+        ending.wait(20)
+        yield b'RIFF\r\n--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nkathleen\r\n--x--\r\n'
+
+    def upload() -> None:
+        with httpx.Client(trust_env=False, timeout=30) as client:
+            more = headers | {"Content-Type": TYPE}
+            answers.append(client.post(f"{bare.base_url}/convert", content=slowly(), headers=more))
+
+    thread = threading.Thread(target=upload)
+    thread.start()
+    assert started.wait(10)
+    time.sleep(0.3)
+    bare.process.send_signal(signal.SIGTERM)
+    time.sleep(0.3)
+    with httpx.Client(trust_env=False, base_url=bare.base_url, headers=headers) as client:
+        refused = client.post("/models/kathleen/train", data={"epochs": "1"})
+        assert (refused.status_code, refused.json()["code"]) == (503, "shutting_down")
+        assert refused.headers["retry-after"]
+        assert client.get("/health").status_code == 503
+        assert client.get("/tasks").is_success
+    assert bare.process.poll() is None
+    ending.set()
+    thread.join()
+    assert answers[0].status_code == 415  # the upload that had begun was answered: it is no audio
+    assert bare.process.wait(10) == 0
+    assert not list((bare.home / "work" / "incoming").iterdir())
+    entries = said(bare)
+    calls = [entry for entry in entries if entry["event"] == "call"]
+    assert {(call["path"], call["status"]) for call in calls} >= {("/convert", 415), ("/models", 503)}
+    assert token not in bare.log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_idle_it_ends_at_once_and_without_a_word_of_trouble(bare, number):
+    bare.process.send_signal(number)
+    assert bare.process.wait(5) == 0
+    assert not [entry for entry in said(bare) if entry["level"] in ("warning", "error", "critical")]
+
+
+def test_it_stays_small_whatever_is_sent(bare):
+    headers = {"Authorization": f"Bearer {bare.token()}", "Content-Type": TYPE}
+    server = psutil.Process(bare.process.pid)
+
+    def body() -> Iterator[bytes]:
+        yield HEAD
+        for _ in range(90):
+            yield bytes(1_000_000)
+            sizes.append(server.memory_info().rss)
+        yield b"\r\n--x--\r\n"
+
+    with httpx.Client(trust_env=False, base_url=bare.base_url, timeout=60) as client:
+        client.post("/convert", content=HEAD + b"\r\n--x--\r\n", headers=headers)
+        before, sizes = server.memory_info().rss, []
+        answer = client.post("/convert", content=body(), headers=headers)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "model")
+    assert max(sizes) - before < GROWTH
+
+
+def test_an_address_that_is_taken_is_told_in_a_sentence(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = {"PORT": taken.getsockname()[1], "EXECUTOR": "none", "PAGE": "off"}
+        environment = os.environ | {PREFIX + name: str(value) for name, value in settings.items()}
+        environment |= {HOME_VARIABLE: str(tmp_path / "home")}
+        command = [sys.executable, "-m", "studio", "serve"]
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    last = ended.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"The service cannot listen at 127.0.0.1, port {settings['PORT']}")
+    assert last.endswith("choose another port.")
+
+
+def test_the_server_loads_no_networks():
+    code = "import sys, studio.server; print([name for name in ('torch', 'gradio', 'librosa') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
