@@ -2,8 +2,10 @@
 
 Where the storage is a folder, they are used where they lie. Elsewhere they are copied here first: a voice into a cache,
 recordings into a folder of their own with the latest checkpoint of their training, from where what is new is brought
-back. There each checkpoint is a snapshot, `trainings/{model}/{fence}-{number}/`: the files that are new, and a list of
-all that belong to it, in whichever snapshot they lie. The row of the voice says which snapshot counts.
+back. There each checkpoint is a snapshot, a folder in `trainings/{model}`: the files that are new, and a list of all
+that belong to it, in whichever snapshot they lie. The row of the voice says which snapshot counts, and which of the
+folders in `voices/{model}` is the voice. Names of both begin with a generation, one above that of the one before: so a
+worker that comes late deletes what is older than its own, and nothing that a later one has stored.
 """
 
 import json
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from engine.card import CARD_FILE, DEMO_VOICES
+from engine.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE
 from engine.dataset import REPORT_FILE, TRAINING_FOLDER
 from engine.training_history import HISTORY_FILE
 from studio.accounts import Account
@@ -69,7 +71,8 @@ def keep_voice(
     if home is not None:
         save_voice(voice, home, preview)
         return key
-    key = f"{key}/{fence}"
+    generation = max(map(_generation, _names_below(storage, key)), default=0) + 1
+    key = f"{key}/{_new_name(generation, fence)}"
     with _passing_folder(storage, "voice") as place:
         save_voice(voice, place / model_id, preview)
         storage.push_folder(place / model_id, key)
@@ -77,18 +80,22 @@ def keep_voice(
 
 
 def drop_older_voices(storage: Storage, account: Account, model_id: str, voice_key: str) -> None:
-    """Delete what the voice was before it became what lies below `voice_key`."""
+    """Delete what the voice was before it became what lies below `voice_key`, once its row says so."""
     place = voice_place(account, model_id)
     if voice_key == place:
         return
-    for key in list(storage.list_keys(place)):
-        if not key.startswith(f"{voice_key}/"):
-            storage.delete(key)
+    generation = _generation(voice_key.rpartition("/")[2])
+    for name in _names_below(storage, place):
+        if _generation(name) < generation:
+            storage.delete_below(f"{place}/{name}")
 
 
 def _cached(storage: Storage, voice_key: str) -> Path:
+    weights = storage.head(f"{voice_key}/{WEIGHTS_FILE}")
+    if weights is None:
+        raise NotFound("The voice has been deleted.", "model_not_found")
     cache = storage.scratch / CACHE_FOLDER
-    home = cache / sha256(voice_key.encode()).hexdigest()[:32]
+    home = cache / sha256(f"{voice_key} {weights.etag}".encode()).hexdigest()[:32]
     if not (home / CARD_FILE).exists():
         with _passing_folder(storage, "voice") as place:
             storage.pull_folder(voice_key, place / "voice")
@@ -174,19 +181,22 @@ def dataset_workspace(
         snapshots = None
         if training:
             place = f"{account_prefix(account)}{TRAININGS}/{model.id}"
-            snapshots = _Snapshots(storage, place, fence, folder / TRAINING_FOLDER)
-            if model.training_key is not None:
-                snapshots.restore(model.training_key)
+            before = model.training_key
+            name = _new_name(_generation((before or "").rpartition("/")[2]) + 1, fence)
+            snapshots = _Snapshots(storage, place, name, folder / TRAINING_FOLDER)
+            if before is not None:
+                snapshots.restore(before)
         yield Workspace(folder, snapshots, storage, key)
 
 
 @dataclass
 class _Snapshots:
-    """The snapshots of one training; `place`: where they lie; `folder`: what they are of."""
+    """The snapshots that one worker makes; `place`: where they lie; `name`: how theirs begin; `folder`: what they are
+    of."""
 
     storage: Storage
     place: str
-    fence: int
+    name: str
     folder: Path
     _number: int = 0
     _files: dict[str, str] = field(default_factory=dict)  # of the latest: path in the folder -> key
@@ -204,7 +214,7 @@ class _Snapshots:
     def add(self) -> str:
         """Store a snapshot; files that have not changed stay where they lie."""
         self._number += 1
-        key = f"{self.place}/{self.fence}-{self._number}"
+        key = f"{self.place}/{self.name}-{self._number}"
         files, seen = {}, {}
         for path in sorted(self.folder.rglob("*")):
             if not path.is_file() or _NOT_KEPT.fullmatch(path.name):
@@ -221,12 +231,26 @@ class _Snapshots:
 
     def delete_older(self) -> None:
         """Delete what the latest snapshot has no use for; not what a later worker has begun to store."""
-        latest = f"{self.place}/{self.fence}-{self._number}/{_LIST_FILE}"
-        needed = {latest, *self._files.values()}
+        needed = {f"{self.place}/{self.name}-{self._number}/{_LIST_FILE}", *self._files.values()}
         for key in list(self.storage.list_keys(self.place)):
-            fence = key.removeprefix(f"{self.place}/").partition("-")[0]
-            if key not in needed and fence.isdigit() and int(fence) <= self.fence:
+            name = key.removeprefix(f"{self.place}/")
+            if key not in needed and _generation(name) <= _generation(self.name):
                 self.storage.delete(key)
+
+
+def _new_name(generation: int, fence: int) -> str:
+    """A name that no other worker has: the fence is one of several tasks' too."""
+    return f"{generation}-{fence}-{secrets.token_hex(4)}"
+
+
+def _generation(name: str) -> int:
+    """The number a name begins with; 0 where it is none of ours."""
+    number = name.partition("-")[0]
+    return int(number) if number.isascii() and number.isdigit() else 0
+
+
+def _names_below(storage: Storage, place: str) -> set[str]:
+    return {key.removeprefix(f"{place}/").partition("/")[0] for key in storage.list_keys(place)}
 
 
 def _files_of(storage: Storage, key: str) -> dict[str, str]:
