@@ -168,7 +168,8 @@ def storage(request) -> Storage:
 @pytest.fixture(scope="session")
 def service(tmp_path_factory) -> Iterator[TrialService]:
     """The real service with its workers, one for all tests; each that needs an account of its own makes one."""
-    with trial_service(tmp_path_factory.mktemp("service") / "home", submissions_per_minute=1_000_000) as running:
+    home = tmp_path_factory.mktemp("service") / "home"
+    with trial_service(home, submissions_per_minute=1_000_000, grace_s=1) as running:
         yield running
 
 

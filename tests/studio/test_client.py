@@ -1,26 +1,34 @@
 """The client against a small service that does what the real one cannot be made to do: have no time, cut connections.
 
-The whole way against the real service is in test_client_whole_way.py.
+What the real one can produce is tried at the real one, with its workers, at the end.
 """
 
 import email.parser
 import email.policy
+import io
+import json
 import math
 import random
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import httpx
+import numpy as np
 import pytest
+import soundfile
 
 from engine.errors import Cancelled, SettingsError
-from studio.client import Client, ServiceError
+from studio.client import Client, ServiceError, _Download
+from studio.trial_service import TrialService
 
 TOKEN = "ts_nothing-but-an-example"
+RATE = 44_100
 SOUND = bytes(range(256)) * 4000  # about a megabyte, and no two places in it alike for long
 
 
@@ -113,6 +121,12 @@ def client_of() -> Iterator[Callable[..., Client]]:
     yield make
     for client in clients:
         client.close()
+
+
+@pytest.fixture
+def impatient(monkeypatch) -> None:
+    """Pauses that nobody asked for are short."""
+    monkeypatch.setattr("studio.client.FIRST_PAUSE_S", 0.02)
 
 
 def says(status: int, body: str, headers: dict[str, str] | None = None, kind: str = "application/json") -> Answer:
@@ -272,6 +286,7 @@ def test_a_call_is_made_again_when_the_service_says_and_with_the_same_key(serve,
     assert service.calls[0].form == service.calls[1].form
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_file_is_sent_again_from_its_beginning(serve, client_of, tmp_path):
     service = serve(problem(503, "later", Retry_After="0"), hangs_up, started)
     (tmp_path / "vocal.wav").write_bytes(SOUND)
@@ -279,6 +294,7 @@ def test_a_file_is_sent_again_from_its_beginning(serve, client_of, tmp_path):
     assert [call.form["audio"][1] for call in service.calls] == [SOUND] * 3
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_lost_answer_is_asked_for_again_with_the_same_key(serve, client_of):
     service = serve(hangs_up, started)
     assert client_of(service).convert(SOUND, "koguchi", idempotency_key="mine") == "t1"
@@ -299,6 +315,7 @@ def test_retry_after_may_be_a_time_of_day(serve, client_of):
     assert 0.5 < time.monotonic() - begin_s < 5
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("written", ["soon", "-5", "nan", "Tue, 99 Foo", ""])
 def test_a_retry_after_that_says_nothing_is_not_waited_for(serve, client_of, written):
     service = serve(problem(503, "later", Retry_After=written), started)
@@ -387,10 +404,11 @@ def test_a_download_that_cannot_go_on_begins_again(serve, client_of, tmp_path, t
     assert len(service.calls) == 2
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_download_that_never_gets_further_ends_and_leaves_nothing(serve, client_of, tmp_path):
     service = serve(parts([300_000] * 50, ranges=False))
     with pytest.raises(ServiceError, match="cannot be reached") as refused:
-        client_of(service, retry_s=1).download(f"{service.url}/files/take.wav?signature=abc", tmp_path / "take.wav")
+        client_of(service, retry_s=0.1).download(f"{service.url}/files/take.wav?signature=abc", tmp_path / "take.wav")
     assert "signature" not in str(refused.value)
     assert len(service.calls) < 6
     assert list(tmp_path.iterdir()) == []
@@ -529,3 +547,174 @@ def test_whoever_does_not_want_to_wait_for_a_training_cancels_its_task(serve, cl
     with pytest.raises(Cancelled):
         client_of(service).train_and_wait("mia", 2, report=report)
     assert (service.calls[-1].method, service.calls[-1].path) == ("DELETE", "/tasks/t9")
+
+
+# ---- the whole way, at the real service
+
+
+@pytest.fixture(scope="module")
+def account(service: TrialService) -> str:
+    """A token of an account of these tests alone."""
+    return service.token("client-tests")
+
+
+@pytest.fixture
+def client(service: TrialService, account: str) -> Iterator[Client]:
+    with Client(service.base_url, account) as client:
+        yield client
+
+
+def test_a_recording_becomes_takes_in_a_folder(client, tmp_path):
+    soundfile.write(tmp_path / "song.flac", tone(1.2), RATE)
+    seen = []
+    takes = client.convert_and_wait(
+        tmp_path / "song.flac",
+        "kathleen",
+        transpose="auto",
+        generations_count=2,
+        folder=tmp_path / "converted",
+        poll_s=0.2,
+        timeout_s=120,
+        report=lambda *told: seen.append(told),
+    )
+    assert [path.name for path in takes] == ["song.kathleen.wav", "song.kathleen.take2.wav"]
+    for path in takes:
+        assert soundfile.info(path).frames == round(1.2 * RATE)
+    assert takes[0].read_bytes() != takes[1].read_bytes()
+    assert all(0 <= fraction <= 1 for fraction, _ in seen)
+
+
+def test_bytes_of_any_format_are_understood_without_a_name(client, tmp_path):
+    soundfile.write(tmp_path / "song.ogg", tone(1.0), RATE)
+    (take,) = client.convert_and_wait((tmp_path / "song.ogg").read_bytes(), "koguchi", folder=tmp_path, timeout_s=120)
+    assert take.name == "audio.koguchi.wav"
+    assert soundfile.info(take).frames == round(1.0 * RATE)
+
+
+def test_the_same_key_starts_one_conversion(client, tmp_path):
+    soundfile.write(tmp_path / "song.wav", tone(1.0), RATE)
+    first, second = (client.convert(tmp_path / "song.wav", "koguchi", idempotency_key="only once") for _ in range(2))
+    assert first == second
+    assert client.convert(tmp_path / "song.wav", "koguchi") != first
+    with pytest.raises(ServiceError) as refused:
+        client.convert(tmp_path / "song.wav", "kathleen", idempotency_key="only once")
+    assert (refused.value.status, refused.value.code) == (422, "idempotency_key_reused")
+
+
+def test_voices_can_be_found(client):
+    assert {voice["id"] for voice in client.models()} >= {"goekhan", "kathleen", "kerstin", "koguchi"}
+    assert {voice["gender"] for voice in client.models(gender="male")} == {"male"}
+
+
+def test_what_the_service_refuses_is_an_error(client, service, tmp_path):
+    with pytest.raises(ServiceError) as unknown:
+        client.convert(SOUND, "nobody")
+    assert unknown.value.status == 404
+    with pytest.raises(ServiceError) as unreadable:
+        client.convert(b"no audio at all" * 100, "koguchi")
+    assert unreadable.value.status == 415
+    with pytest.raises(ServiceError) as out_of_range:
+        client.convert(SOUND, "koguchi", transpose=13, generations_count=11)
+    assert out_of_range.value.status == 422
+    assert {name for name, _ in out_of_range.value.errors} == {"transpose", "generations_count"}
+    with pytest.raises(ServiceError) as no_zip:
+        client.create_model(b"no zip")
+    assert no_zip.value.status == 415
+    with Client(service.base_url, TOKEN) as stranger, pytest.raises(ServiceError) as closed:
+        stranger.models()
+    assert closed.value.status == 401
+    assert TOKEN not in str(closed.value)
+
+
+def test_a_refusal_is_heard_also_in_the_middle_of_a_large_upload(service):
+    with Client(service.base_url, TOKEN, retry_s=0) as stranger, pytest.raises(ServiceError) as refused:
+        stranger.convert(bytes(30_000_000), "koguchi")
+    assert refused.value.status == 401
+
+
+def test_a_link_is_resumed_by_the_real_service(client, tmp_path):
+    """Cut by a relay in between, which the service knows nothing of."""
+    soundfile.write(tmp_path / "song.wav", tone(1.0), RATE)
+    task = client.convert(tmp_path / "song.wav", "koguchi")
+    done = client._wait_for_conversion(task, 0.2, 120, None)
+    url = done["output_audio_urls"][0]
+    whole = client.download(url, tmp_path / "whole.wav").read_bytes()
+    with httpx.stream("GET", url) as response:
+        etag = response.headers["ETag"]
+    half = len(whole) // 2
+    with (tmp_path / "rest.part").open("wb") as target, httpx.Client() as http:
+        target.write(whole[:half])
+        fetch = _Download(http, httpx.URL(url), target, etag, half)
+        assert fetch.go_on()
+    assert (tmp_path / "rest.part").read_bytes() == whole
+
+
+def test_a_conversion_is_cancelled_at_the_service(client, tmp_path):
+    soundfile.write(tmp_path / "long.wav", tone(60.0), RATE)
+
+    def report(fraction: float, message: str) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        client.convert_and_wait(tmp_path / "long.wav", "koguchi", folder=tmp_path, report=report)
+    listed = client._call("GET", "/tasks", expected="tasks")["tasks"]
+    task = listed[0]["id"]
+    with pytest.raises(ServiceError) as cancelled:
+        client._wait_for_conversion(task, 0.1, 60, None)
+    assert cancelled.value.code == "cancelled"
+    with pytest.raises(ServiceError) as ended:
+        client.cancel(task)
+    assert ended.value.status == 409
+
+
+def test_a_training_is_cancelled_at_the_service_and_the_voice_is_to_be_trained_as_before(client, tmp_path):
+    mia = client.create_model(recordings(tmp_path))
+
+    def report(fraction: float, message: str) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        client.train_and_wait(mia, 100, report=report)
+    deadline = time.monotonic() + 60
+    while client.model(mia)["state"] == "training":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert client.model(mia)["state"] == "pending"
+    with pytest.raises(ServiceError) as pending:
+        client.convert(tone_as_wav(), mia)
+    assert pending.value.status == 409
+
+
+@pytest.mark.slow
+def test_a_voice_is_trained(client, tmp_path):
+    mia = client.create_model(recordings(tmp_path))
+    seen = []
+    model = client.train_and_wait(mia, 1, poll_s=0.5, timeout_s=300, report=lambda *told: seen.append(told))
+    assert (model["state"], model["training"]["current_epoch"]) == ("completed", 1)
+    assert seen
+    soundfile.write(tmp_path / "song.wav", tone(1.0), RATE)
+    assert client.convert_and_wait(tmp_path / "song.wav", mia, folder=tmp_path, timeout_s=120)
+
+
+def recordings(folder: Path) -> Path:
+    """A zip that a voice can be made of."""
+    with zipfile.ZipFile(folder / "mia.zip", "w") as archive:
+        archive.writestr("model.json", json.dumps({"name": "Mia"}))
+        for number in range(2):
+            soundfile.write(folder / "one.wav", tone(6.0, 150.0 + 10 * number), RATE)
+            archive.write(folder / "one.wav", f"audio/take {number}.wav")
+    return folder / "mia.zip"
+
+
+def tone_as_wav() -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, tone(1.0), RATE, format="WAV")
+    return file.getvalue()
+
+
+def tone(seconds: float, hertz: float = 150.0) -> np.ndarray:
+    """A voice-like buzz with vibrato, float64 (samples,)."""
+    time_s = np.arange(round(seconds * RATE)) / RATE
+    cycles = hertz * time_s + 0.4 * np.sin(2 * np.pi * 5 * time_s)
+    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
+    return 0.1 * buzz + 1e-4 * np.random.default_rng(0).standard_normal(len(time_s))

@@ -1,0 +1,164 @@
+"""The curl lines of the README, run by curl against the real service: only address, token and ids are others."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from studio.trial_service import TrialService
+
+ROOT = Path(__file__).parents[2]
+ADDRESS = "http://127.0.0.1:7860"
+RATE = 44_100
+POLL_S = 0.3
+CONVERTED_WITHIN_S, TRAINED_WITHIN_S = 120.0, 300.0
+
+pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed here")
+
+Curl = Callable[..., dict]
+
+
+def readme_lines() -> dict[str, str]:
+    """The path that a line calls -> the line."""
+    lines = [line for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("curl ")]
+    return {re.search(re.escape(ADDRESS) + r"(\S+)", line)[1]: line for line in lines}
+
+
+LINES = readme_lines()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Where the commands are typed: a recording and a zip, under the names that the README uses."""
+    folder = tmp_path_factory.mktemp("typed")
+    soundfile.write(folder / "vocal.wav", vocal(1.5, 120.0), RATE)
+    with zipfile.ZipFile(folder / "recordings.zip", "w") as archive:
+        archive.writestr("model.json", json.dumps({"name": "Mia", "gender": "female", "genre": "jazz"}))
+        for number in range(2):
+            soundfile.write(folder / "one.wav", vocal(6.0, 200.0 + 5 * number), RATE)
+            archive.write(folder / "one.wav", f"audio/take {number}.wav")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def curl(service: TrialService, folder: Path) -> Curl:
+    """Run one of the README's lines, with other words in some places; gives what it prints, read as JSON."""
+    token = service.token("readme")
+
+    def run(path: str, **others: str) -> dict:
+        line = LINES[path].replace(ADDRESS, service.base_url)
+        for name, value in others.items():
+            known = {"model": "model=koguchi", "epochs": "epochs=100"}.get(name, name)
+            assert known in line, line
+            line = line.replace(known, value if known == name else f"{name}={value}")
+        return json.loads(said_by(line, folder, token))
+
+    return run
+
+
+def said_by(line: str, folder: Path, token: str = "") -> bytes:
+    environment = os.environ | {"TOKEN": token}
+    return subprocess.run(["sh", "-c", line], cwd=folder, env=environment, capture_output=True, check=True).stdout
+
+
+def vocal(seconds: float, hertz: float) -> np.ndarray:
+    """Notes with vibrato and rests between them, float64 (samples,)."""
+    time_s = np.arange(round(seconds * RATE)) / RATE
+    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
+    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / RATE
+    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
+    noise = np.random.default_rng(0).standard_normal(len(time_s))
+    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
+
+
+def ended(look: Callable[[], dict], busy: str, within_s: float) -> dict:
+    end_s = time.monotonic() + within_s
+    while (answer := look())["status"] == busy:
+        assert time.monotonic() < end_s, f"still {busy} after {within_s:g} s"
+        time.sleep(POLL_S)
+    return answer
+
+
+def converted(curl: Curl, folder: Path, model: str) -> dict:
+    """The whole life of a conversion, as somebody lives it who types the README's lines."""
+    answer = curl("/convert", model=model)
+    assert set(answer) == {"task_id"}
+    first = curl("/check-task/TASK_ID", TASK_ID=answer["task_id"])
+    assert first == {"status": "in_progress"} or first["status"] == "completed"
+    done = ended(lambda: curl("/check-task/TASK_ID", TASK_ID=answer["task_id"]), "in_progress", CONVERTED_WITHIN_S)
+    assert set(done) == {"status", "input_audio_url", "output_audio_urls", "output_settings"}
+    assert done["status"] == "completed"
+    (url,) = done["output_audio_urls"]
+    for number, link in enumerate((done["input_audio_url"], url)):
+        said_by(f"curl --fail -o heard{number}.wav '{link}'", folder)  # without a token, as a browser would
+        samples, rate = soundfile.read(folder / f"heard{number}.wav")
+        assert (len(samples), rate) == (round(1.5 * RATE), RATE)
+        assert np.abs(samples).max() > 0.01
+    headers = said_by(f"curl --fail -I '{url}'", folder).decode().lower()
+    assert "content-type: audio/" in headers
+    assert "accept-ranges: bytes" in headers
+    return done
+
+
+def test_the_readme_shows_the_published_calls():
+    assert list(LINES) == [
+        "/convert",
+        "/check-task/TASK_ID",
+        "/models",
+        "/models/create",
+        "/models/MODEL_ID/train",
+    ]
+    assert '-H "Content-Type: application/json" -F' in LINES["/models/MODEL_ID/train"]  # as published, though it is odd
+
+
+def test_a_conversion(curl, folder):
+    done = converted(curl, folder, "koguchi")
+    assert done["output_settings"]["model"] == "koguchi"
+    assert done["output_settings"]["transpose"] == 0
+    assert done["output_settings"]["vocal_style"] in ("melodic", "rhythmic", "spoken")
+
+
+def test_a_voice_from_recordings_to_a_conversion(curl, folder):
+    before = curl("/models")
+    assert {model["id"] for model in before["models"]} == {"goekhan", "kathleen", "kerstin", "koguchi"}
+
+    made = curl("/models/create")
+    assert set(made) == {"model_id"}
+    mia = made["model_id"]
+    assert curl("/models") == before  # it is still to be trained
+    assert curl("/convert", model=mia)["status"] == 409
+
+    def train(epochs: str = "2") -> dict:
+        return curl("/models/MODEL_ID/train", MODEL_ID=mia, epochs=epochs)
+
+    assert train() == {"status": "training", "model_id": mia, "current_epoch": 0}
+    seen = []
+
+    def look() -> dict:
+        seen.append(train())  # the same call again is how the published interface is polled
+        return seen[-1]
+
+    assert ended(look, "training", TRAINED_WITHIN_S) == {"status": "completed", "model_id": mia, "current_epoch": 2}
+    epochs = [answer["current_epoch"] for answer in seen]
+    assert epochs == sorted(epochs)
+    assert train("1")["status"] == "completed"  # it has more than that: nothing starts
+
+    listed = {model["id"]: model for model in curl("/models")["models"]}
+    assert set(listed) == {mia} | {model["id"] for model in before["models"]}
+    assert (listed[mia]["name"], listed[mia]["gender"], listed[mia]["genre"]) == ("Mia", "female", "jazz")
+    assert converted(curl, folder, mia)["output_settings"]["model"] == mia
+
+
+def test_a_refusal_is_a_sentence(curl):
+    refused = curl("/check-task/TASK_ID", TASK_ID="nothing")
+    assert refused["status"] == 404
+    assert refused["detail"].endswith(".")
