@@ -278,9 +278,10 @@ def remove_model(connection: Connection, storage: Storage, account: Account, mod
     if connection.execute(delete(models).where(_named(account.id, model.id))).rowcount == 0:
         raise NotFound("There is no such voice.", "model_not_found")
     prefix = account_prefix(account)
-    places = [f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS)]
+    places = {f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS)}
+    places |= {key for key in (model.voice_key, model.dataset_key) if key is not None}
     # where they are folders they are taken away at once, else they would be seen as new voices
-    return [storage.set_aside(place) for place in places]
+    return [storage.set_aside(place) for place in sorted(places)]
 
 
 # ---- rows

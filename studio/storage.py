@@ -223,7 +223,11 @@ class FolderStorage(Storage):
         _make(target.parent)
         with _new_file(target) as unfinished:
             _move(folder, unfinished)
+            for path in (*unfinished.rglob("*"), unfinished):
+                _write_through(path)
             self.delete_below(prefix)
+        with _understood():
+            _write_through(target.parent)
 
     def fetch(self, key: str, folder: Path) -> Path:
         """The stored file itself, which must not be changed. Raises NotFound."""
@@ -368,6 +372,8 @@ def _move(source: Path, target: Path) -> None:
 
 def _write_through(path: Path) -> None:
     """Make sure that a file, or the names in a folder, outlive a power cut."""
+    if path.is_symlink() or (os.name == "nt" and path.is_dir()):  # which cannot be opened
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

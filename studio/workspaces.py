@@ -29,7 +29,7 @@ from engine.training_history import HISTORY_FILE
 from studio.accounts import Account
 from studio.catalogue import TRAININGS, Model, voice_place
 from studio.errors import NotFound, Unavailable, WrongState
-from studio.storage import Storage
+from studio.storage import WORK_FOLDER, Storage
 from studio.studio import account_prefix
 
 if TYPE_CHECKING:
@@ -77,6 +77,39 @@ def keep_voice(
         save_voice(voice, place / model_id, preview)
         storage.push_folder(place / model_id, key)
     return key
+
+
+@contextmanager
+def arriving(storage: Storage, account: Account, kind: str, folder: Path) -> Iterator[Callable[[str], str]]:
+    """Bring a new folder, of VOICES or DATASETS, into the storage: what takes long is done before the body begins.
+
+    The body calls what it is given with the voice's id, in the transaction that makes its row; that gives the key, and
+    takes no longer than moving a folder. Where the body fails, or does not call it, nothing is left in the storage.
+    Raises Unavailable, DiskFull.
+    """
+    place = f"{account_prefix(account)}{kind}"
+    is_folder = storage.folder(place) is not None
+    # where nothing can be moved, it lies where it is to stay, under a name that no other voice's has
+    lies = f"{WORK_FOLDER}/voice-{secrets.token_hex(8)}" if is_folder else f"{place}/{secrets.token_hex(12)}"
+    has_arrived = False
+
+    def arrive(model_id: str) -> str:
+        nonlocal lies, has_arrived
+        target = f"{place}/{model_id}" if is_folder else lies
+        if (home := storage.folder(lies)) is not None and target != lies:
+            storage.push_folder(home, target)
+        lies, has_arrived = target, True
+        return lies
+
+    try:
+        storage.push_folder(folder, lies)
+        yield arrive
+    except BaseException:
+        has_arrived = False
+        raise
+    finally:
+        if not has_arrived:
+            storage.delete_below(lies)
 
 
 def drop_older_voices(storage: Storage, account: Account, model_id: str, voice_key: str) -> None:

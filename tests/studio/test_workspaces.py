@@ -17,11 +17,21 @@ from engine.dataset import load_dataset
 from engine.training_history import TrainingHistory, read_history, write_history
 from studio import workspaces
 from studio.accounts import Account, create_account, local_account
-from studio.catalogue import Model, add_model, dataset_place, find_model, set_keys, training_reached
+from studio.catalogue import (
+    DATASETS,
+    VOICES,
+    Model,
+    add_model,
+    dataset_place,
+    find_model,
+    remove_model,
+    set_keys,
+    training_reached,
+)
 from studio.database import Database
 from studio.errors import LeaseLost, NotFound, Unavailable, WrongState
 from studio.storage import Storage
-from studio.workspaces import Workspace, dataset_workspace, drop_older_voices, keep_voice, voice_folder
+from studio.workspaces import Workspace, arriving, dataset_workspace, drop_older_voices, keep_voice, voice_folder
 
 HOLD = """
 import sys, time
@@ -162,6 +172,61 @@ def test_of_the_fetched_voices_those_used_last_are_kept(s3_storage, guest, monke
         if number == 1:
             os.utime(homes[0], (time.time() - 1000, time.time() - 1000))
     assert [home.exists() for home in homes] == [False, True, True]
+
+
+# ---- what arrives
+
+
+@pytest.fixture
+def upload(tmp_path) -> Path:
+    (tmp_path / "upload" / "audio").mkdir(parents=True)
+    (tmp_path / "upload" / "audio" / "one.wav").write_bytes(b"one")
+    (tmp_path / "upload" / "model.json").write_text('{"name": "Mia"}')
+    return tmp_path / "upload"
+
+
+def test_what_arrives_lies_where_its_row_says(storage, guest, upload):
+    with arriving(storage, guest, DATASETS, upload) as arrive:
+        assert storage.head(f"accounts/{guest.id}/datasets/mia/model.json") is None
+        key = arrive("mia")
+    assert (key == dataset_place(guest, "mia")) == (storage.folder("x") is not None)
+    assert stored(storage) == [f"{key}/audio/one.wav", f"{key}/model.json"]
+
+
+def test_what_arrives_again_under_another_id_is_moved(storage, guest, upload):
+    """As where a transaction is tried again, and somebody else has taken the id meanwhile."""
+    with arriving(storage, guest, DATASETS, upload) as arrive:
+        arrive("mia")
+        assert arrive("mia-2") == arrive("mia-2")
+        key = arrive("mia-2")
+    assert stored(storage) == [f"{key}/audio/one.wav", f"{key}/model.json"]
+
+
+@pytest.mark.parametrize("arrives", [False, True])
+def test_of_what_does_not_arrive_nothing_is_left(storage, guest, upload, arrives):
+    with pytest.raises(KeyboardInterrupt), arriving(storage, guest, VOICES, upload) as arrive:  # noqa: PT012
+        if arrives:
+            arrive("mia")
+        raise KeyboardInterrupt
+    assert stored(storage) == []
+    assert not storage.scratch.exists() or list(storage.scratch.iterdir()) == []
+
+
+def test_what_nobody_asks_for_is_not_kept(storage, guest, upload):
+    with arriving(storage, guest, VOICES, upload):
+        pass
+    assert stored(storage) == []
+
+
+def test_what_was_uploaded_is_removed_with_its_voice(sqlite_database, storage, guest, upload):
+    with arriving(storage, guest, DATASETS, upload) as arrive, sqlite_database.write() as connection:
+        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
+        set_keys(connection, model, dataset_key=arrive(model.id))
+    with sqlite_database.write() as connection:
+        places = remove_model(connection, storage, guest, now(sqlite_database, storage, guest))
+    for place in places:
+        storage.delete_below(place)
+    assert stored(storage) == []
 
 
 # ---- recordings and trainings
