@@ -17,8 +17,12 @@ import soundfile
 import structlog
 
 from engine.conversion_settings import ConversionSettings
+from engine.dataset import create_dataset, load_dataset
+from engine.profile import profile_as_json
+from engine.training_plan import TrainingPlan
 from studio import tasks
 from studio.accounts import Account, local_account
+from studio.catalogue import Model, add_model, dataset_place, find_model, set_keys, training_begun
 from studio.database import Database, open_database
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import Workbench
@@ -84,6 +88,28 @@ class Installation:
             return tasks.submit(
                 connection, self.account.id, "conversion", parameters, model_id=model, task_id=number
             )  # fmt: skip
+
+    def create_voice(self, recordings: Path) -> Model:
+        """A voice of the recordings in a dataset's folder, which stays where it is."""
+        brought = shutil.copytree(recordings, self.settings.data / "brought")
+        dataset = load_dataset(brought)
+        with self.database.write() as connection:
+            model = add_model(connection, self.storage, self.account, profile_as_json(dataset.profile), "pending")
+            key = dataset_place(self.account, model.id)
+            self.storage.push_folder(brought, key)
+            set_keys(connection, model, dataset_key=key)
+        return self.model(model.id)
+
+    def model(self, model_id: str) -> Model:
+        """The voice's row as it is now."""
+        return find_model(self.database, self.storage, self.account, model_id)
+
+    def submit_training(self, model_id: str, epochs: int, **plan: Any) -> str:
+        """A training to so many epochs in all, as the service begins it; its id."""
+        with self.database.write() as connection:
+            training_begun(connection, self.account.id, model_id)
+            parameters = {"epochs": epochs, "evaluate_epochs": 1000, **plan}
+            return tasks.submit(connection, self.account.id, "training", parameters, model_id=model_id)
 
     def task_ids(self) -> list[str]:
         return [task.id for task in tasks.list_tasks(self.database, self.account.id, limit=1000)[0]]
@@ -157,6 +183,37 @@ class Installation:
         copy = kept.with_suffix(".copy.wav")
         shutil.copyfile(kept, copy)
         return copy
+
+
+@pytest.fixture(scope="session")
+def short_foreign(tmp_path_factory) -> Path:
+    """One second of somebody else to audition with, instead of the bundled recordings, which take longer."""
+    folder = tmp_path_factory.mktemp("foreign")
+    for name in ("speech-high", "singing-high"):
+        soundfile.write(folder / f"{name}.flac", vocal(1.0, 140.0), RATE)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def new_recordings(tmp_path_factory) -> Path:
+    """The folder of a dataset with eighteen seconds of a voice."""
+    folder = tmp_path_factory.mktemp("recordings")
+    paths = [folder / f"take {number}.wav" for number in range(2)]
+    for number, path in enumerate(paths):
+        soundfile.write(path, vocal(9.0, 200.0 + 5 * number), RATE)
+    return create_dataset(paths, folder / "dataset", {"name": "Mia"}).folder
+
+
+@pytest.fixture(scope="session")
+def recordings(new_recordings, short_foreign, tmp_path_factory) -> Path:
+    """The same after one epoch of training, in steps that are quick; which begins each training sooner."""
+    from engine.training import train_dataset
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.audition.FOREIGN", short_foreign)
+        folder = shutil.copytree(new_recordings, tmp_path_factory.mktemp("begun") / "dataset")
+        train_dataset(load_dataset(folder), TrainingPlan(epochs=1, batch=8, foreign=1))
+    return folder
 
 
 @pytest.fixture

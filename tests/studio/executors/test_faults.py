@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.training_history import read_history
+from engine.voice import load_voice
 from studio import tasks
 from studio.executors import local
 from studio.executors.local import CONVERSIONS, environment_of
@@ -135,6 +137,37 @@ def test_a_killed_server_with_ten_tasks_waiting_loses_none_and_does_none_twice(i
     assert server.returncode == 0
     assert all(was_done_once(installation, task) for task in done)
     assert sum(task.fence for task in done) <= 13  # claimed once each, and twice what was begun when it was killed
+
+
+def test_a_killed_training_goes_on_from_its_checkpoint(installation, recordings, short_foreign):
+    voice = installation.create_voice(recordings)  # which has had an epoch of two steps
+    learned = installation.settings.data / "learned"
+    program = installation.program(f"""
+        import pathlib
+        import engine.audition
+        import engine.training
+        engine.audition.FOREIGN = pathlib.Path({str(short_foreign)!r})
+        learn = engine.training._Training._learn
+        def note(self, pieces):
+            with open({str(learned)!r}, "a") as file:
+                file.write(f"{{self.step}}\\n")
+            learn(self, pieces)
+        engine.training._Training._learn = note
+    """)
+    task_id = installation.submit_training(voice.id, 6, save_s=0.0)
+    with installation.executor(program, lease_s=60.0) as executor:
+        installation.eventually(lambda: installation.model(voice.id).epoch >= 3)
+        os.kill(pid_of(installation.task(task_id)), signal.SIGKILL)
+        task = installation.wait_for(task_id, "completed", seconds=60.0)
+        assert (task.fence, executor.alive()["restarts"]) == (2, 1)
+    model = installation.model(voice.id)
+    assert (model.state, model.epoch, model.epochs) == ("completed", 6, 6)
+    history = read_history(installation.settings.datasets / voice.id / "training")
+    assert [line["epoch"] for line in history.epochs] == [1, 2, 3, 4, 5, 6]
+    steps = [int(line) for line in learned.read_text().split()]
+    assert sorted(set(steps)) == list(range(2, 12))
+    assert len(steps) <= 11  # at most the one that it was killed in was done twice
+    assert load_voice(voice.id, installation.settings.voices)
 
 
 # ---- silent

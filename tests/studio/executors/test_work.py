@@ -87,7 +87,7 @@ def test_a_recording_that_is_gone_fails(installation):
 def test_a_voice_that_is_gone_fails(installation):
     task_id = installation.submit_conversion(model="nobody")
     assert run_task(installation.bench(), installation.claim()) == "failed"
-    assert "nobody" in installation.task(task_id).error
+    assert installation.task(task_id).error_code == "model_not_found"
 
 
 def test_a_recording_longer_than_is_taken_fails_though_its_header_says_nothing(installation, monkeypatch):

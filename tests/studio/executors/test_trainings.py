@@ -1,0 +1,306 @@
+"""Trainings and data reports in the hands of a worker: real ones, as short as they can be."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+import engine.training
+from engine.card import load_card
+from engine.training_history import Estimate, read_history
+from engine.voice import load_voice
+from studio import tasks
+from studio.catalogue import remove_model
+from studio.errors import Unavailable
+from studio.executors import trainings
+from studio.executors.heartbeat import Stopping
+from studio.executors.work import run_task
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch, short_foreign):
+    monkeypatch.setattr("engine.audition.FOREIGN", short_foreign)
+    monkeypatch.setattr("studio.executors.heartbeat._BEAT_S", 0.02)
+
+
+@pytest.fixture
+def voice(installation, recordings):
+    """One whose training has had an epoch of two steps."""
+    return installation.create_voice(recordings)
+
+
+def history(installation, model):
+    return read_history(installation.settings.datasets / model.id / "training")
+
+
+def stop_after(monkeypatch, calls, act):
+    """Do something once, when the engine has said so often how far it is with the steps of a training."""
+    real, said = trainings._Course.report, []
+
+    def report(self, fraction, message):
+        if message.startswith("epoch"):
+            said.append(message)
+            if len(said) == calls:
+                act()
+        real(self, fraction, message)
+
+    monkeypatch.setattr(trainings._Course, "report", report)
+
+
+def note_steps(monkeypatch) -> list[int]:
+    """The numbers of the steps that are learned from now on."""
+    steps, real = [], engine.training._Training._learn
+    monkeypatch.setattr(
+        engine.training._Training, "_learn", lambda self, pieces: (steps.append(self.step), real(self, pieces))
+    )
+    return steps
+
+
+# ---- done
+
+
+def test_a_training_makes_a_voice_that_can_be_used_and_another_goes_on_with_it(installation, voice):
+    first = installation.submit_training(voice.id, 1)
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    model = installation.model(voice.id)
+    assert (model.state, model.epoch, model.epochs, model.voice_key) == ("completed", 1, 1, f"voices/{voice.id}")
+    assert installation.task(first).result["epochs"] == 1
+    assert "scores" in installation.task(first).result
+    card = load_card(installation.settings.voices / voice.id)
+    assert (card.id, model.card["vocal_range"]) == (voice.id, card.vocal_range)
+    assert load_voice(voice.id, installation.settings.voices).preview is not None
+
+    conversion = installation.submit_conversion(1.0, model=voice.id)
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert installation.task(conversion).result["output_settings"]["model"] == voice.id
+
+    installation.submit_training(voice.id, 2)  # with another plan than it was begun with: it goes on with that one
+    assert installation.model(voice.id).state == "training"
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert [line["epoch"] for line in history(installation, voice).epochs] == [1, 2]
+    model = installation.model(voice.id)
+    assert (model.state, model.epoch, model.epochs) == ("completed", 2, 2)
+
+
+def test_a_plan_that_is_asked_for_and_cannot_be_is_said(installation, voice):
+    task_id = installation.submit_training(voice.id, 2, batch=4)
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert "batch 8" in installation.task(task_id).error
+
+
+def test_recordings_are_examined(installation, voice):
+    with installation.database.write() as connection:
+        task_id = tasks.submit(connection, installation.account.id, "report", {}, model_id=voice.id)
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    model = installation.model(voice.id)
+    assert model.state == "pending"
+    assert len(model.data_report["recordings"]) == 2
+    assert installation.task(task_id).state == "completed"
+    json.dumps(model.data_report, allow_nan=False)
+
+
+# ---- on the way
+
+
+def test_the_epoch_rises_while_it_trains_and_checkpoints_are_headway(installation, voice, monkeypatch):
+    seen = set()
+    real = trainings._Course.report
+
+    def report(self, fraction, message):
+        real(self, fraction, message)
+        seen.add(installation.model(voice.id).epoch)
+        seen.add(("attempt", installation.task(task_id).attempt))
+
+    task_id = installation.submit_training(voice.id, 3, save_s=0.0)  # two more
+    with installation.database.write() as connection:
+        connection.exec_driver_sql("UPDATE tasks SET attempt = 1")
+    monkeypatch.setattr(trainings._Course, "report", report)
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert {1, 2} <= seen
+    assert {("attempt", 2), ("attempt", 1)} <= seen
+
+
+def test_a_worker_that_is_to_end_saves_and_gives_back_and_the_next_goes_on(installation, voice, monkeypatch):
+    stopping = Stopping(60.0)  # which is not used for a training: it loses nothing by stopping at once
+    stop_after(monkeypatch, 2, stopping.ask)  # which is said after each step
+    task_id = installation.submit_training(voice.id, 3, save_s=3600.0)
+    assert run_task(installation.bench(stopping=stopping), installation.claim()) == "given back"
+    task = installation.task(task_id)
+    assert (task.state, task.attempt) == ("queued", 0)
+    assert installation.model(voice.id).state == "training"
+    steps = []
+    real = engine.training._Training._learn
+    monkeypatch.setattr(
+        engine.training._Training, "_learn", lambda self, pieces: (steps.append(self.step), real(self, pieces))
+    )
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert steps == [4, 5]
+    assert installation.model(voice.id).epoch == 3
+
+
+def test_a_cancelled_training_leaves_the_voice_as_it_was_and_the_next_goes_on(installation, voice, monkeypatch):
+    task_id = installation.submit_training(voice.id, 50, save_s=3600.0)
+    stop_after(monkeypatch, 2, lambda: tasks.request_cancel(installation.database, installation.account.id, task_id))
+    assert run_task(installation.bench(), installation.claim()) == "cancelled"
+    assert installation.task(task_id).state == "cancelled"
+    model = installation.model(voice.id)
+    assert (model.state, model.voice_key) == ("pending", None)
+    assert (installation.settings.datasets / voice.id / "training" / "checkpoint.pt").exists()
+
+
+# ---- cannot be done
+
+
+def test_too_little_voice_fails_with_the_reason_for_task_and_voice(installation, new_recordings, tmp_path):
+    shutil.copytree(new_recordings / "audio", tmp_path / "little" / "audio")
+    shutil.copyfile(new_recordings / "model.json", tmp_path / "little" / "model.json")
+    next((tmp_path / "little" / "audio").iterdir()).unlink()
+    voice = installation.create_voice(tmp_path / "little")
+    task_id = installation.submit_training(voice.id, 1)
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    task, model = installation.task(task_id), installation.model(voice.id)
+    assert task.error_code == "dataset_error"
+    assert (model.state, model.error) == ("failed", task.error)
+
+
+def test_a_voice_without_recordings_fails(installation):
+    task_id = installation.submit_training("kathleen", 1)
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert installation.task(task_id).error_code == "no_dataset"
+
+
+def test_a_folder_that_another_worker_has_is_waited_for_and_left_alone(installation, voice, monkeypatch):
+    training = installation.settings.datasets / voice.id / "training"
+    before = sorted(training.rglob("*"))
+    from filelock import FileLock
+
+    monkeypatch.setattr(
+        "studio.workspaces.dataset_workspace.__wrapped__.__kwdefaults__", {"training": True, "wait_s": 0.1}
+    )
+    task_id = installation.submit_training(voice.id, 1)
+    service = replace(installation.service, attempts=1)
+    with FileLock(installation.settings.datasets / voice.id / "training.lock"):
+        assert run_task(installation.bench(service=service), installation.claim()) == "failed"
+    assert installation.task(task_id).error_code == "training_busy"
+    assert sorted(training.rglob("*")) == before
+
+
+def test_a_voice_that_is_deleted_while_it_trains_does_not_come_back(installation, recordings, voice, monkeypatch):
+    def delete():
+        with installation.database.write() as connection:
+            places = remove_model(connection, installation.storage, installation.account, voice)
+        for place in places:
+            installation.storage.delete_below(place)
+
+    stop_after(monkeypatch, 2, delete)
+    installation.submit_training(voice.id, 2)
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert not (installation.settings.voices / voice.id).exists()
+    assert not (installation.settings.datasets / voice.id).exists()
+    assert installation.create_voice(recordings).id == voice.id
+
+
+def test_a_voice_that_is_deleted_when_it_is_all_but_done_does_not_come_back(installation, voice, monkeypatch):
+    real = trainings.keep_voice
+
+    def keep_voice(*given):
+        key = real(*given)
+        with installation.database.write() as connection:
+            connection.exec_driver_sql("DELETE FROM models")
+        shutil.rmtree(installation.settings.datasets / voice.id)
+        return key
+
+    monkeypatch.setattr(trainings, "keep_voice", keep_voice)
+    installation.submit_training(voice.id, 1)
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert not (installation.settings.voices / voice.id).exists()
+
+
+# ---- between two writes
+
+
+def test_a_worker_that_dies_between_the_voice_and_its_row_is_made_up_for(installation, voice, monkeypatch):
+    class Death(BaseException):
+        """Ends the work as a crash would: nothing is written after it."""
+
+    def die(self, *given):
+        raise Death
+
+    task_id = installation.submit_training(voice.id, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("studio.executors.job.Job.publish", die)
+        with pytest.raises(Death):
+            run_task(installation.bench(), installation.claim())
+    assert (installation.settings.voices / voice.id).exists()
+    assert installation.model(voice.id).state == "training"
+    tasks.recover(installation.database, 3, ["this test"])
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert installation.task(task_id).fence == 2
+    assert installation.model(voice.id).state == "completed"
+
+
+def test_a_late_training_changes_nothing(installation, voice, monkeypatch):
+    task_id = installation.submit_training(voice.id, 2)
+    first = installation.claim()
+    stop_after(monkeypatch, 1, lambda: tasks.recover(installation.database, 3, ["this test"]))
+    assert run_task(installation.bench(), first) == "lost"
+    assert installation.task(task_id).state == "queued"
+    assert installation.model(voice.id).state == "training"
+    assert not (installation.settings.voices / voice.id).exists()
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+
+
+# ---- a storage that is no folder
+
+
+@pytest.fixture
+def elsewhere(installation, tmp_path, monkeypatch):
+    """The same installation with a storage that is no folder of this machine: all is brought there and back."""
+    from obstore.store import LocalStore
+
+    from studio.storage import Storage
+
+    monkeypatch.setattr(trainings, "_SAVED_APART_S", 0.0)
+    (tmp_path / "elsewhere").mkdir()
+    return replace(installation, storage=Storage(LocalStore(tmp_path / "elsewhere"), installation.settings.data))
+
+
+def test_a_training_elsewhere_goes_on_from_the_last_checkpoint_that_was_brought_there(
+    elsewhere, new_recordings, monkeypatch
+):
+    voice = elsewhere.create_voice(new_recordings)
+    monkeypatch.setattr(engine.training._Training, "_estimate", lambda *given: Estimate(1.0, 1.0, 1.0))
+    task_id = elsewhere.submit_training(voice.id, 2, save_s=0.0, batch=8, foreign=1)
+    stop_after(monkeypatch, 4, lambda: tasks.recover(elsewhere.database, 3, ["this test"]))  # one evaluation, 3 steps
+    assert run_task(elsewhere.bench(), elsewhere.claim()) == "lost"
+    assert elsewhere.model(voice.id).training_key is not None
+    steps = note_steps(monkeypatch)
+    assert run_task(elsewhere.bench(), elsewhere.claim()) == "completed"
+    assert steps[0] in (1, 2, 3)
+    assert steps[-1] == 3
+    model = elsewhere.model(voice.id)
+    assert (model.state, model.epoch) == ("completed", 2)
+    keys = list(elsewhere.storage.list_keys(f"voices/{voice.id}"))
+    assert {key.rpartition("/")[0] for key in keys} == {model.voice_key}
+    elsewhere.submit_conversion(1.0, model=voice.id)
+    assert run_task(elsewhere.bench(), elsewhere.claim()) == "completed"
+    assert elsewhere.task(task_id).fence == 2
+
+
+@pytest.mark.slow
+def test_a_storage_that_is_away_for_a_while_does_not_stop_a_training(elsewhere, recordings, monkeypatch):
+    voice = elsewhere.create_voice(recordings)
+    monkeypatch.setattr(trainings, "SHORT_PATIENCE_S", 0.05)
+    real, failed = elsewhere.storage.put_bytes, []
+
+    def put_bytes(data, key):
+        if len(failed) < 2 and key.startswith("trainings"):
+            failed.append(key)
+            raise Unavailable("The storage is out of reach.", 2.0, "storage_unreachable")
+        return real(data, key)
+
+    monkeypatch.setattr(elsewhere.storage, "put_bytes", put_bytes)
+    elsewhere.submit_training(voice.id, 2, save_s=0.0)
+    assert run_task(elsewhere.bench(), elsewhere.claim()) == "completed"
+    assert len(failed) == 2
