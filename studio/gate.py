@@ -5,8 +5,8 @@ the account calls; how much it wants to send, and whether there is room for that
 Whatever goes wrong behind it leaves as a problem document. The page and what belongs to it pass by.
 """
 
+import random
 import re
-import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -275,4 +275,5 @@ def _expected(headers: Headers) -> int | None:
 
 def _request_id(headers: Headers) -> str:
     given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(12)
+    # it is no secret; and asking the system for random bytes, the thread would have to wait for its turn again
+    return given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(96):024x}"

@@ -45,7 +45,7 @@ class Problem(BaseModel):
             "examples": [
                 {
                     "type": "/docs#invalid",
-                    "title": "Unprocessable Content",
+                    "title": "Unprocessable Entity",
                     "status": 422,
                     "detail": "transpose must be a whole number from -12 to 12, or the word auto, not '13'.",
                     "code": "invalid",

@@ -194,3 +194,15 @@ def test_links_begin_where_the_settings_say(serve, singing):
     assert link.startswith("https://cdn.example/audio/")
     there = urlsplit(link)
     assert behind.stranger().get(f"/files{there.path.removeprefix('/audio')}?{there.query}").content == b"RIFF"
+
+
+@pytest.mark.parametrize(
+    "host", ["", "[::1", "a b", "x/../y?z#", "evil.example", "ü", "a:b:c", "127.0.0.1:99999999", "%00"]
+)
+def test_links_can_be_made_whatever_name_the_service_is_called_by(http, singing, host):
+    client = http.client("hosts")
+    task_id = convert(client, singing).json()["task_id"]
+    http.work("hosts", [b"RIFF"])
+    for path in (f"/check-task/{task_id}", "/tasks?limit=1"):
+        answer = client.get(path, headers={"Host": host.encode("utf-8")})
+        assert answer.status_code in (200, 400), answer.text

@@ -73,3 +73,17 @@ def test_what_a_client_writes_is_no_label(http, path):
     assert "xxxx" not in text
     assert "yyyy" not in text
     assert "🎵" not in text
+
+
+def test_a_busy_database_is_told_with_when_to_try_again(serve, monkeypatch, singing):
+    busy = serve()
+    client = busy.client()
+
+    def fail(self):
+        raise Unavailable("The database is busy: try again in a moment.", 2.0, "database_busy")
+
+    monkeypatch.setattr(type(busy.studio.database), "read", fail)
+    for method, path in (("GET", "/models"), ("POST", "/convert"), ("GET", "/check-task/abc"), ("GET", "/metrics")):
+        answer = client.request(method, path)
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_busy")
+        assert answer.headers["retry-after"] == "2"

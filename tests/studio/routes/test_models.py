@@ -163,8 +163,8 @@ def test_the_same_key_makes_one_voice(http, recording):
     [
         ({"name": ""}, "name"), ({"name": 7}, "name"), ({"gender": "robot"}, "gender"), ({"age": 7}, "age"),
         ({"base_language": "english"}, "base_language"), ({"genre": "polka"}, "genre"),
-        ({"voice_type": "x"}, "voice_type"), ({"vocal_range": {"min": "H9"}}, "vocal_range"), ({"traits": "loud"}, "traits"),
-        ({"consent": {"date": "x"}}, "consent.date"),
+        ({"voice_type": "x"}, "voice_type"), ({"vocal_range": {"min": "H9"}}, "vocal_range"),
+        ({"traits": "loud"}, "traits"), ({"consent": {"date": "x"}}, "consent.date"),
     ],
 )  # fmt: skip
 def test_a_wrong_model_json_is_told_by_its_field(http, recording, fields, named):
