@@ -51,11 +51,11 @@ class _Worker:
     owner: str
     begun_at: float = field(default_factory=time.monotonic)
 
-    def tell(self, line: str) -> None:
+    def tell(self, line: bytes) -> None:
         """Say a line to the worker; one that does not listen misses it."""
         with contextlib.suppress(OSError, ValueError):
             if self.process.stdin:
-                self.process.stdin.write(f"{line}\n".encode())
+                self.process.stdin.write(line)
 
     def dismiss(self) -> None:
         """Let it finish, or give back, what it is busy with, and end."""
@@ -263,7 +263,7 @@ class LocalExecutor:
         assert process.stdin is not None
         worker = _Worker(process, lane, owner_of(process.pid))
         order = Order(str(self._settings.data), asdict(self._service), lane, worker.owner, threads, idle_s)
-        with contextlib.suppress(OSError):  # dead already, which is noticed at the next look
+        with contextlib.suppress(OSError, AttributeError):  # dead already, which is noticed at the next look
             process.stdin.write(order.as_line().encode())
             os.set_blocking(process.stdin.fileno(), False)  # a worker that does not listen must not hold us up
         self._log.info("worker_started", lane=lane, pid=process.pid)

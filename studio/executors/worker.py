@@ -7,6 +7,7 @@ the server that started it, however that ended.
 """
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -34,7 +35,7 @@ from studio.settings import Settings
 from studio.storage import open_storage
 
 LANES = {"conversions": ("conversion", "report"), "trainings": ("training",)}
-WAKE, STOP = "wake", "stop"
+WAKE, STOP = b"wake\n", b"stop\n"
 DISTURBED = 3  # exit status of a worker that asks to be replaced by a fresh one
 OVERDUE_S = 15.0  # after the time of grace, until a worker that hangs ends itself
 _NICENESS = {"conversions": 5, "trainings": 10}  # the server answers first, then conversions, then trainings
@@ -58,18 +59,19 @@ class Order:
         return json.dumps(asdict(self)) + "\n"
 
 
-def read_order(line: str) -> Order:
+def read_order(line: str | bytes) -> Order:
     """The order of a line of JSON. ValueError or TypeError for anything else."""
     return Order(**json.loads(line))
 
 
 def main() -> int:
     """Work until told to stop; the exit status. See the top of the module for what stdin says."""
-    order = read_order(sys.stdin.readline())
+    orders = io.FileIO(sys.stdin.fileno(), closefd=False)  # without a buffer, whose lock would be held at the end
+    order = read_order(orders.readline())
     service = ServiceSettings(**order.service)
     stopping, woken = Stopping(service.grace_s), threading.Event()
     _obey_signals(stopping, woken)
-    threading.Thread(target=_listen, args=(sys.stdin, stopping, woken), name="orders", daemon=True).start()
+    threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
     start_logs()
     log: FilteringBoundLogger = structlog.get_logger("studio.worker").bind(
         lane=order.lane, worker=order.owner.rpartition("/")[2]
@@ -128,11 +130,11 @@ def _settle_down(order: Order) -> None:
         import engine.training  # noqa: F401
 
 
-def _listen(lines: Iterable[str], stopping: Stopping, woken: threading.Event) -> None:
+def _listen(lines: Iterable[bytes], stopping: Stopping, woken: threading.Event) -> None:
     """Do what stdin says until it ends, and see to it that the process ends then."""
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
-            if line.strip() == STOP:
+            if line == STOP:
                 break
             woken.set()
     stopping.ask()

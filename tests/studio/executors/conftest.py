@@ -163,6 +163,30 @@ class Installation:
             process.kill()
             process.communicate()
 
+    @property
+    def hold(self) -> Path:
+        """While there is this file, the workers of `slow_program` stay in the middle of a conversion."""
+        return self.settings.data / "hold"
+
+    def slow_program(self, before: str = "") -> list[str]:
+        """The command of a worker that beats faster, and converts while it is not held up."""
+        return self.program(f"""{textwrap.dedent(before)}
+import pathlib, time
+import engine.conversion
+import studio.executors.heartbeat
+studio.executors.heartbeat._BEAT_S = 0.1
+hold = pathlib.Path({str(self.hold)!r})
+real = engine.conversion.convert_file
+def convert_file(source, targets, voice, settings, report):
+    def held(fraction, message):
+        report(fraction, message)
+        while fraction > 0.3 and hold.exists():
+            time.sleep(0.02)
+            report(fraction, message)
+    return real(source, targets, voice, settings, held)
+engine.conversion.convert_file = convert_file
+""")
+
     def program(self, before: str) -> list[str]:
         """The command of a worker that runs `before` first, which can change what it imports."""
         path = self.settings.data / "worker.py"

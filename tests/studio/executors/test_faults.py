@@ -25,7 +25,6 @@ from studio.executors.local import CONVERSIONS, environment_of
 from studio.executors.recovery import recover
 from studio.executors.work import run_task
 
-LONG_S = 20.0  # of sound, which takes some seconds to convert
 SERVER = """
     import json, sys
     from pathlib import Path
@@ -33,16 +32,25 @@ SERVER = """
     from studio.executors.local import LocalExecutor
     from studio.service_settings import ServiceSettings
     from studio.settings import Settings
-    executor = LocalExecutor(Settings(Path(sys.argv[1])), ServiceSettings(**json.loads(sys.argv[2])), structlog.get_logger())
+    data, service, command = sys.argv[1:]
+    settings = Settings(Path(data)), ServiceSettings(**json.loads(service))
+    executor = LocalExecutor(*settings, structlog.get_logger(), json.loads(command))
     executor.start()
     sys.stdin.read()
     executor.stop()
-"""  # noqa: E501
+"""
+
+
+@pytest.fixture
+def held(installation) -> str:
+    """A conversion whose worker, of `slow_program`, stays in the middle of it until the file `hold` is gone."""
+    installation.hold.touch()
+    return installation.submit_conversion()
 
 
 def begun(installation, task_id):
     """Wait until a task is in the middle of its work."""
-    return installation.eventually(lambda: installation.task(task_id).progress > 0.05 and installation.task(task_id))
+    return installation.eventually(lambda: installation.task(task_id).progress > 0.3 and installation.task(task_id))
 
 
 def pid_of(task) -> int:
@@ -59,8 +67,9 @@ def was_done_once(installation, task) -> bool:
 def start_server(installation, **service) -> subprocess.Popen:
     """An executor in a process of its own, which leads a group of processes."""
     settings = json.dumps(asdict(replace(installation.service, **service)))
+    given = [str(installation.settings.data), settings, json.dumps(installation.slow_program())]
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SERVER), str(installation.settings.data), settings],
+        [sys.executable, "-c", textwrap.dedent(SERVER), *given],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         env=environment_of(1),
@@ -79,16 +88,16 @@ def is_gone(pid: int) -> bool:
 # ---- killed
 
 
-def test_a_killed_worker_is_replaced_and_its_task_done_once(installation):
-    task_id = installation.submit_conversion(LONG_S)
-    with installation.executor(lease_s=60.0) as executor:  # it is not the lease that tells
-        os.kill(pid_of(begun(installation, task_id)), signal.SIGKILL)
-        task = installation.wait_for(task_id, "completed")
+def test_a_killed_worker_is_replaced_and_its_task_done_once(installation, held):
+    with installation.executor(installation.slow_program(), lease_s=60.0) as executor:  # it is not the lease that tells
+        os.kill(pid_of(begun(installation, held)), signal.SIGKILL)
+        installation.hold.unlink()
+        task = installation.wait_for(held, "completed")
         assert (task.fence, task.attempt) == (2, 2)
         assert was_done_once(installation, task)
         alive = executor.alive()
         assert (alive["workers"], alive["restarts"]) == (1, 1)
-        installation.eventually(lambda: not list(installation.settings.work.iterdir()))
+        assert not list(installation.settings.work.iterdir())
 
 
 def test_a_task_that_kills_its_worker_again_and_again_fails_with_the_reason(installation):
@@ -111,32 +120,36 @@ def test_a_task_that_kills_its_worker_again_and_again_fails_with_the_reason(inst
         assert executor.alive()["restarts"] == 2
 
 
-def test_a_killed_server_with_ten_tasks_waiting_loses_none_and_does_none_twice(installation):
+def test_a_killed_server_with_ten_tasks_waiting_loses_none_and_does_none_twice(installation, held):
     # first the server alone: its worker notices, gives its task back and ends
-    first = installation.submit_conversion(LONG_S)
     server = start_server(installation, lease_s=60.0)
-    worker = pid_of(begun(installation, first))
+    worker = pid_of(begun(installation, held))
     os.kill(server.pid, signal.SIGKILL)
     server.communicate()
-    task = installation.wait_for(first, "queued")
+    task = installation.wait_for(held, "queued")
     assert (task.attempt, task.fence) == (0, 1)
     installation.eventually(lambda: is_gone(worker))
 
-    # then it with all its processes, in the middle of the second of eleven tasks
-    ten = [installation.submit_conversion(4.0) for _ in range(10)]
+    # then with all its processes, in the middle of its work
+    ten = [installation.submit_conversion() for _ in range(10)]
+    installation.hold.unlink()
     server = start_server(installation, lease_s=60.0)
-    begun(installation, installation.wait_for(first, "completed") and ten[0])
+    installation.wait_for(ten[0], "completed")
+    installation.hold.touch()
+    installation.eventually(lambda: any(0.3 < installation.task(task_id).progress < 1.0 for task_id in ten))
     os.killpg(server.pid, signal.SIGKILL)
     server.communicate()
     states = [installation.task(task_id).state for task_id in ten]
-    assert states.count("queued") >= 8
+    assert states.count("running") == 1
+    assert states.count("queued") >= 5
+    installation.hold.unlink()
 
     server = start_server(installation, lease_s=60.0)  # so long it would wait if it could not tell who is dead
-    done = [installation.wait_for(task_id, "completed", seconds=30.0) for task_id in (first, *ten)]
+    done = [installation.wait_for(task_id, "completed") for task_id in (held, *ten)]
     server.communicate()  # the end of its stdin ends it
     assert server.returncode == 0
     assert all(was_done_once(installation, task) for task in done)
-    assert sum(task.fence for task in done) <= 13  # claimed once each, and twice what was begun when it was killed
+    assert sum(task.fence for task in done) == 11 + 2  # claimed once each, and again what was not done
 
 
 def test_a_killed_training_goes_on_from_its_checkpoint(installation, recordings, short_foreign):
@@ -154,50 +167,51 @@ def test_a_killed_training_goes_on_from_its_checkpoint(installation, recordings,
             learn(self, pieces)
         engine.training._Training._learn = note
     """)
-    task_id = installation.submit_training(voice.id, 6, save_s=0.0)
+    task_id = installation.submit_training(voice.id, 4, save_s=0.0)
     with installation.executor(program, lease_s=60.0) as executor:
-        installation.eventually(lambda: installation.model(voice.id).epoch >= 3)
+        installation.eventually(lambda: installation.model(voice.id).epoch >= 2)
         os.kill(pid_of(installation.task(task_id)), signal.SIGKILL)
         task = installation.wait_for(task_id, "completed", seconds=60.0)
         assert (task.fence, executor.alive()["restarts"]) == (2, 1)
     model = installation.model(voice.id)
-    assert (model.state, model.epoch, model.epochs) == ("completed", 6, 6)
+    assert (model.state, model.epoch, model.epochs) == ("completed", 4, 4)
     history = read_history(installation.settings.datasets / voice.id / "training")
-    assert [line["epoch"] for line in history.epochs] == [1, 2, 3, 4, 5, 6]
+    assert [line["epoch"] for line in history.epochs] == [1, 2, 3, 4]
     steps = [int(line) for line in learned.read_text().split()]
-    assert sorted(set(steps)) == list(range(2, 12))
-    assert len(steps) <= 11  # at most the one that it was killed in was done twice
+    assert sorted(set(steps)) == list(range(2, 8))
+    assert len(steps) <= 7  # at most the one that it was killed in was done twice
     assert load_voice(voice.id, installation.settings.voices)
 
 
 # ---- silent
 
 
-def test_a_worker_that_was_stopped_and_comes_back_publishes_nothing(installation):
-    task_id = installation.submit_conversion(LONG_S)
-    with installation.worker(lease_s=1.0) as worker:
-        first = begun(installation, task_id)
+def test_a_worker_that_was_stopped_and_comes_back_publishes_nothing(installation, held):
+    with installation.worker(command=installation.slow_program(), lease_s=1.0) as worker:
+        begun(installation, held)
         os.kill(worker.pid, signal.SIGSTOP)
-        is_back = lambda: recover(installation.database, 3) or installation.task(task_id).state == "queued"  # noqa: E731
-        installation.eventually(is_back)
+        installation.hold.unlink()
+        recovered = lambda: recover(installation.database, 3) or installation.task(held).state == "queued"  # noqa: E731
+        installation.eventually(recovered)
         assert run_task(installation.bench(), installation.claim()) == "completed"
-        before = installation.task(task_id)
+        before = installation.task(held)
         os.kill(worker.pid, signal.SIGCONT)
-        second = installation.submit_conversion(1.0)
+        second = installation.submit_conversion()
         installation.wait_for(second, "completed")  # by the worker that came back: it is done with the first
-        assert (installation.task(task_id), first.fence) == (before, 1)
+        assert installation.task(held) == before
+        assert before.fence == 2
         assert was_done_once(installation, before)
         worker.stdin.close()
         assert worker.wait(10) == 0
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_not_heard_of_is_ended_and_its_task_done_by_another(installation):
-    task_id = installation.submit_conversion(LONG_S)
-    with installation.executor(lease_s=1.0) as executor:
-        stopped = pid_of(begun(installation, task_id))
+def test_a_worker_that_is_not_heard_of_is_ended_and_its_task_done_by_another(installation, held):
+    with installation.executor(installation.slow_program(), lease_s=1.0) as executor:
+        stopped = pid_of(begun(installation, held))
         os.kill(stopped, signal.SIGSTOP)
-        task = installation.wait_for(task_id, "completed")
+        installation.hold.unlink()
+        task = installation.wait_for(held, "completed")
         assert task.fence == 2
         assert was_done_once(installation, task)
         assert is_gone(stopped)
@@ -205,56 +219,54 @@ def test_a_worker_that_is_not_heard_of_is_ended_and_its_task_done_by_another(ins
 
 
 @pytest.mark.slow
-def test_a_worker_that_does_not_hear_of_a_cancellation_is_ended(installation, monkeypatch):
+def test_a_worker_that_does_not_hear_of_a_cancellation_is_ended(installation, held, monkeypatch):
     monkeypatch.setitem(local._CANCEL_PATIENCE_S, CONVERSIONS, 0.5)
-    task_id = installation.submit_conversion(LONG_S)
-    with installation.executor(lease_s=60.0):
-        stopped = pid_of(begun(installation, task_id))
+    with installation.executor(installation.slow_program(), lease_s=60.0):
+        stopped = pid_of(begun(installation, held))
         os.kill(stopped, signal.SIGSTOP)
-        tasks.request_cancel(installation.database, installation.account.id, task_id)
-        installation.wait_for(task_id, "cancelled")
+        tasks.request_cancel(installation.database, installation.account.id, held)
+        installation.wait_for(held, "cancelled")
         assert is_gone(stopped)
-        assert installation.results(task_id) == []
+        assert installation.results(held) == []
 
 
 # ---- asked to end
 
 
-def test_a_worker_that_is_asked_to_end_gives_back_what_it_cannot_finish(installation):
-    task_id = installation.submit_conversion(LONG_S)
-    with installation.worker(grace_s=0.0) as worker:
-        begun(installation, task_id)
+def test_a_worker_that_is_asked_to_end_gives_back_what_it_cannot_finish(installation, held):
+    with installation.worker(command=installation.slow_program(), grace_s=0.0) as worker:
+        begun(installation, held)
         os.kill(worker.pid, signal.SIGINT)  # Ctrl-C on a terminal reaches it too, and is the server's to act on
         worker.stdin.close()
         assert worker.wait(10) == 0
-    task = installation.task(task_id)
-    assert (task.state, task.attempt, installation.results(task_id)) == ("queued", 0, [])
+    task = installation.task(held)
+    assert (task.state, task.attempt, installation.results(held)) == ("queued", 0, [])
     assert not list(installation.settings.work.iterdir())
 
 
-def test_a_worker_that_is_asked_to_end_finishes_what_it_can(installation):
-    task_id = installation.submit_conversion(LONG_S)
-    with installation.worker(grace_s=60.0) as worker:
-        begun(installation, task_id)
+def test_a_worker_that_is_asked_to_end_finishes_what_it_can(installation, held):
+    with installation.worker(command=installation.slow_program(), grace_s=60.0) as worker:
+        begun(installation, held)
         os.kill(worker.pid, signal.SIGTERM)
-        assert worker.wait(30) == 0
-    assert was_done_once(installation, installation.task(task_id))
+        installation.hold.unlink()
+        assert worker.wait(10) == 0
+    assert was_done_once(installation, installation.task(held))
 
 
 # ---- out of reach
 
 
 @pytest.mark.parametrize("locked_s", [2.5, pytest.param(6.5, marks=pytest.mark.slow)])  # 5 s is how long others wait
-def test_a_database_that_is_locked_for_longer_than_a_lease_costs_nothing(installation, locked_s):
-    task_id = installation.submit_conversion(LONG_S)
-    with installation.executor(lease_s=1.0) as executor:
-        begun(installation, task_id)
+def test_a_database_that_is_locked_for_longer_than_a_lease_costs_nothing(installation, held, locked_s):
+    with installation.executor(installation.slow_program(), lease_s=1.0) as executor:
+        begun(installation, held)
         other = sqlite3.connect(installation.settings.data / "studio.sqlite", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
+        installation.hold.unlink()
         time.sleep(locked_s)
         other.execute("ROLLBACK")
         other.close()
-        task = installation.wait_for(task_id, "completed")
+        task = installation.wait_for(held, "completed")
         assert was_done_once(installation, task)
         assert (task.fence, executor.alive()["restarts"]) == (1, 0)
 
@@ -276,18 +288,14 @@ def test_a_full_disk_is_said_and_the_next_task_is_done_once_there_is_room(instal
     assert run_task(installation.bench(), installation.claim()) == "completed"
 
 
-def test_a_machine_whose_clock_is_wrong_works_like_any_other(installation):
+def test_a_machine_whose_clock_is_wrong_works_like_any_other(installation, held):
     """Its leases are the database's; with PostgreSQL that is another machine's clock."""
-    program = installation.program("""
-        import time
-        right = time.time
-        time.time = lambda: right() + 86_400.0
-    """)
-    task_id = installation.submit_conversion(LONG_S)
-    with installation.worker(command=program, lease_s=2.0):
-        begun(installation, task_id)
-        time.sleep(2.0)
+    wrong = installation.slow_program("import time\nright = time.time\ntime.time = lambda: right() + 86_400.0")
+    with installation.worker(command=wrong, lease_s=1.0):
+        begun(installation, held)
+        time.sleep(1.2)
         assert recover(installation.database, 3) == []
-        task = installation.wait_for(task_id, "completed")
+        installation.hold.unlink()
+        task = installation.wait_for(held, "completed")
     assert task.fence == 1
     assert abs(task.finished_at - time.time()) < 60.0

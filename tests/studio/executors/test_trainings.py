@@ -11,6 +11,7 @@ from engine.card import load_card
 from engine.training_history import Estimate, read_history
 from engine.voice import load_voice
 from studio import tasks
+from studio.accounts import local_account
 from studio.catalogue import remove_model
 from studio.errors import Unavailable
 from studio.executors import trainings
@@ -81,6 +82,16 @@ def test_a_training_makes_a_voice_that_can_be_used_and_another_goes_on_with_it(i
     assert [line["epoch"] for line in history(installation, voice).epochs] == [1, 2]
     model = installation.model(voice.id)
     assert (model.state, model.epoch, model.epochs) == ("completed", 2, 2)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_on_postgresql_as_on_sqlite(installation, database, recordings):
+    there = replace(installation, database=database, account=local_account(database))
+    voice = there.create_voice(recordings)
+    task_id = there.submit_training(voice.id, 1)
+    assert run_task(there.bench(), there.claim()) == "completed"
+    model = there.model(voice.id)
+    assert (there.task(task_id).state, model.state, model.epoch) == ("completed", "completed", 1)
 
 
 def test_a_plan_that_is_asked_for_and_cannot_be_is_said(installation, voice):

@@ -11,6 +11,7 @@ import soundfile
 import engine.conversion
 from engine.errors import AudioError
 from studio import tasks
+from studio.accounts import local_account
 from studio.database import Database
 from studio.errors import DiskFull, Unavailable
 from studio.executors import job as job_module
@@ -62,6 +63,20 @@ def test_auto_is_told_as_the_semitones_it_was(installation):
     transpose = installation.task(task_id).result["output_settings"]["transpose"]
     assert isinstance(transpose, int)
     assert transpose % 12 == 0  # of singing
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_on_postgresql_as_on_sqlite(installation, database):
+    there = replace(installation, database=database, account=local_account(database))
+    done, stopped = there.submit_conversion(), there.submit_conversion()
+    assert run_task(there.bench(), there.claim()) == "completed"
+    assert there.results(done) == there.task(done).result["outputs"]
+    tasks.request_cancel(database, there.account.id, stopped)
+    late = there.submit_conversion()
+    task = there.claim()
+    tasks.recover(database, 3, ["this test"])
+    assert run_task(there.bench(), task) == "lost"
+    assert (there.task(stopped).state, there.task(late).state) == ("cancelled", "queued")
 
 
 # ---- cannot be done
