@@ -1,5 +1,6 @@
 """No test here sees, or touches, what the user of this machine has. Databases are real, and new for each test."""
 
+import logging
 import os
 import secrets
 import shutil
@@ -127,6 +128,7 @@ def sqlite_database(sqlite_template, tmp_path) -> Iterator[Database]:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
     """The address of something that answers as S3 does, without files of its own."""
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # else it tells of every call
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

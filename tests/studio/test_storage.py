@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from engine.errors import SettingsError
 from studio.errors import DiskFull, NotFound, Unavailable
-from studio.storage import BLOCK, LONGEST_KEY, Storage, open_storage
+from studio.storage import BLOCK, LONGEST_KEY, Storage, _as_key, _as_path, checked, open_storage
 
 LARGE = bytes(range(256)) * (3 * BLOCK // 256) + b"the end"
 LEADING_ELSEWHERE = [
@@ -145,6 +145,17 @@ def test_a_folder_comes_back_as_it_went(storage, tmp_path):
         path.relative_to(tmp_path / "back" / "audio").as_posix(): path.read_bytes() for path in files(tmp_path / "back")
     }
     assert found == {name: bytes([number]) * (number + 1) for number, name in enumerate(NAMES)}
+
+
+@given(
+    st.binary(min_size=1, max_size=60)
+    .map(os.fsdecode)
+    .filter(lambda name: not set(name) & {"/", "\0"} and name[0] != ".")
+)
+def test_any_name_can_be_a_key_and_comes_back(name):
+    key = _as_key(Path("audio", name))
+    assert checked(key) == key
+    assert _as_path(key) == Path("audio", name)
 
 
 def test_names_that_are_no_text_come_back(storage, tmp_path):

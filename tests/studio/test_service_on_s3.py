@@ -1,0 +1,71 @@
+"""The whole service with its files on S3: what its processes share is a database and a storage, and no folder."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import soundfile
+
+from studio.client import Client
+from studio.trial_service import trial_service
+
+RATE = 44_100
+
+
+def vocal(seconds: float, hertz: float) -> np.ndarray:
+    """Notes with vibrato and rests between them, float64 (samples,)."""
+    time_s = np.arange(round(seconds * RATE)) / RATE
+    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
+    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / RATE
+    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
+    noise = np.random.default_rng(0).standard_normal(len(time_s))
+    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
+
+
+@pytest.fixture
+def song(tmp_path) -> Path:
+    soundfile.write(tmp_path / "song.wav", vocal(1.5, 150.0), RATE)
+    return tmp_path / "song.wav"
+
+
+@pytest.fixture
+def recordings(tmp_path) -> Path:
+    with zipfile.ZipFile(tmp_path / "mia.zip", "w") as archive:
+        archive.writestr("model.json", json.dumps({"name": "Mia"}))
+        for number in range(2):
+            soundfile.write(tmp_path / "one.wav", vocal(9.0, 200.0 + 5 * number), RATE)
+            archive.write(tmp_path / "one.wav", f"audio/take {number}.wav")
+    return tmp_path / "mia.zip"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("account", ["local", "guest"])
+def test_from_recordings_to_a_voice_and_back_to_nothing(
+    account, s3_server, s3_bucket, s3_storage, song, recordings, tmp_path
+):
+    address = f"s3://{s3_bucket}/some/prefix?endpoint={s3_server}&region=us-east-1"
+    home = tmp_path / "home"
+    with (
+        trial_service(home, storage_url=address) as service,
+        Client(service.base_url, service.token(account)) as client,
+    ):
+        mia = client.create_model(recordings)
+        for epochs in (1, 2):
+            trained = client.train_and_wait(mia, epochs, timeout_s=400)
+            assert [line["epoch"] for line in trained["training"]["history"]["epochs"]] == list(range(1, epochs + 1))
+            [take] = client.convert_and_wait(song, mia, folder=tmp_path / f"takes-{epochs}")
+            assert soundfile.info(take).frames == round(1.5 * RATE)
+        prefix = "" if account == "local" else next(s3_storage.list_keys("accounts")).partition("/tasks")[0]
+        prefix = "/".join(prefix.split("/")[:2]) + "/" if prefix else ""
+        assert len({key.split("/")[-2] for key in s3_storage.list_keys(f"{prefix}voices/{mia}")}) == 1
+        headers = {"Authorization": f"Bearer {service.token(account)}"}
+        assert httpx.delete(f"{service.base_url}/models/{mia}", headers=headers).status_code == 204
+        left = {
+            kind: list(s3_storage.list_keys(f"{prefix}{kind}")) for kind in ("voices", "datasets", "trainings", "tasks")
+        }
+    assert [left[kind] for kind in ("voices", "datasets", "trainings")] == [[], [], []]
+    assert len(left["tasks"]) == 4
+    assert not any((home / name).exists() for name in ("voices", "datasets", "tasks", "accounts"))
