@@ -107,6 +107,7 @@ def running(home: Path, service: ServiceSettings) -> Iterator[Running]:
     studio = open_studio(Settings(home), service)
     app = build_app(studio)
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, server_header=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
