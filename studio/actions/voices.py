@@ -22,25 +22,25 @@ from studio.accounts import Account
 from studio.actions.once import Idempotency, answered, once
 from studio.catalogue import (
     COMPLETED,
+    DATASETS,
     FAILED,
     PENDING,
     TRAINING,
+    VOICES,
     Model,
     add_model,
     count_models,
-    dataset_place,
     find_model,
     list_models,
     remove_model,
     set_keys,
     tell_failure,
     training_begun,
-    voice_place,
 )
 from studio.errors import NotFound, NotReadable, TooMany, WrongState
 from studio.studio import Studio
 from studio.tasks import ACTIVE, Task, latest, submit, waiting_and_running
-from studio.workspaces import voice_folder
+from studio.workspaces import arriving, voice_folder
 
 LEAST_RECORDED_S = 10.0  # less is refused at once; how much of it is voice shows in the data report
 _REPORT_PRIORITY = 1  # it is short, and somebody waits to read it
@@ -120,20 +120,20 @@ def create_model(
         dataset = create_dataset(archive, place / "dataset")
         _refuse_too_little(dataset)
 
-        def act(connection: Connection) -> dict[str, Any]:
-            _refuse_too_many(studio, connection, account)
-            model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
-            key = dataset_place(account, model.id)
-            set_keys(connection, model, dataset_key=key)
-            submit(
-                connection, account.id, "report", {},
-                model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
-            )  # fmt: skip
-            # last, so that nothing but the end of the transaction can go wrong once the recordings are in their place
-            studio.storage.push_folder(dataset.folder, key)
-            return {"model_id": model.id}
+        with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
 
-        answer, _ = once(studio, account, idempotency, act)
+            def act(connection: Connection) -> dict[str, Any]:
+                _refuse_too_many(studio, connection, account)
+                model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
+                submit(
+                    connection, account.id, "report", {},
+                    model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
+                )  # fmt: skip
+                # late, so that little can go wrong once the recordings are in their place
+                set_keys(connection, model, dataset_key=arrive(model.id))
+                return {"model_id": model.id}
+
+            answer, _ = once(studio, account, idempotency, act)
     studio.wake()
     return str(answer["model_id"])
 
@@ -150,20 +150,18 @@ def import_model(studio: Studio, account: Account, package: Path, idempotency: I
     if not zipfile.is_zipfile(package):
         raise NotReadable("The file is no voice package: export a voice, and import that file.", "not_a_zip")
     with _workplace(studio) as place:
-        voices = place / "voices"
-        card = import_voice(package, voices)
+        card = import_voice(package, place / "voices")
+        with arriving(studio.storage, account, VOICES, place / "voices" / card.id) as arrive:
 
-        def act(connection: Connection) -> dict[str, Any]:
-            _refuse_too_many(studio, connection, account)
-            model = add_model(connection, studio.storage, account, asdict(card), COMPLETED)
-            key = voice_place(account, model.id)
-            set_keys(connection, model, voice_key=key)
-            text = card_text(replace(card, id=model.id))
-            (voices / card.id / CARD_FILE).write_text(text, encoding="utf-8")
-            studio.storage.push_folder(voices / card.id, key)
-            return {"model_id": model.id}
+            def act(connection: Connection) -> dict[str, Any]:
+                _refuse_too_many(studio, connection, account)
+                model = add_model(connection, studio.storage, account, asdict(card), COMPLETED)
+                key = arrive(model.id)
+                set_keys(connection, model, voice_key=key)
+                studio.storage.put_bytes(card_text(replace(card, id=model.id)).encode(), f"{key}/{CARD_FILE}")
+                return {"model_id": model.id}
 
-        answer, _ = once(studio, account, idempotency, act)
+            answer, _ = once(studio, account, idempotency, act)
     return str(answer["model_id"])
 
 

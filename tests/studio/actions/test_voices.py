@@ -247,7 +247,7 @@ def test_a_full_disk_is_told_and_leaves_no_row(studio, package, monkeypatch):
     from studio.errors import DiskFull
 
     def refuse(folder, prefix):
-        raise DiskFull("The disk is full.")
+        raise DiskFull("The disk is full.")  # what the storage says of ENOSPC: see its own tests
 
     monkeypatch.setattr(studio.storage, "push_folder", refuse)
     with pytest.raises(DiskFull):
