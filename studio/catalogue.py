@@ -190,7 +190,7 @@ def voice_place(account: Account, model_id: str) -> str:
 
 
 def dataset_place(account: Account, model_id: str) -> str:
-    """The prefix below which the recordings of a voice lie."""
+    """The prefix below which the recordings of a voice lie, where the storage is a folder."""
     return f"{account_prefix(account)}{DATASETS}/{model_id}"
 
 
@@ -200,11 +200,6 @@ def set_keys(
     """Say where in the storage a voice or its recordings lie."""
     given = {"dataset_key": dataset_key, "voice_key": voice_key}
     _change(connection, model.account_id, model.id, **{name: key for name, key in given.items() if key is not None})
-
-
-def set_state(connection: Connection, account_id: str, model_id: str, state: str) -> None:
-    """Put a voice into a state; what it was told before is forgotten."""
-    _change(connection, account_id, model_id, state=state, error=None, failure_told=0)
 
 
 def report_made(connection: Connection, account_id: str, model_id: str, report: dict[str, Any]) -> None:

@@ -24,7 +24,6 @@ from studio.catalogue import (
     remove_model,
     report_made,
     set_keys,
-    set_state,
     tell_failure,
     training_begun,
     training_completed,
@@ -267,9 +266,6 @@ def test_a_failure_is_told_once(database, folder_storage, guest):
         assert not tell_failure(connection, guest.id, model.id)
         training_failed(connection, guest.id, model.id, "Again.")
         assert tell_failure(connection, guest.id, model.id)
-        set_state(connection, guest.id, model.id, "pending")
-    now = found(database, guest, model)
-    assert (now.state, now.error, now.failure_told) == ("pending", None, False)
 
 
 @pytest.mark.parametrize(("voice_key", "before"), [(None, "pending"), ("voices/mia/1", "completed")])

@@ -22,7 +22,6 @@ from studio.catalogue import (
     VOICES,
     Model,
     add_model,
-    dataset_place,
     find_model,
     remove_model,
     set_keys,
@@ -58,7 +57,7 @@ def model(sqlite_database, storage, guest, tmp_path) -> Model:
         (recordings / "audio" / f"take {number}.wav").write_bytes(bytes([number]) * 1000)
     with sqlite_database.write() as connection:
         model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
-        key = dataset_place(guest, model.id)
+        key = f"accounts/{guest.id}/datasets/{model.id}"
         storage.push_folder(recordings, key)
         set_keys(connection, model, dataset_key=key)
     return replace(model, dataset_key=key)
@@ -189,7 +188,7 @@ def test_what_arrives_lies_where_its_row_says(storage, guest, upload):
     with arriving(storage, guest, DATASETS, upload) as arrive:
         assert storage.head(f"accounts/{guest.id}/datasets/mia/model.json") is None
         key = arrive("mia")
-    assert (key == dataset_place(guest, "mia")) == (storage.folder("x") is not None)
+    assert (key == f"accounts/{guest.id}/datasets/mia") == (storage.folder("x") is not None)
     assert stored(storage) == [f"{key}/audio/one.wav", f"{key}/model.json"]
 
 
