@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.audio import open_audio
-from engine.conversion_settings import ConversionSettings
+from engine.conversion_settings import AUTO, by_style
 from engine.errors import AudioError
 from studio.catalogue import find_model
 from studio.errors import Invalid, NotFound, Unavailable
@@ -14,7 +14,7 @@ from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.workspaces import voice_folder
 
 if TYPE_CHECKING:
-    from engine.conversion import FileConversion
+    from engine.conversion import Chosen, FileConversion
 
 _CONVERTING_SHARE = 0.95  # of the progress; the rest is scoring
 _RETRY_S = 5.0
@@ -25,9 +25,10 @@ def convert(job: Job) -> None:
     """Convert, and end the task with what came of it. Raises what the engine and the studio raise."""
     started = time.monotonic()
     source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
-    settings = ConversionSettings(**job.task.parameters["settings"])
+    given = job.task.parameters["settings"]
+    settings = by_style(job.task.parameters.get("preset", AUTO), given)
     suffix = job.task.parameters.get("format", "wav")
-    targets = [job.place / f"take-{number}.{suffix}" for number in range(1, settings.takes + 1)]
+    targets = [job.place / f"take-{number}.{suffix}" for number in range(1, given.get("takes", 1) + 1)]
     try:
         _refuse_too_long(source, job.bench.service.longest_audio_minutes)
         found = _converted(job, source, targets, settings)
@@ -38,6 +39,7 @@ def convert(job: Job) -> None:
     result = {
         "outputs": [_stored(job, target) for target in targets],
         "output_settings": {"model": job.task.model_id, "transpose": found.transpose, "vocal_style": found.style},
+        "settings": asdict(found.settings),
         "scores": scores,
         "seconds": round(time.monotonic() - started, 3),
     }
@@ -51,7 +53,7 @@ def _fetched(job: Job) -> Path:
         raise NotFound("The recording is no longer here: send it again.", "recording_gone") from cause
 
 
-def _converted(job: Job, source: Path, targets: list[Path], settings: ConversionSettings) -> "FileConversion":
+def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen") -> "FileConversion":
     from engine.conversion import convert_file
 
     voice = insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)

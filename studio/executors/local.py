@@ -321,4 +321,7 @@ def environment_of(threads: int) -> dict[str, str]:
     home = str(Path(studio.__path__[0]).parent)
     path = os.pathsep.join(one for one in (home, os.environ.get("PYTHONPATH", "")) if one)
     numbers = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    return {**os.environ, "PYTHONPATH": path, **dict.fromkeys(numbers, str(threads))}
+    # a thread that waits for another by turning round and round takes the processor from it: where others want to
+    # compute too, conversions took five times as long
+    waiting = {"OMP_WAIT_POLICY": "PASSIVE"}
+    return {**waiting, **os.environ, "PYTHONPATH": path, **dict.fromkeys(numbers, str(threads))}

@@ -1,5 +1,6 @@
 """The local executor: workers are there when they are needed, and no oftener."""
 
+import subprocess
 import sys
 import time
 
@@ -94,6 +95,11 @@ def test_housekeeping_removes_what_nobody_works_in(installation, waiting_worker,
 
 def test_workers_find_the_program_and_share_the_cores():
     environment = environment_of(3)
-    assert environment["OMP_NUM_THREADS"] == "3"
+    assert (environment["OMP_NUM_THREADS"], environment["OMP_WAIT_POLICY"]) == ("3", "PASSIVE")
     first = environment["PYTHONPATH"].split(":")[0]
     assert (local.Path(first) / "studio" / "executors").is_dir()
+
+
+def test_whoever_watches_over_workers_need_not_load_what_they_need():
+    code = "import sys, studio.executors.local; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], env=environment_of(1), check=False).returncode == 0
