@@ -49,7 +49,7 @@ def vocal(seconds: float, hertz: float) -> np.ndarray:
     return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+def eventually(condition: Callable[[], Any], seconds: float = 40.0) -> Any:
     """What `condition` gives once it is true."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
@@ -123,7 +123,7 @@ class Installation:
         kinds = kinds or ("conversion", "report", "training")
         return eventually(lambda: tasks.claim(self.database, "this test", kinds, lease_s))
 
-    def wait_for(self, task_id: str, *states: str, seconds: float = 40.0) -> tasks.Task:
+    def wait_for(self, task_id: str, *states: str, seconds: float = 60.0) -> tasks.Task:
         """The row once it is in one of these states."""
 
         def there() -> tasks.Task | None:
@@ -194,7 +194,7 @@ engine.conversion.convert_file = convert_file
         path.write_text(f"{textwrap.dedent(before)}\n{end}")
         return [sys.executable, str(path)]
 
-    def eventually(self, condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+    def eventually(self, condition: Callable[[], Any], seconds: float = 40.0) -> Any:
         """What `condition` gives once it is true."""
         return eventually(condition, seconds)
 

@@ -202,7 +202,7 @@ def test_a_worker_that_was_stopped_and_comes_back_publishes_nothing(installation
         assert before.fence == 2
         assert was_done_once(installation, before)
         worker.stdin.close()
-        assert worker.wait(10) == 0
+        assert worker.wait(30) == 0
 
 
 @pytest.mark.slow
@@ -233,12 +233,13 @@ def test_a_worker_that_does_not_hear_of_a_cancellation_is_ended(installation, he
 # ---- asked to end
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_asked_to_end_gives_back_what_it_cannot_finish(installation, held):
     with installation.worker(command=installation.slow_program(), grace_s=0.0) as worker:
         begun(installation, held)
         os.kill(worker.pid, signal.SIGINT)  # Ctrl-C on a terminal reaches it too, and is the server's to act on
         worker.stdin.close()
-        assert worker.wait(10) == 0
+        assert worker.wait(30) == 0
     task = installation.task(held)
     assert (task.state, task.attempt, installation.results(held)) == ("queued", 0, [])
     assert not list(installation.settings.work.iterdir())
@@ -249,7 +250,7 @@ def test_a_worker_that_is_asked_to_end_finishes_what_it_can(installation, held):
         begun(installation, held)
         os.kill(worker.pid, signal.SIGTERM)
         installation.hold.unlink()
-        assert worker.wait(10) == 0
+        assert worker.wait(30) == 0
     assert was_done_once(installation, installation.task(held))
 
 

@@ -28,7 +28,7 @@ def test_anything_else_is_refused(line):
 def test_a_worker_whose_server_is_gone_ends_though_it_has_hardly_begun(installation):
     with installation.worker() as worker:
         worker.stdin.close()
-        assert worker.wait(20) == 0
+        assert worker.wait(40) == 0
 
 
 def test_a_password_is_not_among_the_arguments(installation):
@@ -57,7 +57,7 @@ def test_a_worker_that_is_woken_begins_at_once_and_after_a_mistake_asks_for_anot
         installation.wait_for(second, "completed", seconds=10.0)
         third = installation.submit_conversion(takes=2)
         worker.stdin.write(b"wake\n")
-        assert worker.wait(10) == DISTURBED
+        assert worker.wait(30) == DISTURBED
         assert installation.task(third).state == "queued"
 
 
@@ -75,4 +75,4 @@ def test_a_worker_that_hangs_ends_itself_once_it_was_asked_to(installation):
         worker.send_signal(signal.SIGTERM)
         time.sleep(0.1)
         worker.stdin.write(b"stop\n")
-        assert worker.wait(10) == DISTURBED
+        assert worker.wait(30) == DISTURBED
