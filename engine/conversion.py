@@ -29,6 +29,7 @@ from engine.voice import Voice
 from engine.windows import cut_windows
 
 Report = Callable[[float, str], None]
+Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # settings, or what chooses them by what is heard
 _SURVEY_SHARE = 0.15  # of the progress
 
 
@@ -51,23 +52,23 @@ class Conversion:
 
 @dataclass(frozen=True)
 class FileConversion:
-    """The files written, one for each take; the semitones and the style that were found."""
+    """The files written, one for each take; the semitones and the style that were found, and the settings used."""
 
     paths: list[Path]
     transpose: int
     style: Style
+    settings: ConversionSettings
 
 
-def convert(
-    audio: Audio, voice: Voice, settings: ConversionSettings | None = None, report: Report | None = None
-) -> Conversion:
+def convert(audio: Audio, voice: Voice, settings: Chosen | None = None, report: Report | None = None) -> Conversion:
     """Convert a recording in memory; each take has exactly its length and channels, at SAMPLE_RATE.
 
+    settings: the settings, or a function that gives them for the style of the recording, once that is known.
     `report(fraction, message)` is called as the work goes on and may raise Cancelled, which is passed on.
     """
-    settings = settings or ConversionSettings()
     base, progress = load_base(), _Progress(report, audio.duration_s)
     survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed)
+    settings = _settings_for(settings, survey.style)
     transpose = chosen_transpose(settings, survey, voice)
     renderer = Renderer(base, voice, survey, settings, transpose)
     kept: list[list[np.ndarray]] = [[] for _ in renderer.seeds]
@@ -85,22 +86,24 @@ def convert_file(
     source: Path,
     targets: list[Path],
     voice: Voice,
-    settings: ConversionSettings | None = None,
+    settings: Chosen | None = None,
     report: Report | None = None,
 ) -> FileConversion:
     """Convert a file of any length into one file for each take, in memory that does not grow with the length.
 
-    The suffix of each target chooses its format. Raises AudioError for a file that cannot be read or written, and
+    settings: the settings, or a function that gives them for the style of the recording, once that is known. The
+    suffix of each target chooses its format. Raises AudioError for a file that cannot be read or written, and
     SettingsError where there are not as many targets as takes. The targets appear whole at the end, or not at all.
     """
-    settings = settings or ConversionSettings()
-    if len(targets) != settings.takes:
-        raise SettingsError(f"{settings.takes} takes need {settings.takes} files to write to, not {len(targets)}.")
+    if not callable(settings):
+        _refuse_other_count(settings or ConversionSettings(), targets)
     base = load_base()
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
         survey = survey_recording(at_engine_rate(opened), base, progress.surveyed)
         channels = opened.channels
+    settings = _settings_for(settings, survey.style)
+    _refuse_other_count(settings, targets)
     transpose = chosen_transpose(settings, survey, voice)
     renderer = Renderer(base, voice, survey, settings, transpose)
     with ExitStack() as stack:
@@ -109,7 +112,16 @@ def convert_file(
         for pieces in _rendered(opened, renderer, progress):
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.write(piece)
-    return FileConversion(list(targets), transpose, survey.style)
+    return FileConversion(list(targets), transpose, survey.style, settings)
+
+
+def _settings_for(settings: Chosen | None, style: Style) -> ConversionSettings:
+    return settings(style) if callable(settings) else settings or ConversionSettings()
+
+
+def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> None:
+    if len(targets) != settings.takes:
+        raise SettingsError(f"{settings.takes} takes need {settings.takes} files to write to, not {len(targets)}.")
 
 
 def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> int:

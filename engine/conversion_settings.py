@@ -1,13 +1,16 @@
 """The settings of a conversion, their ranges, and what one hears of each: page, service, command line and notebooks are
 made from these fields."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal
 
+from engine.errors import SettingsError
 from engine.setting import check_settings, setting
 from engine.shaping import LARGEST_TRANSPOSE
+from engine.style import Style
 
-AUTO = "auto"
+AUTO = "auto"  # what the recording says: the shift that fits the voice, the preset of its style
 
 
 @dataclass(frozen=True)
@@ -53,3 +56,19 @@ ConversionSettings.presets = {
     "rhythmic": ConversionSettings(likeness=0.8, consonant_protection=0.3),
     "spoken": ConversionSettings(),
 }
+
+
+def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], ConversionSettings]:
+    """What gives the settings for a recording once its style is known: those of the preset, or with `auto` of its
+    style's, with the values that are given. Raises SettingsError for an unknown preset, setting or value."""
+    if preset != AUTO and preset not in ConversionSettings.presets:
+        names = ", ".join([AUTO, *ConversionSettings.presets])
+        raise SettingsError(f"There is no preset '{preset}'; the presets are: {names}.")
+    if unknown := sorted(set(given) - {one.name for one in fields(ConversionSettings)}):
+        raise SettingsError(f"There is no setting '{unknown[0]}'.")
+
+    def settings(style: Style) -> ConversionSettings:
+        return replace(ConversionSettings.presets[style if preset == AUTO else preset], **given)
+
+    settings("melodic")  # so that a wrong value is told now
+    return settings

@@ -39,15 +39,6 @@ def progress_bar(time_left: bool = True) -> Iterator[Report]:
         yield report
 
 
-def part(report: Report, start: float, stop: float) -> Report:
-    """A callback whose 0..1 is the piece from `start` to `stop` of another's."""
-
-    def report_part(fraction: float, message: str) -> None:
-        report(start + (stop - start) * fraction, message)
-
-    return report_part
-
-
 @contextmanager
 def _stop_requests() -> Iterator[Callable[[], bool]]:
     """A question: has the user, or the system, asked to stop since this began?"""

@@ -54,6 +54,7 @@ def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
     try:
         upgrade(database)
         storage = open_storage(service.storage_url, settings.data)
+        storage.check()
         return Studio(settings, service, database, storage, secret_of(database), local_account(database))
     except BaseException:
         database.close()

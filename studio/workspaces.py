@@ -28,14 +28,14 @@ from engine.dataset import REPORT_FILE, TRAINING_FOLDER
 from engine.training_history import HISTORY_FILE
 from studio.accounts import Account
 from studio.catalogue import TRAININGS, Model, voice_place
-from studio.errors import NotFound, Unavailable, WrongState
+from studio.errors import NotFound, StudioError, Unavailable, WrongState
 from studio.storage import WORK_FOLDER, Storage
 from studio.studio import account_prefix
 
 if TYPE_CHECKING:
     from engine.voice import Voice
 
-LOCK_FILE = "training.lock"
+LOCK_FILE = ".training.lock"
 CACHE_FOLDER = "cache"
 MOST_CACHED = 100  # voices, of about 10 MB each
 LOCK_WAIT_S = 10.0
@@ -206,7 +206,7 @@ def dataset_workspace(
     if home is not None:
         if not home.is_dir():
             raise NotFound(f"The recordings of '{model.id}' have been deleted.", "model_not_found")
-        with _alone(home / LOCK_FILE, wait_s) if training else _nobody_asked():
+        with alone_in_training(home, wait_s) if training else _nobody_asked():
             yield Workspace(home)
         return
     with _passing_folder(storage, "training") as folder:
@@ -220,6 +220,25 @@ def dataset_workspace(
             if before is not None:
                 snapshots.restore(before)
         yield Workspace(folder, snapshots, storage, key)
+
+
+@contextmanager
+def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
+    """Be the only one of this machine who trains on the dataset in `home`; the hold ends with the process, however
+    that ends. Raises Unavailable where somebody else does for longer than `wait_s`."""
+    held = FileLock(home / LOCK_FILE, timeout=wait_s)
+    try:
+        held.acquire()
+    except Timeout as cause:
+        text = "This voice is being trained already, by the studio or on the command line: wait for that, or end it."
+        raise Unavailable(text, wait_s, "training_busy") from cause
+    except OSError as cause:
+        text = f"The folder of the recordings cannot be written to: {cause.strerror or cause}."
+        raise StudioError(text, "not_writable") from cause
+    try:
+        yield
+    finally:
+        held.release()
 
 
 @dataclass
@@ -306,21 +325,6 @@ def _passing_folder(storage: Storage, name: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _alone(lock: Path, wait_s: float) -> Iterator[None]:
-    """Hold a lock that goes with the process, however it ends. Raises Unavailable after `wait_s`."""
-    held = FileLock(lock, timeout=wait_s)
-    try:
-        held.acquire()
-    except Timeout as cause:
-        text = "Another worker is still busy with the training of this voice: try again in a moment."
-        raise Unavailable(text, wait_s, "training_busy") from cause
-    try:
-        yield
-    finally:
-        held.release()
 
 
 @contextmanager

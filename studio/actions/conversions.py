@@ -1,14 +1,14 @@
 """Convert a recording: checked and stored at once, converted by a worker."""
 
 import secrets
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
 from sqlalchemy import Connection
 
 from engine.audio import open_audio
-from engine.conversion_settings import ConversionSettings
+from engine.conversion_settings import AUTO, by_style
 from engine.dataset import AUDIO_SUFFIXES
 from engine.errors import AudioError
 from studio.accounts import Account
@@ -32,17 +32,21 @@ def start_conversion(
     file_name: str,
     *,
     model: str,
-    settings: ConversionSettings,
+    settings: Mapping[str, Any],
+    preset: str = AUTO,
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
 ) -> str:
     """Queue the conversion of a recording, which is moved into the storage; gives the task's id.
 
-    Raises NotFound for an unknown voice, WrongState for one that is not trained, NotReadable for what is no audio,
-    Invalid for a recording that is too long, TooMany, Unavailable, DiskFull; then nothing is left behind.
+    settings: fields of ConversionSettings; those that are left out are the preset's, or with `auto` those of the
+    preset for the recording's style. Raises SettingsError for one out of its range, NotFound for an unknown voice,
+    WrongState for one that is not trained, NotReadable for what is no audio, Invalid for a recording that is too long,
+    TooMany, Unavailable, DiskFull; then nothing is left behind.
     """
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
+    by_style(preset, settings)
     voice = find_model(studio.database, studio.storage, account, model)
     if voice.state != "completed":
         raise WrongState(f"The voice '{model}' is {voice.state}: it can be used once it is trained.", "model_not_ready")
@@ -53,7 +57,8 @@ def start_conversion(
         "input_key": input_key,
         "file_name": PurePath(file_name).name[:200],
         "format": "wav",
-        "settings": asdict(settings),
+        "preset": preset,
+        "settings": dict(settings),
         "model_account": DEMO if voice.is_demo else account.id,
     }
 

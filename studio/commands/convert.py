@@ -2,18 +2,21 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from engine.errors import EngineError, SettingsError
 from studio.edge import in_one_sentence
 from studio.options import read_settings
-from studio.progress import part, progress_bar
+from studio.progress import progress_bar
+
+if TYPE_CHECKING:  # the engine takes seconds to load
+    from engine.conversion_settings import ConversionSettings
+    from engine.style import Style
 
 DEFAULT_VOICE = "kathleen"
 SAMPLE = "singing.flac"  # in the engine's folder of samples
-LISTENING_SHARE = 0.2  # of the bar; finding the style takes about this part of the work
 
 Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
 VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help="Whose voice; `voices` lists them.")]
@@ -49,14 +52,14 @@ def convert(
     settings = read_settings(ConversionSettings(), given)
     loaded = Library(load_settings()).voice(voice)
     targets = _targets(source, output, loaded.card.id, settings.takes)
-    with progress_bar() as report:
-        if preset == "auto":
-            from engine.analysis import analyse_file
 
-            preset = analyse_file(source, part(report, 0.0, LISTENING_SHARE)).style
-        settings = read_settings(ConversionSettings.presets[preset], given)
-        conversion = convert_file(source, targets, loaded, settings, part(report, LISTENING_SHARE, 1.0))
-    typer.echo(f"{loaded.card.name}, {preset}, transposed by {conversion.transpose:+d} semitones.", err=True)
+    def chosen(style: "Style") -> "ConversionSettings":
+        return read_settings(ConversionSettings.presets[style if preset == "auto" else preset], given)
+
+    with progress_bar() as report:
+        conversion = convert_file(source, targets, loaded, chosen, report)
+    used = conversion.style if preset == "auto" else preset
+    typer.echo(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+d} semitones.", err=True)
     for path in conversion.paths:
         typer.echo(path)
         if scores:
@@ -70,7 +73,6 @@ def demo(voice: VoiceId = DEFAULT_VOICE) -> None:
     typer.echo(f"Converting {sample.name}, a recording that comes with the project ...", err=True)
     convert(sample, voice, Path.cwd(), scores=True, transpose="auto")
     typer.echo("Listen to it, then try your own: python -m studio convert RECORDING --transpose auto", err=True)
-    typer.echo("The page comes with a later release.", err=True)
 
 
 def bundled_sample() -> Path:

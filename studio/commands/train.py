@@ -27,6 +27,7 @@ def train(
     from engine.training_plan import TrainingPlan
     from studio.library import Library
     from studio.settings import load_settings
+    from studio.workspaces import alone_in_training
 
     library = Library(load_settings())
     plan = read_settings(TrainingPlan(), given)
@@ -34,14 +35,15 @@ def train(
     if only_estimate:
         _print_estimate(dataset, plan)
         return
-    if afresh:
-        library.forget_training(voice)
-    try:
-        with progress_bar(time_left=False) as report:  # the engine's own figure is better, and part of its message
-            trained = train_dataset(dataset, plan, report)
-    except (Cancelled, KeyboardInterrupt) as stop:
-        raise Cancelled(f"Stopped; python -m studio train {voice} goes on from here.") from stop
-    library.keep(trained, voice, trained.preview)
+    with alone_in_training(dataset.folder, wait_s=0.0):
+        if afresh:
+            library.forget_training(voice)
+        try:
+            with progress_bar(time_left=False) as report:  # the engine's own figure is better, and part of its message
+                trained = train_dataset(dataset, plan, report)
+        except (Cancelled, KeyboardInterrupt) as stop:
+            raise Cancelled(f"Stopped; python -m studio train {voice} goes on from here.") from stop
+        library.keep(trained, voice, trained.preview)
     _print_course(dataset.folder)
     typer.echo(voice)
 

@@ -13,9 +13,12 @@ from studio.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.routes.fields import Fields
 from studio.routes.identifiers import known_model_id, known_task_id
 from studio.routes.schemas import CompletedConversion, TaskId, UnfinishedConversion
+from studio.routes.setting_fields import given_settings, setting_properties
 
 MOST_TAKES = 10
 LARGEST_TRANSPOSE = 12
+PRESETS = (AUTO, *ConversionSettings.presets)
+PUBLISHED_SETTINGS = ("transpose", "takes")  # which have published fields; each of the others has one of its own name
 AUDIO_FIELDS = ("audio", "audio_file")  # the published description has both
 _FIELDS: dict[str, Any] = {
     "audio": file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff. `audio_file` means the same."),
@@ -31,6 +34,11 @@ _FIELDS: dict[str, Any] = {
     "generations_count": {
         "type": "integer", "minimum": 1, "maximum": MOST_TAKES, "default": 1, "description": "How many takes to make.",
     },
+    "preset": {
+        "type": "string", "enum": [*PRESETS], "default": AUTO,
+        "description": "Settings for singing, rap or speech; auto chooses by what is heard.",
+    },
+    **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
 }  # fmt: skip
 
 router = APIRouter(tags=["conversions"])
@@ -50,6 +58,8 @@ async def convert(call: Calling) -> JSONResponse:
         model = fields.text("model")
         transpose = fields.whole_or_word("transpose", -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE, 0, AUTO)
         takes = fields.whole("generations_count", 1, MOST_TAKES, 1)
+        preset = fields.choice("preset", PRESETS, AUTO)
+        settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
         fields.check()
         assert audio is not None
         task_id = await call.at_length(
@@ -59,7 +69,8 @@ async def convert(call: Calling) -> JSONResponse:
             audio.path,
             audio.name,
             model=known_model_id(model),
-            settings=ConversionSettings(transpose=transpose, takes=takes),  # type: ignore[arg-type]
+            settings={"transpose": transpose, "takes": takes} | settings,
+            preset=preset,
             idempotency=call.idempotency("convert", form),
             request_id=call.request_id,
         )

@@ -1,11 +1,13 @@
 """Fields of a form as values. All that is wrong with them is told at once."""
 
+import math
 import re
 from collections.abc import Sequence
 
 from studio.bodies import Form, UploadedFile
 from studio.errors import Invalid
 
+_NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
 _SHOWN = 40  # characters of a wrong value
 
@@ -29,6 +31,25 @@ class Fields:
             self._wrong(name, "is missing.")
         elif len(value) > longest:
             self._wrong(name, f"has more than {longest} characters.")
+        return value
+
+    def has(self, name: str) -> bool:
+        """Whether something stands in a field."""
+        return bool(self._form.fields.get(name, "").strip())
+
+    def choice(self, name: str, words: Sequence[str], default: str) -> str:
+        """One of some words."""
+        value = self._form.fields.get(name, "").strip() or default
+        if value not in words:
+            self._wrong(name, f"must be one of {', '.join(words)}, not {shown(value)}.")
+        return value
+
+    def number(self, name: str, lowest: float, highest: float) -> float:
+        """A number, whole or not, that must be there."""
+        text = self._form.fields.get(name, "").strip()
+        value = float(text) if _NUMBER.fullmatch(text) else math.nan
+        if not lowest <= value <= highest:
+            self._wrong(name, f"must be a number from {lowest} to {highest}, not {shown(text)}.")
         return value
 
     def whole(self, name: str, lowest: int, highest: int, default: int | None = None) -> int:

@@ -9,7 +9,7 @@ from secrets import token_hex
 import gradio as gr
 
 import engine
-from engine.conversion_settings import ConversionSettings
+from engine.conversion_settings import AUTO
 from engine.errors import EngineError
 from studio.accounts import Account
 from studio.actions.conversions import start_conversion
@@ -39,7 +39,7 @@ def build_convert_tab(page: gr.Blocks, studio: Studio, account_of: Callable[[gr.
         given.mkdir(parents=True)
         try:
             copy = Path(shutil.copy(recording, given / "recording"))
-            settings = ConversionSettings(transpose="auto" if auto else int(transpose))
+            settings = {"transpose": AUTO if auto else int(transpose)}
             task_id = start_conversion(studio, account, copy, Path(recording).name, model=voice, settings=settings)
             return str(_result(studio, account, task_id, progress))
         except EngineError as error:

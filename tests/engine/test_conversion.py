@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine import conversion as module
 from engine.audio import Audio, read_audio, resample, resampled_length, write_audio
 from engine.conversion import convert, convert_file
-from engine.conversion_settings import ConversionSettings
+from engine.conversion_settings import AUTO, ConversionSettings, by_style
 from engine.errors import AudioError, Cancelled, EngineError, SettingsError
 from engine.frames import HOP, SAMPLE_RATE, hertz_to_semitones, semitones_to_hertz
 from engine.loudness import measure_loudness
@@ -108,6 +108,39 @@ def test_there_is_a_preset_for_each_style():
 
 
 # ---- length, channels, silence
+
+
+def test_settings_by_style_are_those_of_the_preset_with_what_is_given():
+    auto = by_style(AUTO, {"seed": 3})
+    for style, preset in ConversionSettings.presets.items():
+        assert auto(style) == replace(preset, seed=3)
+        assert by_style(style, {})("melodic") == preset
+
+
+@pytest.mark.parametrize(
+    ("preset", "given"), [("loud", {}), (AUTO, {"volume": 1}), (AUTO, {"likeness": 2.0}), ("spoken", {"takes": 0})]
+)
+def test_settings_by_style_are_checked_before_the_style_is_known(preset, given):
+    with pytest.raises(SettingsError):
+        by_style(preset, given)
+
+
+def test_settings_may_be_chosen_by_what_is_heard(sing, voice, tmp_path):
+    heard = []
+
+    def chosen(style):
+        heard.append(style)
+        return ConversionSettings(takes=2, transpose=3)
+
+    audio = Audio(sing(1.0)[np.newaxis], SAMPLE_RATE)
+    write_audio(tmp_path / "in.wav", audio)
+    done = convert_file(tmp_path / "in.wav", [tmp_path / f"{n}.wav" for n in (1, 2)], voice, chosen)
+    assert (done.transpose, heard) == (3, [done.style])
+    assert done.settings == ConversionSettings(takes=2, transpose=3)
+    assert len(convert(audio, voice, chosen).takes) == 2
+    with pytest.raises(SettingsError, match="2 takes need 2 files"):
+        convert_file(tmp_path / "in.wav", [tmp_path / "one.wav"], voice, chosen)
+    assert not (tmp_path / "one.wav").exists()
 
 
 @given(

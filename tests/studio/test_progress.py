@@ -3,16 +3,7 @@ import signal
 import pytest
 
 from engine.errors import Cancelled
-from studio.progress import part, progress_bar
-
-
-def test_part_maps_onto_a_piece_of_the_whole():
-    seen = []
-    report = part(lambda fraction, message: seen.append((fraction, message)), 0.2, 0.6)
-    report(0.0, "begin")
-    report(0.5, "middle")
-    report(1.0, "end")
-    assert seen == [(pytest.approx(0.2), "begin"), (pytest.approx(0.4), "middle"), (pytest.approx(0.6), "end")]
+from studio.progress import progress_bar
 
 
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])

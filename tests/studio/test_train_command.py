@@ -15,6 +15,7 @@ from engine.training_plan import TrainingPlan
 from engine.voice import load_voice
 from studio.cli import app
 from studio.edge import STOPPED
+from studio.workspaces import LOCK_FILE, alone_in_training
 
 
 def run(*arguments: object):
@@ -150,4 +151,13 @@ def test_a_training_can_be_begun_afresh_and_only_that_is_forgotten(home, recordi
     assert (recordings / "training" / "history.json").exists()  # of the new one
     assert (recordings / "audio" / "1.wav").exists()
     assert load_card(home / "voices" / "anna")
-    assert sorted(path.name for path in recordings.iterdir()) == ["audio", "model.json", "training"]
+    assert sorted(path.name for path in recordings.iterdir()) == [LOCK_FILE, "audio", "model.json", "training"]
+
+
+def test_a_voice_is_not_trained_by_two_at_once(recordings, trainings):
+    with alone_in_training(recordings):
+        result = run("train", "anna")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "being trained already" in result.stderr
+    assert not trainings
+    assert run("train", "anna").exit_code == 0

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.conversion_settings import ConversionSettings
+from engine.errors import SettingsError
 from studio.accounts import local_account
 from studio.actions.conversions import conversion_view, start_conversion
 from studio.actions.once import Idempotency
@@ -14,7 +14,7 @@ NOW_S = 1_800_000_000.0
 
 
 def start(studio, audio, account=None, **given):
-    given = {"model": "kathleen", "settings": ConversionSettings(takes=2)} | given
+    given = {"model": "kathleen", "settings": {"takes": 2}} | given
     return start_conversion(studio, account or studio.local, audio, "my vocal.wav", **given)
 
 
@@ -130,10 +130,18 @@ def test_the_local_account_is_there_once(studio):
 
 def test_names_that_would_lead_elsewhere_do_not(studio, recording):
     audio = recording()
-    task_id = start_conversion(
-        studio, studio.local, audio, "../../etc/passwd.WAV", model="kathleen", settings=ConversionSettings()
-    )
+    task_id = start_conversion(studio, studio.local, audio, "../../etc/passwd.WAV", model="kathleen", settings={})
     parameters = find(studio.database, studio.local.id, task_id).parameters
     assert parameters["input_key"] == f"tasks/{task_id}/input.wav"
     assert parameters["file_name"] == "passwd.WAV"
     assert Path(studio.settings.data / parameters["input_key"]).is_file()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"settings": {"likeness": 2.0}}, {"settings": {"volume": 1}}, {"preset": "loud"}, {"settings": {"takes": 0}}],
+)
+def test_settings_out_of_range_are_refused_before_anything_is_stored(studio, recording, given):
+    with pytest.raises(SettingsError):
+        start(studio, recording(), **given)
+    assert not stored(studio)

@@ -1,11 +1,14 @@
 """The service's document: complete, and true of what the service does."""
 
 import re
+from dataclasses import fields
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi import checks
+
+from engine.conversion_settings import ConversionSettings
 
 EXAMPLES = 10  # of each call, right ones and wrong ones
 CALLS = {
@@ -70,7 +73,9 @@ def test_nothing_it_refers_to_is_missing(document):
 
 def test_published_fields_are_described_exactly(document):
     convert = document["paths"]["/convert"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
-    assert set(convert["properties"]) == {"audio", "model", "transpose", "generations_count"}
+    ours = {"preset", *(one.name for one in fields(ConversionSettings))} - {"transpose", "takes"}
+    assert set(convert["properties"]) - ours == {"audio", "model", "transpose", "generations_count"}
+    assert ours < set(convert["properties"])
     assert convert["required"] == ["audio", "model"]
     train = document["paths"]["/models/{model_id}/train"]["post"]["requestBody"]["content"]
     assert set(train) == {"multipart/form-data", "application/x-www-form-urlencoded", "application/json"}
