@@ -4,13 +4,14 @@ The digest is a plain SHA-256: a token holds 256 random bits, so there is nothin
 a slow digest, as passwords need it, would only make every call slower.
 """
 
+import functools
 import hashlib
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from studio.database import Database, Now, insert_or_keep
@@ -137,20 +138,25 @@ def account_of_token(database: Database, secret: str) -> Account | None:
     """Whose token this is; None for one that is unknown, expired or revoked. Raises Unavailable."""
     if len(secret) != TOKEN_LENGTH or not secret.startswith(TOKEN_PREFIX):
         return None
-    noted = and_(tokens.c.used_at.is_not(None), tokens.c.used_at > Now() - _HOUR_S)
-    asked = (
-        select(accounts.c.id, accounts.c.name, tokens.c.id.label("token_id"), noted.label("noted"))
-        .join(tokens, tokens.c.account_id == accounts.c.id)
-        .where(tokens.c.digest == _digest(secret), _is_valid())
-    )
     with database.read() as connection:
-        row = connection.execute(asked).one_or_none()
+        row = connection.execute(_who_has_token(), {"asked_digest": _digest(secret)}).one_or_none()
     if row is None:
         return None
     if not row.noted:
         with suppress(StudioError), database.write() as connection:  # who may come in is known without this note
             connection.execute(update(tokens).where(tokens.c.id == row.token_id).values(used_at=Now()))
     return Account(row.id, row.name)
+
+
+@functools.cache
+def _who_has_token() -> Select[Any]:
+    """Of which valid token `asked_digest` is the digest, and whether its last use is noted; every call asks this."""
+    noted = and_(tokens.c.used_at.is_not(None), tokens.c.used_at > Now() - _HOUR_S)
+    return (
+        select(accounts.c.id, accounts.c.name, tokens.c.id.label("token_id"), noted.label("noted"))
+        .join(tokens, tokens.c.account_id == accounts.c.id)
+        .where(tokens.c.digest == bindparam("asked_digest"), _is_valid())
+    )
 
 
 def _one_account(database: Database, condition: ColumnElement[bool], otherwise: str) -> Account:

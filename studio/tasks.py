@@ -13,6 +13,7 @@ Functions that take a Connection join the caller's transaction, so that a task a
 """
 
 import base64
+import functools
 import json
 import math
 import secrets
@@ -20,7 +21,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy import tuple_ as row_of
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import ReturningUpdate
@@ -331,12 +346,17 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
     """A task of the account, if need be of one kind only. Raises NotFound, also for another account's."""
     row = None
     if len(task_id) <= _LONGEST_ID and task_id.isascii() and task_id.isalnum():
-        wanted = select(tasks).where(tasks.c.id == task_id, tasks.c.account_id == account_id)
         with database.read() as connection:
-            row = connection.execute(wanted).one_or_none()
+            row = connection.execute(_one_task(), {"asked_id": task_id, "asked_account": account_id}).one_or_none()
     if row is None or kind not in (None, row.kind):
         raise NotFound("There is no such task.", "task_not_found")
     return _task(row)
+
+
+@functools.cache
+def _one_task() -> Select[Any]:
+    """The task `asked_id` of `asked_account`; who polls asks this, so it is made once."""
+    return select(tasks).where(tasks.c.id == bindparam("asked_id"), tasks.c.account_id == bindparam("asked_account"))
 
 
 def list_tasks(
