@@ -134,18 +134,38 @@ def revoke_token(database: Database, id_or_name: str, account: Account | None = 
         return Token(**connection.execute(_described().where(tokens.c.id == token.id)).one()._mapping)
 
 
+@dataclass(frozen=True)
+class Holder:
+    """Who came with a token, and whether that it was used in the last hour is noted."""
+
+    account: Account
+    token_id: str
+    is_noted: bool
+
+
 def account_of_token(database: Database, secret: str) -> Account | None:
     """Whose token this is; None for one that is unknown, expired or revoked. Raises Unavailable."""
+    holder = holder_of_token(database, secret)
+    if holder is None:
+        return None
+    if not holder.is_noted:
+        note_use(database, holder)
+    return holder.account
+
+
+def holder_of_token(database: Database, secret: str) -> Holder | None:
+    """The same without noting that it was used, so that nothing is written. Raises Unavailable."""
     if len(secret) != TOKEN_LENGTH or not secret.startswith(TOKEN_PREFIX):
         return None
     with database.read() as connection:
         row = connection.execute(_who_has_token(), {"asked_digest": _digest(secret)}).one_or_none()
-    if row is None:
-        return None
-    if not row.noted:
-        with suppress(StudioError), database.write() as connection:  # who may come in is known without this note
-            connection.execute(update(tokens).where(tokens.c.id == row.token_id).values(used_at=Now()))
-    return Account(row.id, row.name)
+    return None if row is None else Holder(Account(row.id, row.name), row.token_id, bool(row.noted))
+
+
+def note_use(database: Database, holder: Holder) -> None:
+    """Note that the token was used just now, unless the database is busy: who may come in is known without it."""
+    with suppress(StudioError), database.write() as connection:
+        connection.execute(update(tokens).where(tokens.c.id == holder.token_id).values(used_at=Now()))
 
 
 @functools.cache

@@ -23,21 +23,22 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.errors import EngineError
-from studio.accounts import Account, account_of_token
+from studio.accounts import Account, holder_of_token, note_use
 from studio.bodies import too_large
 from studio.errors import DiskFull, TooMany, Unauthorised, Unavailable
 from studio.metrics import Metrics
 from studio.problem import problem_of
 from studio.rates import count_call
 from studio.reach import is_for_this_machine
+from studio.reading import read_soon
 from studio.service_settings import MEGABYTE
 from studio.studio import Studio
 
 API = frozenset({"convert", "check-task", "models", "tasks", "files", "health", "metrics"})
 DOCUMENTATION = frozenset({"docs", "openapi.json", "docs-files"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the seams
-DRAINED = 8 << 20  # bytes of a refused body that are read, so that the client sees the answer
-DRAIN_S = 2.0
+DRAINED = 256 << 20  # bytes of a refused body that are read and forgotten, so that the client sees the answer
+DRAIN_S = 10.0  # and for no longer than this
 RETRY_S = 5.0
 _COPIES = 3  # of a recording: as it came, as it is stored, and what is made of it
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -133,10 +134,13 @@ class Gate:
 
     async def _admit(self, scope: Scope, exchange: "_Exchange") -> Account:
         secret = _bearer(exchange.headers)
-        account = await to_thread.run_sync(account_of_token, self._studio.database, secret)
-        if account is None:
+        holder = await read_soon(self._studio.database, holder_of_token, self._studio.database, secret)
+        if holder is None:
             text = "The token is unknown, expired or revoked: make another with `token create`."
             raise Unauthorised(text, "token_invalid")
+        if not holder.is_noted:
+            await to_thread.run_sync(note_use, self._studio.database, holder)
+        account = holder.account
         if scope["method"] != "POST":
             self._bucket(account).take(time.monotonic())
             return account

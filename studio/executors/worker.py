@@ -38,7 +38,7 @@ LANES = {"conversions": ("conversion", "report"), "trainings": ("training",)}
 WAKE, STOP = b"wake\n", b"stop\n"
 DISTURBED = 3  # exit status of a worker that asks to be replaced by a fresh one
 OVERDUE_S = 15.0  # after the time of grace, until a worker that hangs ends itself
-_NICENESS = {"conversions": 5, "trainings": 10}  # the server answers first, then conversions, then trainings
+_NICENESS = {"conversions": 10, "trainings": 15}  # the server answers first, then conversions, then trainings
 _POLL_S = 0.5
 _TROUBLE_S = 2.0  # until the next look after the database did not answer
 

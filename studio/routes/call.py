@@ -15,6 +15,7 @@ from studio.actions.once import Idempotency
 from studio.bodies import BodyLimits, Form
 from studio.errors import Invalid
 from studio.gate import Doors
+from studio.reading import read_soon
 from studio.service_settings import MEGABYTE
 from studio.studio import Studio
 from studio.uploads import INCOMING, UploadPlace, received_form
@@ -53,6 +54,10 @@ class Call:
     def now_s(self) -> float:
         """Seconds since 1970."""
         return time.time()
+
+    async def at_once(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What an action gives that reads no more than a row or two, and writes nothing."""
+        return await read_soon(self.studio.database, action, *args, **kwargs)
 
     async def quickly(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What an action of a few milliseconds gives; it runs in a thread."""

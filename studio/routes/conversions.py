@@ -85,5 +85,5 @@ async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """How a conversion is doing: while it is in progress, and when it has failed, only its status."""
     task_id = known_task_id(task_id)
     return JSONResponse(
-        await call.quickly(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)
+        await call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)
     )
