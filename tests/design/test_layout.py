@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -114,12 +115,13 @@ def test_engine_knows_no_web_no_database_and_no_shell(path):
     assert not top_imports(path) & SHELL_ONLY
 
 
-def test_engine_modules_do_not_import_each_other_in_circles():
+@pytest.mark.parametrize("package", ["engine", "studio"])
+def test_modules_do_not_import_each_other_in_circles(package):
     graph = {}
-    for path in modules("engine"):
+    for path in modules(package):
         parts = path.relative_to(ROOT).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        graph[name] = {found for found in imports(path, inside_functions=False) if found.startswith("engine.")}
+        graph[name] = {found for found in imports(path, inside_functions=False) if found.startswith(f"{package}.")}
     graph = {name: {found for found in found_all if found in graph} - {name} for name, found_all in graph.items()}
     try:
         tuple(TopologicalSorter(graph).static_order())
@@ -127,13 +129,30 @@ def test_engine_modules_do_not_import_each_other_in_circles():
         pytest.fail(" <- ".join(circle.args[1]))
 
 
-def test_notebooks_use_nothing_but_the_engine_of_ours():
+def test_the_server_does_without_the_networks():
+    """It answers while workers compute, so it should be small; what needs a network imports it when it is asked."""
+    program = "import sys, studio.server, studio.actions.voices; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("path", [*modules("studio/routes"), *modules("studio/tabs")], ids=name_of)
+def test_routes_and_tabs_know_actions_and_not_what_these_are_made_of(path):
+    made_of = {"studio.database", "studio.tables", "studio.storage", "studio.catalogue", "studio.workspaces"}
+    assert not made_of & set(imports(path)), name_of(path)
+
+
+def test_notebooks_use_nothing_of_ours_but_the_engine_and_the_client():
     for path in modules("notebooks"):
-        assert not top_imports(path) & {"studio", "app", "tests"}, name_of(path)
+        ours = {name for name in imports(path) if name.split(".")[0] in ("studio", "app", "tests")}
+        assert all(f"{name}.".startswith("studio.client.") for name in ours), name_of(path)
     for path in (ROOT / "notebooks").rglob("*.ipynb"):
-        assert not re.search(r"\b(import|from)\s+(studio|app|gradio)\b", path.read_text(encoding="utf-8")), name_of(
-            path
-        )
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\b(import|from)\s+(studio(?!\.client\b)|app|gradio)\b", text), name_of(path)
+
+
+def test_the_client_needs_nothing_of_the_server():
+    ours = {name for name in imports(ROOT / "studio" / "client.py") if name.startswith("studio")}
+    assert not ours
 
 
 def test_nothing_imports_the_program_or_its_tests():
