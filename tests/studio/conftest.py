@@ -71,6 +71,12 @@ def postgresql_tables(postgresql_url) -> str:
 
 
 @pytest.fixture(scope="session")
+def postgresql_of_its_own(postgresql_url) -> str:
+    """The address of an empty database for one service that runs as long as the tests."""
+    return _address(postgresql_url, _create_database(postgresql_url))
+
+
+@pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory) -> Path:
     """A database file with all tables and nothing in them, which others are copies of."""
     file = tmp_path_factory.mktemp("sqlite") / "template.sqlite"

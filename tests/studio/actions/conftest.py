@@ -19,8 +19,9 @@ RATE = 16_000
 
 
 @pytest.fixture
-def studio(home: Path) -> Iterator[Studio]:
-    opened = open_studio(load_settings(), ServiceSettings(models_per_account=5, trainings_per_account=2))
+def studio(home: Path, database_url: str) -> Iterator[Studio]:
+    service = ServiceSettings(database_url=database_url, models_per_account=5, trainings_per_account=2)
+    opened = open_studio(load_settings(), service)
     yield opened
     opened.close()
 
