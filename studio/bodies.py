@@ -156,6 +156,8 @@ class _Target:
             raise _malformed(f"The form has more than {MOST_PARTS} fields.")
 
     def add_field(self, name: str, value: str) -> None:
+        if not _is_storable(name):
+            raise Invalid([(_shown_name(name), f"{_shown_name(name)} is no name of a field.")])
         self.refuse_twice(name)
         if "\0" in value or not _is_storable(value):
             raise Invalid([(name, f"{name} must not hold control characters.")])
@@ -166,9 +168,9 @@ class _Target:
             raise Invalid([(name, f"{name} is given more than once.")])
 
     def open_file(self) -> "_Writing":
-        self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / str(len(self.files))
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
             self._open = FileIO(path, "x")
         except OSError as cause:
             raise DiskFull("The upload cannot be written to the disk: it is full or not writable.") from cause

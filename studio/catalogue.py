@@ -94,6 +94,15 @@ def find_model(database: Database, storage: Storage, account: Account, model_id:
     raise NotFound("There is no such voice.", "model_not_found")
 
 
+def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
+    """The account's voice as it is now, and stays until the caller's transaction ends. Raises NotFound."""
+    # on SQLite whoever writes is alone anyway, and FOR UPDATE is not said
+    row = connection.execute(select(models).where(_named(account_id, model_id)).with_for_update()).one_or_none()
+    if row is None:
+        raise NotFound("There is no such voice.", "model_not_found")
+    return _model(row)
+
+
 def list_models(
     database: Database,
     storage: Storage,

@@ -106,7 +106,14 @@ def open_database(url: str, busy_s: float = BUSY_S) -> Database:
         if parsed.get_backend_name() == "sqlite":
             engine = _open_sqlite(parsed, busy_s)
         else:
-            engine = create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=30, pool_timeout=busy_s)
+            engine = create_engine(
+                parsed,
+                pool_pre_ping=True,
+                pool_size=10,
+                max_overflow=30,
+                pool_timeout=busy_s,
+                hide_parameters=True,  # in errors, which may come into a log
+            )
     except (ArgumentError, NoSuchModuleError) as cause:
         raise SettingsError("The database's address cannot be read: sqlite:///FILE or postgresql://...") from cause
     except ImportError as cause:
@@ -118,7 +125,14 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
     if not url.database or url.database == ":memory:":
         raise SettingsError("The database must be a file, which all processes of the studio can open.")
     Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(url, connect_args={"timeout": busy_s}, pool_size=10, max_overflow=30, pool_timeout=busy_s)
+    engine = create_engine(
+        url,
+        connect_args={"timeout": busy_s},
+        pool_size=10,
+        max_overflow=30,
+        pool_timeout=busy_s,
+        hide_parameters=True,  # in errors, which may come into a log
+    )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, record: Any) -> None:

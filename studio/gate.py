@@ -41,7 +41,7 @@ DRAINED = 256 << 20  # bytes of a refused body that are read and forgotten, so t
 DRAIN_S = 10.0  # and for no longer than this
 RETRY_S = 5.0
 _COPIES = 3  # of a recording: as it came, as it is stored, and what is made of it
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # what a client may have written into the log
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -55,6 +55,7 @@ class Doors:
     # threads of their own for what takes long, so that whoever only asks for a task never waits for it
     upload_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     action_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
+    health_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))  # which anybody may ask for
 
     @contextmanager
     def upload(self, most: int) -> Iterator[None]:
@@ -117,7 +118,7 @@ class Gate:
         try:
             if not self._is_open(scope, area):
                 state["account"] = await self._admit(scope, exchange)
-            async with self._room(exchange):
+            async with self._room(scope, exchange):
                 await self._app(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             exchange.left = True
@@ -165,10 +166,11 @@ class Gate:
         return self._buckets[account.id]
 
     @asynccontextmanager
-    async def _room(self, exchange: "_Exchange") -> AsyncIterator[None]:
-        """A place among the uploads for a body that is not known to be small."""
+    async def _room(self, scope: Scope, exchange: "_Exchange") -> AsyncIterator[None]:
+        """A place among the uploads for a body that is not known to be small, and that somebody will read: so nobody
+        without a token can keep others from theirs."""
         small = exchange.expected is not None and exchange.expected <= ROOM_BESIDE_A_FILE
-        if small:
+        if small or scope["method"] != "POST" or scope["state"]["account"] is None:
             yield
             return
         with self._doors.upload(self._studio.service.uploads_at_once):
@@ -186,7 +188,7 @@ class Gate:
             status=exchange.status,
             ms=round(took_s * 1000, 1),
             account=account.id if account else None,
-            **{name: value for name, value in named.items() if value},
+            **{name: value for name, value in named.items() if value and _PLAIN_ID.fullmatch(value)},
         )
 
 
@@ -274,10 +276,12 @@ def _bearer(headers: Headers) -> str:
 def _expected(headers: Headers) -> int | None:
     """The size of a body in bytes, None where it is not said."""
     said = headers.get("content-length", "0")
-    return int(said) if "transfer-encoding" not in headers and said.isascii() and said.isdecimal() else None
+    if "transfer-encoding" in headers or not (said.isascii() and said.isdecimal()):
+        return None
+    return int(said.lstrip("0") or "0")  # Python reads no thousands of digits
 
 
 def _request_id(headers: Headers) -> str:
     given = headers.get("x-request-id", "")
     # it is no secret; and asking the system for random bytes, the thread would have to wait for its turn again
-    return given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(96):024x}"
+    return given if _PLAIN_ID.fullmatch(given) else f"{random.getrandbits(96):024x}"

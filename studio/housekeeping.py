@@ -22,7 +22,9 @@ DAY_S = 24 * 3600.0
 _AT_ONCE = 200  # tasks that are read at a time
 _LATE_S = 3600.0  # after the end of a task, until nobody still writes files for it
 _LOOKED_BACK_S = 3 * DAY_S
-_PASSING = re.compile(r"(voice|training)-[0-9a-f]{16}|" + re.escape(GONE) + r"[0-9a-f]{16}")
+_PASSING = re.compile(
+    r"(voice|training)-[0-9a-f]{16}|" + re.escape(GONE) + r"[0-9a-f]{16}|\.voice-[0-9a-f]{16}\.[0-9a-f]{8}\.part"
+)
 
 
 @dataclass(frozen=True)
@@ -128,9 +130,10 @@ def _parts(names: list[str]) -> Iterator[list[str]]:
 
 
 def _delete_passing(work: Path) -> int:
-    """Delete uploads, and folders on their way, that nobody has touched for a day."""
+    """Delete uploads, packages that were being sent, and folders on their way, that nobody has touched for a day."""
     kinds: list[tuple[Path, Callable[[str], object]]] = [
         (work / "incoming", lambda name: True),
+        (work / "outgoing", lambda name: True),
         (work, _PASSING.fullmatch),
     ]
     deleted = 0

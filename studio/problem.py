@@ -4,6 +4,7 @@ A text is shown only where it was written for people: of anything unforeseen nob
 happened.
 """
 
+import errno
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -95,6 +96,8 @@ def problem_of(error: Exception) -> Problem:
     for kind, status in _STATUS:
         if isinstance(error, kind):
             return Problem(status, _code(error), str(error), tuple(getattr(error, "problems", ())), _headers(error))
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return problem_of(DiskFull("The disk is full: make room, and try again."))
     return Problem(500, "internal", INTERNAL)
 
 

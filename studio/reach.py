@@ -27,7 +27,8 @@ def is_for_this_machine(service: ServiceSettings) -> bool:
 
 
 class OnlyThisMachine:
-    """Middleware that answers 403 to what asks for this machine by a name that is not its own.
+    """Middleware that answers 403 to what asks for this machine by a name that is not its own, and to what a page from
+    elsewhere sends: browsers let it send without asking, though not read the answer.
 
     guarded: the areas (first parts of a path) that ask for a token anyway, and are passed on.
     """
@@ -37,11 +38,19 @@ class OnlyThisMachine:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what comes from this machine."""
-        passes = scope["type"] == "lifespan" or scope["path"].split("/")[1] in self._guarded
-        if passes or _names_this_machine(Headers(scope=scope).get("host", "")):
+        if scope["type"] == "lifespan" or scope["path"].partition("/")[2].partition("/")[0] in self._guarded:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        if _names_this_machine(headers.get("host", "")) and (origin is None or _is_page_of_this_machine(origin)):
             await self._app(scope, receive, send)
         else:
             await PlainTextResponse(_REFUSAL, 403)(scope, receive, send)
+
+
+def _is_page_of_this_machine(origin: str) -> bool:
+    return _names_this_machine(origin.partition("://")[2])
 
 
 def _names_this_machine(host: str) -> bool:

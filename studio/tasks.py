@@ -387,10 +387,15 @@ def list_tasks(
 
 def latest(database: Database, account_id: str, model_id: str, kind: str) -> Task | None:
     """The newest task of this kind that is about the voice."""
+    with database.read() as connection:
+        return latest_in(connection, account_id, model_id, kind)
+
+
+def latest_in(connection: Connection, account_id: str, model_id: str, kind: str) -> Task | None:
+    """The same, as the caller's transaction sees it."""
     about = and_(tasks.c.account_id == account_id, tasks.c.model_id == model_id, tasks.c.kind == kind)
     newest = select(tasks).where(about).order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(1)
-    with database.read() as connection:
-        row = connection.execute(newest).one_or_none()
+    row = connection.execute(newest).one_or_none()
     return None if row is None else _task(row)
 
 

@@ -52,7 +52,8 @@ def start_conversion(
         raise WrongState(f"The voice '{model}' is {voice.state}: it can be used once it is trained.", "model_not_ready")
     _check_recording(audio, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
-    input_key = f"{account_prefix(account)}tasks/{task_id}/input{_suffix(file_name)}"
+    place = f"{account_prefix(account)}tasks/{task_id}"
+    input_key = f"{place}/input{_suffix(file_name)}"
     parameters = {
         "input_key": input_key,
         "file_name": PurePath(file_name).name[:200],
@@ -76,7 +77,7 @@ def start_conversion(
         answer, kept = once(studio, account, idempotency, act)
     finally:
         if not kept:
-            studio.storage.delete(input_key)
+            studio.storage.delete_below(place)
     studio.wake()
     return str(answer["task_id"])
 
@@ -117,7 +118,7 @@ def _check_recording(audio: Path, file_name: str, longest_minutes: float) -> Non
             next(iter(source.blocks(_PROBED_SAMPLES)), None)
     except AudioError as cause:
         # the engine names the file, which here has another name than the user gave it
-        text = str(cause).replace(audio.name, PurePath(file_name).name or "The recording")
+        text = str(cause).replace(f'"{audio.name}"', f'"{PurePath(file_name).name or "The recording"}"')
         raise NotReadable(text, "audio_not_readable") from cause
 
 

@@ -31,6 +31,7 @@ from studio.catalogue import (
     add_model,
     count_models,
     find_model,
+    held_model,
     list_models,
     remove_model,
     set_keys,
@@ -39,7 +40,7 @@ from studio.catalogue import (
 )
 from studio.errors import NotFound, NotReadable, TooMany, WrongState
 from studio.studio import Studio
-from studio.tasks import ACTIVE, Task, latest, submit, waiting_and_running
+from studio.tasks import ACTIVE, Task, latest, latest_in, submit, waiting_and_running
 from studio.workspaces import arriving, voice_folder
 
 LEAST_RECORDED_S = 10.0  # less is refused at once; how much of it is voice shows in the data report
@@ -182,16 +183,17 @@ def train_model(
     failure is told once; the next call, or one for another total, goes on from the last checkpoint. Raises NotFound,
     WrongState for a voice that has no recordings here, TooMany.
     """
-    model = find_model(studio.database, studio.storage, account, model_id)
-    if model.is_demo or model.dataset_key is None:
-        why = "comes with the program" if model.is_demo else "was brought in without its recordings"
+    found = find_model(studio.database, studio.storage, account, model_id)
+    if found.is_demo or found.dataset_key is None:
+        why = "comes with the program" if found.is_demo else "was brought in without its recordings"
         raise WrongState(f"The voice '{model_id}' {why}: it cannot be trained.", "no_recordings")
 
     def act(connection: Connection) -> dict[str, Any]:
         # this comes first: whoever calls at the same time waits here, and then sees what was done
         trainings = waiting_and_running(connection, account.id, "training")
+        model = held_model(connection, account.id, model_id)  # its training may have come to its end since
         failure_is_new = tell_failure(connection, account.id, model_id)
-        before = latest(studio.database, account.id, model_id, "training")
+        before = latest_in(connection, account.id, model_id, "training")
         status = _status(model, before, epochs, failure_is_new)
         if status is None:
             _refuse_too_many_trainings(studio, trainings)
@@ -243,8 +245,9 @@ def delete_model(studio: Studio, account: Account, model_id: str) -> None:
     if model.is_demo:
         raise WrongState(f"The voice '{model_id}' comes with the program and cannot be deleted.", "demo_voice")
     with studio.database.write() as connection:
+        held_model(connection, account.id, model_id)  # whoever begins to train it waits here, and finds it gone
         for kind in ("training", "report"):
-            task = latest(studio.database, account.id, model_id, kind)
+            task = latest_in(connection, account.id, model_id, kind)
             if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
                 text = f"The voice '{model_id}' is being worked on: cancel that task first, or wait for it."
                 raise WrongState(text, "model_busy")

@@ -33,8 +33,8 @@ _MEANINGS = {
     503: "Not at this moment; Retry-After says in how many seconds to try again.",
     507: "There is no room on the disk.",
 }
-ALWAYS = (401, 405, 429, 500, 503)
-OF_UPLOADS = (408, 413, 415, 422, 507)
+ALWAYS = (401, 405, 429, 500, 503, 507)  # a full disk can keep a database from being read, too
+OF_UPLOADS = (408, 413, 415, 422)
 _RETRY = {429, 503}
 _DESCRIPTION = """The same performance in another voice. Every call but `/health` and links to files needs the header
 `Authorization: Bearer TOKEN`; `python -m studio token create` makes a token.

@@ -3,6 +3,7 @@
 import threading
 import time
 
+from anyio import to_thread
 from fastapi import APIRouter
 from sqlalchemy import text
 from starlette.responses import JSONResponse, Response
@@ -53,7 +54,7 @@ async def health(call: Calling) -> JSONResponse:
     """Whether the service can be used. No token is needed."""
     if call.doors.shutting_down:
         raise Unavailable("The service is shutting down.", RETRY_S, "shutting_down")
-    await call.quickly(call.request.app.state.checkup.check)
+    await to_thread.run_sync(call.request.app.state.checkup.check, limiter=call.doors.health_threads)
     executor = call.request.app.state.executor
     workers = None if executor is None else int(executor.alive()["workers"])
     return JSONResponse({"status": "ok", "workers": workers})

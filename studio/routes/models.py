@@ -147,7 +147,7 @@ async def delete(call: Calling, model_id: str) -> Response:
             "description": "The package.",
             "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
         },
-        **problems(404, 409, 422, 507),
+        **problems(404, 409, 422),
     },
 )
 async def package(call: Calling, model_id: str) -> Response:
@@ -172,9 +172,10 @@ class _PassingFile(FileResponse):
     """A file that is deleted, with its folder, when it has been sent, or nobody was left to send it to."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send it, always whole: it is made anew for each call, so that parts of two calls need not fit together."""
+        headers = [one for one in scope["headers"] if one[0] not in (b"range", b"if-range")]
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__({**scope, "headers": headers}, receive, send)
         finally:
             await _remove(Path(self.path).parent)
 

@@ -259,3 +259,15 @@ def test_a_damaged_form_is_a_form_or_is_refused_by_an_error_of_ours(tmp_path, da
         body[place : place + data.draw(st.integers(0, 5))] = data.draw(st.binary(max_size=5))
     with suppress(StudioError):
         read(bytes(body), MULTIPART, Path(mkdtemp(dir=tmp_path)), data.draw(st.integers(1, 300)))
+
+
+def test_a_name_that_is_no_text_is_shown_without_what_cannot_be_sent(tmp_path):
+    with pytest.raises(Invalid) as error:
+        read(b'{"a\\ud800": "\\u0000"}', JSON, tmp_path)
+    assert error.value.problems == (("a?", "a? is no name of a field."),)
+
+
+def test_a_folder_that_cannot_be_made_is_a_full_disk(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DiskFull):
+        read(BODY, MULTIPART, tmp_path / "file" / "in")

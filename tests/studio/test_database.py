@@ -186,3 +186,11 @@ def test_where_the_database_is(tmp_path):
         assert connection.scalar(text("PRAGMA foreign_keys")) == 1
     assert deep.is_sqlite
     deep.close()
+
+
+def test_values_do_not_stand_in_errors(database):
+    with database.write() as connection:
+        add(connection, "anna")
+    with pytest.raises(IntegrityError) as error, database.write() as connection:
+        add(connection, "anna")
+    assert "parameters hidden" in str(error.value)

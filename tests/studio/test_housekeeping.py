@@ -144,7 +144,8 @@ def test_recordings_without_a_task_are_deleted_after_a_day(database, folder_stor
 
 def test_abandoned_uploads_and_passing_folders_are_deleted(database, storage, me):
     work = storage.scratch
-    old = ["incoming/abc", f"gone-{'a' * 16}", f"voice-{'b' * 16}", f"training-{'c' * 16}"]
+    old = ["incoming/abc", f"gone-{'a' * 16}", f"voice-{'b' * 16}", f"training-{'c' * 16}", "outgoing/abc"]
+    old.append(f".voice-{'a' * 16}.{'b' * 8}.part")  # of a move that a crash has ended
     kept = ["incoming/new", f"gone-{'d' * 16}", "cache", f"{'e' * 24}-1", "gone-fishing"]
     for name in (*old, *kept):
         (work / name).mkdir(parents=True)
@@ -152,8 +153,8 @@ def test_abandoned_uploads_and_passing_folders_are_deleted(database, storage, me
     (work / "incoming" / "file").write_bytes(b"x")
     for name in (*old, "incoming/file", *kept[2:]):
         made_old(work / name)
-    assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 5}
-    assert sorted(path.name for path in work.iterdir()) == sorted(["incoming", *kept[1:]])
+    assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 7}
+    assert sorted(path.name for path in work.iterdir()) == sorted(["incoming", "outgoing", *kept[1:]])
     assert [path.name for path in (work / "incoming").iterdir()] == ["new"]
 
 

@@ -1,5 +1,6 @@
 """The page as a browser asks for it, before any script runs; what it does is tested in a browser with the tabs."""
 
+import socket
 from collections.abc import Iterator
 
 import httpx
@@ -44,6 +45,22 @@ def test_a_page_elsewhere_cannot_make_its_name_lead_here(local, host):
     with asked(local) as client:
         assert client.get("/config", headers={"Host": host}).status_code in (400, 403)
         assert client.get("/models", headers={"Host": host}).status_code in (400, 401)
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "["])
+def test_a_page_elsewhere_cannot_send_anything(local, origin):
+    files = {"files": ("a.wav", b"x")}
+    with asked(local) as client:
+        assert client.post("/gradio_api/upload", files=files, headers={"Origin": origin}).status_code == 403
+        assert client.post("/gradio_api/upload", files=files, headers={"Origin": local.base_url}).status_code == 200
+        assert client.get("/health", headers={"Origin": origin}).status_code == 200
+
+
+def test_an_address_without_a_path_is_no_error(local):
+    host, port = local.base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        assert connection.recv(100).split()[1] in (b"404", b"405")
 
 
 def test_where_others_can_reach_it_it_asks_for_a_token(open_to_others):

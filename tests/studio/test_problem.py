@@ -1,5 +1,6 @@
 """Errors as problem documents: each with its status and code, and nothing told that was not meant for people."""
 
+import errno
 import json
 
 import pytest
@@ -72,7 +73,9 @@ def test_headers_say_when_and_how_to_try_again():
     assert problem_of(HTTPException(405, headers={"Allow": "GET"})).headers["Allow"] == "GET"
 
 
-@pytest.mark.parametrize("error", [RuntimeError("the password is swordfish"), KeyError("swordfish"), OSError(28, "x")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("the password is swordfish"), KeyError("swordfish"), OSError(5, "swordfish")]
+)
 def test_of_what_was_not_foreseen_nothing_is_told(error):
     document = problem_of(error).as_json()
     assert document["detail"] == INTERNAL
@@ -92,3 +95,9 @@ def test_wrong_parameters_of_an_address_are_named():
     assert problem_of(wrong).as_json()["errors"] == [
         {"field": "limit", "message": "limit: input should be greater than 0."}
     ]
+
+
+def test_a_full_disk_is_told_wherever_it_shows():
+    problem = problem_of(OSError(errno.ENOSPC, "No space left on device", "/home/somebody/work"))
+    assert (problem.status, problem.code) == (507, "disk_full")
+    assert "somebody" not in json.dumps(problem.as_json())

@@ -1,6 +1,8 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from engine.errors import SettingsError
 from studio.accounts import local_account
@@ -75,6 +77,13 @@ def test_what_is_no_audio_is_refused_and_named_as_the_user_named_it(studio, tmp_
     assert "my vocal.wav" in str(error.value)
     assert str(tmp_path) not in str(error.value)
     assert not stored(studio)
+
+
+def test_numbers_in_a_refusal_stay_what_they_are(studio, tmp_path):
+    soundfile.write(tmp_path / "made.wav", np.zeros((100, 10)), 8000)
+    upload = (tmp_path / "made.wav").rename(tmp_path / "0")  # as an upload is called
+    with pytest.raises(NotReadable, match=r'^"my vocal.wav" has 10 channels; this program handles 1 to 8\.$'):
+        start(studio, upload)
 
 
 def test_a_recording_that_is_too_long_is_refused(home, studio, recording):

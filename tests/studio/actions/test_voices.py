@@ -135,6 +135,37 @@ def test_a_finished_training_goes_on_only_for_more_epochs(studio, package):
     assert len(trainings(studio)) == 2
 
 
+def test_a_call_at_the_moment_when_the_training_ends_starts_nothing(studio, package, monkeypatch):
+    model = create_model(studio, studio.local, package())
+    train_model(studio, studio.local, model, 3)
+
+    def find_and_be_late(*names):
+        found = find_model(*names)
+        finish_training(studio, model, 3)
+        return found
+
+    monkeypatch.setattr("studio.actions.voices.find_model", find_and_be_late)
+    answer = train_model(studio, studio.local, model, 3)
+    assert answer == {"status": "completed", "model_id": model, "current_epoch": 3}
+    assert len(trainings(studio)) == 1
+
+
+def test_a_voice_that_is_deleted_at_the_same_moment_is_not_trained(studio, other, package, monkeypatch):
+    model = create_model(studio, other, package())
+
+    def find_and_be_late(*names):
+        found = find_model(*names)
+        with monkeypatch.context() as undone:
+            undone.setattr("studio.actions.voices.find_model", find_model)
+            delete_model(studio, other, model)
+        return found
+
+    monkeypatch.setattr("studio.actions.voices.find_model", find_and_be_late)
+    with pytest.raises(NotFound):
+        train_model(studio, other, model, 3)
+    assert not [task for task in list_tasks(studio.database, other.id)[0] if task.kind == "training"]
+
+
 def test_a_failure_is_told_to_one_call_and_the_next_goes_on(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)

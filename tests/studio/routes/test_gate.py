@@ -99,6 +99,20 @@ def test_request_ids_are_taken_over_or_made(http):
         assert made != bad
 
 
+def test_nothing_that_is_no_id_gets_into_the_log(http):
+    stream = io.StringIO()
+    before = logging.getLogger().handlers
+    start_logs(stream)
+    try:
+        for path in ("/models/dear%20diary", "/tasks/" + "z" * 2000, "/tasks/abc"):
+            assert http.client().get(path).status_code == 404
+    finally:
+        logging.getLogger().handlers = before
+        structlog.reset_defaults()
+    said = [json.loads(line) for line in stream.getvalue().splitlines() if '"call"' in line]
+    assert [one.get("model_id", one.get("task_id")) for one in said] == [None, None, "abc"]
+
+
 # ---- before the body
 
 
@@ -137,6 +151,12 @@ def test_a_body_that_waits_for_a_word_is_not_asked_for(http):
     answer = exchanged(http, head + "Content-Length: 200000000\nExpect: 100-continue\n\n")
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"100 Continue" not in answer
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_length_of_thousands_of_digits_is_one_too(http):
+    answer = exchanged(http, f"POST /convert HTTP/1.1\nHost: a\nContent-Length: {'0' * 5000}5\n\n", b"hello")
+    assert answer.startswith(b"HTTP/1.1 401 ")
 
 
 @pytest.mark.usefixtures("impatient")
@@ -243,6 +263,18 @@ def test_only_so_many_uploads_come_in_at_a_time(serve):
         assert first.result(20).status_code == 422
     third = few.client("b").post("/convert", content=(piece for piece in (HEAD,)), headers=TYPE)
     assert third.status_code == 422
+
+
+@pytest.mark.parametrize("token", [True, False])
+def test_calls_whose_body_nobody_reads_take_no_place_among_the_uploads(serve, token):
+    few = serve(uploads_at_once=1)
+    said = f"Authorization: Bearer {few.token('a')}\r\n" if token else ""
+    host, port = few.base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(f"GET /health HTTP/1.1\r\nHost: a\r\n{said}Transfer-Encoding: chunked\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 200 ")  # and it is read on, for a while
+        upload = few.client("b").post("/convert", content=(piece for piece in (HEAD,)), headers=TYPE)
+        assert upload.status_code == 422
 
 
 def test_places_are_given_back():

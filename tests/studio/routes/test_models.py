@@ -279,6 +279,13 @@ def test_a_voice_goes_from_one_account_to_another_as_a_package(http):
     assert taker.get(f"/models/{model_id}").status_code == 404
 
 
+@pytest.mark.parametrize("asked", ["bytes=0-3", "bytes=abc", "bytes=99999999999-"])
+def test_a_package_comes_whole_whatever_part_is_asked_for(http, asked):
+    package = http.client().get("/models/kathleen/package", headers={"Range": asked})
+    assert package.status_code == 200
+    assert zipfile.ZipFile(io.BytesIO(package.content)).testzip() is None
+
+
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + bytes(60)])
 def test_what_is_no_package_is_refused(http, content):
     answer = http.client().post("/models/import", files={"package": ("a.zip", content)})
