@@ -51,9 +51,14 @@ def _now_on_postgresql(element: Now, compiler: Any, **options: Any) -> str:
 
 @dataclass(frozen=True)
 class Database:
-    """An open database. Thread-safe; not to be carried into another process."""
+    """An open database. Thread-safe; not to be carried into another process.
+
+    writers: connections of their own for those who write, where they wait for each other: so that however many of them
+    do, somebody who reads gets a connection at once. None where they are the same.
+    """
 
     engine: Engine
+    writers: Engine | None = None
 
     @property
     def is_sqlite(self) -> bool:
@@ -69,12 +74,15 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction: all of it or, after any exception, nothing. Raises Unavailable and DiskFull."""
-        with _understood(), self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+        engine = self.writers or self.engine
+        with _understood(), engine.connect().execution_options(writes=True) as connection, connection.begin():
             yield connection
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+        if self.writers is not None:
+            self.writers.dispose()
 
 
 def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
@@ -104,16 +112,15 @@ def open_database(url: str, busy_s: float = BUSY_S) -> Database:
         if parsed.get_backend_name() not in ("sqlite", "postgresql"):
             raise SettingsError(f"The database must be sqlite:///FILE or postgresql://..., not {parsed.drivername}.")
         if parsed.get_backend_name() == "sqlite":
-            engine = _open_sqlite(parsed, busy_s)
-        else:
-            engine = create_engine(
-                parsed,
-                pool_pre_ping=True,
-                pool_size=10,
-                max_overflow=30,
-                pool_timeout=busy_s,
-                hide_parameters=True,  # in errors, which may come into a log
-            )
+            return Database(_open_sqlite(parsed, busy_s), writers=_open_sqlite(parsed, busy_s))
+        engine = create_engine(
+            parsed,
+            pool_pre_ping=True,
+            pool_size=10,
+            max_overflow=30,
+            pool_timeout=busy_s,
+            hide_parameters=True,  # in errors, which may come into a log
+        )
     except (ArgumentError, NoSuchModuleError) as cause:
         raise SettingsError("The database's address cannot be read: sqlite:///FILE or postgresql://...") from cause
     except ImportError as cause:

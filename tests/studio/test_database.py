@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import psycopg
 import pytest
@@ -123,6 +123,30 @@ def test_more_at_once_than_there_are_connections(sqlite_database):
         assert refused.value.code == "database_busy"
     assert names(impatient) == []
     impatient.close()
+
+
+def test_whoever_reads_waits_for_nobody_who_writes(sqlite_database):
+    """The service reads in the thread that answers everybody."""
+    holder = sqlite3.connect(sqlite_database.engine.url.database, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    patient = open_database(str(sqlite_database.engine.url), busy_s=2.0)
+
+    def write(number):
+        with suppress(Unavailable), patient.write() as connection:
+            add(connection, str(number))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(60)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.5)  # now they hold all the connections that writers have
+    began_s = time.monotonic()
+    assert names(patient) == []
+    assert time.monotonic() - began_s < 0.5
+    holder.rollback()
+    holder.close()
+    for thread in threads:
+        thread.join(60)
+    patient.close()
 
 
 def test_a_full_disk(sqlite_database):
