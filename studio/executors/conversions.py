@@ -93,10 +93,8 @@ def _stored(job: Job, target: Path) -> str:
 
 
 def _refuse_too_long(path: Path, longest_minutes: float) -> None:
-    """A recording whose header does not say how long it is was let in, and is measured here."""
+    """A recording was let in by what its header says, which may be nothing, or not so: it is measured here."""
     with open_audio(path) as source:
-        if source.duration_s is not None:
-            return
         longest, samples = longest_minutes * 60 * source.rate, 0
         for block in source.blocks(_SAMPLES_AT_ONCE):
             samples += block.shape[1]

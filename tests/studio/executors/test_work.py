@@ -5,6 +5,7 @@ import errno
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import soundfile
 
@@ -108,6 +109,18 @@ def test_a_voice_that_is_gone_fails(installation):
 def test_a_recording_longer_than_is_taken_fails_though_its_header_says_nothing(installation, monkeypatch):
     monkeypatch.setattr("engine.audio.AudioSource.duration_s", None)
     task_id = installation.submit_conversion(4.0)
+    service = replace(installation.service, longest_audio_minutes=0.05)
+    assert run_task(installation.bench(service=service), installation.claim()) == "failed"
+    assert installation.task(task_id).error_code == "audio_too_long"
+
+
+def test_a_recording_longer_than_is_taken_fails_though_its_header_says_otherwise(installation, tmp_path):
+    soundfile.write(tmp_path / "long.mp3", 0.1 * np.sin(np.arange(4 * 44_100) * 0.05), 44_100)
+    said = bytearray((tmp_path / "long.mp3").read_bytes())
+    at = max(said.find(b"Xing"), said.find(b"Info")) + 8  # the number of frames
+    said[at : at + 4] = (20).to_bytes(4, "big")
+    task_id = installation.submit_conversion(1.0)
+    (installation.settings.data / f"tasks/{task_id}/input.wav").write_bytes(said)
     service = replace(installation.service, longest_audio_minutes=0.05)
     assert run_task(installation.bench(service=service), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "audio_too_long"
