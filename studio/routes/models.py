@@ -20,12 +20,14 @@ from studio.actions.voices import (
     train_model,
 )
 from studio.bodies import JSON, MULTIPART, URLENCODED
+from studio.errors import DiskFull
 from studio.routes.call import Calling
 from studio.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.routes.fields import Fields
 from studio.routes.identifiers import known_model_id
 from studio.routes.schemas import Age, Gender, Genre, ModelId, TrainingStatus, Voices, VoiceType, VoiceView
 from studio.routes.tasks import Cursor
+from studio.service_settings import MEGABYTE
 
 MOST_MODELS = 1000
 MOST_EPOCHS = 100_000
@@ -165,6 +167,8 @@ async def package(call: Calling, model_id: str) -> Response:
 
 def _export(call: Calling, model_id: str, target: Path) -> None:
     target.parent.mkdir(parents=True)
+    if shutil.disk_usage(target.parent).free < call.studio.service.free_disk_mb * MEGABYTE:
+        raise DiskFull("There is not enough room on the service's disk for this: delete something, and try again.")
     export_model(call.studio, call.account, model_id, target)
 
 

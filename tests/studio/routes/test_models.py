@@ -286,6 +286,13 @@ def test_a_package_comes_whole_whatever_part_is_asked_for(http, asked):
     assert zipfile.ZipFile(io.BytesIO(package.content)).testzip() is None
 
 
+def test_a_package_needs_room_on_the_disk(serve):
+    full = serve(free_disk_mb=10_000_000)
+    answer = full.client().get("/models/kathleen/package")
+    assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")
+    assert not list((full.studio.settings.work / "outgoing").iterdir())
+
+
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + bytes(60)])
 def test_what_is_no_package_is_refused(http, content):
     answer = http.client().post("/models/import", files={"package": ("a.zip", content)})
