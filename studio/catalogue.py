@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select
 
 from engine.card import CARD_FILE, DEMO_VOICES, VoiceCard, find_voice, list_voices, load_card, new_identifier
 from engine.card_rules import is_identifier
-from engine.dataset import MODEL_FILE, TRAINING_FOLDER, load_dataset
+from engine.dataset import MODEL_FILE, REPORT_FILE, TRAINING_FOLDER, load_dataset
 from engine.errors import EngineError
 from engine.profile import profile_as_json
 from engine.training_history import read_history
@@ -455,10 +455,20 @@ def _read(voices: Path, datasets: Path, name: str) -> tuple[_Seen | None, dict[s
     columns = _described({**card, "id": name}, seen.stamp) | {
         "voice_key": f"{VOICES}/{name}" if seen.has_voice else None,
         "dataset_key": f"{DATASETS}/{name}" if seen.has_dataset else None,
+        **_report_in(dataset),
     }
     if history is None:
         return seen, columns
     return seen, columns | {"epoch": history.epoch, "epochs": history.ceiling if history.state == "completed" else 0}
+
+
+def _report_in(dataset: Path) -> dict[str, Any]:
+    """The column of the data report, where one lies with the recordings."""
+    try:
+        report = json.loads((dataset / REPORT_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {"data_report": _plain(report)} if isinstance(report, dict) else {}
 
 
 def _is_damaged(voices: Path, datasets: Path, name: str) -> bool:

@@ -5,6 +5,7 @@ Whatever goes wrong is one sentence and exit status 1, a stop by Ctrl-C is 130, 
 is 2. The engine takes seconds to load, so each command imports what it needs when it runs: `--help` does not wait.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -87,4 +88,7 @@ app.command()(demo)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own; ends the process with the exit status."""
+    # before torch is loaded, which reads it then: threads that wait for each other by turning round and round take the
+    # processor from whoever computes beside them; while the service trained, a training here took five times as long
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app(arguments, prog_name="python -m studio")

@@ -5,6 +5,7 @@ stopped. A second Ctrl-C waits for no call.
 """
 
 import contextlib
+import errno
 import signal
 import socket
 import threading
@@ -165,8 +166,11 @@ def _listener(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as cause:
-        text = f"The service cannot listen at {host}, port {port} ({cause.strerror or cause}): choose another port."
-        raise SettingsError(text) from cause
+        if cause.errno == errno.EADDRINUSE:
+            remedy = "something does already, perhaps the studio itself: use that, or choose another with --port."
+        else:
+            remedy = f"{cause.strerror or cause}. Choose another --host or --port."
+        raise SettingsError(f"The service cannot listen at {host}, port {port}: {remedy}") from cause
 
 
 async def _tell(request: Request, error: Exception) -> Response:

@@ -241,6 +241,16 @@ def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]
         held.release()
 
 
+def refuse_in_training(home: Path) -> None:
+    """Raises WrongState where somebody on this machine trains on the dataset in `home`, which is about to go."""
+    try:
+        with alone_in_training(home, wait_s=0.0):
+            pass
+    except Unavailable as cause:
+        text = "This voice is being trained, by the studio or on the command line: wait for that, or end it first."
+        raise WrongState(text, "model_busy") from cause
+
+
 @dataclass
 class _Snapshots:
     """The snapshots that one worker makes; `place`: where they lie; `name`: how theirs begin; `folder`: what they are

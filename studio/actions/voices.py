@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from engine.audio import open_audio
 from engine.card import CARD_FILE, DEMO_VOICES, card_text
 from engine.dataset import TRAINING_FOLDER, Dataset, create_dataset
-from engine.errors import AudioError, DatasetError
+from engine.errors import ArchiveError, AudioError, DatasetError, EngineError, ProfileError, VoiceError
 from engine.profile import profile_as_json
 from engine.training_history import HISTORY_FILE
 from studio.accounts import Account
@@ -41,7 +41,7 @@ from studio.catalogue import (
 from studio.errors import NotFound, NotReadable, TooMany, WrongState
 from studio.studio import Studio
 from studio.tasks import ACTIVE, Task, latest, latest_in, submit, waiting_and_running
-from studio.workspaces import arriving, voice_folder
+from studio.workspaces import arriving, refuse_in_training, voice_folder
 
 LEAST_RECORDED_S = 10.0  # less is refused at once; how much of it is voice shows in the data report
 _REPORT_PRIORITY = 1  # it is short, and somebody waits to read it
@@ -118,7 +118,8 @@ def create_model(
     if not zipfile.is_zipfile(archive):
         raise NotReadable("The file is no zip: put model.json and the folder audio into a zip.", "not_a_zip")
     with _workplace(studio) as place:
-        dataset = create_dataset(archive, place / "dataset")
+        with _called(archive, "The zip"):
+            dataset = create_dataset(archive, place / "dataset")
         _refuse_too_little(dataset)
 
         with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
@@ -151,7 +152,8 @@ def import_model(studio: Studio, account: Account, package: Path, idempotency: I
     if not zipfile.is_zipfile(package):
         raise NotReadable("The file is no voice package: export a voice, and import that file.", "not_a_zip")
     with _workplace(studio) as place:
-        card = import_voice(package, place / "voices")
+        with _called(package, "The file"):
+            card = import_voice(package, place / "voices")
         with arriving(studio.storage, account, VOICES, place / "voices" / card.id) as arrive:
 
             def act(connection: Connection) -> dict[str, Any]:
@@ -251,6 +253,9 @@ def delete_model(studio: Studio, account: Account, model_id: str) -> None:
             if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
                 text = f"The voice '{model_id}' is being worked on: cancel that task first, or wait for it."
                 raise WrongState(text, "model_busy")
+        home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
+        if home is not None and home.is_dir():
+            refuse_in_training(home)  # the command line has no task
         places = remove_model(connection, studio.storage, account, model)
     for place in places:
         studio.storage.delete_below(place)
@@ -267,6 +272,18 @@ def _workplace(studio: Studio) -> Iterator[Path]:
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def _called(upload: Path, name: str) -> Iterator[None]:
+    """The engine's errors with this name for the file, which is called here as its owner has never seen it."""
+    try:
+        yield
+    except ProfileError:
+        raise  # it names fields
+    except (ArchiveError, DatasetError, VoiceError) as cause:
+        kind: type[EngineError] = type(cause)
+        raise kind(str(cause).replace(f'"{upload.name}"', name)) from cause
 
 
 def _refuse_too_many(studio: Studio, connection: Connection, account: Account) -> None:

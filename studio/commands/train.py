@@ -74,8 +74,9 @@ def _print_course(folder: Any) -> None:
         typer.echo(f"epoch {event['epoch']}: {event['text']}", err=True)
     write_figure(plot_learning_curves(history), folder / TRAINING_FOLDER / CURVES_FILE)
     best = history.best
+    epochs = "1 epoch" if history.epoch == 1 else f"{history.epoch} epochs"
     typer.echo(
-        f"Trained for {history.epoch} epochs; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "
+        f"Trained for {epochs}; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "
         f"pitch error {best['pitch_error_cents']:.0f} cents. Its curves and sounds are in {folder / TRAINING_FOLDER}",
         err=True,
     )

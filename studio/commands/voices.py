@@ -42,7 +42,10 @@ def list_all(
         return
     rows = [_row(card) for card in cards]
     rows += [[one.id, one.name, *[""] * 5, one.state] for one in library.pending()]
-    table = Table("id", "name", "voice type", "range", "gender", "language", "genre", "state")
+    table = Table()
+    table.add_column("id", no_wrap=True, min_width=max(len(row[0]) for row in rows))  # it is what the commands want
+    for title in ("name", "voice type", "range", "gender", "language", "genre", "state"):
+        table.add_column(title, overflow="fold")
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     Console().print(table)
@@ -132,6 +135,7 @@ def delete(
     """Delete a voice of your own, with its recordings and its training here."""
     from studio.library import Library
     from studio.settings import load_settings
+    from studio.workspaces import refuse_in_training
 
     library = Library(load_settings())
     if library.is_own(voice) and not yes:  # what is not there, or not the user's, is refused without a question
@@ -142,5 +146,7 @@ def delete(
             raise SettingsError("Nothing was deleted: nobody answered. With --yes nobody is asked.") from cause
         if not sure:
             raise SettingsError("Nothing was deleted.")
+    if library.has_dataset(voice):
+        refuse_in_training(library.settings.datasets / voice)
     library.delete(voice)
     typer.echo(f"{voice} is deleted.", err=True)

@@ -139,6 +139,7 @@ class LocalExecutor:
             if thread.ident is not None:
                 thread.join(_LONGEST_BACKOFF_S)
         workers = self._workers()
+        self._log.info("workers_ending", within_s=self._service.grace_s)
         for worker in workers:
             worker.dismiss()
         deadline = time.monotonic() + self._service.grace_s + OVERDUE_S

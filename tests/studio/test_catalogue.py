@@ -318,6 +318,16 @@ def test_recordings_of_the_command_line_become_a_voice(database, folder_storage,
     assert find_model(database, folder_storage, me, "mia").state == "pending"
 
 
+def test_the_data_report_of_the_command_line_is_the_services_too(database, folder_storage, me, data):
+    home = a_dataset(data, "mia")
+    (home / "report.json").write_text('{"verdict": "warn", "snr_db": NaN}')
+    report = {"verdict": "warn", "snr_db": None}
+    assert find_model(database, folder_storage, me, "mia").data_report == report
+    (home / "report.json").write_text("cut o")
+    a_voice(data, "mia")
+    assert find_model(database, folder_storage, me, "mia").data_report == report
+
+
 def test_a_failed_training_that_the_command_line_mends(database, folder_storage, me, data):
     a_dataset(data, "mia")
     model = find_model(database, folder_storage, me, "mia")

@@ -1,6 +1,7 @@
 """The command line as a user and a script see it: exit status, stdout, stderr, and what lies in the folder after."""
 
 import json
+import os
 import resource
 import shutil
 import signal
@@ -15,7 +16,7 @@ from rich.progress import Progress
 from typer.testing import CliRunner
 
 import engine.card
-from studio.cli import app
+from studio.cli import app, main
 from studio.commands.convert import bundled_sample
 from studio.edge import STOPPED
 
@@ -353,6 +354,16 @@ def test_incomplete_installation_is_one_sentence_that_sends_to_the_doctor(source
     result = run("convert", source)
     assert_one_sentence(result)
     assert "python -m studio doctor" in result.stderr
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_wait_quietly_unless_told_otherwise(monkeypatch, given, kept):
+    monkeypatch.setenv("OMP_WAIT_POLICY", given or "")
+    if given is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert os.environ["OMP_WAIT_POLICY"] == kept
 
 
 def test_help_does_not_load_the_engine():

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from engine.card import DEMO_VOICES, list_voices, load_card, update_card
 from engine.voice import load_voice
 from studio.cli import app
+from studio.workspaces import alone_in_training
 
 
 def run(*arguments: object, answer: str | None = None):
@@ -72,6 +73,14 @@ def test_own_voices_and_those_to_be_trained_are_listed_with_the_demo_voices(own,
     assert "to be trained" in berta
     assert "[red]Berta" in berta  # a name is a name, not a colour
     assert ids() == {card.id for card in list_voices()} | {"anna"}  # as the service: none that cannot be used
+
+
+def test_ids_are_whole_in_a_narrow_window(own):
+    longest = own.with_name("somebody-with-a-very-long-name")
+    own.rename(longest)
+    card = json.loads((longest / "card.json").read_text(encoding="utf-8"))
+    (longest / "card.json").write_text(json.dumps(card | {"id": longest.name}), encoding="utf-8")
+    assert longest.name in CliRunner().invoke(app, ["voices"], env={"COLUMNS": "80"}).stdout
 
 
 def test_a_training_under_way_is_told(recordings):
@@ -196,6 +205,12 @@ def test_deleting_takes_recordings_and_training_too_and_says_so(own, recordings,
     assert sorted(path.name for path in home.rglob("*")) == sorted(
         ["datasets", "voices", "anna", "card.json", "preview.wav", "weights.safetensors"]
     )
+
+
+def test_what_is_being_trained_is_not_deleted(recordings):
+    with alone_in_training(recordings):
+        assert_one_sentence(run("voices", "delete", "berta", "--yes"), "being trained")
+    assert (recordings / "audio" / "1.wav").exists()
 
 
 def test_what_is_still_to_be_trained_can_be_deleted(recordings, home):

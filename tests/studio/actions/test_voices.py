@@ -1,4 +1,5 @@
 import shutil
+import zipfile
 
 import pytest
 
@@ -19,6 +20,7 @@ from studio.catalogue import find_model, training_completed, voice_place
 from studio.errors import NotFound, NotReadable, TooMany, WrongState
 from studio.executors.recovery import settle
 from studio.tasks import claim, complete, fail, list_tasks
+from studio.workspaces import alone_in_training
 
 PUBLISHED = {
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
@@ -95,6 +97,16 @@ def test_what_is_no_zip_is_refused(studio, recording, tmp_path):
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04" + bytes(100))
     with pytest.raises((NotReadable, ArchiveError)):
         create_model(studio, studio.local, tmp_path / "cut.zip")
+
+
+def test_refusals_do_not_show_what_a_file_is_called_here(studio, package, tmp_path):
+    upload = tmp_path / "0"
+    with zipfile.ZipFile(upload, "w") as archive:
+        archive.writestr("model.json", '{"name": "Nobody"}')
+    with pytest.raises(DatasetError, match=r"^The zip holds no recordings"):
+        create_model(studio, studio.local, upload)
+    with pytest.raises(VoiceError, match=r"^The file is not a voice"):
+        import_model(studio, studio.local, upload)
 
 
 def test_there_is_a_most_of_voices(studio, package):
@@ -244,6 +256,15 @@ def test_deleting_takes_all_of_it_but_not_while_it_is_trained(studio, package):
     delete_model(studio, studio.local, model)
     with pytest.raises(NotFound):
         model_view(studio, studio.local, model)
+    assert not (studio.settings.datasets / model).exists()
+
+
+def test_what_the_command_line_trains_is_not_deleted(studio, package):
+    model = create_model(studio, studio.local, package())
+    with alone_in_training(studio.settings.datasets / model), pytest.raises(WrongState, match="command line"):
+        delete_model(studio, studio.local, model)
+    assert (studio.settings.datasets / model / "audio").exists()
+    delete_model(studio, studio.local, model)
     assert not (studio.settings.datasets / model).exists()
 
 
