@@ -42,7 +42,7 @@ def list_all(
         return
     rows = [_row(card) for card in cards]
     rows += [[one.id, one.name, *[""] * 5, one.state] for one in library.pending()]
-    table = Table()
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # so that all of it fits in a narrow window
     table.add_column("id", no_wrap=True, min_width=max(len(row[0]) for row in rows))  # it is what the commands want
     for title in ("name", "voice type", "range", "gender", "language", "genre", "state"):
         table.add_column(title, overflow="fold")
