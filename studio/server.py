@@ -26,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 from engine.errors import EngineError, SettingsError
 from studio.executors.local import LocalExecutor
 from studio.gate import API, DOCUMENTATION, Doors, Gate
+from studio.http_protocol import BoundedProtocol
 from studio.logs import start_logs
 from studio.metrics import Metrics
 from studio.problem import problem_of
@@ -98,6 +99,7 @@ def serve_app(
     listener = _listener(studio.service.host, studio.service.port)
     config = uvicorn.Config(
         app,
+        http=BoundedProtocol,
         log_config=None,
         access_log=False,
         server_header=False,
