@@ -91,7 +91,7 @@ def find_model(database: Database, storage: Storage, account: Account, model_id:
         for voice in _demo_voices():
             if voice.id == model_id:
                 return voice
-    raise NotFound("There is no such voice.", "model_not_found")
+    raise NotFound("There is no such voice: GET /models lists those that can be used.", "model_not_found")
 
 
 def held_model(connection: Connection, account_id: str, model_id: str) -> Model:

@@ -66,6 +66,14 @@ class _Tasks(Collector):
         yield GaugeMetricFamily(PREFIX + "oldest_task_wait_seconds", "How long the oldest waits.", waiting)
 
 
+_OF_WORKERS = {
+    "workers": "Workers for conversions that live.",
+    "training_workers": "Workers for trainings that live.",
+    "restarts": "Workers that died and were replaced.",
+    "watched": "Whether somebody looks after the workers: 0 or 1.",
+}
+
+
 class _Workers(Collector):
     """What the executor says of its workers."""
 
@@ -79,4 +87,5 @@ class _Workers(Collector):
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """The numbers now."""
         for name, number in self._alive().items():
-            yield GaugeMetricFamily(f"{PREFIX}executor_{name}", f"{name} of this server's executor.", number)
+            meaning = _OF_WORKERS.get(name, f"{name} of this server's workers.")
+            yield GaugeMetricFamily(f"{PREFIX}executor_{name}", meaning, number)

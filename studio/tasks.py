@@ -348,8 +348,10 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
     if len(task_id) <= _LONGEST_ID and task_id.isascii() and task_id.isalnum():
         with database.read() as connection:
             row = connection.execute(_one_task(), {"asked_id": task_id, "asked_account": account_id}).one_or_none()
-    if row is None or kind not in (None, row.kind):
-        raise NotFound("There is no such task.", "task_not_found")
+    if row is None:
+        raise NotFound("There is no such task: GET /tasks lists those there are.", "task_not_found")
+    if kind not in (None, row.kind):
+        raise NotFound(f"This task is a {row.kind}, no {kind}: GET /tasks/{row.id} says how it is.", "task_not_found")
     return _task(row)
 
 

@@ -361,9 +361,9 @@ def test_a_task_is_found_by_its_own_account_only(database, account):
     task_id = submit(database, account)
     with pytest.raises(NotFound):
         queue.find(database, create_account(database, "anna").id, task_id)
-    with pytest.raises(NotFound):
-        queue.find(database, account, task_id, kind="training")
     assert queue.find(database, account, task_id, kind="conversion").id == task_id
+    with pytest.raises(NotFound, match=rf"is a conversion, no training: GET /tasks/{task_id}"):
+        queue.find(database, account, task_id, kind="training")
 
 
 def test_pages_hold_each_task_once_newest_first(database, account):
