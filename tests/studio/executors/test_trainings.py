@@ -17,6 +17,7 @@ from studio.errors import Unavailable
 from studio.executors import trainings
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import run_task
+from studio.workspaces import alone_in_training
 
 
 @pytest.fixture(autouse=True)
@@ -184,14 +185,12 @@ def test_a_voice_without_recordings_fails(installation):
 def test_a_folder_that_another_worker_has_is_waited_for_and_left_alone(installation, voice, monkeypatch):
     training = installation.settings.datasets / voice.id / "training"
     before = sorted(training.rglob("*"))
-    from filelock import FileLock
-
     monkeypatch.setattr(
         "studio.workspaces.dataset_workspace.__wrapped__.__kwdefaults__", {"training": True, "wait_s": 0.1}
     )
     task_id = installation.submit_training(voice.id, 1)
     service = replace(installation.service, attempts=1)
-    with FileLock(installation.settings.datasets / voice.id / "training.lock"):
+    with alone_in_training(installation.settings.datasets / voice.id):
         assert run_task(installation.bench(service=service), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "training_busy"
     assert sorted(training.rglob("*")) == before
