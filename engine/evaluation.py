@@ -20,7 +20,7 @@ whisper, the leak into a silence that is not there) is None, never NaN, and is l
 
 import importlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from swift_f0 import SwiftF0
 
-from engine.audio import Audio, Resampler, open_audio, read_audio, resample
+from engine.audio import Audio, AudioSource, Resampler, open_audio, read_audio, resample
 from engine.errors import AudioError, EngineError
 
 JUDGE_RATE = 16_000  # hertz; what every judge listens to
@@ -45,6 +45,7 @@ BLOCK_S = 10.0  # recordings are read and traced in pieces of this length
 EMBEDDING_LEVEL_DB = -30.0  # quieter recordings are raised to this before the speaker is judged
 JUDGED_PEAK = 0.7  # peak of what the quality and word judges hear
 NOTHING_TO_SCORE = "A recording without any samples cannot be scored."
+Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -259,10 +260,19 @@ def _at_judged_peak(samples: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- the performance
 
 
-def trace_file(path: Path | str) -> Performance:
-    """The performance in a recording of any length, read in pieces. Raises AudioError."""
+def trace_file(path: Path | str, report: Report = lambda fraction, message: None) -> Performance:
+    """The performance in a recording of any length, read in pieces. Raises AudioError; `report` may raise Cancelled."""
     with open_audio(Path(path)) as recording:
-        return _trace(recording.blocks(round(BLOCK_S * recording.rate)), recording.rate)
+        return _trace(_told(recording, report), recording.rate)
+
+
+def _told(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
+    """The pieces of a recording; how far they are is told after each."""
+    read_s = 0.0
+    for block in recording.blocks(round(BLOCK_S * recording.rate)):
+        yield block
+        read_s += block.shape[1] / recording.rate
+        report(min(1.0, read_s / recording.duration_s) if recording.duration_s else 0.5, "scoring")
 
 
 def trace(audio: Audio) -> Performance:

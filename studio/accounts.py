@@ -162,6 +162,11 @@ def holder_of_token(database: Database, secret: str) -> Holder | None:
     return None if row is None else Holder(Account(row.id, row.name), row.token_id, bool(row.noted))
 
 
+def may_still_come_in(database: Database, account: Account) -> bool:
+    """Whether an account has a token that is neither expired nor revoked."""
+    return any(token.is_valid for token in list_tokens(database, account))
+
+
 def note_use(database: Database, holder: Holder) -> None:
     """Note that the token was used just now, unless the database is busy: who may come in is known without it."""
     with suppress(StudioError), database.write() as connection:

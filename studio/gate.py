@@ -9,6 +9,7 @@ import random
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -51,22 +52,23 @@ class Doors:
 
     shutting_down: bool = False
     calls: int = 0  # that are being answered
-    uploads: int = 0  # of them, that bring much
+    uploads: Counter[str] = field(default_factory=Counter)  # of them, that bring much, by account
     # threads of their own for what takes long, so that whoever only asks for a task never waits for it
     upload_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     action_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     health_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))  # which anybody may ask for
 
     @contextmanager
-    def upload(self, most: int) -> Iterator[None]:
-        """A place for an upload. Raises TooMany where all are taken."""
-        if self.uploads >= most:
-            raise TooMany(f"{most} uploads are coming in already: try again in a moment.", RETRY_S, "too_many_uploads")
-        self.uploads += 1
+    def upload(self, account_id: str, most: int, most_of_account: int) -> Iterator[None]:
+        """A place for an upload. Raises TooMany where all are taken, or all that one account can have."""
+        if self.uploads.total() >= most or self.uploads[account_id] >= most_of_account:
+            raise TooMany("Too many uploads are coming in already: try again in a moment.", RETRY_S, "too_many_uploads")
+        self.uploads[account_id] += 1
         try:
             yield
         finally:
-            self.uploads -= 1
+            self.uploads[account_id] -= 1
+            self.uploads += Counter()  # which forgets those that have none
 
 
 class Bucket:
@@ -173,7 +175,10 @@ class Gate:
         if small or scope["method"] != "POST" or scope["state"]["account"] is None:
             yield
             return
-        with self._doors.upload(self._studio.service.uploads_at_once):
+        service = self._studio.service
+        with self._doors.upload(
+            scope["state"]["account"].id, service.uploads_at_once, service.uploads_per_account
+        ):  # fmt: skip
             yield
 
     def _note(self, scope: Scope, exchange: "_Exchange", area: str, took_s: float) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from studio.accounts import Account, account_of_token, find_account
+from studio.accounts import Account, account_of_token, find_account, may_still_come_in
+from studio.errors import Unauthorised
 from studio.gate import API
 from studio.reach import OnlyThisMachine
 from studio.studio import Studio
@@ -57,4 +58,10 @@ def _check(studio: Studio) -> Callable[[str, str], bool]:
 
 
 def _account_named(studio: Studio) -> Callable[[Any], Account]:
-    return lambda request: find_account(studio.database, request.username or "")
+    def account_of(request: Any) -> Account:
+        account = find_account(studio.database, request.username or "")
+        if not may_still_come_in(studio.database, account):  # a session outlives the token it began with
+            raise Unauthorised("All tokens of this account have expired or been revoked: make a new one and log in.")
+        return account
+
+    return account_of

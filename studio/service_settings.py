@@ -31,6 +31,7 @@ class ServiceSettings:
     largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
     longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording that is converted.")
     uploads_at_once: int = setting(32, 1, 10_000, "Uploads that are taken at a time, of all accounts.")
+    uploads_per_account: int = setting(24, 1, 10_000, "Uploads that are taken at a time of one account.")
     submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls of an account in a minute.")
     reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls of an account in a minute.")
     conversions_per_account: int = setting(100, 1, 1_000_000, "Conversions of an account that wait or run.")
@@ -41,6 +42,9 @@ class ServiceSettings:
     link_hours: float = setting(24.0, 0.01, 8760.0, "How long a link to audio holds, at least.")
     lease_s: float = setting(20.0, 1.0, 3600.0, "A task whose worker was not heard of for so long is given to another.")
     attempts: int = setting(3, 1, 100, "How often a task is tried whose worker is lost.")
+    stalled_minutes: float = setting(
+        30.0, 0.02, 10_000.0, "A worker that says nothing of its task for so long is ended; another tries."
+    )
     grace_s: float = setting(20.0, 0.0, 3600.0, "What a running task has to finish in when the service ends.")
 
     def __post_init__(self) -> None:

@@ -49,7 +49,7 @@ def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
 
     Raises SettingsError for settings that cannot work, Unavailable where the database or storage is out of reach.
     """
-    settings.data.mkdir(parents=True, exist_ok=True)
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # tokens' digests and everybody's recordings
     database = open_database(database_url(service.database_url, settings.data))
     try:
         upgrade(database)

@@ -15,6 +15,7 @@ from studio.workspaces import voice_folder
 
 if TYPE_CHECKING:
     from engine.conversion import Chosen, FileConversion
+    from engine.evaluation import Performance
 
 _CONVERTING_SHARE = 0.95  # of the progress; the rest is scoring
 _RETRY_S = 5.0
@@ -74,13 +75,18 @@ def _voice_folder(job: Job) -> Path:
 
 def _scores(job: Job, source: Path, targets: list[Path], transpose: int) -> list[dict[str, Any]]:
     """Of each take, how much of the performance it kept."""
-    from engine.evaluation import score_performance
+    from engine.evaluation import compare_performances, trace_file
 
-    scores = []
-    for number, target in enumerate(targets):
-        job.heart.report(_CONVERTING_SHARE + (1 - _CONVERTING_SHARE) * number / len(targets), "scoring")
-        scores.append(asdict(score_performance(source, target, transpose)))
-    return scores
+    def traced(path: Path, number: int) -> "Performance":
+        def report(fraction: float, message: str) -> None:
+            share = (number + fraction) / (len(targets) + 1)
+            job.heart.report(_CONVERTING_SHARE + (1 - _CONVERTING_SHARE) * share, message)
+
+        return trace_file(path, report)
+
+    original = traced(source, 0)
+    takes = (traced(target, number) for number, target in enumerate(targets, 1))
+    return [asdict(compare_performances(original, take, transpose)) for take in takes]
 
 
 def _stored(job: Job, target: Path) -> str:

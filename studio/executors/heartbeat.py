@@ -1,10 +1,13 @@
 """The heartbeat of a task: keeps its lease while the work goes on, and hears what is asked of whoever does it.
 
 A thread of its own beats once a second or oftener: it renews the lease, writes down how far the work is, and reads
-whether the task is to be cancelled. The work itself calls `report`, which raises as soon as it should not go on.
+whether the task is to be cancelled. The work itself calls `report`, which raises as soon as it should not go on. Work
+that has not called it for very long hangs, and a thread cannot be stopped from outside: then the process ends, and the
+task is given to another.
 """
 
 import math
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +22,7 @@ from studio import tasks
 from studio.database import Database
 from studio.errors import LeaseLost, StudioError
 
+STALLED = 4  # exit status of a worker whose work hung
 _BEAT_S = 1.0
 _BEATS_A_LEASE = 3  # at least, so that one that fails is not yet the end
 _LAST_BEAT_S = 30.0  # the longest a beat can take, of a database that does not answer
@@ -56,11 +60,15 @@ class Heartbeat:
         stopping: Stopping,
         log: FilteringBoundLogger,
         may_finish: bool = True,
+        stalled_s: float = math.inf,
+        end_process: Callable[[int], None] = os._exit,
     ) -> None:
         """may_finish: whether the work is let go on for the time of grace when the process is to end; not worth it for
-        what can be gone on with later."""
+        what can be gone on with later. stalled_s: without a report for so long, `end_process` is called."""
         self.database, self.task, self.lease_s, self.log = database, task, lease_s, log
         self.stopping, self.may_finish = stopping, may_finish
+        self._stalled_s, self._end_process = stalled_s, end_process
+        self._heard_at = time.monotonic()
         self.each_beat: Callable[[], None] = lambda: None
         self.is_cancelled = self.is_lost = False
         self._progress, self._message = 0.0, ""
@@ -87,7 +95,8 @@ class Heartbeat:
         self.check()
 
     def check(self) -> None:
-        """Raise what `report` would."""
+        """Raise what `report` would; also a sign that the work goes on, where there is no more to say."""
+        self._heard_at = time.monotonic()
         if self.is_cancelled:
             raise Cancelled
         if self.is_lost:
@@ -101,6 +110,10 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._ended.wait(min(_BEAT_S, self.lease_s / _BEATS_A_LEASE)):
+            if time.monotonic() - self._heard_at > self._stalled_s:
+                self.log.error("task_stalled", minutes=round(self._stalled_s / 60, 1), said_last=self._message)
+                self._end_process(STALLED)
+                return
             try:
                 self._beat()
             except LeaseLost:

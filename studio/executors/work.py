@@ -53,7 +53,10 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
     )
     log.info("task_started")
     goes_on_later = task.kind == "training"
-    with Heartbeat(bench.database, task, bench.service.lease_s, bench.stopping, log, not goes_on_later) as heart:
+    stalled_s = bench.service.stalled_minutes * 60
+    with Heartbeat(
+        bench.database, task, bench.service.lease_s, bench.stopping, log, not goes_on_later, stalled_s
+    ) as heart:
         job = Job(bench, task, heart, bench.settings.work / f"{task.id}-{task.fence}", log)
         outcome = _outcome(job)
     log.info("task_ended", outcome=outcome, seconds=round(time.monotonic() - started, 2))
@@ -108,7 +111,8 @@ def _written_end(job: Job, cause: Exception) -> Outcome:
 
 def _fail(job: Job, cause: EngineError) -> Outcome:
     job.log.warning("task_failed", code=code_of(cause), reason=str(cause))
-    return _end(job, lambda connection: tasks.fail(connection, job.task, str(cause), code_of(cause)))
+    text = str(cause).replace(f"{job.place}/", "").replace(f"{job.bench.settings.data}/", "")  # where they lie is ours
+    return _end(job, lambda connection: tasks.fail(connection, job.task, text, code_of(cause)))
 
 
 def _again(job: Job, text: str, code: str) -> Outcome:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from studio.accounts import create_account, create_token, may_still_come_in, revoke_token
 from studio.trial_service import TrialService, trial_service
 
 
@@ -72,3 +73,11 @@ def test_where_others_can_reach_it_it_asks_for_a_token(open_to_others):
             assert client.post("/login", data={"username": name, "password": password}).status_code in (400, 422)
         assert client.post("/login", data={"username": "band", "password": secret}).status_code == 200
         assert client.get("/config").status_code == 200
+
+
+def test_a_session_ends_with_the_tokens_of_its_account(sqlite_database):
+    account = create_account(sqlite_database, "band")
+    token, _ = create_token(sqlite_database, account, "laptop")
+    assert may_still_come_in(sqlite_database, account)
+    revoke_token(sqlite_database, token.id)
+    assert not may_still_come_in(sqlite_database, account)

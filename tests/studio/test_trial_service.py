@@ -20,6 +20,7 @@ def test_a_service_sees_only_its_own_folder_and_ends(tmp_path, monkeypatch):
     with trial_service(tmp_path / "home", executor="none", page="off") as service:
         assert httpx.get(f"{service.base_url}/health").status_code == 200
         assert (tmp_path / "home" / "studio.sqlite").exists()
+        assert (tmp_path / "home").stat().st_mode & 0o077 == 0  # nobody else's to read
         with pytest.raises(EngineError, match="token create"):
             service.command("token", "create", "x", "--expires-days", "-1")
     assert service.process.poll() == 0

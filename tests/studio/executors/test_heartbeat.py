@@ -10,7 +10,7 @@ from engine.errors import Cancelled
 from studio import tasks
 from studio.accounts import local_account
 from studio.errors import LeaseLost
-from studio.executors.heartbeat import Heartbeat, Stopping
+from studio.executors.heartbeat import STALLED, Heartbeat, Stopping
 
 LEASE_S = 0.3  # a beat each 0.1 s
 
@@ -147,3 +147,19 @@ def test_a_process_that_ends_lets_finish_what_can():
     stopping.ask()  # again changes nothing
     assert stopping.is_over()
     assert not stopping.is_over(extra_s=60.0)
+
+
+def test_work_that_says_nothing_for_long_ends_the_process(sqlite_database):
+    database, account = sqlite_database, local_account(sqlite_database)
+    with database.write() as connection:
+        tasks.submit(connection, account.id, "conversion", {})
+    task = tasks.claim(database, "worker", ["conversion"], LEASE_S)
+    ended = []
+    log = structlog.get_logger()
+    with Heartbeat(database, task, LEASE_S, Stopping(0.0), log, True, 0.5, ended.append) as heart:
+        for _ in range(8):  # as long as it reports, it may take its time
+            time.sleep(0.1)
+            heart.report(0.5, "converting")
+        assert not ended
+        eventually(lambda: ended)
+    assert ended == [STALLED]
