@@ -17,7 +17,14 @@ if TYPE_CHECKING:  # it loads the packages that are to be examined
     from engine.audio import Audio
 
 NEEDED = ("torch", "numpy", "scipy", "librosa", "matplotlib", "soundfile", "soxr", "av", "swift_f0", "safetensors")
+_SERVICE = (
+    "fastapi", "uvicorn", "httptools", "python-multipart", "sqlalchemy", "alembic", "obstore", "httpx", "structlog",
+    "prometheus-client", "filelock",
+)  # fmt: skip
+INSTALL = "install the project again: pip install -e ."
 OPTIONAL = {
+    "the HTTP service": (_SERVICE, INSTALL),
+    "PostgreSQL": (("psycopg",), "pip install 'psycopg[binary]>=3.3,<4'"),
     "the page": (("gradio",), "pip install 'gradio>=6.31,<7'"),
     "notebooks": (("jupyterlab", "ipywidgets"), "pip install jupyterlab ipywidgets"),
     "scores of likeness and words": (
@@ -25,7 +32,6 @@ OPTIONAL = {
         "pip install -e '.[evaluation]' && pip install --no-deps resemblyzer",
     ),
 }
-INSTALL = "install the project again: pip install -e ."
 PYTHON = (3, 11)
 LITTLE_DISK = 2 * 2**30  # bytes; an hour of stereo at 24 bit and 44.1 kHz is about 1 GB
 TEST_HERTZ = 220.0
