@@ -173,7 +173,7 @@ def test_an_estimate_is_near_what_it_then_takes(clips):
 # ---- stopped and gone on with
 
 
-@pytest.mark.parametrize("patience", [2, 3])
+@pytest.mark.parametrize("patience", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_going_on_is_as_if_it_had_never_stopped(clips, trained, folder, tmp_path, patience):
     """Stopped in the middle of an epoch or at its end, and curve and voice are the same to the last bit."""
     steps = 0
@@ -248,7 +248,9 @@ def start_training(foreign: Path, folder: Path, recordings: list[Path]) -> "subp
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
-@pytest.mark.parametrize(("seed", "most"), [(1, 1), *(pytest.param(s, 3, marks=pytest.mark.slow) for s in (2, 3, 4))])
+# one kill of a worker process in mid-training is also in tests/studio/executors/test_faults.py, which is never left out
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "most"), [(1, 1), (2, 3), (3, 3), (4, 3)])
 def test_a_killed_training_goes_on_without_a_jump(short_auditions, recordings, tmp_path, seed, most):
     """Processes are ended by SIGKILL at random moments until one gets through; compared with one left alone."""
     random = np.random.default_rng(seed)

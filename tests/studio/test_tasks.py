@@ -700,5 +700,5 @@ class Queue(RuleBasedStateMachine):
 def test_any_order_of_events(sqlite_template, tmp_path):
     run_machine(
         lambda: Queue(sqlite_template, tmp_path),
-        settings=settings(max_examples=100, stateful_step_count=30, deadline=None),
+        settings=settings(max_examples=40, stateful_step_count=30, deadline=None),
     )

@@ -40,6 +40,7 @@ def test_recordings_are_spread_over_the_list_and_no_more_than_asked(tmp_path):
     assert len(choose_recordings(tmp_path, "kathleen/kathleen", most_minutes=100)) == 30
 
 
+@pytest.mark.slow
 def test_a_demo_voice_is_made_with_its_card_and_preview(tmp_path, sing):
     for number in range(2):
         samples = sing(8.0, hertz=200.0 + number, seed=number)

@@ -257,7 +257,7 @@ def test_a_worker_that_is_asked_to_end_finishes_what_it_can(installation, held):
 # ---- out of reach
 
 
-@pytest.mark.parametrize("locked_s", [2.5, pytest.param(6.5, marks=pytest.mark.slow)])  # 5 s is how long others wait
+@pytest.mark.parametrize("locked_s", [1.5, pytest.param(6.5, marks=pytest.mark.slow)])  # 5 s is how long others wait
 def test_a_database_that_is_locked_for_longer_than_a_lease_costs_nothing(installation, held, locked_s):
     with installation.executor(installation.slow_program(), lease_s=1.0) as executor:
         begun(installation, held)
