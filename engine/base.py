@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -53,10 +54,12 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 @lru_cache(maxsize=2)
 def load_base(path: Path = WEIGHTS / "base.safetensors") -> BaseModel:
     """The base model from `path`, loaded once. Raises VoiceError where it cannot be."""
-    model = BaseModel()
-    try:
-        model.load_state_dict(load_weights(path), strict=True)
-    except RuntimeError as cause:
-        sentence = f"The weights {path.name} belong to another version of the engine; install it again."
-        raise VoiceError(sentence) from cause
-    return model
+    # whoever needs it first may only infer, but a later training in this process must be able to learn through it
+    with torch.inference_mode(False):
+        model = BaseModel()
+        try:
+            model.load_state_dict(load_weights(path), strict=True)
+        except RuntimeError as cause:
+            sentence = f"The weights {path.name} belong to another version of the engine; install it again."
+            raise VoiceError(sentence) from cause
+        return model

@@ -59,3 +59,11 @@ def test_the_installed_base_fits_and_is_loaded_once():
 
 def test_the_base_is_small_enough_to_ship():
     assert (WEIGHTS / "base.safetensors").stat().st_size < 40e6
+
+
+def test_a_base_that_was_first_needed_for_inference_can_be_learned_through():
+    load_base.cache_clear()
+    with torch.inference_mode():
+        base = load_base()
+    assert not any(parameter.is_inference() for parameter in base.parameters())
+    assert not any(buffer.is_inference() for buffer in base.buffers())
