@@ -18,7 +18,8 @@ _GAP_FRAMES = 100  # between what is learned from and what is held out of the sa
 def hold_out(clips: Sequence[Clip], seed: int) -> tuple[list[Clip], list[Clip]]:
     """Clips to learn from and clips to be judged by, none longer than 12 s: a tenth of the sound, at most 30 s.
 
-    Whole recordings where there are six or more, of which a fitting few are drawn; else the end of the longest one.
+    Whole recordings where there are six or more, of which a fitting few are drawn, or the first 12 s of those that are
+    longer; else the end of the longest one.
     """
     sought_s = min(_MOST_S, _SHARE * sum(clip.duration_s for clip in clips))
     if len(clips) < _FEWEST_RECORDINGS:
@@ -36,8 +37,13 @@ def hold_out(clips: Sequence[Clip], seed: int) -> tuple[list[Clip], list[Clip]]:
             aside.append(int(i))
     if not aside:
         return _end_of_longest(clips, sought_s)
-    learned = [clip for i, clip in enumerate(clips) if i not in aside]
-    return learned, [clips[i].piece(0, round(_LONGEST_S * FRAME_RATE)) for i in sorted(aside)]
+    longest = round(_LONGEST_S * FRAME_RATE)
+    learned = [
+        clip.piece(longest + _GAP_FRAMES, len(clip.pitch)) if i in aside else clip
+        for i, clip in enumerate(clips)
+        if i not in aside or clip.duration_s >= _LONGEST_S + _SHORTEST_S
+    ]
+    return learned, [clips[i].piece(0, longest) for i in sorted(aside)]
 
 
 def _end_of_longest(clips: Sequence[Clip], sought_s: float) -> tuple[list[Clip], list[Clip]]:
