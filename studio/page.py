@@ -6,19 +6,25 @@ one works in that token's account.
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
 
 from studio.accounts import Account, account_of_token, find_account, may_still_come_in
 from studio.errors import Unauthorised
 from studio.gate import API
 from studio.reach import OnlyThisMachine
+from studio.service_settings import MEGABYTE
 from studio.studio import Studio
 
 # before gradio is imported: it looks hosts up otherwise, and starts a second server where it finds Node
 OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
+STATIC = Path(__file__).parent / "static" / "page"
 _DELETE_CACHE_S = (3600, 86400)  # how often, and how old
+_CALLS_AT_ONCE = 8  # of one event, by different visitors
+_HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
 
 
 def mount_page(app: FastAPI, studio: Studio, ask_for_token: bool) -> FastAPI:
@@ -27,15 +33,15 @@ def mount_page(app: FastAPI, studio: Studio, ask_for_token: bool) -> FastAPI:
     os.environ.setdefault("GRADIO_TEMP_DIR", str(studio.settings.work / "page"))
     import gradio as gr
 
-    from studio.tabs.convert import build_convert_tab
+    from studio.parts.element import FILES, head
+    from studio.parts.theme import theme
 
     if not ask_for_token:
         app.add_middleware(OnlyThisMachine, guarded=API)
+    app.mount(FILES, StaticFiles(directory=STATIC))
     account_of = _account_named(studio) if ask_for_token else lambda request: studio.local
-    with gr.Blocks(title="Timbre Studio", analytics_enabled=False, delete_cache=_DELETE_CACHE_S) as page:
-        gr.Markdown("# Timbre Studio\nThe same performance in another voice.")
-        with gr.Tab("Convert"):
-            build_convert_tab(page, studio, account_of)
+    page = build_page(studio, account_of)
+    page.queue(default_concurrency_limit=_CALLS_AT_ONCE, api_open=False)
     return gr.mount_gradio_app(
         app,
         page,
@@ -45,8 +51,43 @@ def mount_page(app: FastAPI, studio: Studio, ask_for_token: bool) -> FastAPI:
         auth=_check(studio) if ask_for_token else None,
         footer_links=["settings"],
         auth_message="The name is that of your account, the password a token of it.",
-        max_file_size=studio.service.largest_upload_mb * 1_000_000,
+        max_file_size=studio.service.largest_upload_mb * MEGABYTE,
+        theme=theme(),
+        head=head(),
     )
+
+
+def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
+    """The page with all its tabs, as gradio has it."""
+    import gradio as gr
+
+    from studio.parts.page import Page
+    from studio.tabs.convert import build_convert_tab
+    from studio.tabs.create import build_create_tab
+    from studio.tabs.explore import build_explore_tab
+    from studio.tabs.history import build_history_tab
+    from studio.tabs.settings import build_settings_tab
+    from studio.tabs.train import build_train_tab
+    from studio.tabs.voices import build_voices_tab
+
+    tabs: dict[str, Callable[[Page, gr.Tab], None]] = {
+        "Convert": build_convert_tab,
+        "History": build_history_tab,
+        "Voices": build_voices_tab,
+        "Create": build_create_tab,
+        "Train": build_train_tab,
+        "Explore": build_explore_tab,
+        "Settings": build_settings_tab,
+    }
+    with gr.Blocks(title="Timbre Studio", analytics_enabled=False, delete_cache=_DELETE_CACHE_S) as blocks:
+        gr.HTML(_HEADING, elem_id="heading")
+        wishes = {name.lower(): gr.State(None) for name in tabs}
+        with gr.Tabs(elem_id="tabs") as choice:
+            page = Page(studio, account_of, blocks, choice, wishes)
+            for name, build in tabs.items():
+                with gr.Tab(name, id=name.lower()) as tab:
+                    build(page, tab)
+    return blocks
 
 
 def _check(studio: Studio) -> Callable[[str, str], bool]:

@@ -2,7 +2,6 @@
 
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from secrets import token_hex
 
@@ -14,6 +13,7 @@ from engine.errors import EngineError
 from studio.accounts import Account
 from studio.actions.conversions import start_conversion
 from studio.actions.voices import models_view
+from studio.parts.page import Page
 from studio.studio import Studio
 from studio.tasks import find
 
@@ -21,8 +21,9 @@ SAMPLES = Path(engine.__path__[0]) / "samples"
 _POLL_S = 0.3
 
 
-def build_convert_tab(page: gr.Blocks, studio: Studio, account_of: Callable[[gr.Request], Account]) -> None:
-    """Layout and events; to be called inside `page`."""
+def build_convert_tab(page: Page, tab: gr.Tab) -> None:
+    """Layout and events; to be called inside `tab`."""
+    studio, account_of = page.studio, page.account_of
 
     def choices(request: gr.Request) -> gr.Dropdown:
         voices = models_view(studio, account_of(request))["models"]
@@ -61,7 +62,7 @@ def build_convert_tab(page: gr.Blocks, studio: Studio, account_of: Callable[[gr.
         lambda fits: gr.Slider(visible=not fits), auto, transpose, api_visibility="private", show_progress="hidden"
     )
     start.click(convert, [recording, voice, auto, transpose], result, api_visibility="private")
-    page.load(choices, None, voice, api_visibility="private", show_progress="hidden")
+    page.blocks.load(choices, None, voice, api_visibility="private", show_progress="hidden")
 
 
 def _result(studio: Studio, account: Account, task_id: str, progress: gr.Progress) -> Path:

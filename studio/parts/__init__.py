@@ -1,0 +1,1 @@
+"""What the tabs of the page are made of: events, notices, controls and our own elements."""

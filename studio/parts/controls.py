@@ -1,0 +1,56 @@
+"""A settings dataclass of the engine as controls of the page, and their values as settings again.
+
+Ranges and what one hears of each setting come from the fields, so a setting that is added to the engine is a control
+here without a line of code.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields
+from typing import Any
+
+import gradio as gr
+
+_UNITS = {"ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%"}
+_STEPS_OF_A_RANGE = 100
+
+
+def controls(settings: type[Any], names: Sequence[str] | None = None, **at: Any) -> dict[str, Any]:
+    """One control for each field of a settings dataclass, or for those named, in that order, made where this is called.
+
+    at: first values other than the defaults.
+    """
+    known = {one.name: one for one in fields(settings)}
+    return {name: _control(known[name], at.get(name, known[name].default)) for name in names or known}
+
+
+def settings_of(made: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str, Any]:
+    """The fields that `values`, by control, say; whole numbers where the setting's range is whole."""
+    given = {}
+    for name, control in made.items():
+        value = values[control]
+        given[name] = int(value) if isinstance(control, gr.Number | gr.Slider) and control.precision == 0 else value
+    return given
+
+
+def title_of(name: str) -> str:
+    """A setting's name for people: formant_shift_semitones -> Formant shift (semitones)."""
+    words = name.split("_")
+    unit = f" ({_UNITS[words.pop()]})" if len(words) > 1 and words[-1] in _UNITS else ""
+    return " ".join(words).capitalize() + unit
+
+
+def _control(one: "Field[Any]", value: Any) -> Any:
+    meaning, title = one.metadata["meaning"], title_of(one.name)
+    if "minimum" not in one.metadata:
+        if words := one.metadata["words"]:
+            return gr.Dropdown(list(words), value=value, label=title, info=meaning)
+        return gr.Textbox(value, label=title, info=meaning)
+    lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
+    whole = isinstance(lowest, int)
+    number = value if isinstance(value, int | float) else 0
+    if whole and highest - lowest > 10 * _STEPS_OF_A_RANGE:
+        return gr.Number(number, label=title, info=meaning, minimum=lowest, maximum=highest, precision=0)
+    step = 1 if whole else (highest - lowest) / _STEPS_OF_A_RANGE
+    return gr.Slider(
+        lowest, highest, number, step=step, label=title, info=meaning, precision=0 if whole else None, buttons=["reset"]
+    )

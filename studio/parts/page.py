@@ -1,0 +1,127 @@
+"""The page as its tabs see it: whose it is, how events are wired, and how one tab sends the visitor to another."""
+
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from engine.errors import EngineError
+from studio.accounts import Account
+from studio.parts.notice import silent, told_error
+from studio.studio import Studio
+
+Updates = Mapping[Any, Any] | None
+_AT_ONCE = 8  # calls of the same event by different visitors
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Who looks at the page, at the moment of one event."""
+
+    studio: Studio
+    account: Account
+    now_s: float  # since 1970
+    base_url: str = ""  # links lead to wherever the page was loaded from
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a tab is built with. `tabs` holds the tabs by their ids; `wishes` what another tab asks of each."""
+
+    studio: Studio
+    account_of: Callable[[gr.Request], Account]
+    blocks: gr.Blocks
+    tabs: gr.Tabs
+    wishes: Mapping[str, gr.State]
+
+    def on(
+        self,
+        event: Callable[..., Any],
+        action: Callable[..., Updates],
+        inputs: Sequence[Any] | set[Any] = (),
+        outputs: Sequence[Any] = (),
+        notice: gr.HTML | None = None,
+        **options: Any,
+    ) -> Any:
+        """Wire an event privately: `action(visit, *values)` gives new values by component.
+
+        inputs: a sequence gives values one by one, a set one dict by component. Where there is a `notice`, an
+        EngineError is told in it, and it is silent after an action that went well. options: those of the event.
+        """
+        told = [*outputs, *([notice] if notice is not None else [])]
+
+        @functools.wraps(action)
+        def handler(request: gr.Request, *values: Any) -> Any:
+            return self._done(request, action, values, told, notice)
+
+        return _wired(event, handler, inputs, told, options)
+
+    def on_data(
+        self,
+        event: Callable[..., Any],
+        action: Callable[..., Updates],
+        inputs: Sequence[Any] | set[Any] = (),
+        outputs: Sequence[Any] = (),
+        notice: gr.HTML | None = None,
+        **options: Any,
+    ) -> Any:
+        """As `on`, for events that carry data (those of our own elements): `action(visit, data, *values)`."""
+        told = [*outputs, *([notice] if notice is not None else [])]
+
+        @functools.wraps(action)
+        def handler(request: gr.Request, event: gr.EventData, *values: Any) -> Any:
+            return self._done(request, action, (event._data, *values), told, notice)
+
+        return _wired(event, handler, inputs, told, options)
+
+    def go(self, tab: str, **wish: Any) -> dict[Any, Any]:
+        """Updates that show another tab and tell it what is wished there; `self.tabs` and its wish are outputs then."""
+        return {self.tabs: gr.Tabs(selected=tab), self.wishes[tab]: wish | {"at": time.time()}}
+
+    def _done(
+        self,
+        request: gr.Request,
+        action: Callable[..., Updates],
+        values: Sequence[Any],
+        told: Sequence[Any],
+        notice: gr.HTML | None,
+    ) -> Any:
+        try:
+            visit = Visit(self.studio, self.account_of(request), time.time())
+            given: dict[Any, Any] = dict(action(visit, *values) or {})
+        except EngineError as error:
+            if notice is None:
+                raise gr.Error(str(error), print_exception=False) from error
+            given = {notice: told_error(str(error))}
+        else:
+            if notice is not None:
+                given.setdefault(notice, silent())
+        if not told:
+            return None
+        return given or {told[0]: gr.skip()}
+
+
+def _wired(
+    event: Callable[..., Any],
+    handler: Callable[..., Any],
+    inputs: Sequence[Any] | set[Any],
+    outputs: Sequence[Any],
+    options: dict[str, Any],
+) -> Any:
+    # gradio looks at annotations to find what it shall give
+    handler.__annotations__ = {"request": gr.Request, "event": gr.EventData}
+    del handler.__wrapped__  # type: ignore[attr-defined]
+    return event(
+        handler,
+        inputs if isinstance(inputs, set) else list(inputs),
+        list(outputs),
+        **{
+            "api_visibility": "private",
+            "show_progress": "hidden",
+            "concurrency_limit": _AT_ONCE,
+            **options,
+        },
+    )

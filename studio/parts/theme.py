@@ -1,0 +1,22 @@
+"""The page's colours and type. Only fonts that the reader's own system has; nothing is asked of anybody."""
+
+import gradio as gr
+from gradio.themes.utils.colors import Color
+
+_MAGENTA = Color(
+    name="magenta",
+    c50="#fdf0f6", c100="#fbdcea", c200="#f7b8d4", c300="#f08bb7", c400="#e55694", c500="#d6246e",
+    c600="#b91a5c", c700="#98154b", c800="#77123c", c900="#5a0f2e", c950="#3a081d",
+)  # fmt: skip
+
+
+def theme() -> gr.themes.Base:
+    """The theme, for light and dark."""
+    return gr.themes.Base(
+        primary_hue=_MAGENTA,
+        secondary_hue="slate",
+        neutral_hue="slate",
+        radius_size="md",
+        font=["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"],
+        font_mono=["ui-monospace", "Cascadia Mono", "Menlo", "monospace"],
+    )
