@@ -1,1 +1,385 @@
-customElements.define("timbre-player", class extends HTMLElement { set data(shown) { this.textContent = shown ? JSON.stringify(shown) : ""; } });
+// <timbre-player>: one sound, or several that are heard in turn at the same position.
+//
+// data: {id, tracks: [{label, url, note, downloads: [{label, url, name}]}], chosen}. A download without a url is asked
+// for by `tell-download` {index, label}; it begins as soon as data with its url come. Another track that is chosen goes
+// on where the one before it is. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
+// playing}, and hears "timbre-seek" {id, seconds}.
+// Keys: space, left and right (with shift: finer), home, end, 1 to 9 for the tracks, L to repeat.
+
+import { openSound, rest } from "./sound.js";
+
+const SKIP_S = 5, FINE_SKIP_S = 1;
+const PLAY = "M7 4.5v15l13-7.5z", PAUSE = "M6 4.5h4.5v15H6zM13.5 4.5H18v15h-4.5z";
+const REPEAT = "M7 7h9v3l5-4.5L16 1v3H4v8h3zM17 17H8v-3l-5 4.5L8 23v-3h12v-8h-3z";
+const SVG = "http://www.w3.org/2000/svg";
+const HEIGHT = 100; // of the waveform in its own units
+
+export class Player extends HTMLElement {
+  #data = null;
+  #chosen = 0;
+  #position = 0; // seconds, where it stands still
+  #duration = 0;
+  #sounding = null; // the sound that plays
+  #repeats = false;
+  #sounds = new Map(); // url -> promise of a sound
+  #wanted = null; // the download that was asked for, "index label"
+  #turn = 0; // of choices and starts: what an older one brings late is not used
+  #frame = 0;
+
+  set data(given) {
+    const old = this.#data;
+    this.#data = given && given.tracks?.length ? given : null;
+    if (!this.#data || old?.id !== this.#data.id) {
+      this.#pause();
+      this.#position = 0;
+      this.#chosen = this.#data?.chosen ?? 0;
+    } else if (this.#data.chosen != null && this.#data.chosen !== old.chosen) {
+      this.#chosen = this.#data.chosen;
+    }
+    this.#chosen = Math.min(this.#chosen, (this.#data?.tracks.length ?? 1) - 1);
+    this.#forget();
+    this.#build();
+    if (this.#data) this.#show();
+  }
+
+  get data() {
+    return this.#data;
+  }
+
+  get seconds() {
+    return this.#sounding ? this.#sounding.seconds : this.#position;
+  }
+
+  connectedCallback() {
+    document.addEventListener("timbre-seek", this.#sought);
+    document.addEventListener("timbre-play", this.#interrupted);
+    this.addEventListener("keydown", this.#key);
+  }
+
+  disconnectedCallback() {
+    document.removeEventListener("timbre-seek", this.#sought);
+    document.removeEventListener("timbre-play", this.#interrupted);
+    this.removeEventListener("keydown", this.#key);
+    this.#pause();
+  }
+
+  // ---- what one does
+
+  async play() {
+    if (!this.#data || this.#sounding) return this.#pause();
+    const turn = ++this.#turn;
+    document.dispatchEvent(new CustomEvent("timbre-play", { detail: { player: this } }));
+    await this.#handOver(turn);
+    this.#data?.tracks.forEach((track) => this.#sound(track).catch(() => {})); // the next choice is quick then
+  }
+
+  choose(index, tell = true) {
+    if (!this.#data?.tracks[index] || index === this.#chosen) return;
+    this.#chosen = index;
+    this.#mark();
+    this.#show();
+    if (this.#sounding) this.#handOver(++this.#turn);
+    if (tell) this.dispatchEvent(new CustomEvent("tell-chosen", { detail: { index } }));
+  }
+
+  seek(seconds) {
+    this.#position = Math.max(0, Math.min(seconds, this.#duration || seconds));
+    if (this.#sounding) this.#restart(this.#position);
+    else this.#tellTime();
+  }
+
+  // ---- sound
+
+  async #handOver(turn) {
+    let sound;
+    try {
+      sound = await this.#sound(this.#data.tracks[this.#chosen]);
+    } catch (failure) {
+      return this.#say(failure.message);
+    }
+    if (turn !== this.#turn) return;
+    const before = this.#sounding;
+    this.#duration = sound.duration;
+    if (!before && this.#position >= sound.duration - 0.05) this.#position = 0;
+    try {
+      await sound.start(this.#position, before);
+    } catch {
+      return this.#say("This recording could not be played.");
+    }
+    before?.stop();
+    if (turn !== this.#turn) return sound.stop();
+    this.#sounding = sound;
+    this.#follow();
+  }
+
+  async #restart(seconds) {
+    const sound = this.#sounding;
+    const turn = ++this.#turn;
+    sound.stop();
+    await sound.start(seconds);
+    if (turn !== this.#turn) sound.stop();
+  }
+
+  #pause() {
+    this.#turn++;
+    if (!this.#sounding) return;
+    this.#position = this.#sounding.seconds;
+    this.#sounding.stop();
+    this.#sounding = null;
+    cancelAnimationFrame(this.#frame);
+    setTimeout(() => this.#sounding ?? Player.#quiet(), 100); // after the fade
+    this.#tellTime();
+  }
+
+  static #quiet() {
+    if (![...document.querySelectorAll("timbre-player")].some((player) => player.isPlaying)) rest();
+  }
+
+  get isPlaying() {
+    return this.#sounding !== null;
+  }
+
+  #follow() {
+    cancelAnimationFrame(this.#frame);
+    if (!this.#sounding) return;
+    const { seconds, duration } = this.#sounding;
+    if (seconds >= duration - 0.01) {
+      if (this.#repeats) this.#restart(0);
+      else {
+        this.#pause();
+        this.#position = duration;
+        this.#tellTime();
+        return;
+      }
+    }
+    this.#tellTime();
+    this.#frame = requestAnimationFrame(() => this.#follow());
+  }
+
+  #sound(track) {
+    if (!this.#sounds.has(track.url)) {
+      const opening = openSound(track.url, track.peaks);
+      opening.catch(() => this.#sounds.delete(track.url));
+      this.#sounds.set(track.url, opening);
+    }
+    return this.#sounds.get(track.url);
+  }
+
+  #forget() {
+    const urls = new Set(this.#data?.tracks.map((track) => track.url));
+    for (const url of this.#sounds.keys()) if (!urls.has(url)) this.#sounds.delete(url);
+  }
+
+  // ---- what others of the page say
+
+  #sought = (event) => {
+    if (this.#data && event.detail.id === this.#data.id) this.seek(event.detail.seconds);
+  };
+
+  #interrupted = (event) => {
+    if (event.detail.player !== this) this.#pause();
+  };
+
+  #key = (event) => {
+    if (!this.#data || event.ctrlKey || event.metaKey || event.altKey) return;
+    const skip = event.shiftKey ? FINE_SKIP_S : SKIP_S;
+    const on = event.target;
+    if (/^[1-9]$/.test(event.key) && this.#data.tracks.length > 1) this.choose(Number(event.key) - 1);
+    else if (event.key === " " && !on.closest("button, a")) this.play();
+    else if (on.role === "radio" && ["ArrowRight", "ArrowDown"].includes(event.key)) this.#step(1);
+    else if (on.role === "radio" && ["ArrowLeft", "ArrowUp"].includes(event.key)) this.#step(-1);
+    else if (event.key === "ArrowRight") this.seek(this.seconds + skip);
+    else if (event.key === "ArrowLeft") this.seek(this.seconds - skip);
+    else if (event.key === "Home") this.seek(0);
+    else if (event.key === "End") this.seek(this.#duration);
+    else if (event.key === "l" || event.key === "L") this.#toggleRepeat();
+    else return;
+    event.preventDefault();
+  };
+
+  #step(by) {
+    const count = this.#data.tracks.length;
+    this.choose((this.#chosen + by + count) % count);
+    this.querySelector("[role=radio][aria-checked=true]")?.focus();
+  }
+
+  #toggleRepeat() {
+    this.#repeats = !this.#repeats;
+    this.querySelector(".repeat")?.setAttribute("aria-pressed", this.#repeats);
+  }
+
+  // ---- what one sees
+
+  #build() {
+    const hadFocus = this.contains(document.activeElement) ? document.activeElement.className : null;
+    this.replaceChildren();
+    if (!this.#data) return;
+    const bar = part("div", "bar");
+    const play = button("play", PLAY, "Play", () => this.play());
+    const wave = part("div", "wave", { role: "slider", tabindex: 0, "aria-label": "Position", "aria-valuemin": 0 });
+    wave.append(picture("whole"), picture("played"), part("i", "head"));
+    wave.addEventListener("pointerdown", (event) => this.#drag(event, wave));
+    const repeat = button("repeat", REPEAT, "Repeat", () => this.#toggleRepeat());
+    repeat.setAttribute("aria-pressed", this.#repeats);
+    bar.append(play, wave, part("span", "time"), repeat);
+    this.append(bar, part("p", "trouble", { role: "alert", hidden: "" }));
+    if (this.#data.tracks.length > 1) this.append(this.#tracks());
+    this.append(part("div", "downloads"));
+    this.#mark();
+    this.#tellTime();
+    if (hadFocus) this.querySelector(`.${hadFocus.split(" ").join(".")}`)?.focus();
+  }
+
+  #tracks() {
+    const group = part("div", "tracks", { role: "radiogroup", "aria-label": "What is heard" });
+    this.#data.tracks.forEach((track, index) => {
+      const one = part("button", `track track-${index}`, { type: "button", role: "radio" });
+      if (index < 9) one.append(text("kbd", "number", index + 1));
+      one.append(text("span", "label", track.label));
+      if (track.note) one.append(text("span", "note", track.note));
+      one.addEventListener("click", () => this.choose(index));
+      group.append(one);
+    });
+    return group;
+  }
+
+  /** Which track is chosen, and what can be downloaded of it. */
+  #mark() {
+    this.querySelectorAll("[role=radio]").forEach((one, index) => {
+      one.setAttribute("aria-checked", index === this.#chosen);
+      one.tabIndex = index === this.#chosen ? 0 : -1;
+    });
+    const place = this.querySelector(".downloads");
+    const offered = this.#data.tracks[this.#chosen].downloads ?? [];
+    place.hidden = !offered.length;
+    place.replaceChildren(text("span", "what", "Download"), ...offered.map((one) => this.#download(one)));
+  }
+
+  #download({ label, url, name }) {
+    const named = `${this.#chosen} ${label}`;
+    if (url) {
+      const link = text("a", "download", label);
+      Object.assign(link, { href: url, download: name ?? "" });
+      if (this.#wanted === named) {
+        this.#wanted = null;
+        queueMicrotask(() => link.click());
+      }
+      return link;
+    }
+    const asked = text("button", "download", label);
+    asked.type = "button";
+    asked.ariaBusy = this.#wanted === named;
+    const index = this.#chosen;
+    asked.addEventListener("click", () => {
+      this.#wanted = named;
+      asked.ariaBusy = true;
+      this.dispatchEvent(new CustomEvent("tell-download", { detail: { index, label } }));
+    });
+    return asked;
+  }
+
+  async #show() {
+    const track = this.#data.tracks[this.#chosen];
+    this.#say("");
+    try {
+      const sound = await this.#sound(track);
+      if (track !== this.#data?.tracks[this.#chosen]) return;
+      this.#duration = sound.duration;
+      this.querySelector(".wave")?.classList.toggle("plain", !sound.peaks);
+      const drawn = outline(sound.peaks ?? []);
+      this.querySelectorAll(".wave path").forEach((path) => path.setAttribute("d", drawn));
+      this.#tellTime();
+    } catch (failure) {
+      if (track === this.#data?.tracks[this.#chosen]) this.#say(failure.message);
+    }
+  }
+
+  #say(sentence) {
+    const trouble = this.querySelector(".trouble");
+    if (!trouble) return;
+    trouble.hidden = !sentence;
+    trouble.textContent = sentence;
+  }
+
+  #drag(event, wave) {
+    const to = (moved) => {
+      const { left, width } = wave.getBoundingClientRect();
+      this.seek((this.#duration * Math.max(0, Math.min(moved.clientX - left, width))) / width);
+    };
+    wave.setPointerCapture(event.pointerId);
+    wave.addEventListener("pointermove", to);
+    wave.addEventListener("lostpointercapture", () => wave.removeEventListener("pointermove", to), { once: true });
+    to(event);
+  }
+
+  #tellTime() {
+    const { seconds } = this;
+    const playing = this.isPlaying;
+    const wave = this.querySelector(".wave");
+    if (wave) {
+      wave.style.setProperty("--at", this.#duration ? Math.min(1, seconds / this.#duration) : 0);
+      wave.setAttribute("aria-valuemax", this.#duration.toFixed(1));
+      wave.setAttribute("aria-valuenow", seconds.toFixed(1));
+      wave.setAttribute("aria-valuetext", `${clock(seconds)} of ${clock(this.#duration)}`);
+      this.querySelector(".time").textContent = `${clock(seconds)} / ${clock(this.#duration)}`;
+      const play = this.querySelector(".play");
+      play.querySelector("path").setAttribute("d", playing ? PAUSE : PLAY);
+      play.ariaLabel = playing ? "Pause" : "Play";
+    }
+    const detail = { id: this.#data?.id, seconds, playing };
+    document.dispatchEvent(new CustomEvent("timbre-time", { detail, bubbles: true }));
+  }
+}
+
+/** 75.3 -> 1:15 */
+export function clock(seconds) {
+  const whole = Math.max(0, Math.floor(seconds || 0));
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
+
+/** The waveform as a closed line, the loudest part as high as the picture. */
+function outline(peaks) {
+  const top = Math.max(0.02, ...peaks);
+  const half = peaks.map((peak) => Math.max(0.6, (peak / top) * (HEIGHT / 2 - 3)));
+  const above = half.map((size, i) => `${i ? "L" : "M"}${i} ${(HEIGHT / 2 - size).toFixed(1)}`);
+  const below = half.map((size, i) => `L${i} ${(HEIGHT / 2 + size).toFixed(1)}`).reverse();
+  return peaks.length ? `${above.join("")}${below.join("")}Z` : "";
+}
+
+function picture(kind) {
+  const drawn = document.createElementNS(SVG, "svg");
+  drawn.setAttribute("class", kind);
+  drawn.setAttribute("viewBox", `0 0 499 ${HEIGHT}`);
+  drawn.setAttribute("preserveAspectRatio", "none");
+  drawn.setAttribute("aria-hidden", "true");
+  drawn.append(document.createElementNS(SVG, "path"));
+  return drawn;
+}
+
+function button(name, shape, label, act) {
+  const made = part("button", name, { type: "button", "aria-label": label, title: label });
+  const drawn = document.createElementNS(SVG, "svg");
+  drawn.setAttribute("viewBox", "0 0 24 24");
+  drawn.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", shape);
+  drawn.append(path);
+  made.append(drawn);
+  made.addEventListener("click", act);
+  return made;
+}
+
+function part(tag, name, attributes = {}) {
+  const made = document.createElement(tag);
+  made.className = name;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+function text(tag, name, content) {
+  const made = part(tag, name);
+  made.textContent = content;
+  return made;
+}
+
+customElements.define("timbre-player", Player);

@@ -1,0 +1,136 @@
+// Sounds that a player can start anywhere, and hand over to each other without a gap.
+//
+// Short ones are decoded as a whole: then they start to the sample, and their waveform is known. Long ones are played
+// as they arrive, so that an hour needs no more memory than a minute.
+
+const FADE_S = 0.012; // short enough to go unheard, long enough not to click
+const COLUMNS = 500; // of a waveform
+const LARGEST_BYTES = { wav: 120e6, flac: 40e6, other: 12e6 }; // of files that are decoded as a whole
+const DECODED_RATE = 44100;
+
+let shared = null;
+
+/** The way out for all sounds of the page. Made when something is first played, as browsers ask for a click before. */
+export function output() {
+  shared ??= new AudioContext({ latencyHint: "playback" });
+  return shared;
+}
+
+/** Nothing plays: an output that runs costs the processor something. */
+export function rest() {
+  shared?.suspend();
+}
+
+/** The sound at this address, once enough of it is there to be played. Throws an Error with a sentence. */
+export async function openSound(url, peaks) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error("This recording is no longer here, or its link has expired: load the page again.");
+  const size = Number(answer.headers.get("content-length") || 0);
+  const kind = /\.(wav|flac)(\?|$)/i.exec(url)?.[1].toLowerCase() ?? "other";
+  if (size > LARGEST_BYTES[kind]) {
+    answer.body?.cancel();
+    return new StreamedSound(await streamed(url), peaks);
+  }
+  const bytes = await answer.arrayBuffer();
+  try {
+    const buffer = await new OfflineAudioContext(1, 1, DECODED_RATE).decodeAudioData(bytes);
+    return new DecodedSound(buffer, peaks ?? peaksOf(buffer));
+  } catch {
+    return new StreamedSound(await streamed(url), peaks); // the browser may play what it will not decode
+  }
+}
+
+class DecodedSound {
+  constructor(buffer, peaks) {
+    Object.assign(this, { buffer, peaks, duration: buffer.duration, playing: null });
+  }
+
+  /** Play from `seconds`, or from wherever `other` is at the very moment this begins. */
+  async start(seconds, other = null) {
+    const context = output();
+    await context.resume();
+    const at = context.currentTime + 0.01;
+    const from = Math.min(other ? other.secondsAt(at) : seconds, this.duration);
+    const source = new AudioBufferSourceNode(context, { buffer: this.buffer });
+    const gain = new GainNode(context, { gain: 0 });
+    gain.gain.setValueAtTime(0, at);
+    gain.gain.linearRampToValueAtTime(1, at + FADE_S);
+    source.connect(gain).connect(context.destination);
+    source.start(at, from);
+    this.playing = { source, gain, at, from };
+  }
+
+  stop() {
+    if (!this.playing) return;
+    const { source, gain } = this.playing;
+    const at = output().currentTime + 0.01;
+    gain.gain.cancelScheduledValues(at);
+    gain.gain.setValueAtTime(1, at);
+    gain.gain.linearRampToValueAtTime(0, at + FADE_S);
+    source.stop(at + FADE_S);
+    this.playing = null;
+  }
+
+  secondsAt(time) {
+    return this.playing ? this.playing.from + Math.max(0, time - this.playing.at) : 0;
+  }
+
+  get seconds() {
+    return Math.min(this.secondsAt(output().currentTime), this.duration);
+  }
+}
+
+class StreamedSound {
+  constructor(element, peaks) {
+    Object.assign(this, { element, peaks: peaks ?? null });
+  }
+
+  get duration() {
+    return this.element.duration;
+  }
+
+  async start(seconds, other = null) {
+    this.element.volume = 0;
+    this.element.currentTime = other ? other.seconds : seconds;
+    await this.element.play();
+    if (other) this.element.currentTime = other.seconds + 0.02; // it took a moment to begin
+    this.element.volume = 1;
+  }
+
+  stop() {
+    this.element.pause();
+  }
+
+  secondsAt() {
+    return this.element.currentTime;
+  }
+
+  get seconds() {
+    return this.element.currentTime;
+  }
+}
+
+function streamed(url) {
+  return new Promise((resolve, reject) => {
+    const element = new Audio(url);
+    element.preload = "metadata";
+    element.onloadedmetadata = () => resolve(element);
+    element.onerror = () => reject(new Error("This browser cannot play this kind of file; it can be downloaded."));
+  });
+}
+
+/** The largest absolute value in each of COLUMNS equal parts, all channels together. */
+function peaksOf(buffer) {
+  const peaks = new Array(COLUMNS).fill(0);
+  for (let channel = 0; channel < buffer.numberOfChannels; channel++) {
+    const samples = buffer.getChannelData(channel);
+    for (let column = 0; column < COLUMNS; column++) {
+      const stop = Math.floor(((column + 1) * samples.length) / COLUMNS);
+      for (let i = Math.floor((column * samples.length) / COLUMNS); i < stop; i++) {
+        const level = Math.abs(samples[i]);
+        if (level > peaks[column]) peaks[column] = level;
+      }
+    }
+  }
+  return peaks;
+}
