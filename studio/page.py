@@ -12,7 +12,9 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
+from engine.card import DEMO_VOICES
 from studio.accounts import Account, account_of_token, find_account, may_still_come_in
+from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.errors import Unauthorised
 from studio.gate import API
 from studio.reach import OnlyThisMachine
@@ -39,6 +41,7 @@ def mount_page(app: FastAPI, studio: Studio, ask_for_token: bool) -> FastAPI:
     if not ask_for_token:
         app.add_middleware(OnlyThisMachine, guarded=API)
     app.mount(FILES, StaticFiles(directory=STATIC))
+    app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
     account_of = _account_named(studio) if ask_for_token else lambda request: studio.local
     page = build_page(studio, account_of)
     page.queue(default_concurrency_limit=_CALLS_AT_ONCE, api_open=False)

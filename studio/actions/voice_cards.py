@@ -1,0 +1,44 @@
+"""The voices of an account as people choose among them: who each is, whether it is ready, and what it sounds like."""
+
+from typing import Any
+
+from engine.card import PREVIEW_FILE
+from studio.accounts import Account
+from studio.catalogue import COMPLETED, Model, all_models
+from studio.studio import Studio
+
+DEMO_PREVIEWS = "/demo-voices"  # where the page has the folders of the demo voices, which are everybody's
+
+
+def voice_cards(
+    studio: Studio, account: Account, base_url: str, now_s: float, ready_only: bool = True
+) -> list[dict[str, Any]]:
+    """Cards of the account's voices and the demo voices, by name, as the element <timbre-voices> shows them.
+
+    ready_only: without those that are still to be trained. Each has the published fields, its `state`, whether it is
+    a `demo` voice, and `preview_url`, which is None where there is nothing to be heard.
+    """
+    found = all_models(studio.database, studio.storage, account)
+    return [_card(studio, model, base_url, now_s) for model in found if model.state == COMPLETED or not ready_only]
+
+
+def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> str | None:
+    """Where a voice's preview can be heard; None where it has none."""
+    if model.is_demo:
+        return f"{base_url.rstrip('/')}{DEMO_PREVIEWS}/{model.id}/{PREVIEW_FILE}"
+    if model.voice_key is None:
+        return None
+    key = f"{model.voice_key}/{PREVIEW_FILE}"
+    home = studio.storage.folder(key)
+    if home is not None and not home.exists():  # elsewhere it would be asked for each voice, and all but a few have one
+        return None
+    # a voice that was trained further is another sound under the same key, and browsers keep what they have heard
+    return f"{studio.link(key, base_url, now_s)}&changed={model.updated_at:.0f}"
+
+
+def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> dict[str, Any]:
+    return model.published | {
+        "state": model.state,
+        "demo": model.is_demo,
+        "preview_url": preview_link(studio, model, base_url, now_s),
+    }
