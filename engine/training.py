@@ -33,6 +33,7 @@ from engine.clips import Clip, analysed_clips
 from engine.data_report import examined, refuse_unusable, usable_recordings
 from engine.dataset import TRAINING_FOLDER, Dataset
 from engine.errors import Cancelled, TrainingError
+from engine.evaluation_schedule import EvaluationSchedule
 from engine.fine_tuning import PIECE_FRAMES, FineTuning, Piece, epoch_pieces
 from engine.frames import FRAME_RATE
 from engine.holdout import hold_out
@@ -40,20 +41,26 @@ from engine.pitch import Pitch
 from engine.profile import VoiceProfile
 from engine.snapshot import portray, snapshot
 from engine.style import measure_style
-from engine.training_history import Estimate, TrainingHistory, history_from_json, write_history
+from engine.training_history import (
+    EVALUATIONS_FOLDER,
+    ORIGINALS_FOLDER,
+    Estimate,
+    TrainingHistory,
+    history_from_json,
+    write_history,
+)
 from engine.training_plan import TrainingPlan
 from engine.voice import Voice, load_voice, save_voice
 
 Report = Callable[[float, str], None]
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
-CHECKPOINT_FILE, ORIGINALS_FOLDER, EVALUATIONS_FOLDER = "checkpoint.pt", "originals", "evaluations"
+CHECKPOINT_FILE = "checkpoint.pt"
 CHECKPOINT_FORMAT = 1
 _COUNTERS = (
     "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
     "patient_from",
 )  # fmt: skip
-_STEPS_APART = 60  # of two evaluations, at the beginning ...
-_LATER_RARER = 20  # ... and later the epochs so far divided by this
+_STEPS_APART = 60  # of two evaluations, at the beginning
 _TIMED_STEPS = 3
 _MOST_BAD_STEPS = 20  # with less than _STEPS_TO_TRUST good ones between them; then skipping cannot mend it
 _STEPS_TO_TRUST = 200  # good ones, after which the learning rate may rise again
@@ -246,14 +253,9 @@ class _Training:
     # ---- evaluations
 
     def _evaluation_is_due(self) -> bool:
-        epoch = self.history.epoch
-        if epoch >= self.plan.epochs:
-            return True
-        apart = epoch - self.history.evaluations[-1]["epoch"]
-        if self.plan.evaluate_epochs:
-            return apart >= self.plan.evaluate_epochs
-        wanted = max(self._epochs_apart(), epoch // _LATER_RARER)
-        return apart >= wanted and self.plan.epochs - epoch > wanted // 2  # not just before the last one
+        asked = self.plan.evaluate_epochs
+        schedule = EvaluationSchedule(asked or self._epochs_apart(), growing=not asked)
+        return schedule.is_due(self.history.epoch, self.history.evaluations[-1]["epoch"], self.plan.epochs)
 
     def _epochs_apart(self) -> int:
         pieces = sum(-(-len(clip.pitch) // PIECE_FRAMES) for clip in self.tuning.clips)
@@ -317,9 +319,8 @@ class _Training:
             started = time.monotonic()
             audition.hear(snapshot(trial, self.card, {}), Path(folder))
             evaluation_s = time.monotonic() - started
-        evaluations = 1 + math.ceil(self.plan.epochs / (self.plan.evaluate_epochs or self._epochs_apart()))
-        total_s = self.plan.epochs * epoch_s + evaluations * evaluation_s
-        return Estimate(round(epoch_s, 2), round(evaluation_s, 2), round(total_s, 1))
+        timed = Estimate(round(epoch_s, 4), round(evaluation_s, 2), 0.0, self._epochs_apart())
+        return replace(timed, total_s=round(timed.seconds_of(self.plan.epochs, self.plan.evaluate_epochs), 1))
 
     def _seconds_left(self) -> float | None:
         """By how long the last epochs and evaluations took; None before there were any."""

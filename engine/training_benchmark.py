@@ -22,8 +22,8 @@ from engine.clips import Clip, analysed_clips
 from engine.data_report import examine_recordings
 from engine.errors import EngineError
 from engine.profile import VoiceProfile
-from engine.training import EVALUATIONS_FOLDER, train
-from engine.training_history import read_history
+from engine.training import train
+from engine.training_history import EVALUATIONS_FOLDER, read_history
 from engine.training_plan import TrainingPlan
 from engine.voice import Voice, load_voice, save_voice
 

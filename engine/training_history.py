@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engine.errors import TrainingError
+from engine.evaluation_schedule import EvaluationSchedule
 
 State = Literal["training", "completed"]
 HISTORY_FILE = "history.json"
+ORIGINALS_FOLDER, EVALUATIONS_FOLDER = "originals", "evaluations"
 CURVES_FILE = "curves.png"  # drawn by whoever shows the training
 
 
@@ -20,6 +22,12 @@ class Estimate:
     epoch_s: float
     evaluation_s: float
     total_s: float
+    epochs_apart: int = 1  # of two evaluations at the beginning, where nothing else is asked for
+
+    def seconds_of(self, epochs: int, evaluate_epochs: int = 0) -> float:
+        """How long a training of another number of epochs takes from the beginning, if nothing ends it sooner."""
+        schedule = EvaluationSchedule(evaluate_epochs or max(1, self.epochs_apart), growing=not evaluate_epochs)
+        return epochs * self.epoch_s + schedule.count(epochs) * self.evaluation_s
 
 
 @dataclass

@@ -91,7 +91,7 @@ tasks = Table(
     METADATA,
     Column("id", String(32), primary_key=True),
     Column("account_id", ForeignKey("accounts.id"), nullable=False),
-    Column("kind", String(16), nullable=False),  # conversion, training, report
+    Column("kind", String(16), nullable=False),  # see studio.tasks.Kind
     Column("model_id", String(64)),  # of the account, or a demo voice's
     Column("parameters", JSON, nullable=False),
     Column("state", String(16), nullable=False),  # queued, running, completed, failed, cancelled

@@ -45,7 +45,9 @@ from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.tables import accounts, tasks
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
-Kind = Literal["conversion", "training", "report"]
+Kind = Literal["conversion", "training", "report", "estimate", "checkup"]
+# what is looked at once, where it was asked for: no part of the history
+UNLISTED = ("estimate", "checkup")
 STATES: tuple[str, ...] = get_args(State)
 ENDED = ("completed", "failed", "cancelled")
 ACTIVE = ("queued", "running")
@@ -370,15 +372,17 @@ def list_tasks(
     limit: int = 50,
     cursor: str | None = None,
 ) -> tuple[list[Task], str | None]:
-    """Tasks of the account, newest first, and what to give as `cursor` to see those after them. Raises Invalid."""
+    """Tasks of the account, newest first, and what to give as `cursor` to see those after them. Raises Invalid.
+
+    Those that are UNLISTED are told of only where their kind is asked for.
+    """
     if not 1 <= limit <= MOST_LISTED:
         raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
     place = row_of(tasks.c.created_at, tasks.c.id)
     wanted = select(tasks).where(tasks.c.account_id == account_id)
     if state is not None:
         wanted = wanted.where(tasks.c.state == state)
-    if kind is not None:
-        wanted = wanted.where(tasks.c.kind == kind)
+    wanted = wanted.where(tasks.c.kind.not_in(UNLISTED) if kind is None else tasks.c.kind == kind)
     if cursor is not None:
         wanted = wanted.where(place < _place_of(cursor))
     newest = wanted.order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(limit + 1)

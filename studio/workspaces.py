@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from engine.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE
+from engine.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE, new_voice_folder
 from engine.dataset import REPORT_FILE, TRAINING_FOLDER
 from engine.training_history import HISTORY_FILE
 from studio.accounts import Account
@@ -112,6 +112,24 @@ def arriving(storage: Storage, account: Account, kind: str, folder: Path) -> Ite
             storage.delete_below(lies)
 
 
+def keep_voice_folder(storage: Storage, account: Account, model_id: str, folder: Path) -> str:
+    """Store the files of a voice, which are moved from `folder`; gives its `voice_key`, as `keep_voice` does.
+
+    Raises VoiceError, Unavailable, DiskFull.
+    """
+    key = voice_place(account, model_id)
+    home = storage.folder(key)
+    if home is None:
+        generation = max(map(_generation, _names_below(storage, key)), default=0) + 1
+        key = f"{key}/{_new_name(generation, 0)}"
+        storage.push_folder(folder, key)
+        return key
+    with new_voice_folder(home) as unfinished:
+        for path in folder.iterdir():
+            shutil.copyfile(path, unfinished / path.name)
+    return key
+
+
 def drop_older_voices(storage: Storage, account: Account, model_id: str, voice_key: str) -> None:
     """Delete what the voice was before it became what lies below `voice_key`, once its row says so."""
     place = voice_place(account, model_id)
@@ -124,11 +142,12 @@ def drop_older_voices(storage: Storage, account: Account, model_id: str, voice_k
 
 
 def _cached(storage: Storage, voice_key: str) -> Path:
-    weights = storage.head(f"{voice_key}/{WEIGHTS_FILE}")
-    if weights is None:
+    files = [storage.head(f"{voice_key}/{name}") for name in (WEIGHTS_FILE, CARD_FILE)]
+    state = [file.etag for file in files if file is not None]
+    if len(state) < len(files):
         raise NotFound("The voice has been deleted.", "model_not_found")
     cache = storage.scratch / CACHE_FOLDER
-    home = cache / sha256(f"{voice_key} {weights.etag}".encode()).hexdigest()[:32]
+    home = cache / sha256(" ".join([voice_key, *state]).encode()).hexdigest()[:32]
     if not (home / CARD_FILE).exists():
         with _passing_folder(storage, "voice") as place:
             storage.pull_folder(voice_key, place / "voice")
@@ -222,6 +241,16 @@ def dataset_workspace(
         yield Workspace(folder, snapshots, storage, key)
 
 
+def training_files(storage: Storage, model: Model) -> dict[str, str]:
+    """The files of a voice's training as it was last stored: path in its folder -> key; none before it was begun."""
+    if model.training_key is not None:
+        return _files_of(storage, model.training_key)
+    if model.dataset_key is None:
+        return {}
+    place = f"{model.dataset_key}/{TRAINING_FOLDER}"
+    return {key.removeprefix(f"{place}/"): key for key in storage.list_keys(place)}
+
+
 @contextmanager
 def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
     """Be the only one of this machine who trains on the dataset in `home`; the hold ends with the process, however
@@ -239,6 +268,22 @@ def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]
         yield
     finally:
         held.release()
+
+
+def training_files(storage: Storage, model: Model) -> dict[str, str]:
+    """The files of a voice's training as they were last stored: path in its folder -> key; none before there is one.
+
+    Raises Unavailable.
+    """
+    if model.training_key is not None:
+        try:
+            return _files_of(storage, model.training_key)
+        except NotFound:  # a later one has just taken its place
+            return {}
+    if model.dataset_key is None:
+        return {}
+    place = f"{model.dataset_key}/{TRAINING_FOLDER}"
+    return {key.removeprefix(f"{place}/"): key for key in storage.list_keys(place)}
 
 
 def refuse_in_training(home: Path) -> None:

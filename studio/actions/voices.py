@@ -80,14 +80,14 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
             "task_id": task.id if task else None,
             "progress": active.progress if active else None,
             "message": active.message if active else "",
-            "history": _history(studio, model),
+            "history": training_history(studio, model),
         },
         "data_report": model.data_report,
     }
 
 
-def _history(studio: Studio, model: Model) -> dict[str, Any] | None:
-    """Losses and scores of the training; None before there is one."""
+def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
+    """Losses and scores of a voice's training, as engine.training_history has them; None before there is one."""
     place = model.training_key or (f"{model.dataset_key}/{TRAINING_FOLDER}" if model.dataset_key else None)
     if place is None:
         return None

@@ -34,7 +34,7 @@ from studio.service_settings import ServiceSettings
 from studio.settings import Settings
 from studio.storage import open_storage
 
-LANES = {"conversions": ("conversion", "report"), "trainings": ("training",)}
+LANES = {"conversions": ("conversion", "report", "estimate", "checkup"), "trainings": ("training",)}
 WAKE, STOP = b"wake\n", b"stop\n"
 DISTURBED = 3  # exit status of a worker that asks to be replaced by a fresh one
 OVERDUE_S = 15.0  # after the time of grace, until a worker that hangs ends itself

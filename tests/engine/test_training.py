@@ -24,8 +24,8 @@ from engine.errors import AudioError, Cancelled, DatasetError, TrainingError
 from engine.fine_tuning import FineTuning
 from engine.frames import SAMPLE_RATE, hertz_to_semitones
 from engine.profile import VoiceProfile
-from engine.training import CHECKPOINT_FILE, EVALUATIONS_FOLDER, estimate_training, train, train_dataset
-from engine.training_history import TrainingHistory, read_history
+from engine.training import CHECKPOINT_FILE, estimate_training, train, train_dataset
+from engine.training_history import EVALUATIONS_FOLDER, TrainingHistory, read_history
 from engine.training_plan import TrainingPlan
 from engine.voice import load_voice, save_voice
 

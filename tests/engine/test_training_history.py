@@ -53,3 +53,15 @@ def test_a_damaged_one_says_so(tmp_path, text):
 
 def test_fields_of_later_versions_are_passed_over(history):
     assert history_from_json(history.as_json() | {"later": 1}) == history
+
+
+def test_an_estimate_holds_for_other_numbers_of_epochs():
+    estimate = Estimate(epoch_s=2.0, evaluation_s=5.0, total_s=0.0, epochs_apart=10)
+    assert estimate.seconds_of(10) == 10 * 2.0 + 2 * 5.0
+    assert estimate.seconds_of(20, evaluate_epochs=4) == 20 * 2.0 + 6 * 5.0
+    assert estimate.seconds_of(1000) < 1000 * 2.0 + 101 * 5.0  # later it is judged more rarely
+
+
+def test_an_estimate_from_before_it_knew_how_far_apart_is_read():
+    values = TrainingHistory().as_json() | {"estimate": {"epoch_s": 1.0, "evaluation_s": 2.0, "total_s": 3.0}}
+    assert history_from_json(values).estimate.seconds_of(4) == 4 * 1.0 + 5 * 2.0

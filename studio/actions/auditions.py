@@ -1,0 +1,66 @@
+"""What a training has come to at each moment it was judged: scores, and the sounds they were measured on."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from engine.card import WEIGHTS_FILE
+from engine.training_history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER
+from studio.accounts import Account
+from studio.actions.voices import training_history
+from studio.catalogue import Model, find_model
+from studio.studio import Studio
+from studio.workspaces import training_files
+
+_SOUND = re.compile(rf"(?:{ORIGINALS_FOLDER}|{EVALUATIONS_FOLDER}/(\d+))/([a-z0-9-]+)\.flac")
+_LABELS = {
+    "singing-high": "Singing, high voice",
+    "singing-low": "Singing, low voice",
+    "speech-high": "Speech, high voice",
+    "speech-low": "Speech, low voice",
+}
+
+
+def auditions_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """The parts that are rendered at each evaluation, and the evaluations so far, oldest first. Raises NotFound.
+
+    parts: {"name", "label", "url" of the original}; evaluations: the lines of the history with `kept` (whether it is
+    the best so far), `complete` (whether it can still be made the voice) and `sounds` (part -> url).
+    """
+    model = find_model(studio.database, studio.storage, account, model_id)
+    return auditions_of(studio, model, training_history(studio, model), base_url, now_s)
+
+
+def auditions_of(
+    studio: Studio, model: Model, history: Mapping[str, Any] | None, base_url: str, now_s: float
+) -> dict[str, Any]:
+    """The same for a voice and the history of its training that were read already."""
+    if not history:
+        return {"parts": [], "evaluations": []}
+    files = training_files(studio.storage, model)
+    originals: dict[str, str] = {}
+    rendered: dict[str, dict[str, str]] = {}
+    for path, key in sorted(files.items()):
+        if found := _SOUND.fullmatch(path):
+            folder, part = found.groups()
+            place = originals if folder is None else rendered.setdefault(folder, {})
+            place[part] = studio.link(key, base_url, now_s)
+    return {
+        "parts": [{"name": part, "label": _label(part), "url": url} for part, url in originals.items()],
+        "evaluations": [
+            {
+                **line,
+                "kept": line["epoch"] == history.get("best_epoch"),
+                "complete": f"{EVALUATIONS_FOLDER}/{line['folder']}/{WEIGHTS_FILE}" in files,
+                "sounds": rendered.get(line["folder"], {}),
+            }
+            for line in history["evaluations"]
+        ],
+    }
+
+
+def _label(part: str) -> str:
+    """What a part is for people; held-out-2: the voice itself, in a recording that it did not learn from."""
+    if part.startswith("held-out-"):
+        return f"Its own recording, not learned from ({part.rpartition('-')[2]})"
+    return _LABELS.get(part, part.replace("-", " ").capitalize())
