@@ -241,16 +241,6 @@ def dataset_workspace(
         yield Workspace(folder, snapshots, storage, key)
 
 
-def training_files(storage: Storage, model: Model) -> dict[str, str]:
-    """The files of a voice's training as it was last stored: path in its folder -> key; none before it was begun."""
-    if model.training_key is not None:
-        return _files_of(storage, model.training_key)
-    if model.dataset_key is None:
-        return {}
-    place = f"{model.dataset_key}/{TRAINING_FOLDER}"
-    return {key.removeprefix(f"{place}/"): key for key in storage.list_keys(place)}
-
-
 @contextmanager
 def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
     """Be the only one of this machine who trains on the dataset in `home`; the hold ends with the process, however
