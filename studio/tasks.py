@@ -29,6 +29,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    delete,
     exists,
     func,
     insert,
@@ -45,9 +46,9 @@ from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.tables import accounts, tasks
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
-Kind = Literal["conversion", "training", "report", "estimate", "checkup"]
+Kind = Literal["conversion", "training", "report", "estimate", "checkup", "analysis"]
 # what is looked at once, where it was asked for: no part of the history
-UNLISTED = ("estimate", "checkup")
+UNLISTED = ("estimate", "checkup", "analysis")
 STATES: tuple[str, ...] = get_args(State)
 ENDED = ("completed", "failed", "cancelled")
 ACTIVE = ("queued", "running")
@@ -309,6 +310,23 @@ def request_cancel(database: Database, account_id: str, task_id: str, also: Also
     return _task(row)
 
 
+def remove(database: Database, account_id: str, task_id: str, also: Also | None = None) -> Task:
+    """Forget a task that has ended; gives what it was.
+
+    also: what else to do in the same transaction, as its last thing. Raises NotFound, and WrongState for one that waits
+    or runs.
+    """
+    ended = and_(tasks.c.id == task_id, tasks.c.account_id == account_id, tasks.c.state.in_(ENDED))
+    find(database, account_id, task_id)
+    with database.write() as connection:
+        row = connection.execute(delete(tasks).where(ended).returning(tasks)).one_or_none()
+        if row is not None and also is not None:
+            also(connection, _task(row))
+    if row is None:
+        raise WrongState("This task has not ended: cancel it first, or wait for it.", "task_active")
+    return _task(row)
+
+
 def recover(
     database: Database, attempts: int, dead_owners: Sequence[str] = (), also: Also | None = None
 ) -> list[Task]:  # fmt: skip
@@ -415,6 +433,14 @@ def waiting_and_running(connection: Connection, account_id: str, kind: str) -> i
         connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update(key_share=True))
     active = and_(tasks.c.account_id == account_id, tasks.c.kind == kind, tasks.c.state.in_(ACTIVE))
     return connection.scalar(select(func.count()).select_from(tasks).where(active)) or 0
+
+
+def places(database: Database, kind: str) -> dict[str, int]:
+    """Which place each waiting task of this kind has, of all accounts, 1 for the next; of the first MOST_LISTED."""
+    waiting = select(tasks.c.id).where(tasks.c.state == "queued", tasks.c.kind == kind)
+    in_turn = waiting.order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id).limit(MOST_LISTED)
+    with database.read() as connection:
+        return {task_id: place for place, task_id in enumerate(connection.scalars(in_turn), 1)}
 
 
 def counts(database: Database) -> dict[tuple[str, str], int]:

@@ -1,14 +1,16 @@
-"""All work there is and was: looked at and cancelled."""
+"""All work there is and was: looked at, cancelled and forgotten."""
 
 from datetime import UTC, datetime
 from typing import Any
+
+from sqlalchemy import Connection
 
 from studio.accounts import Account
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.conversions import audio_links
 from studio.executors.recovery import settle
-from studio.studio import Studio
-from studio.tasks import Task, find, list_tasks, request_cancel
+from studio.studio import Studio, account_prefix
+from studio.tasks import Task, find, list_tasks, remove, request_cancel
 
 
 def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
@@ -38,6 +40,22 @@ def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, n
     return _view(studio, task, base_url, now_s)
 
 
+def delete_task(studio: Studio, account: Account, task_id: str) -> None:
+    """Forget a task that has ended, with its recording and what came of it; a voice that it trained stays.
+
+    Raises NotFound, and WrongState for one that waits or runs.
+    """
+    places: list[str] = []
+
+    def also(connection: Connection, task: Task) -> None:
+        # late, and at once where it is a folder: else files would be left that no row leads to
+        places.append(studio.storage.set_aside(f"{account_prefix(account)}tasks/{task.id}"))
+
+    remove(studio.database, account.id, task_id, also)
+    for place in places:
+        studio.storage.delete_below(place)
+
+
 def _view(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
     view: dict[str, Any] = {
         "id": task.id,
@@ -63,6 +81,7 @@ def _view(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, 
         view |= audio_links(studio, task, base_url, now_s)
     if task.kind == "training":
         view["epochs"] = task.parameters["epochs"]
+        view["settings"] = task.parameters.get("settings") or {}
     return view
 
 
