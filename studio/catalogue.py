@@ -28,7 +28,7 @@ from engine.profile import profile_as_json
 from engine.training_history import read_history
 from studio.accounts import Account
 from studio.database import Database, Now, insert_or_keep
-from studio.errors import Invalid, NotFound
+from studio.errors import Invalid, NotFound, TooMany
 from studio.storage import Storage
 from studio.studio import account_prefix
 from studio.tables import models, tasks
@@ -44,6 +44,7 @@ _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _STAMP = "stamp"  # in the row's card: which state of the voice's files it was read from
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _TRIES = 8
+_LATER_S = 30.0  # until one may have been deleted
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,12 @@ def count_models(connection: Connection, account_id: str) -> int:
     """How many voices the account has, in whatever state."""
     counted = select(func.count()).select_from(models).where(models.c.account_id == account_id)
     return connection.scalar(counted) or 0
+
+
+def refuse_too_many(connection: Connection, account_id: str, most: int) -> None:
+    """Raises TooMany where the account has as many voices as it may have."""
+    if count_models(connection, account_id) >= most:
+        raise TooMany(f"There are {most} voices already: delete one to make another.", _LATER_S, "too_many_models")
 
 
 # ---- made, changed, deleted

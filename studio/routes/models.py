@@ -10,15 +10,9 @@ from fastapi import APIRouter, Query
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from studio.actions.voices import (
-    create_model,
-    delete_model,
-    export_model,
-    import_model,
-    model_view,
-    models_view,
-    train_model,
-)
+from studio.actions.creations import create_model
+from studio.actions.packages import export_model, import_model
+from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.bodies import JSON, MULTIPART, URLENCODED
 from studio.errors import DiskFull
 from studio.routes.call import Calling

@@ -126,7 +126,7 @@ def test_a_repeated_call_starts_nothing_and_keeps_nothing(studio, recording):
 
 
 def test_a_voice_that_is_not_trained_is_refused(studio, recording, package):
-    from studio.actions.voices import create_model
+    from studio.actions.creations import create_model
 
     model = create_model(studio, studio.local, package())
     with pytest.raises(WrongState, match="pending"):

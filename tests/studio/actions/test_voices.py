@@ -1,23 +1,14 @@
 import shutil
-import zipfile
 
 import pytest
 
 from engine.card import DEMO_VOICES, load_card
-from engine.errors import ArchiveError, DatasetError, ProfileError, VoiceError
-from studio.actions.once import Idempotency
+from studio.actions.creations import create_model
+from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task
-from studio.actions.voices import (
-    create_model,
-    delete_model,
-    export_model,
-    import_model,
-    model_view,
-    models_view,
-    train_model,
-)
+from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.catalogue import find_model, training_completed, voice_place
-from studio.errors import NotFound, NotReadable, TooMany, WrongState
+from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import settle
 from studio.tasks import claim, complete, fail, list_tasks
 from studio.workspaces import alone_in_training
@@ -35,10 +26,6 @@ def trainings(studio):
     return [task for task in list_tasks(studio.database, studio.local.id)[0] if task.kind == "training"]
 
 
-def left(studio):
-    return sorted(path.name for path in studio.settings.data.rglob("*") if path.is_file() and "sqlite" not in path.name)
-
-
 def fail_training(studio):
     task = claim(studio.database, "worker", ["training"], 60)
     with studio.database.write() as connection:
@@ -53,74 +40,6 @@ def finish_training(studio, model, epochs):
         key = voice_place(studio.local, model)
         shutil.copytree(DEMO_VOICES / "kathleen", studio.storage.folder(key), dirs_exist_ok=True)
         training_completed(connection, studio.local.id, model, card, key, epochs, epochs)
-
-
-# ---- made
-
-
-def test_a_zip_becomes_a_voice_to_be_trained(studio, package):
-    model = create_model(studio, studio.local, package(genre="jazz", consent={"by": "Mia"}))
-    view = model_view(studio, studio.local, model)
-    assert model == "mia"
-    assert (view["name"], view["genre"], view["state"], view["consent"]) == ("Mia", "jazz", "pending", {"by": "Mia"})
-    assert set(view) >= PUBLISHED
-    assert (studio.settings.datasets / "mia" / "audio" / "one.wav").is_file()
-    assert [task.kind for task in list_tasks(studio.database, studio.local.id)[0]] == ["report"]
-    assert "mia" not in {one["id"] for one in models_view(studio, studio.local)["models"]}
-
-
-def test_two_of_one_name_have_two_ids_and_other_accounts_have_their_own(studio, other, package):
-    assert [create_model(studio, studio.local, package()) for _ in range(2)] == ["mia", "mia-2"]
-    assert create_model(studio, other, package()) == "mia"
-    assert create_model(studio, other, package(name="Kathleen")) == "kathleen-2"
-
-
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({"genre": "polka"}, ProfileError),
-        ({"name": ""}, ProfileError),
-        ({"seconds": 3.0}, DatasetError),
-    ],
-)
-def test_what_no_voice_can_be_made_of_is_refused_and_nothing_is_left(studio, package, given, error):
-    before = left(studio)
-    with pytest.raises(error):
-        create_model(studio, studio.local, package(**given))
-    assert left(studio) == before
-    assert not list_tasks(studio.database, studio.local.id)[0]
-
-
-def test_what_is_no_zip_is_refused(studio, recording, tmp_path):
-    with pytest.raises(NotReadable):
-        create_model(studio, studio.local, recording())
-    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04" + bytes(100))
-    with pytest.raises((NotReadable, ArchiveError)):
-        create_model(studio, studio.local, tmp_path / "cut.zip")
-
-
-def test_refusals_do_not_show_what_a_file_is_called_here(studio, package, tmp_path):
-    upload = tmp_path / "0"
-    with zipfile.ZipFile(upload, "w") as archive:
-        archive.writestr("model.json", '{"name": "Nobody"}')
-    with pytest.raises(DatasetError, match=r"^The zip holds no recordings"):
-        create_model(studio, studio.local, upload)
-    with pytest.raises(VoiceError, match=r"^The file is not a voice"):
-        import_model(studio, studio.local, upload)
-
-
-def test_there_is_a_most_of_voices(studio, package):
-    for _ in range(5):
-        create_model(studio, studio.local, package())
-    with pytest.raises(TooMany, match="5 voices"):
-        create_model(studio, studio.local, package())
-    assert len(list(studio.settings.datasets.iterdir())) == 5
-
-
-def test_a_repeated_call_makes_one_voice(studio, package):
-    key = Idempotency("create", "k", "f")
-    assert create_model(studio, studio.local, package(), key) == create_model(studio, studio.local, package(), key)
-    assert len(list(studio.settings.datasets.iterdir())) == 1
 
 
 # ---- trained
@@ -224,27 +143,7 @@ def test_what_has_no_recordings_here_cannot_be_trained(studio, other):
         train_model(studio, studio.local, "nobody", 1)
 
 
-# ---- carried elsewhere, and deleted
-
-
-def test_a_voice_goes_out_and_comes_in_under_an_id_of_its_own(studio, other, tmp_path):
-    export_model(studio, studio.local, "koguchi", tmp_path / "out.zip")
-    assert import_model(studio, studio.local, tmp_path / "out.zip") == "koguchi-2"
-    assert import_model(studio, other, tmp_path / "out.zip") == "koguchi-2"
-    assert "koguchi-2" in {one["id"] for one in models_view(studio, other)["models"]}
-    export_model(studio, other, "koguchi-2", tmp_path / "again.zip")
-    delete_model(studio, other, "koguchi-2")
-    with pytest.raises(NotFound):
-        export_model(studio, other, "koguchi-2", tmp_path / "gone.zip")
-    assert model_view(studio, studio.local, "koguchi-2")["state"] == "completed"
-
-
-def test_what_is_no_voice_does_not_come_in(studio, package, recording):
-    with pytest.raises(VoiceError):
-        import_model(studio, studio.local, package())
-    with pytest.raises(NotReadable):
-        import_model(studio, studio.local, recording())
-    assert len(models_view(studio, studio.local)["models"]) == 4
+# ---- deleted
 
 
 def test_deleting_takes_all_of_it_but_not_while_it_is_trained(studio, package):
@@ -293,16 +192,3 @@ def test_lists_can_be_narrowed_and_paged(studio):
     assert sorted(names) == ["goekhan", "kathleen", "kerstin", "koguchi"]
     assert rest["next_cursor"] is None
     assert all(set(one) == PUBLISHED for one in first["models"])
-
-
-def test_a_full_disk_is_told_and_leaves_no_row(studio, package, monkeypatch):
-    from studio.errors import DiskFull
-
-    def refuse(folder, prefix):
-        raise DiskFull("The disk is full.")  # what the storage says of ENOSPC: see its own tests
-
-    monkeypatch.setattr(studio.storage, "push_folder", refuse)
-    with pytest.raises(DiskFull):
-        create_model(studio, studio.local, package())
-    assert not list_tasks(studio.database, studio.local.id)[0]
-    assert not list(studio.settings.data.rglob("one.wav"))

@@ -1,0 +1,81 @@
+"""Voices made of recordings: brought in as a zip, still to be trained."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from engine.audio import open_audio
+from engine.dataset import Dataset, create_dataset
+from engine.errors import AudioError, DatasetError
+from engine.profile import profile_as_json
+from studio.accounts import Account
+from studio.actions.arrivals import called, workplace
+from studio.actions.once import Idempotency, answered, once
+from studio.catalogue import DATASETS, PENDING, add_model, refuse_too_many, set_keys
+from studio.errors import NotReadable
+from studio.studio import Studio
+from studio.tasks import submit
+from studio.workspaces import arriving
+
+LEAST_RECORDED_S = 10.0  # less is refused at once; how much of it is voice shows in the data report
+_REPORT_PRIORITY = 1  # it is short, and somebody waits to read it
+
+
+def create_model(
+    studio: Studio,
+    account: Account,
+    archive: Path,
+    idempotency: Idempotency | None = None,
+    request_id: str | None = None,
+) -> str:
+    """A voice still to be trained, made of a zip with model.json and recordings; gives its id.
+
+    Raises NotReadable for what is no zip, ArchiveError, DatasetError and ProfileError for one that no voice can be made
+    of, TooMany, DiskFull, Unavailable; then nothing is left behind.
+    """
+    if known := answered(studio, account, idempotency):
+        return str(known["model_id"])
+    if not zipfile.is_zipfile(archive):
+        raise NotReadable("The file is no zip: put model.json and the folder audio into a zip.", "not_a_zip")
+    with workplace(studio) as place:
+        with called(archive, "The zip"):
+            dataset = create_dataset(archive, place / "dataset")
+        _refuse_too_little(dataset)
+
+        with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
+
+            def act(connection: Connection) -> dict[str, Any]:
+                refuse_too_many(connection, account.id, studio.service.models_per_account)
+                model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
+                submit(
+                    connection, account.id, "report", {},
+                    model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
+                )  # fmt: skip
+                # late, so that little can go wrong once the recordings are in their place
+                set_keys(connection, model, dataset_key=arrive(model.id))
+                return {"model_id": model.id}
+
+            answer, _ = once(studio, account, idempotency, act)
+    studio.wake()
+    return str(answer["model_id"])
+
+
+def _refuse_too_little(dataset: Dataset) -> None:
+    """DatasetError where what can be read of the recordings is too short for any voice."""
+    seconds = sum(map(_duration_s, dataset.recordings))
+    if seconds < LEAST_RECORDED_S:
+        raise DatasetError(
+            f"There are {seconds:.1f} seconds of sound that can be read; at least {LEAST_RECORDED_S:.0f} are needed, "
+            "five minutes are good."
+        )
+
+
+def _duration_s(recording: Path) -> float:
+    """As its beginning says; one that does not say counts as long enough."""
+    try:
+        with open_audio(recording) as source:
+            return LEAST_RECORDED_S if source.duration_s is None else source.duration_s
+    except AudioError:
+        return 0.0  # the data report tells which

@@ -1,0 +1,58 @@
+"""Voices carried elsewhere: as one file out, and in again."""
+
+import zipfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from engine.card import CARD_FILE, DEMO_VOICES, card_text
+from studio.accounts import Account
+from studio.actions.arrivals import called, workplace
+from studio.actions.once import Idempotency, answered, once
+from studio.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
+from studio.errors import NotReadable, WrongState
+from studio.studio import Studio
+from studio.workspaces import arriving, voice_folder
+
+
+def import_model(studio: Studio, account: Account, package: Path, idempotency: Idempotency | None = None) -> str:
+    """Bring in a voice that was exported; gives the id it has here.
+
+    Raises NotReadable for what is no zip, ArchiveError and VoiceError for what is no whole voice, TooMany, DiskFull.
+    """
+    from engine.package import import_voice  # it loads the networks, to see whether the weights are those of a voice
+
+    if known := answered(studio, account, idempotency):
+        return str(known["model_id"])
+    if not zipfile.is_zipfile(package):
+        raise NotReadable("The file is no voice package: export a voice, and import that file.", "not_a_zip")
+    with workplace(studio) as place:
+        with called(package, "The file"):
+            card = import_voice(package, place / "voices")
+        with arriving(studio.storage, account, VOICES, place / "voices" / card.id) as arrive:
+
+            def act(connection: Connection) -> dict[str, Any]:
+                refuse_too_many(connection, account.id, studio.service.models_per_account)
+                model = add_model(connection, studio.storage, account, asdict(card), COMPLETED)
+                key = arrive(model.id)
+                set_keys(connection, model, voice_key=key)
+                studio.storage.put_bytes(card_text(replace(card, id=model.id)).encode(), f"{key}/{CARD_FILE}")
+                return {"model_id": model.id}
+
+            answer, _ = once(studio, account, idempotency, act)
+    return str(answer["model_id"])
+
+
+def export_model(studio: Studio, account: Account, model_id: str, target: Path) -> None:
+    """Write a voice as a package to `target`. Raises NotFound, WrongState for one that is not trained, DiskFull."""
+    from engine.package import export_voice  # it loads the networks, to see whether the voice is whole
+
+    model = find_model(studio.database, studio.storage, account, model_id)
+    if model.is_demo:
+        export_voice(DEMO_VOICES / model_id, target)
+        return
+    if model.voice_key is None:
+        raise WrongState(f"The voice '{model_id}' is {model.state}: it can be exported once it is trained.")
+    export_voice(voice_folder(studio.storage, model), target)

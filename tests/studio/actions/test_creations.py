@@ -1,0 +1,82 @@
+import pytest
+
+from engine.errors import ArchiveError, DatasetError, ProfileError
+from studio.actions.creations import create_model
+from studio.actions.once import Idempotency
+from studio.actions.voices import model_view, models_view
+from studio.errors import DiskFull, NotReadable, TooMany
+from studio.tasks import list_tasks
+
+PUBLISHED = {
+    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+}  # fmt: skip
+
+
+def left(studio):
+    return sorted(path.name for path in studio.settings.data.rglob("*") if path.is_file() and "sqlite" not in path.name)
+
+
+def test_a_zip_becomes_a_voice_to_be_trained(studio, package):
+    model = create_model(studio, studio.local, package(genre="jazz", consent={"by": "Mia"}))
+    view = model_view(studio, studio.local, model)
+    assert model == "mia"
+    assert (view["name"], view["genre"], view["state"], view["consent"]) == ("Mia", "jazz", "pending", {"by": "Mia"})
+    assert set(view) >= PUBLISHED
+    assert (studio.settings.datasets / "mia" / "audio" / "one.wav").is_file()
+    assert [task.kind for task in list_tasks(studio.database, studio.local.id)[0]] == ["report"]
+    assert "mia" not in {one["id"] for one in models_view(studio, studio.local)["models"]}
+
+
+def test_two_of_one_name_have_two_ids_and_other_accounts_have_their_own(studio, other, package):
+    assert [create_model(studio, studio.local, package()) for _ in range(2)] == ["mia", "mia-2"]
+    assert create_model(studio, other, package()) == "mia"
+    assert create_model(studio, other, package(name="Kathleen")) == "kathleen-2"
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"genre": "polka"}, ProfileError),
+        ({"name": ""}, ProfileError),
+        ({"seconds": 3.0}, DatasetError),
+    ],
+)
+def test_what_no_voice_can_be_made_of_is_refused_and_nothing_is_left(studio, package, given, error):
+    before = left(studio)
+    with pytest.raises(error):
+        create_model(studio, studio.local, package(**given))
+    assert left(studio) == before
+    assert not list_tasks(studio.database, studio.local.id)[0]
+
+
+def test_what_is_no_zip_is_refused(studio, recording, tmp_path):
+    with pytest.raises(NotReadable):
+        create_model(studio, studio.local, recording())
+    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04" + bytes(100))
+    with pytest.raises((NotReadable, ArchiveError)):
+        create_model(studio, studio.local, tmp_path / "cut.zip")
+
+
+def test_there_is_a_most_of_voices(studio, package):
+    for _ in range(5):
+        create_model(studio, studio.local, package())
+    with pytest.raises(TooMany, match="5 voices"):
+        create_model(studio, studio.local, package())
+    assert len(list(studio.settings.datasets.iterdir())) == 5
+
+
+def test_a_repeated_call_makes_one_voice(studio, package):
+    key = Idempotency("create", "k", "f")
+    assert create_model(studio, studio.local, package(), key) == create_model(studio, studio.local, package(), key)
+    assert len(list(studio.settings.datasets.iterdir())) == 1
+
+
+def test_a_full_disk_is_told_and_leaves_no_row(studio, package, monkeypatch):
+    def refuse(folder, prefix):
+        raise DiskFull("The disk is full.")  # what the storage says of ENOSPC: see its own tests
+
+    monkeypatch.setattr(studio.storage, "push_folder", refuse)
+    with pytest.raises(DiskFull):
+        create_model(studio, studio.local, package())
+    assert not list_tasks(studio.database, studio.local.id)[0]
+    assert not list(studio.settings.data.rglob("one.wav"))
