@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from studio import tasks
 from studio.accounts import Account, account_of_id
+from studio.catalogue import Model, find_model
 from studio.database import Database
 from studio.errors import DiskFull, LeaseLost, NotFound, Unavailable
 from studio.executors.heartbeat import Heartbeat, Stopping
@@ -89,6 +90,13 @@ class Job:
             if connection.scalar(held.with_for_update()) is None:
                 raise LeaseLost("The task has another worker by now.")
             change(connection)
+
+    def model(self) -> Model:
+        """The voice the task is about, as its row is now. Raises NotFound."""
+        bench = self.bench
+        return insist(
+            lambda: find_model(bench.database, bench.storage, self.account, self.task.model_id or ""), SHORT_PATIENCE_S
+        )
 
     def is_published(self) -> bool:
         """Whether the task has ended with the result of this very attempt."""

@@ -20,7 +20,6 @@ from studio.catalogue import (
     TRAININGS,
     VOICES,
     Model,
-    find_model,
     report_made,
     training_begun,
     training_completed,
@@ -44,7 +43,7 @@ def examine(job: Job) -> None:
     """Examine the recordings of a voice, and end the task with the report in the voice's row."""
     from engine.data_report import examined
 
-    model = _model(job)
+    model = job.model()
     with dataset_workspace(job.bench.storage, job.account, model, job.task.fence, training=False) as workspace:
         found = examined(load_dataset(workspace.folder), job.heart.report).as_json()
         workspace.save_report()
@@ -53,7 +52,7 @@ def examine(job: Job) -> None:
 
 def train(job: Job) -> None:
     """Train a voice, or go on with its training, and end the task with it."""
-    model = _model(job)
+    model = job.model()
     try:
         with dataset_workspace(job.bench.storage, job.account, model, job.task.fence) as workspace:
             _publish(job, model, *_trained(job, model, workspace))
@@ -156,13 +155,6 @@ class _Course:
 
     def _reached(self, connection: Connection, training_key: str | None) -> None:
         training_reached(connection, self._model.account_id, self._model.id, self._epoch, training_key)
-
-
-def _model(job: Job) -> Model:
-    bench = job.bench
-    return insist(
-        lambda: find_model(bench.database, bench.storage, job.account, job.task.model_id or ""), SHORT_PATIENCE_S
-    )
 
 
 def _plan(parameters: dict[str, Any], training: Path) -> TrainingPlan:
