@@ -10,12 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from engine.audio import Audio, AudioSource, Resampler, open_audio, resample
-from engine.base import load_base
-from engine.content import content_input
-from engine.envelope import measure_envelope, measure_level
 from engine.frames import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
 from engine.loudness import measure_loudness
 from engine.pitch import TRUSTED, Pitch, detect_pitch
@@ -72,6 +68,12 @@ def measure_content(audio: Audio) -> np.ndarray:
     On the grid of `analyse`; for recordings of minutes, since it is worked out in one piece. Raises VoiceError where
     the base model is missing.
     """
+    import torch  # which takes seconds to load, and the rest of this module does without
+
+    from engine.base import load_base
+    from engine.content import content_input
+    from engine.envelope import measure_envelope, measure_level
+
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     envelope = measure_envelope(samples, detect_pitch(samples, SAMPLE_RATE))
     level = measure_level(envelope)

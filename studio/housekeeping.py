@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import and_, delete, or_, select, update
 
 from studio import answers, rates
 from studio.database import Database, Now
@@ -33,6 +33,7 @@ class Swept:
 
     outputs: int = 0  # tasks whose recordings and results were too old
     attempts: int = 0  # tasks of which something was left by lost attempts
+    analyses: int = 0  # recordings that were only looked at
     inputs: int = 0  # recordings whose task was never begun
     uploads: int = 0  # abandoned ones, and other passing folders
     answers: int = 0
@@ -47,6 +48,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
     return Swept(
         outputs=_delete_old(database, storage, service.keep_outputs_days * DAY_S) if service.keep_outputs_days else 0,
         attempts=_delete_attempts(database, storage),
+        analyses=_delete_analyses(database, storage),
         inputs=_delete_inputs(database, storage),
         uploads=_delete_passing(storage.scratch),
         answers=answers.sweep(database),
@@ -90,6 +92,19 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
             found += bool(lost)
         after = rows[-1].id
     return found
+
+
+def _delete_analyses(database: Database, storage: Storage) -> int:
+    """Delete recordings that were only looked at, a day after they were put in, with all that was found of them."""
+    old = and_(tasks.c.kind == "analysis", tasks.c.state != "running", tasks.c.created_at < Now() - DAY_S)
+    deleted = 0
+    while rows := _some(database, old):
+        for row in rows:
+            with database.write() as connection:  # first: files without a row are found again, below
+                gone = connection.execute(delete(tasks).where(tasks.c.id == row.id, old).returning(tasks.c.id))
+                deleted += gone.one_or_none() is not None
+            storage.delete_below(_place(row))
+    return deleted
 
 
 def _some(database: Database, condition: Any) -> list[Any]:

@@ -69,6 +69,7 @@ class _Tasks(Collector):
 _OF_WORKERS = {
     "workers": "Workers for conversions that live.",
     "training_workers": "Workers for trainings that live.",
+    "analysis_workers": "Workers for analyses of the page that live.",
     "restarts": "Workers that died and were replaced.",
     "watched": "Whether somebody looks after the workers: 0 or 1.",
 }

@@ -27,6 +27,7 @@ class ServiceSettings:
                                  ("local", "none"))  # fmt: skip
     conversion_workers: int = setting(1, 1, 64, "Conversions at a time on this machine.")
     training_workers: int = setting(1, 0, 16, "Trainings at a time on this machine, beside the conversions.")
+    analysis_workers: int = setting(1, 0, 16, "Recordings that are looked at for the page at a time.")
     threads: int = setting(0, 0, 256, "Processor threads of each worker; 0 shares the cores among them.")
     largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
     longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording that is converted.")

@@ -2,25 +2,22 @@
 
 import secrets
 from collections.abc import Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.audio import open_audio
 from engine.conversion_settings import AUTO, by_style
-from engine.dataset import AUDIO_SUFFIXES
-from engine.errors import AudioError
 from studio.accounts import Account
 from studio.actions.once import Idempotency, answered, once
+from studio.actions.recordings import check_recording, shown_name, suffix_of
 from studio.catalogue import find_model
-from studio.errors import Invalid, NotReadable, TooMany, WrongState
+from studio.errors import TooMany, WrongState
 from studio.studio import Studio, account_prefix
 from studio.tasks import Task, find, submit, waiting_and_running
 
 KIND = "conversion"
 DEMO = "demo"  # whose the demo voices are
-_PROBED_SAMPLES = 1 << 16
 _QUEUE_RETRY_S = 10.0
 _NO_LINKS_AFTER = "Its recordings have been deleted, as the settings of this service ask."
 
@@ -50,13 +47,13 @@ def start_conversion(
     voice = find_model(studio.database, studio.storage, account, model)
     if voice.state != "completed":
         raise WrongState(f"The voice '{model}' is {voice.state}: it can be used once it is trained.", "model_not_ready")
-    _check_recording(audio, file_name, studio.service.longest_audio_minutes)
+    check_recording(audio, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
-    input_key = f"{place}/input{_suffix(file_name)}"
+    input_key = f"{place}/input{suffix_of(file_name)}"
     parameters = {
         "input_key": input_key,
-        "file_name": PurePath(file_name).name[:200],
+        "file_name": shown_name(file_name),
         "format": "wav",
         "preset": preset,
         "settings": dict(settings),
@@ -107,21 +104,3 @@ def audio_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict
         "input_audio_url": studio.link(task.parameters["input_key"], base_url, now_s),
         "output_audio_urls": [studio.link(key, base_url, now_s) for key in outputs],
     }
-
-
-def _check_recording(audio: Path, file_name: str, longest_minutes: float) -> None:
-    try:
-        with open_audio(audio) as source:
-            if source.duration_s and source.duration_s > longest_minutes * 60:
-                text = f"The recording has {source.duration_s / 60:.1f} minutes; at most {longest_minutes:g} are taken."
-                raise Invalid([("audio", text)], "audio_too_long")
-            next(iter(source.blocks(_PROBED_SAMPLES)), None)
-    except AudioError as cause:
-        # the engine names the file, which here has another name than the user gave it
-        text = str(cause).replace(f'"{audio.name}"', f'"{PurePath(file_name).name or "The recording"}"')
-        raise NotReadable(text, "audio_not_readable") from cause
-
-
-def _suffix(file_name: str) -> str:
-    suffix = PurePath(file_name).suffix.lower()
-    return suffix if suffix in AUDIO_SUFFIXES else ""

@@ -1,9 +1,9 @@
 """The local executor: worker processes of this machine, watched by a thread of the server.
 
 Workers are started as processes of their own, and told what to do on their stdin (see `studio.executors.worker`). The
-thread replaces those that die, gives their tasks back at once, ends those that hang, and starts a worker for trainings
-only while there are some. It needs nothing but the database, so it can die itself at any moment: the next one finds
-what was left.
+thread replaces those that die, gives their tasks back at once, ends those that hang, and starts workers for trainings
+and for analyses only while there are some. It needs nothing but the database, so it can die itself at any moment: the
+next one finds what was left.
 """
 
 import contextlib
@@ -30,14 +30,14 @@ from studio.settings import Settings
 from studio.storage import open_storage
 
 COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
-CONVERSIONS, TRAININGS = "conversions", "trainings"
+CONVERSIONS, TRAININGS, ANALYSES = "conversions", "trainings", "analyses"
 _LOOK_S = 0.25  # between two looks at the workers
 _RECOVER_S = 2.0  # between two looks for tasks of lost workers
 _HOLD_OFF_S = 1.5  # until a lease that ran out counts, after nobody could renew it
 _SLOW_WRITE_S = 0.5  # of nothing at all
 _CLOCK_JUMP_S = 2.0  # more is not drift: the machine has slept
-_IDLE_S = 60.0  # after which a worker for trainings ends
-_CANCEL_PATIENCE_S = {CONVERSIONS: 10.0, TRAININGS: 30.0}  # a training saves itself before it stops
+_IDLE_S = {TRAININGS: 60.0, ANALYSES: 300.0}  # of the lanes that have workers only while there is work for them
+_CANCEL_PATIENCE_S = {CONVERSIONS: 10.0, TRAININGS: 30.0, ANALYSES: 10.0}  # a training saves itself before it stops
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.25, 30.0  # until a worker that died at once is replaced
 _HEALTHY_S = 30.0  # whoever lived so long did not die of its start
 _SWEEP_S = 3600.0
@@ -93,7 +93,11 @@ class LocalExecutor:
         """command: what a worker is started with."""
         self._settings, self._service, self._log, self._command = settings, service, log, tuple(command)
         self._database: Database = open_database(database_url(service.database_url, settings.data))
-        self._lanes = {CONVERSIONS: _Lane(service.conversion_workers), TRAININGS: _Lane(service.training_workers)}
+        self._lanes = {
+            CONVERSIONS: _Lane(service.conversion_workers),
+            TRAININGS: _Lane(service.training_workers),
+            ANALYSES: _Lane(service.analysis_workers),
+        }
         self._woken, self._stopping = threading.Event(), threading.Event()
         self._restarts = 0
         self._dead: list[str] = []  # owners whose tasks are still to be given back
@@ -118,8 +122,8 @@ class LocalExecutor:
         self._woken.set()
 
     def alive(self) -> dict[str, float]:
-        """How the workers do: `workers` and `training_workers` that live, `restarts` of some that died, and whether
-        they are `watched` over, 0 or 1."""
+        """How the workers do: `workers`, `training_workers` and `analysis_workers` that live, `restarts` of some that
+        died, and whether they are `watched` over, 0 or 1."""
         living = {
             name: sum(worker.process.returncode is None for worker in tuple(lane.workers))
             for name, lane in self._lanes.items()
@@ -127,6 +131,7 @@ class LocalExecutor:
         return {
             "workers": living[CONVERSIONS],
             "training_workers": living[TRAININGS],
+            "analysis_workers": living[ANALYSES],
             "restarts": self._restarts,
             "watched": int(self._threads[0].is_alive()),
         }
@@ -183,8 +188,9 @@ class LocalExecutor:
             self._notice_a_busy_database()
             self._end_hanging()
             self._recover()
-        if waiting(self._database, LANES[TRAININGS]):
-            self._start_one_for_trainings()
+        for lane in _IDLE_S:
+            if waiting(self._database, LANES[lane]):
+                self._start_one(lane)
 
     def _recover_what_was_left(self) -> None:
         self._dead += dead_owners(self._database)
@@ -231,7 +237,7 @@ class LocalExecutor:
                 lane.workers.remove(worker)
                 worker.dismiss()
                 self._dead.append(worker.owner)
-                if name == TRAININGS and worker.process.returncode == 0:
+                if name in _IDLE_S and worker.process.returncode == 0:
                     continue  # it had nothing to do
                 self._restarts += 1
                 lane.lost(worker)
@@ -242,10 +248,10 @@ class LocalExecutor:
         while len(lane.workers) < lane.wanted and time.monotonic() >= lane.not_before:
             lane.workers.append(self._started(CONVERSIONS, 0.0))
 
-    def _start_one_for_trainings(self) -> None:
-        lane = self._lanes[TRAININGS]
+    def _start_one(self, name: str) -> None:
+        lane = self._lanes[name]
         if len(lane.workers) < lane.wanted and time.monotonic() >= lane.not_before and not self._has_idle(lane):
-            lane.workers.append(self._started(TRAININGS, _IDLE_S))
+            lane.workers.append(self._started(name, _IDLE_S[name]))
 
     def _has_idle(self, lane: _Lane) -> bool:
         """Whether one of them will take what waits."""

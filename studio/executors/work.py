@@ -25,6 +25,7 @@ from sqlalchemy import Connection
 from engine.errors import Cancelled, EngineError
 from studio import tasks
 from studio.errors import DiskFull, LeaseLost, StudioError, Unavailable
+from studio.executors.analyses import explore
 from studio.executors.conversions import convert
 from studio.executors.heartbeat import Heartbeat
 from studio.executors.job import LONG_PATIENCE_S, Job, Workbench, insist
@@ -39,7 +40,12 @@ _INTERNAL_TEXT = (
 )
 _MEMORY_TEXT = "There was not enough memory for this: close other programs, or try a shorter recording."
 _OUTCOMES: Mapping[str, Outcome] = {"queued": "given back", "failed": "failed", "cancelled": "cancelled"}
-_WORKS: Mapping[str, Callable[[Job], None]] = {"conversion": convert, "training": train, "report": examine}
+_WORKS: Mapping[str, Callable[[Job], None]] = {
+    "conversion": convert,
+    "training": train,
+    "report": examine,
+    "analysis": explore,
+}
 
 
 def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
@@ -70,7 +76,7 @@ def _outcome(job: Job) -> Outcome:
         return "completed"
     except Exception as cause:
         outcome = _how_it_ended(job, cause)
-    if outcome != "completed" and job.task.kind == "conversion":
+    if outcome != "completed" and job.task.kind in ("conversion", "analysis"):
         _tidy_up(job)
     return outcome
 

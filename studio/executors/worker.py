@@ -34,11 +34,16 @@ from studio.service_settings import ServiceSettings
 from studio.settings import Settings
 from studio.storage import open_storage
 
-LANES = {"conversions": ("conversion", "report", "estimate", "checkup"), "trainings": ("training",)}
+LANES = {
+    "conversions": ("conversion", "report", "estimate", "checkup"),
+    "trainings": ("training",),
+    "analyses": ("analysis",),
+}
 WAKE, STOP = b"wake\n", b"stop\n"
 DISTURBED = 3  # exit status of a worker that asks to be replaced by a fresh one
 OVERDUE_S = 15.0  # after the time of grace, until a worker that hangs ends itself
-_NICENESS = {"conversions": 10, "trainings": 15}  # the server answers first, then conversions, then trainings
+# the server answers first, then those whose visitors wait for a picture or a take, then trainings
+_NICENESS = {"conversions": 10, "analyses": 10, "trainings": 15}
 _POLL_S = 0.5
 _TROUBLE_S = 2.0  # until the next look after the database did not answer
 
@@ -117,6 +122,10 @@ def _settle_down(order: Order) -> None:
     """Leave the processor to who waits for an answer, and load what every task needs."""
     with contextlib.suppress(OSError, AttributeError):
         os.nice(_NICENESS[order.lane])
+    if order.lane == "analyses":  # which need no networks of ours, and are waited for
+        import engine.exploration
+
+        return
     import torch
 
     from engine.base import load_base

@@ -1,4 +1,4 @@
-"""Audio by signed links: whoever has a link can hear the file until it expires, in whole or in parts."""
+"""Audio and pictures by signed links: whoever has a link can have the file until it expires, in whole or in parts."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import PurePosixPath
@@ -16,9 +16,10 @@ from studio.routes.call import Calling
 from studio.routes.documentation import problems
 
 # Nothing else is shown by a browser, whatever somebody has uploaded.
-_AUDIO = {
+_SHOWN = {
     ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
     ".m4a": "audio/mp4", ".aac": "audio/aac", ".aiff": "audio/aiff", ".aif": "audio/aiff",
+    ".png": "image/png", ".json": "application/json",  # which only we make: no recording is stored under such a name
 }  # fmt: skip
 _UNKNOWN = "application/octet-stream"
 _POLICY = "default-src 'none'; sandbox"
@@ -60,7 +61,7 @@ async def get_file(call: Calling, request: Request, key: str, expires: Expires, 
     headers["Content-Length"] = str(stop - start)
     if part:
         headers["Content-Range"] = part.content_range(file.size)
-    media_type = _AUDIO.get(PurePosixPath(key).suffix.lower(), _UNKNOWN)
+    media_type = _SHOWN.get(PurePosixPath(key).suffix.lower(), _UNKNOWN)
     if request.method == "HEAD" or start == stop:
         return Response(status_code=206 if part else 200, headers=headers, media_type=media_type)
     blocks = iter(call.studio.storage.read(file.key, start, stop))

@@ -1,0 +1,166 @@
+"""Recordings that are looked at: taken for a day, looked at by a worker, and shown by the page.
+
+What is shown of one (`analysis_view`):
+
+    state, progress, message, error       of the task
+    file_name, duration_s, audio_url      audio_url: something a browser can play
+    summary                               style, vocal_range {min, max, lowest, highest} or None, voice_type or None,
+                                          pitch {low, median, high} in semitones or None, voiced_s, loudness_lufs or
+                                          None, peak_db
+    notes                                 [{start_s, end_s, midi, cents}]
+    pitch_histogram                       [{midi, seconds}], rising, only what is sung
+    roll                                  data of <timbre-roll>, to which the caller adds `follows`
+    pictures                              {note, mel, linear: {label, scale, lowest_hertz, highest_hertz, url, start_s,
+                                          end_s, tiles: [{url, start_s, end_s}]}}
+
+From duration_s on they are None, or empty, until the task is completed.
+"""
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from studio.accounts import Account
+from studio.actions.recordings import check_recording, shown_name, suffix_of
+from studio.errors import NotFound, TooMany
+from studio.studio import Studio, account_prefix
+from studio.tasks import Task, find, request_cancel, submit, waiting_and_running
+
+KIND = "analysis"
+MOST_WAITING = 20  # of an account
+PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR = "#d6246e", "#1769aa", "#2f855a"
+_RETRY_S = 5.0
+_LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
+_GONE = "This recording is no longer here: what was only looked at is deleted after a day. Put it in again."
+
+
+def start_analysis(studio: Studio, account: Account, recording: Path, file_name: str) -> str:
+    """Have a recording looked at, which is moved into the storage; gives the task's id.
+
+    Raises NotReadable for what is no audio, Invalid for a recording that is too long, TooMany, Unavailable, DiskFull;
+    then nothing is left behind.
+    """
+    check_recording(recording, file_name, studio.service.longest_audio_minutes)
+    task_id = secrets.token_hex(12)
+    place = f"{account_prefix(account)}tasks/{task_id}"
+    parameters = {"input_key": f"{place}/input{suffix_of(file_name)}", "file_name": shown_name(file_name)}
+    studio.storage.put_file(recording, parameters["input_key"])
+    try:
+        with studio.database.write() as connection:
+            if waiting_and_running(connection, account.id, KIND) >= MOST_WAITING:
+                text = f"{MOST_WAITING} recordings wait to be looked at already: wait until some of them are done."
+                raise TooMany(text, _RETRY_S, "queue_full")
+            submit(connection, account.id, KIND, parameters, task_id=task_id)
+    except BaseException:
+        studio.storage.delete_below(place)
+        raise
+    studio.wake()
+    return task_id
+
+
+def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """All that is shown of a recording; see the top of the module. Raises NotFound."""
+    task = _find(studio, account, task_id)
+    view: dict[str, Any] = {
+        "id": task.id,
+        "state": task.state,
+        "progress": task.progress,
+        "message": task.message,
+        "error": task.error,
+        "file_name": task.parameters["file_name"],
+        "duration_s": None,
+        "audio_url": None,
+        "summary": None,
+        "notes": [],
+        "pitch_histogram": [],
+        "roll": None,
+        "pictures": {},
+    }
+    if task.state == "completed":
+        view |= _found(studio, task, base_url, now_s)
+    return view
+
+
+def cancel_analysis(studio: Studio, account: Account, task_id: str) -> None:
+    """Stop looking at a recording. Raises NotFound, and WrongState where there is nothing left to stop."""
+    _find(studio, account, task_id)
+    request_cancel(studio.database, account.id, task_id)
+
+
+@contextmanager
+def taken_recording(studio: Studio, account: Account, task_id: str) -> Iterator[tuple[Path, str]]:
+    """The recording of an analysis, to be used for something else: a copy that may be moved, and its file name.
+
+    Raises NotFound where it is not there, or not any more, Unavailable, DiskFull.
+    """
+    task = _find(studio, account, task_id)
+    place = studio.settings.work / "incoming" / secrets.token_hex(8)
+    place.mkdir(parents=True)
+    try:
+        copy = place / "recording"
+        _copy(studio, task.parameters["input_key"], copy)
+        yield copy, task.parameters["file_name"]
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _copy(studio: Studio, key: str, target: Path) -> None:
+    try:
+        with target.open("wb") as file:
+            for block in studio.storage.read(key):
+                file.write(block)
+    except NotFound as cause:
+        raise NotFound(_GONE, "recording_gone") from cause
+
+
+def _find(studio: Studio, account: Account, task_id: str) -> Task:
+    try:
+        return find(studio.database, account.id, task_id, kind=KIND)
+    except NotFound as cause:
+        raise NotFound(_GONE, "recording_gone") from cause
+
+
+def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
+    result = task.result or {}
+
+    def link(key: str) -> str:
+        return studio.link(key, base_url, now_s)
+
+    pictures = {
+        one["scale"]: {
+            "label": _LABELS[one["scale"]],
+            "scale": one["scale"],
+            "lowest_hertz": one["lowest_hertz"],
+            "highest_hertz": one["highest_hertz"],
+            "url": link(one["overview"]["key"]),
+            "start_s": one["overview"]["start_s"],
+            "end_s": one["overview"]["end_s"],
+            "tiles": [
+                {"url": link(tile["key"]), "start_s": tile["start_s"], "end_s": tile["end_s"]} for tile in one["tiles"]
+            ],
+        }
+        for one in result["pictures"]
+    }
+    curves, voice = link(result["curves"]), result["summary"]["vocal_range"]
+    return {
+        "duration_s": result["duration_s"],
+        "audio_url": link(result["heard"]),
+        "summary": result["summary"],
+        "notes": result["notes"],
+        "pitch_histogram": result["pitch_histogram"],
+        "pictures": pictures,
+        "roll": {
+            "id": f"roll-{task.id}",
+            "duration_s": result["duration_s"],
+            "picture": pictures["note"],
+            "pictures": list(pictures.values()),
+            "curves": [{"label": "Pitch", "colour": PITCH_COLOUR, "url": curves}],
+            "range": voice and {"low": voice["lowest"], "high": voice["highest"], "label": "Range"},
+            "notes": result["notes"],
+            "loudness": {"url": curves},
+            "waveform": {"url": curves},
+        },
+    }

@@ -1,0 +1,36 @@
+"""Recordings that users give: looked at before they are taken, and named as their owners name them."""
+
+from pathlib import Path, PurePath
+
+from engine.audio import open_audio
+from engine.dataset import AUDIO_SUFFIXES
+from engine.errors import AudioError
+from studio.errors import Invalid, NotReadable
+
+_PROBED_SAMPLES = 1 << 16
+_LONGEST_NAME = 200
+
+
+def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None:
+    """Raises NotReadable for what is no audio, Invalid for a recording that is too long by what its header says."""
+    try:
+        with open_audio(audio) as source:
+            if source.duration_s and source.duration_s > longest_minutes * 60:
+                text = f"The recording has {source.duration_s / 60:.1f} minutes; at most {longest_minutes:g} are taken."
+                raise Invalid([("audio", text)], "audio_too_long")
+            next(iter(source.blocks(_PROBED_SAMPLES)), None)
+    except AudioError as cause:
+        # the engine names the file, which here has another name than the user gave it
+        text = str(cause).replace(f'"{audio.name}"', f'"{PurePath(file_name).name or "The recording"}"')
+        raise NotReadable(text, "audio_not_readable") from cause
+
+
+def suffix_of(file_name: str) -> str:
+    """How a recording's stored file ends; nothing for what is no kind of audio."""
+    suffix = PurePath(file_name).suffix.lower()
+    return suffix if suffix in AUDIO_SUFFIXES else ""
+
+
+def shown_name(file_name: str) -> str:
+    """A recording's name as it is kept and shown."""
+    return PurePath(file_name).name[:_LONGEST_NAME]

@@ -1,0 +1,137 @@
+"""An analysis, as a worker does it: a recording is looked at, and what is shown of it is stored beside it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.audio import AudioWriter, open_audio
+from engine.errors import AudioError
+from studio.errors import NotFound, Unavailable
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+
+if TYPE_CHECKING:
+    from engine.exploration import Curves, Exploration, Tile
+
+HEARD = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a")  # what browsers play
+_LOOKING_SHARE = 0.9  # of the progress; the rest is storing
+_BLOCK_S = 4
+_RETRY_S = 5.0
+
+
+def explore(job: Job) -> None:
+    """Look at the recording, and end the task with what is shown of it. Raises what the engine and the studio raise."""
+    from engine.exploration import explore_file
+
+    source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
+    folder = job.place / "shown"
+    folder.mkdir()
+
+    def report(fraction: float, message: str) -> None:
+        job.heart.report(_LOOKING_SHARE * fraction, message)
+
+    try:
+        found = explore_file(source, folder, 60 * job.bench.service.longest_audio_minutes, report=report)
+        heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
+    except AudioError as cause:  # it names the file, which has another name here than its owner gave it
+        name = job.task.parameters.get("file_name") or "the recording"
+        raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
+    (folder / "curves.json").write_text(_curves_json(found.curves))
+    result = {
+        "duration_s": found.analysis.duration_s,
+        "summary": _summary(found),
+        "notes": [_rounded(asdict(note)) for note in found.notes],
+        "pitch_histogram": [
+            {"midi": midi, "seconds": round(float(seconds), 2)}
+            for midi, seconds in enumerate(found.histogram)
+            if seconds > 0
+        ],
+        "curves": _key(job, "curves.json"),
+        "heard": job.task.parameters["input_key"] if heard == source else _key(job, heard.name),
+        "pictures": [_picture(job, picture.scale, picture.overview, picture.tiles) for picture in found.pictures],
+    }
+    job.heart.report(_LOOKING_SHARE, "Storing")
+    _store(job, folder)
+    job.publish(result)
+
+
+def _store(job: Job, folder: Path) -> None:
+    try:
+        insist(lambda: job.bench.storage.push_folder(folder, job.output_prefix), SHORT_PATIENCE_S)
+    except NotFound as cause:  # it was moved already when the storage failed, and then lost: it is to be made again
+        raise Unavailable("The pictures could not be stored: try again.", _RETRY_S, "storage_unreachable") from cause
+
+
+def _fetched(job: Job) -> Path:
+    try:
+        return job.bench.storage.fetch(job.task.parameters["input_key"], job.place)
+    except NotFound as cause:
+        raise NotFound("The recording is no longer here: put it in again.", "recording_gone") from cause
+
+
+def _playable(source: Path, target: Path) -> Path:
+    """The recording as a file that browsers play."""
+    with open_audio(source) as recording, AudioWriter(target, recording.rate, recording.channels) as copy:
+        for block in recording.blocks(_BLOCK_S * recording.rate):
+            copy.write(block)
+    return target
+
+
+def _summary(found: "Exploration") -> dict[str, Any]:
+    analysis = found.analysis
+    voice = analysis.vocal_range
+    low, median, high = found.pitch_quantiles or (None, None, None)
+    lufs = found.loudness_lufs
+    return {
+        "style": analysis.style,
+        "vocal_range": voice and {"min": voice.min, "max": voice.max, "lowest": voice.lowest, "highest": voice.highest},
+        "voice_type": analysis.voice_type,
+        "pitch": None if median is None else _rounded({"low": low, "median": median, "high": high}),
+        "voiced_s": round(float(found.histogram.sum()), 2),
+        "loudness_lufs": None if lufs is None else round(lufs, 1),
+        "peak_db": round(found.peak_db, 1),
+    }
+
+
+def _picture(job: Job, scale: Any, overview: "Tile", tiles: "Sequence[Tile]") -> dict[str, Any]:
+    return {
+        "scale": scale.name,
+        "lowest_hertz": round(scale.lowest_hertz, 3),
+        "highest_hertz": round(scale.highest_hertz, 3),
+        "overview": _tile(job, overview),
+        "tiles": [_tile(job, tile) for tile in tiles],
+    }
+
+
+def _tile(job: Job, tile: "Tile") -> dict[str, Any]:
+    return {"key": _key(job, tile.path.name), "start_s": round(tile.start_s, 3), "end_s": round(tile.end_s, 3)}
+
+
+def _key(job: Job, name: str) -> str:
+    return f"{job.output_prefix}/{name}"
+
+
+def _curves_json(curves: "Curves") -> str:
+    """The curves for the page: hertz null where nothing is heard of a pitch, the waveform in 127ths of full scale."""
+    return json.dumps(
+        {
+            "step_s": curves.step_s,
+            "hertz": [round(one, 1) or None for one in curves.hertz.tolist()],
+            "confidence": _numbers(curves.confidence, 2),
+            "db": _numbers(curves.loudness_db, 1),
+            "low": np.round(curves.lowest * 127).astype(int).tolist(),
+            "high": np.round(curves.highest * 127).astype(int).tolist(),
+        },
+        separators=(",", ":"),
+    )
+
+
+def _numbers(values: np.ndarray, digits: int) -> list[float]:
+    return [round(one, digits) for one in values.tolist()]
+
+
+def _rounded(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: round(one, 2) if isinstance(one, float) else one for name, one in values.items()}
