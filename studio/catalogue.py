@@ -275,6 +275,12 @@ def training_stopped(connection: Connection, account_id: str, model_id: str) -> 
     )
 
 
+def training_forgotten(connection: Connection, account_id: str, model_id: str) -> None:
+    """What a training has come to is deleted; the voice that came of it, if there is one, stays."""
+    state = case((models.c.voice_key.is_not(None), COMPLETED), else_=PENDING)
+    _change(connection, account_id, model_id, state=state, error=None, epoch=0, epochs=0, training_key=None)
+
+
 def tell_failure(connection: Connection, account_id: str, model_id: str) -> bool:
     """Whether a failure is to be told now: the first time it is asked for. The next call may begin anew."""
     told = and_(_named(account_id, model_id), models.c.state == FAILED, models.c.failure_told == 0)

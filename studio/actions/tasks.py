@@ -81,7 +81,7 @@ def _view(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, 
         view |= audio_links(studio, task, base_url, now_s)
     if task.kind == "training":
         view["epochs"] = task.parameters["epochs"]
-        view["settings"] = task.parameters.get("settings") or {}
+        view["settings"] = {name: value for name, value in task.parameters.items() if name != "epochs"}
     return view
 
 

@@ -1,12 +1,16 @@
 """Voices of an account: looked at, trained and deleted. Others make them, change them, and carry them elsewhere."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Connection
 
 from engine.dataset import TRAINING_FOLDER
+from engine.errors import SettingsError
 from engine.training_history import HISTORY_FILE
+from engine.training_plan import TrainingPlan
 from studio.accounts import Account
 from studio.actions.once import Idempotency, once
 from studio.catalogue import (
@@ -89,13 +93,16 @@ def train_model(
     epochs: int,
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train a voice until it has `epochs` epochs in all; gives its status, as the published interface has it.
 
+    settings: other fields of TrainingPlan; of those that are left out a training that was begun keeps its own.
     For no more epochs than it has, and while it trains, nothing is started: so the call also tells how far it is. A
     failure is told once; the next call, or one for another total, goes on from the last checkpoint. Raises NotFound,
-    WrongState for a voice that has no recordings here, TooMany.
+    WrongState for a voice that has no recordings here, SettingsError, TooMany.
     """
+    plan = checked_plan(epochs, settings or {})
     found = find_model(studio.database, studio.storage, account, model_id)
     if found.is_demo or found.dataset_key is None:
         why = "comes with the program" if found.is_demo else "was brought in without its recordings"
@@ -110,7 +117,7 @@ def train_model(
         status = _status(model, before, epochs, failure_is_new)
         if status is None:
             _refuse_too_many_trainings(studio, trainings)
-            submit(connection, account.id, "training", {"epochs": epochs}, model_id=model_id, request_id=request_id)
+            submit(connection, account.id, "training", plan, model_id=model_id, request_id=request_id)
             training_begun(connection, account.id, model_id)
             status = TRAINING
         return {"status": status, "model_id": model_id, "current_epoch": model.epoch}
@@ -118,6 +125,14 @@ def train_model(
     answer, _ = once(studio, account, idempotency, act)
     studio.wake()
     return answer
+
+
+def checked_plan(epochs: int, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a training. Raises SettingsError for an unknown setting, or one out of its range."""
+    if unknown := sorted(set(settings) - {one.name for one in fields(TrainingPlan)}):
+        raise SettingsError(f"There is no setting '{unknown[0]}'.")
+    TrainingPlan(**{**settings, "epochs": epochs})
+    return {**settings, "epochs": epochs}
 
 
 def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool) -> str | None:

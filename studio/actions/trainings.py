@@ -1,0 +1,176 @@
+"""Trainings as somebody sees them who begins, watches and hears them: how long, how far, how well, and what next."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from engine.dataset import TRAINING_FOLDER
+from engine.training_history import Estimate
+from studio.accounts import Account
+from studio.actions.auditions import auditions_of
+from studio.actions.tasks import task_view, task_views
+from studio.actions.voices import checked_plan, train_model, training_history
+from studio.catalogue import FAILED, TRAININGS, Model, all_models, find_model, held_model, training_forgotten
+from studio.errors import WrongState
+from studio.studio import Studio, account_prefix
+from studio.tasks import ACTIVE, Task, latest, latest_in, places, submit
+from studio.workspaces import refuse_in_training
+
+KIND = "training"
+ESTIMATE = "estimate"
+_LATEST = 10  # epochs and evaluations that say how long the next ones take
+_MOST_SHOWN = 200  # trainings in the queue
+_PRIORITY = 1  # of an estimate: it is short, and somebody waits to read it
+
+
+# ---- looked at
+
+
+def trainable_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
+    """The voices that have recordings here, by name: id, name, state, epoch, epochs."""
+    return [
+        {"id": one.id, "name": one.name, "state": one.state, "epoch": one.epoch, "epochs": one.epochs}
+        for one in all_models(studio.database, studio.storage, account)
+        if one.dataset_key is not None
+    ]
+
+
+def training_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """All that is known of a voice's training. Raises NotFound, and WrongState for one without recordings.
+
+    task: the latest one of its training, with its `place` in the queue while it waits; timed: an engine Estimate as
+    plain values, or None; estimating: the task that makes one, or None; history: the engine's; with the parts and
+    evaluations of `auditions_view`.
+    """
+    model = _trainable(studio, account, model_id)
+    history = training_history(studio, model)
+    task, estimating = (latest(studio.database, account.id, model_id, kind) for kind in (KIND, ESTIMATE))
+    if estimating is not None and estimating.created_at < model.created_at:  # of an earlier voice of this id
+        estimating = None
+    if task is not None and task.created_at < model.created_at:
+        task = None
+    return {
+        "id": model.id,
+        "name": model.name,
+        "state": model.state,
+        "error": model.error,
+        "epoch": model.epoch,
+        "epochs": model.epochs,
+        "begun": history is not None,
+        "task": None if task is None else _placed(studio, task_view(studio, account, task.id, base_url, now_s)),
+        "timed": _timed(history, estimating),
+        "estimating": None if estimating is None else _shown_estimate(estimating),
+        "history": history,
+        **auditions_of(studio, model, history, base_url, now_s),
+    }
+
+
+def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) -> list[dict[str, Any]]:
+    """The account's trainings that run or wait, in the order in which they are done, those that wait with a place."""
+    found = [
+        task
+        for state in ACTIVE
+        for task in task_views(studio, account, base_url, now_s, state=state, kind=KIND, limit=_MOST_SHOWN)["tasks"]
+    ]
+    placed = places(studio.database, KIND) if found else {}
+    views = [task | {"place": placed.get(task["id"])} for task in found]
+    return sorted(views, key=lambda task: (task["state"] != "running", task["place"] or 0, task["created_at"]))
+
+
+def seconds_left(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0) -> float | None:
+    """How long a training goes on until it has `epochs`, if nothing ends it sooner; None where that is not known.
+
+    view: of `training_view`.
+    """
+    if view["timed"] is None:
+        return None
+    timed = Estimate(**view["timed"])
+    done = min(view["epoch"], epochs)
+    return timed.seconds_of(epochs, evaluate_epochs) - (timed.seconds_of(done, evaluate_epochs) if done else 0.0)
+
+
+# ---- begun and ended
+
+
+def start_training(
+    studio: Studio, account: Account, model_id: str, epochs: int, settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Train a voice, or go on with its training, as `train_model`; whoever asks here has seen how the last one ended,
+    so after a failure it begins at once."""
+    answer = train_model(studio, account, model_id, epochs, settings=settings)
+    if answer["status"] == FAILED:
+        answer = train_model(studio, account, model_id, epochs, settings=settings)
+    return answer
+
+
+def start_estimate(studio: Studio, account: Account, model_id: str, settings: Mapping[str, Any] | None = None) -> str:
+    """Have a worker find out how long an epoch and an evaluation take here; gives the task's id.
+
+    One that is being made for the voice is not made twice. Raises NotFound, WrongState, SettingsError.
+    """
+    plan = checked_plan(1, settings or {})
+    _trainable(studio, account, model_id)
+    with studio.database.write() as connection:
+        held_model(connection, account.id, model_id)  # whoever asks at the same time waits here
+        before = latest_in(connection, account.id, model_id, ESTIMATE)
+        if before is not None and before.state in ACTIVE:
+            return before.id
+        asked = {"settings": {name: value for name, value in plan.items() if name != "epochs"}}
+        task_id = submit(connection, account.id, ESTIMATE, asked, model_id=model_id, priority=_PRIORITY)
+    studio.wake()
+    return task_id
+
+
+def forget_training(studio: Studio, account: Account, model_id: str) -> None:
+    """Delete what a training has come to, so that the next begins again; recordings and voice stay.
+
+    Raises NotFound, and WrongState while it is being trained.
+    """
+    model = _trainable(studio, account, model_id)
+    with studio.database.write() as connection:
+        held_model(connection, account.id, model_id)  # whoever begins to train it waits here
+        task = latest_in(connection, account.id, model_id, KIND)
+        if task is not None and task.state in ACTIVE:
+            raise WrongState("This voice is being trained: stop that first.", "model_busy")
+        home = studio.storage.folder(model.dataset_key or "")
+        if home is not None and home.is_dir():
+            refuse_in_training(home)  # the command line has no task
+        training_forgotten(connection, account.id, model_id)
+        gone = [f"{model.dataset_key}/{TRAINING_FOLDER}", f"{account_prefix(account)}{TRAININGS}/{model_id}"]
+        gone = [studio.storage.set_aside(place) for place in gone]  # half a training must not be taken for one
+    for place in gone:
+        studio.storage.delete_below(place)
+
+
+# ---- what several of them need
+
+
+def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
+    model = find_model(studio.database, studio.storage, account, model_id)
+    if model.dataset_key is None:
+        raise WrongState(f"The voice '{model.name}' has no recordings here: it cannot be trained.", "no_recordings")
+    return model
+
+
+def _placed(studio: Studio, view: dict[str, Any]) -> dict[str, Any]:
+    return view | {"place": places(studio.database, KIND).get(view["id"]) if view["state"] == "queued" else None}
+
+
+def _shown_estimate(task: Task) -> dict[str, Any]:
+    return {"id": task.id, "state": task.state, "message": task.message, "error": task.error}
+
+
+def _timed(history: Mapping[str, Any] | None, estimate: Task | None) -> dict[str, Any] | None:
+    """What the training itself has shown, else what was measured for it, else what it measured when it began."""
+    begun = (history or {}).get("estimate")
+    if history and history["epochs"] and history["evaluations"]:
+        epochs, evaluations = history["epochs"][-_LATEST:], history["evaluations"][-_LATEST:]
+        apart = (begun or {}).get("epochs_apart", 1)
+        return asdict(Estimate(_mean(epochs, "seconds"), _mean(evaluations, "seconds"), 0.0, apart))
+    if estimate is not None and estimate.state == "completed" and estimate.result:
+        return {one.name: estimate.result[one.name] for one in fields(Estimate)}
+    return asdict(Estimate(**begun)) if begun else None
+
+
+def _mean(lines: list[dict[str, Any]], name: str) -> float:
+    return sum(line[name] for line in lines) / len(lines)
