@@ -26,7 +26,9 @@ from engine.errors import Cancelled, EngineError
 from studio import tasks
 from studio.errors import DiskFull, LeaseLost, StudioError, Unavailable
 from studio.executors.analyses import explore
+from studio.executors.checkups import check_up
 from studio.executors.conversions import convert
+from studio.executors.estimates import estimate
 from studio.executors.heartbeat import Heartbeat
 from studio.executors.job import LONG_PATIENCE_S, Job, Workbench, insist
 from studio.executors.recovery import settle
@@ -44,6 +46,8 @@ _WORKS: Mapping[str, Callable[[Job], None]] = {
     "conversion": convert,
     "training": train,
     "report": examine,
+    "estimate": estimate,
+    "checkup": check_up,
     "analysis": explore,
 }
 
