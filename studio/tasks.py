@@ -46,7 +46,7 @@ from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.tables import accounts, tasks
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
-Kind = Literal["conversion", "training", "report", "estimate", "checkup", "analysis"]
+Kind = Literal["conversion", "training", "report", "blend", "estimate", "checkup", "analysis"]
 # what is looked at once, where it was asked for: no part of the history
 UNLISTED = ("estimate", "checkup", "analysis")
 STATES: tuple[str, ...] = get_args(State)

@@ -62,15 +62,21 @@ class Job:
         """Where in the storage this attempt's results lie; no other attempt has the same."""
         return f"{account_prefix(self.account)}tasks/{self.task.id}/{self.task.fence}"
 
-    def publish(self, result: dict[str, Any], also: Callable[[Connection], None] = lambda connection: None) -> None:
+    def publish(
+        self,
+        result: dict[str, Any] | Callable[[Connection], dict[str, Any]],
+        also: Callable[[Connection], None] = lambda connection: None,
+    ) -> None:
         """End the task with its result, and do `also` in the same transaction: both or neither.
 
-        Raises LeaseLost where the task is another's by now, Unavailable where the database stays away.
+        result: or what gives it within that transaction. Raises LeaseLost where the task is another's by now,
+        Unavailable where the database stays away.
         """
 
         def write() -> None:
             with self.bench.database.write() as connection:
-                tasks.complete(connection, self.task, result)
+                values = result(connection) if callable(result) else result
+                tasks.complete(connection, self.task, values)
                 also(connection)
 
         try:

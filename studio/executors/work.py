@@ -26,6 +26,7 @@ from engine.errors import Cancelled, EngineError
 from studio import tasks
 from studio.errors import DiskFull, LeaseLost, StudioError, Unavailable
 from studio.executors.analyses import explore
+from studio.executors.blends import blend
 from studio.executors.checkups import check_up
 from studio.executors.conversions import convert
 from studio.executors.estimates import estimate
@@ -46,6 +47,7 @@ _WORKS: Mapping[str, Callable[[Job], None]] = {
     "conversion": convert,
     "training": train,
     "report": examine,
+    "blend": blend,
     "estimate": estimate,
     "checkup": check_up,
     "analysis": explore,

@@ -35,7 +35,7 @@ from studio.settings import Settings
 from studio.storage import open_storage
 
 LANES = {
-    "conversions": ("conversion", "report", "estimate", "checkup"),
+    "conversions": ("conversion", "report", "blend", "estimate", "checkup"),
     "trainings": ("training",),
     "analyses": ("analysis",),
 }

@@ -160,7 +160,7 @@ class TaskView(BaseModel):
     """All that is known of a task. Conversions also have their settings, scores and links."""
 
     id: str = Field(examples=[TASK_ID])
-    kind: Literal["conversion", "training", "report"]
+    kind: Literal["conversion", "training", "report", "blend"]
     model: str | None
     state: Literal["queued", "running", "completed", "failed", "cancelled"]
     progress: float = Field(ge=0, le=1)

@@ -16,7 +16,7 @@ MOST_TASKS = 200
 router = APIRouter(tags=["tasks"])
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
-Kind = Literal["conversion", "training", "report"]
+Kind = Literal["conversion", "training", "report", "blend"]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
 
 

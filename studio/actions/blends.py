@@ -1,0 +1,80 @@
+"""A voice between two voices: asked for here, made by a worker."""
+
+from dataclasses import dataclass
+
+from engine.card_rules import LONGEST_NAME
+from engine.errors import ProfileError
+from engine.profile import read_profile
+from studio.accounts import Account
+from studio.catalogue import COMPLETED, find_model, refuse_too_many
+from studio.errors import Invalid, TooMany, WrongState
+from studio.studio import Studio
+from studio.tasks import ACTIVE, Task, find, list_tasks, submit, waiting_and_running
+
+KIND = "blend"
+MOST_AT_ONCE = 4  # blends of an account that wait or run
+_LATER_S = 10.0
+
+
+@dataclass(frozen=True)
+class BlendView:
+    """How a blend stands; model_id: the new voice, once there is one."""
+
+    task_id: str
+    name: str
+    state: str
+    progress: float
+    message: str
+    error: str | None
+    model_id: str | None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether something is still to come of it."""
+        return self.state in ACTIVE
+
+
+def start_blend(studio: Studio, account: Account, first: str, second: str, share: float, name: str = "") -> str:
+    """Queue a blend that is `share` (0..1) of the second voice and the rest of the first; gives the task's id.
+
+    name: left out, after both. Raises NotFound, WrongState for a voice that is not trained, Invalid, TooMany.
+    """
+    voices = [find_model(studio.database, studio.storage, account, model_id) for model_id in (first, second)]
+    for voice in voices:
+        if voice.state != COMPLETED:
+            raise WrongState(f"{voice.name} is {voice.state}: it can be blended once it is trained.", "model_not_ready")
+    if first == second:
+        raise Invalid([("second", "Choose two different voices: a blend lies between them.")])
+    if not 0.0 <= share <= 1.0:
+        raise Invalid([("share", f"The share must be from 0 to 1, not {share}.")])
+    name = name.strip() or " and ".join(voice.name for voice in voices)[:LONGEST_NAME].strip()
+    try:
+        name = read_profile({"name": name}).name
+    except ProfileError as cause:
+        raise Invalid([("name", str(cause))]) from cause
+    parameters = {"first": first, "second": second, "share": share, "name": name}
+    with studio.database.write() as connection:
+        if waiting_and_running(connection, account.id, KIND) >= MOST_AT_ONCE:
+            raise TooMany(f"{MOST_AT_ONCE} blends wait or run already: wait until one is done.", _LATER_S, "queue_full")
+        refuse_too_many(connection, account.id, studio.service.models_per_account)
+        task_id = submit(connection, account.id, KIND, parameters)
+    studio.wake()
+    return task_id
+
+
+def blend_view(studio: Studio, account: Account, task_id: str) -> BlendView:
+    """How a blend stands. Raises NotFound."""
+    return _view(find(studio.database, account.id, task_id, kind=KIND))
+
+
+def active_blend(studio: Studio, account: Account) -> BlendView | None:
+    """The newest blend of the account that waits or runs, as whoever opens the page anew looks for it."""
+    newest = (task for task in list_tasks(studio.database, account.id, kind=KIND, limit=MOST_AT_ONCE)[0])
+    return next((_view(task) for task in newest if task.state in ACTIVE), None)
+
+
+def _view(task: Task) -> BlendView:
+    model_id = (task.result or {}).get("model_id")
+    return BlendView(
+        task.id, task.parameters["name"], task.state, task.progress, task.message, task.error, model_id
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""A blend of two voices, as a worker makes it: a voice of its own, heard once and stored."""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from engine.card import CARD_FILE, VoiceCard, card_text
+from studio.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.workspaces import arriving, voice_folder
+
+if TYPE_CHECKING:
+    from engine.voice import Voice
+
+_PASSING_ID = "blend"  # until the name it shall have is known to be free
+_RENDERING_SHARE = 0.95  # of the progress
+
+
+def blend(job: Job) -> None:
+    """Blend, render its preview, and end the task with the new voice. Raises what the engine and the studio raise."""
+    from engine.blend import blend_voices
+    from engine.preview import render_preview
+    from engine.voice import save_voice
+
+    asked = job.task.parameters
+    job.heart.report(0.0, "blending")
+    first, second = (_voice(job, model_id) for model_id in (asked["first"], asked["second"]))
+    blended = blend_voices(first, second, asked["share"], asked["name"], _PASSING_ID)
+    preview, folder = job.place / "preview.wav", job.place / "voice"
+    render_preview(blended, preview, lambda fraction, message: job.heart.report(_RENDERING_SHARE * fraction, message))
+    save_voice(blended, folder, preview)
+    with arriving(job.bench.storage, job.account, VOICES, folder) as arrive:
+        job.publish(lambda connection: _added(job, connection, blended.card, arrive))
+
+
+def _voice(job: Job, model_id: str) -> "Voice":
+    bench = job.bench
+    folder = insist(
+        lambda: voice_folder(bench.storage, find_model(bench.database, bench.storage, job.account, model_id)),
+        SHORT_PATIENCE_S,
+    )
+    return bench.voices.voice(folder)
+
+
+def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[str], str]) -> dict[str, Any]:
+    """Make the row of the new voice, and put it where that says."""
+    storage, account = job.bench.storage, job.account
+    refuse_too_many(connection, account.id, job.bench.service.models_per_account)
+    model = add_model(connection, storage, account, asdict(card), COMPLETED)
+    key = arrive(model.id)
+    set_keys(connection, model, voice_key=key)
+    storage.put_bytes(card_text(replace(card, id=model.id)).encode(), f"{key}/{CARD_FILE}")
+    return {"model_id": model.id}

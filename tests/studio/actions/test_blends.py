@@ -1,0 +1,74 @@
+import pytest
+
+from studio.actions.blends import active_blend, blend_view, start_blend
+from studio.actions.creations import create_model
+from studio.errors import Invalid, NotFound, TooMany, WrongState
+from studio.tasks import claim, complete, fail, find
+
+
+def test_a_blend_waits_for_a_worker_and_its_voice_is_told(studio):
+    task_id = start_blend(studio, studio.local, "kathleen", "koguchi", 0.3)
+    task = find(studio.database, studio.local.id, task_id)
+    assert task.parameters == {
+        "first": "kathleen", "second": "koguchi", "share": 0.3, "name": "Kathleen and Koguchi",
+    }  # fmt: skip
+    assert active_blend(studio, studio.local) == blend_view(studio, studio.local, task_id)
+    assert blend_view(studio, studio.local, task_id).is_active
+    claimed = claim(studio.database, "worker", ["blend"], 60)
+    with studio.database.write() as connection:
+        complete(connection, claimed, {"model_id": "kathleen-and-koguchi"})
+    view = blend_view(studio, studio.local, task_id)
+    assert (view.state, view.model_id, view.is_active) == ("completed", "kathleen-and-koguchi", False)
+    assert active_blend(studio, studio.local) is None
+
+
+def test_why_one_came_to_nothing_is_told(studio):
+    task_id = start_blend(studio, studio.local, "kathleen", "koguchi", 0.3, " Käthe ")
+    claimed = claim(studio.database, "worker", ["blend"], 60)
+    with studio.database.write() as connection:
+        fail(connection, claimed, "It did not work.", "reason")
+    view = blend_view(studio, studio.local, task_id)
+    assert (view.name, view.error, view.model_id) == ("Käthe", "It did not work.", None)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        (("kathleen", "kathleen", 0.5), Invalid, "two different"),
+        (("kathleen", "koguchi", 1.5), Invalid, "from 0 to 1"),
+        (("kathleen", "koguchi", 0.5, "a\u0000b"), Invalid, "control characters"),
+        (("kathleen", "koguchi", 0.5, "x" * 101), Invalid, "at most 100"),
+        (("kathleen", "nobody", 0.5), NotFound, "no such voice"),
+    ],
+)
+def test_what_no_voice_can_be_made_of_is_refused(studio, given, error, says):
+    with pytest.raises(error, match=says):
+        start_blend(studio, studio.local, *given)
+    assert active_blend(studio, studio.local) is None
+
+
+def test_a_voice_that_is_not_trained_cannot_be_blended(studio, package):
+    create_model(studio, studio.local, package())
+    with pytest.raises(WrongState, match="once it is trained"):
+        start_blend(studio, studio.local, "kathleen", "mia", 0.5)
+
+
+def test_there_is_a_most_of_them(studio):
+    for _ in range(4):
+        start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
+    with pytest.raises(TooMany):
+        start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
+
+
+def test_there_is_a_most_of_voices(studio, package):
+    for _ in range(5):
+        create_model(studio, studio.local, package())
+    with pytest.raises(TooMany, match="5 voices"):
+        start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
+
+
+def test_blends_of_others_are_not_there(studio, other):
+    task_id = start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
+    with pytest.raises(NotFound):
+        blend_view(studio, other, task_id)
+    assert active_blend(studio, other) is None

@@ -1,0 +1,82 @@
+"""Blends in the hands of a worker: real ones, of the demo voices."""
+
+import pytest
+
+from engine.card import PREVIEW_FILE, load_card
+from studio import tasks
+from studio.actions.blends import KIND
+from studio.catalogue import all_models
+from studio.errors import LeaseLost
+from studio.executors.heartbeat import Stopping
+from studio.executors.work import run_task
+from studio.workspaces import voice_folder
+
+
+@pytest.fixture
+def asked(installation):
+    """Queues a blend of two demo voices, of which the first that are named are asked for."""
+
+    def ask(**parameters):
+        given = {"first": "kathleen", "second": "koguchi", "share": 0.25, "name": "Käthe"} | parameters
+        with installation.database.write() as connection:
+            return tasks.submit(connection, installation.account.id, KIND, given)
+
+    return ask
+
+
+def own(installation):
+    found = all_models(installation.database, installation.storage, installation.account)
+    return [model for model in found if not model.is_demo]
+
+
+def test_a_blend_becomes_a_voice_of_its_own_with_what_holds_for_both(installation, asked):
+    task_id = asked()
+    assert run_task(installation.bench(), installation.claim(KIND)) == "completed"
+    assert installation.task(task_id).result == {"model_id": "kathe"}
+    (model,) = own(installation)
+    assert (model.id, model.name, model.state) == ("kathe", "Käthe", "completed")
+    assert set(model.card["consent"]) >= {"statement"}
+    folder = voice_folder(installation.storage, model)
+    assert (load_card(folder).id, load_card(folder).training["blend"]["share"]) == ("kathe", 0.25)
+    assert (folder / PREVIEW_FILE).stat().st_size > 100_000
+
+
+def test_two_of_one_name_are_two_voices(installation, asked):
+    bench = installation.bench()
+    for _ in range(2):
+        asked()
+        assert run_task(bench, installation.claim(KIND)) == "completed"
+    assert sorted(model.id for model in own(installation)) == ["kathe", "kathe-2"]
+
+
+def test_of_one_that_cannot_be_made_nothing_is_left(installation, asked):
+    task_id = asked(second="nobody")
+    assert run_task(installation.bench(), installation.claim(KIND)) == "failed"
+    assert "no such voice" in installation.task(task_id).error
+    task_id = asked()
+    installation.service.__dict__["models_per_account"] = 0
+    assert run_task(installation.bench(), installation.claim(KIND)) == "failed"
+    assert "delete one" in installation.task(task_id).error
+    assert not own(installation)
+    assert not list((installation.settings.data / "voices").glob("*"))
+
+
+def test_who_comes_late_leaves_no_voice(installation, asked, monkeypatch):
+    asked()
+    task = installation.claim(KIND)
+
+    def lose(*arguments):
+        raise LeaseLost
+
+    monkeypatch.setattr("studio.executors.job.tasks.complete", lose)
+    assert run_task(installation.bench(), task) == "lost"
+    assert not own(installation)
+    assert not list((installation.settings.data / "voices").glob("*"))
+
+
+def test_it_can_be_stopped(installation, asked, monkeypatch):
+    task_id = asked()
+    stopping = Stopping(0.0)
+    stopping.ask()
+    assert run_task(installation.bench(stopping=stopping), installation.claim(KIND)) == "given back"
+    assert installation.task(task_id).state == "queued"
