@@ -1,0 +1,100 @@
+"""The history of an account as its owner reads it, and what can be done again of it."""
+
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+from studio.accounts import Account
+from studio.actions.conversions import KIND as CONVERSION
+from studio.actions.conversions import start_conversion
+from studio.actions.tasks import task_views
+from studio.actions.trainings import KIND as TRAINING
+from studio.actions.trainings import start_training
+from studio.catalogue import all_models
+from studio.errors import NotFound, WrongState
+from studio.studio import Studio
+from studio.tasks import ENDED, Task, find, places
+
+PAGE = 20  # tasks that are shown at a time
+_GONE = "The recording of this conversion has been deleted: put it in again on the Convert tab."
+
+
+def history_view(
+    studio: Studio,
+    account: Account,
+    base_url: str,
+    now_s: float,
+    *,
+    kind: str | None = None,
+    state: str | None = None,
+    cursor: str | None = None,
+    limit: int = PAGE,
+) -> dict[str, Any]:
+    """Tasks as `task_views` has them, each with `model_name`, and with its `place` in the queue while it waits.
+
+    Raises Invalid for a cursor that is none of ours.
+    """
+    found = task_views(studio, account, base_url, now_s, kind=kind, state=state, cursor=cursor, limit=limit)
+    names = {one.id: one.name for one in all_models(studio.database, studio.storage, account)}
+    waiting = {task["kind"] for task in found["tasks"] if task["state"] == "queued"}
+    placed = {task_id: place for one in waiting for task_id, place in places(studio.database, one).items()}
+    shown = [
+        task | {"model_name": names.get(task["model"], task["model"]), "place": placed.get(task["id"])}
+        for task in found["tasks"]
+    ]
+    return {"tasks": shown, "next_cursor": found["next_cursor"]}
+
+
+def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
+    """Do the same again: the same recording, voice and settings, or the same training; gives the new task's id.
+
+    Raises NotFound where the recording or the voice is gone, WrongState for what has not ended or cannot be repeated,
+    and what beginning it raises.
+    """
+    task = find(studio.database, account.id, task_id)
+    if task.state not in ENDED:
+        raise WrongState("This has not ended yet.", "task_active")
+    if task.kind == CONVERSION and "edit" not in task.parameters:
+        return _converted_again(studio, account, task)
+    if task.kind == TRAINING:
+        return _trained_again(studio, account, task)
+    raise WrongState("This cannot be repeated from here: do it again where you did it first.", "not_repeatable")
+
+
+def _converted_again(studio: Studio, account: Account, task: Task) -> str:
+    place = studio.settings.work / "incoming" / secrets.token_hex(8)
+    place.mkdir(parents=True)
+    try:
+        copy = place / "recording"
+        _copy(studio, task, copy)
+        given = task.parameters
+        return start_conversion(
+            studio, account, copy, given.get("file_name") or "recording",
+            model=task.model_id or "", settings=given["settings"], preset=given.get("preset", "auto"),
+        )  # fmt: skip
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _copy(studio: Studio, task: Task, target: Path) -> None:
+    if task.outputs_deleted_at is not None:
+        raise NotFound(_GONE, "recording_gone")
+    try:
+        with target.open("wb") as file:
+            for block in studio.storage.read(task.parameters["input_key"]):
+                file.write(block)
+    except NotFound as cause:
+        raise NotFound(_GONE, "recording_gone") from cause
+
+
+def _trained_again(studio: Studio, account: Account, task: Task) -> str:
+    epochs = task.parameters["epochs"]
+    settings = {name: value for name, value in task.parameters.items() if name != "epochs"}
+    answer = start_training(studio, account, task.model_id or "", epochs, settings)
+    if answer["status"] != "training":
+        raise WrongState(
+            f"This voice has been trained for {epochs} epochs already: on the Train tab it can go on with more.",
+            "already_trained",
+        )
+    return task_views(studio, account, "", 0.0, kind=TRAINING, limit=1)["tasks"][0]["id"]

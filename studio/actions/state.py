@@ -1,0 +1,138 @@
+"""How the installation is: its machine and workers, what there is to do, what room is taken, and what is allowed."""
+
+import os
+import platform
+from dataclasses import fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from studio.accounts import Account
+from studio.catalogue import DATASETS, VOICES
+from studio.service_settings import ServiceSettings
+from studio.studio import Studio, account_prefix
+from studio.tasks import ACTIVE, Task, list_tasks, submit
+
+CHECKUP = "checkup"
+AREAS = {"voices": VOICES, "recordings": DATASETS, "conversions": "tasks"}
+LIMITS = (
+    "largest_upload_mb", "longest_audio_minutes", "conversions_per_account", "trainings_per_account",
+    "models_per_account", "keep_outputs_days", "link_hours", "free_disk_mb",
+)  # fmt: skip
+_MOST_COUNTED = 50_000  # files of an area, above which it is not looked at further
+_PRIORITY = 1  # of a checkup: it is short, and somebody waits to read it
+
+
+def machine_view(studio: Studio, account: Account) -> dict[str, Any]:
+    """What is known of the machine without trying anything: version, system, cores, memory_bytes, workers."""
+    service = studio.service
+    return {
+        "version": _version(),
+        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "memory_bytes": _memory_bytes(),
+        "conversion_workers": service.conversion_workers if service.executor == "local" else 0,
+        "training_workers": service.training_workers if service.executor == "local" else 0,
+    }
+
+
+def work_view(studio: Studio, account: Account) -> dict[str, int]:
+    """How many tasks of the account run, and how many wait; of very many no more than a thousand are counted."""
+    return {
+        state: len(list_tasks(studio.database, account.id, state=state, limit=1000)[0]) for state in reversed(ACTIVE)
+    }
+
+
+def storage_view(studio: Studio, account: Account) -> dict[str, Any]:
+    """Where the account's files are and how much room they take.
+
+    place: the folder, for whoever sits at this machine, else None; is_folder; free_bytes, or None where that is not
+    known; areas: name -> {"files", "bytes", "complete"}, none where the storage is no folder.
+    """
+    root = studio.storage.folder(VOICES)
+    areas = {}
+    for name, prefix in AREAS.items():
+        folder = studio.storage.folder(f"{account_prefix(account)}{prefix}")
+        if folder is not None:
+            areas[name] = _measured(folder)
+    return {
+        "place": str(studio.settings.data) if root is not None and account.is_local else None,
+        "is_folder": root is not None,
+        "free_bytes": studio.storage.free_bytes(),
+        "areas": areas,
+    }
+
+
+def limits_view(studio: Studio) -> list[dict[str, Any]]:
+    """What the service allows: name, value, meaning, and the option of `serve` that changes it."""
+    known = {one.name: one for one in fields(ServiceSettings)}
+    return [
+        {
+            "name": name,
+            "value": getattr(studio.service, name),
+            "meaning": known[name].metadata["meaning"],
+            "option": f"--{name.replace('_', '-')}",
+        }
+        for name in LIMITS
+    ]
+
+
+def start_checkup(studio: Studio, account: Account) -> str:
+    """Have a worker try what its machine can do; gives the task's id. One that is under way is not begun twice."""
+    last = _last_checkup(studio, account)
+    if last is not None and not last.has_ended:
+        return last.id
+    with studio.database.write() as connection:
+        task_id = submit(connection, account.id, CHECKUP, {}, priority=_PRIORITY)
+    studio.wake()
+    return task_id
+
+
+def checkup_view(studio: Studio, account: Account) -> dict[str, Any] | None:
+    """The last checkup: state, message, error, finished_at (seconds since 1970) and findings; None before there is one.
+
+    findings: {"subject", "detail", "remedy", "works"}, as `studio.doctor` has them.
+    """
+    last = _last_checkup(studio, account)
+    if last is None:
+        return None
+    return {
+        "state": last.state,
+        "message": last.message,
+        "error": last.error,
+        "finished_at": last.finished_at,
+        "findings": (last.result or {}).get("findings", []),
+    }
+
+
+def _last_checkup(studio: Studio, account: Account) -> Task | None:
+    found, _ = list_tasks(studio.database, account.id, kind=CHECKUP, limit=1)
+    return found[0] if found else None
+
+
+def _version() -> str:
+    try:
+        return version("timbre-studio")
+    except PackageNotFoundError:
+        return ""
+
+
+def _memory_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _measured(folder: Path) -> dict[str, Any]:
+    files, size = 0, 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            files += 1
+            if files > _MOST_COUNTED:
+                return {"files": files, "bytes": size, "complete": False}
+            try:
+                size += os.lstat(os.path.join(place, name)).st_size
+            except OSError:  # gone meanwhile
+                continue
+    return {"files": files, "bytes": size, "complete": True}

@@ -1,0 +1,44 @@
+"""Tokens of an account: made, listed and revoked by whoever has come in."""
+
+from typing import Any
+
+from studio.accounts import Account, Token, create_token, list_tokens, revoke_token
+from studio.errors import NotFound, TooMany
+from studio.studio import Studio
+
+MOST_TOKENS = 100  # that hold, of an account
+_DAY_S = 86400.0
+_LATER_S = 1.0
+
+
+def tokens_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
+    """The account's tokens, newest first, without what they are: id, name, state, created_at, expires_at, used_at."""
+    return [_view(one) for one in reversed(list_tokens(studio.database, account))]
+
+
+def make_token(studio: Studio, account: Account, name: str, expires_days: float | None) -> tuple[dict[str, Any], str]:
+    """A new token, and its secret, which is told this once. Raises Invalid, and TooMany where there are very many."""
+    if sum(one.is_valid for one in list_tokens(studio.database, account)) >= MOST_TOKENS:
+        raise TooMany(f"There are {MOST_TOKENS} tokens already: revoke some first.", _LATER_S, "too_many_tokens")
+    expires_s = None if expires_days is None else expires_days * _DAY_S
+    token, secret = create_token(studio.database, account, name, expires_s)
+    return _view(token), secret
+
+
+def take_back_token(studio: Studio, account: Account, token_id: str) -> dict[str, Any]:
+    """Make a token of the account worthless, at once and for good. Raises NotFound."""
+    if not any(one.id == token_id and one.is_valid for one in list_tokens(studio.database, account)):
+        raise NotFound("This token does not hold any more.", "token_not_found")
+    return _view(revoke_token(studio.database, token_id, account))
+
+
+def _view(token: Token) -> dict[str, Any]:
+    state = "valid" if token.is_valid else "expired" if token.revoked_at is None else "revoked"
+    return {
+        "id": token.id,
+        "name": token.name,
+        "state": state,
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+        "used_at": token.used_at,
+    }

@@ -1,0 +1,61 @@
+"""The lines of curl for what was done: a shell reads them as they are meant, whatever a file is called."""
+
+import shlex
+
+import pytest
+
+from studio.actions.calls import ORIGIN, last_call
+from studio.actions.conversions import start_conversion
+from studio.actions.creations import create_model
+from studio.actions.trainings import start_training
+from studio.tasks import list_tasks, submit
+
+
+def words(line: str) -> list[str]:
+    return shlex.split(line)
+
+
+def test_before_anything_was_done_there_is_none(studio):
+    assert last_call(studio, studio.local) is None
+
+
+def test_a_conversion_is_told_with_all_that_was_asked(studio, recording):
+    settings = {"transpose": "auto", "takes": 3, "likeness": 0.8}
+    task = start_conversion(
+        studio, studio.local, recording(), "song.wav", model="koguchi", settings=settings, preset="spoken"
+    )
+    told = last_call(studio, studio.local)
+    assert told["what"] == "Converting song.wav to koguchi"
+    convert, check = told["command"].split("\n")
+    assert words(convert)[:4] == ["curl", "-X", "POST", f"{ORIGIN}/convert"]
+    assert words(convert)[4:6] == ["-H", "Authorization: Bearer $TOKEN"]
+    assert words(convert)[7::2] == [
+        'audio=@"song.wav"', "model=koguchi", "preset=spoken", "transpose=auto", "generations_count=3", "likeness=0.8",
+    ]  # fmt: skip
+    assert words(check)[1] == f"{ORIGIN}/check-task/{task}"
+
+
+@pytest.mark.parametrize("name", ["it's; rm -rf ~.wav", '"quoted",;type=x.wav', "$(touch x)`y`.wav", "back\\slash.wav"])
+def test_no_file_name_becomes_a_command(studio, recording, name):
+    start_conversion(studio, studio.local, recording(), name, model="koguchi", settings={})
+    line = last_call(studio, studio.local)["command"].split("\n")[0]
+    [audio] = [word for word in words(line) if word.startswith("audio=")]
+    read = audio.removeprefix('audio=@"').removesuffix('"').replace('\\"', '"').replace("\\\\", "\\")
+    assert read == name
+
+
+def test_the_newest_that_the_service_has_a_call_for_is_told(studio, recording, package):
+    start_conversion(studio, studio.local, recording(), "song.wav", model="koguchi", settings={})
+    model = create_model(studio, studio.local, package())
+    start_training(studio, studio.local, model, 20)
+    with studio.database.write() as connection:
+        edit = {"edit": {"of": "x"}, "settings": {}}
+        submit(connection, studio.local.id, "conversion", edit, model_id="koguchi")
+    assert len(list_tasks(studio.database, studio.local.id)[0]) == 4
+    assert words(last_call(studio, studio.local)["command"])[3] == f"{ORIGIN}/models/mia/train"
+    assert words(last_call(studio, studio.local)["command"])[-1] == "epochs=20"
+
+
+def test_others_are_not_told_of_it(studio, other, recording):
+    start_conversion(studio, studio.local, recording(), "song.wav", model="koguchi", settings={})
+    assert last_call(studio, other) is None

@@ -1,0 +1,81 @@
+from dataclasses import replace
+
+import pytest
+
+from studio.actions.conversions import start_conversion
+from studio.actions.state import (
+    LIMITS,
+    checkup_view,
+    limits_view,
+    machine_view,
+    start_checkup,
+    storage_view,
+    work_view,
+)
+from studio.tasks import claim, complete
+
+
+@pytest.fixture
+def database_url(sqlite_template, tmp_path):
+    """One kind is enough: what is here asks the database nothing of its own."""
+    copy = tmp_path / "studio.sqlite"
+    copy.write_bytes(sqlite_template.read_bytes())
+    return f"sqlite:///{copy}"
+
+
+def test_room_is_told_by_what_takes_it(studio, other, recording):
+    before = storage_view(studio, studio.local)
+    assert before["areas"]["conversions"] == {"files": 0, "bytes": 0, "complete": True}
+    audio = recording()
+    size = audio.stat().st_size
+    start_conversion(studio, studio.local, audio, "song.wav", model="koguchi", settings={})
+    view = storage_view(studio, studio.local)
+    assert view["areas"]["conversions"] == {"files": 1, "bytes": size, "complete": True}
+    assert view["place"] == str(studio.settings.data)
+    assert view["free_bytes"] > 0
+    theirs = storage_view(studio, other)
+    assert theirs["areas"]["conversions"]["files"] == 0
+    assert theirs["place"] is None  # where it lies is no business of a guest's
+
+
+def test_a_storage_elsewhere_has_no_folder(studio, monkeypatch):
+    from studio.storage import Storage
+
+    elsewhere = replace(studio, storage=Storage(studio.storage._store, studio.settings.data))
+    view = storage_view(elsewhere, studio.local)
+    assert (view["is_folder"], view["place"], view["areas"], view["free_bytes"]) == (False, None, {}, None)
+
+
+def test_work_is_counted(studio, recording):
+    for _ in range(3):
+        start_conversion(studio, studio.local, recording(), "song.wav", model="koguchi", settings={})
+    claim(studio.database, "worker", ["conversion"], 60)
+    assert work_view(studio, studio.local) == {"running": 1, "queued": 2}
+
+
+def test_limits_are_those_of_the_service(studio):
+    limits = {one["name"]: one for one in limits_view(studio)}
+    assert tuple(limits) == LIMITS
+    assert limits["models_per_account"]["value"] == 5
+    assert limits["longest_audio_minutes"]["option"] == "--longest-audio-minutes"
+
+
+def test_the_machine_is_described(studio):
+    machine = machine_view(studio, studio.local)
+    assert machine["cores"] >= 1
+    assert machine["memory_bytes"] > 2**28
+    assert (machine["conversion_workers"], machine["training_workers"]) == (1, 1)
+
+
+def test_a_checkup_is_made_once_at_a_time_and_its_findings_kept(studio, other):
+    assert checkup_view(studio, studio.local) is None
+    task_id = start_checkup(studio, studio.local)
+    assert start_checkup(studio, studio.local) == task_id
+    assert checkup_view(studio, studio.local)["state"] == "queued"
+    task = claim(studio.database, "worker", ["checkup"], 60)
+    findings = [{"subject": "device cpu", "detail": "works", "remedy": "", "works": True}]
+    with studio.database.write() as connection:
+        complete(connection, task, {"findings": findings})
+    assert checkup_view(studio, studio.local)["findings"] == findings
+    assert checkup_view(studio, other) is None
+    assert start_checkup(studio, studio.local) != task_id

@@ -1,0 +1,56 @@
+import pytest
+
+from studio.accounts import account_of_token
+from studio.actions import tokens
+from studio.actions.tokens import make_token, take_back_token, tokens_view
+from studio.errors import Invalid, NotFound, TooMany
+
+
+def test_a_token_works_until_it_is_taken_back_and_is_told_once(studio):
+    token, secret = make_token(studio, studio.local, "my program", None)
+    assert account_of_token(studio.database, secret) == studio.local
+    assert secret not in str(tokens_view(studio, studio.local))
+    assert take_back_token(studio, studio.local, token["id"])["state"] == "revoked"
+    assert account_of_token(studio.database, secret) is None
+    with pytest.raises(NotFound):
+        take_back_token(studio, studio.local, token["id"])
+
+
+def test_tokens_are_told_newest_first_with_how_they_stand(studio):
+    make_token(studio, studio.local, "first", 1.0)
+    make_token(studio, studio.local, "second", None)
+    second, first = tokens_view(studio, studio.local)
+    assert (second["name"], second["state"], second["expires_at"]) == ("second", "valid", None)
+    assert first["expires_at"] - first["created_at"] == pytest.approx(86400, abs=1)
+
+
+@pytest.mark.parametrize(("name", "days"), [("", None), ("x" * 201, None), ("a\nb", None), ("x", 0.0), ("x", -1.0)])
+def test_what_is_no_name_or_no_time_is_refused(studio, name, days):
+    with pytest.raises(Invalid):
+        make_token(studio, studio.local, name, days)
+    assert not tokens_view(studio, studio.local)
+
+
+def test_nobody_sees_or_takes_back_the_tokens_of_others(studio, other):
+    token, secret = make_token(studio, studio.local, "mine", None)
+    assert not tokens_view(studio, other)
+    for name in (token["id"], "mine"):
+        with pytest.raises(NotFound):
+            take_back_token(studio, other, name)
+    assert account_of_token(studio.database, secret) == studio.local
+
+
+def test_a_name_is_not_taken_for_an_id(studio):
+    make_token(studio, studio.local, "mine", None)
+    with pytest.raises(NotFound):
+        take_back_token(studio, studio.local, "mine")
+
+
+def test_there_is_a_most(studio, monkeypatch):
+    monkeypatch.setattr(tokens, "MOST_TOKENS", 2)
+    first, _ = make_token(studio, studio.local, "one", None)
+    make_token(studio, studio.local, "two", None)
+    with pytest.raises(TooMany):
+        make_token(studio, studio.local, "three", None)
+    take_back_token(studio, studio.local, first["id"])
+    make_token(studio, studio.local, "three", None)

@@ -1,0 +1,192 @@
+"""What one sees of a training before, while and after it goes on; no worker is here: its files are written by hand."""
+
+import json
+
+import pytest
+
+from engine.errors import SettingsError
+from engine.training_history import Estimate, TrainingHistory, write_history
+from studio.actions.auditions import auditions_view
+from studio.actions.creations import create_model
+from studio.actions.tasks import cancel_task
+from studio.actions.trainings import (
+    forget_training,
+    queue_view,
+    seconds_left,
+    start_estimate,
+    start_training,
+    trainable_view,
+    training_view,
+)
+from studio.actions.voices import delete_model
+from studio.catalogue import find_model, training_reached
+from studio.errors import NotFound, WrongState
+from studio.executors.recovery import settle
+from studio.tasks import claim, complete, fail, find
+from studio.workspaces import alone_in_training
+
+TIMED = {"epoch_s": 2.0, "evaluation_s": 5.0, "total_s": 0.0, "epochs_apart": 10}
+
+
+@pytest.fixture
+def voice(studio, package) -> str:
+    return create_model(studio, studio.local, package())
+
+
+def view(studio, voice):
+    return training_view(studio, studio.local, voice, "", 0.0)
+
+
+def trained_so_far(studio, voice, epochs=4):
+    """What a worker leaves in the folder of a training."""
+    folder = studio.settings.datasets / voice / "training"
+    lines = [{"epoch": epoch, "steps": 2, "seconds": 3.0, "envelope": 1.0 / epoch} for epoch in range(1, epochs + 1)]
+    evaluations = [
+        {"epoch": epoch, "folder": f"{epoch:06d}", "score": score, "likeness": score, "seconds": 4.0}
+        for epoch, score in ((0, 0.5), (2, 0.9), (4, 0.8))
+    ]
+    for place in ("originals", *(f"evaluations/{line['folder']}" for line in evaluations)):
+        (folder / place).mkdir(parents=True)
+        for part in ("speech-high", "held-out-1"):
+            (folder / place / f"{part}.flac").write_bytes(b"sound")
+    (folder / "evaluations" / "000002" / "weights.safetensors").write_bytes(b"weights")
+    write_history(TrainingHistory("training", 10, lines, evaluations, [], Estimate(9.0, 9.0, 9.0, 2)), folder)
+    with studio.database.write() as connection:
+        training_reached(connection, studio.local.id, voice, epochs)
+    return folder
+
+
+def test_voices_with_recordings_can_be_trained(studio, voice):
+    assert trainable_view(studio, studio.local) == [
+        {"id": "mia", "name": "Mia", "state": "pending", "epoch": 0, "epochs": 0}
+    ]
+    with pytest.raises(WrongState):
+        training_view(studio, studio.local, "kathleen", "", 0.0)
+
+
+def test_before_anything_there_is_nothing_to_see(studio, voice):
+    seen = view(studio, voice)
+    assert (seen["begun"], seen["task"], seen["timed"], seen["estimating"]) == (False, None, None, None)
+    assert (seen["parts"], seen["evaluations"]) == ([], [])
+    assert seconds_left(seen, 100) is None
+
+
+def test_an_estimate_is_made_once_and_holds_for_any_number_of_epochs(studio, voice):
+    task_id = start_estimate(studio, studio.local, voice, {"batch": 4})
+    assert start_estimate(studio, studio.local, voice) == task_id
+    assert view(studio, voice)["estimating"]["state"] == "queued"
+    task = claim(studio.database, "worker", ["estimate"], 60)
+    assert task.parameters == {"settings": {"batch": 4}}
+    with studio.database.write() as connection:
+        complete(connection, task, TIMED)
+    seen = view(studio, voice)
+    assert seen["timed"] == TIMED
+    assert seconds_left(seen, 10) == 10 * 2.0 + 2 * 5.0
+    assert seconds_left(seen, 100) > 200
+
+
+def test_an_estimate_that_failed_says_why(studio, voice):
+    start_estimate(studio, studio.local, voice)
+    task = claim(studio.database, "worker", ["estimate"], 60)
+    with studio.database.write() as connection:
+        fail(connection, task, "There is too little voice.", "dataset_error")
+    seen = view(studio, voice)
+    assert (seen["estimating"]["state"], seen["estimating"]["error"]) == ("failed", "There is too little voice.")
+    assert seen["timed"] is None
+
+
+def test_what_was_measured_for_an_earlier_voice_of_this_name_is_forgotten(studio, voice, package):
+    start_estimate(studio, studio.local, voice)
+    task = claim(studio.database, "worker", ["estimate"], 60)
+    with studio.database.write() as connection:
+        complete(connection, task, TIMED)
+    delete_model(studio, studio.local, voice)
+    assert create_model(studio, studio.local, package()) == voice
+    assert view(studio, voice)["timed"] is None
+
+
+def test_what_the_epochs_took_says_how_long_the_rest_takes(studio, voice):
+    trained_so_far(studio, voice)
+    seen = view(studio, voice)
+    assert seen["timed"] == {"epoch_s": 3.0, "evaluation_s": 4.0, "total_s": 0.0, "epochs_apart": 2}
+    assert seconds_left(seen, 10) == 6 * 3.0 + 3 * 4.0
+    assert seconds_left(seen, 4) == 0
+
+
+def test_evaluations_can_be_heard_and_the_kept_one_is_known(studio, voice):
+    trained_so_far(studio, voice)
+    seen = view(studio, voice)
+    assert {part["name"] for part in seen["parts"]} == {"speech-high", "held-out-1"}
+    assert [line["kept"] for line in seen["evaluations"]] == [False, True, False]
+    assert [line["complete"] for line in seen["evaluations"]] == [False, True, False]
+    for line in seen["evaluations"]:
+        assert set(line["sounds"]) == {"speech-high", "held-out-1"}
+        assert f"/evaluations/{line['epoch']:06d}/" in line["sounds"]["speech-high"]
+    assert seen["evaluations"] == auditions_view(studio, studio.local, voice, "", 0.0)["evaluations"]
+    json.dumps(seen)
+
+
+def test_several_trainings_stand_in_a_queue(studio, package):
+    voices = [create_model(studio, studio.local, package(name=name)) for name in ("Ada", "Bea")]
+    for voice in voices:
+        start_training(studio, studio.local, voice, 3)
+    assert [(task["model"], task["place"]) for task in queue_view(studio, studio.local, "", 0.0)] == [
+        ("ada", 1), ("bea", 2),
+    ]  # fmt: skip
+    claim(studio.database, "worker", ["training"], 60)
+    assert [(task["model"], task["place"]) for task in queue_view(studio, studio.local, "", 0.0)] == [
+        ("ada", None), ("bea", 1),
+    ]  # fmt: skip
+    assert view(studio, "bea")["task"]["place"] == 1
+
+
+def test_a_training_is_begun_with_settings_and_after_a_failure_goes_on_at_once(studio, voice):
+    start_training(studio, studio.local, voice, 3, {"batch": 4, "patience": 0})
+    task = claim(studio.database, "worker", ["training"], 60)
+    assert task.parameters == {"epochs": 3, "batch": 4, "patience": 0}
+    with studio.database.write() as connection:
+        settle(connection, fail(connection, task, "It came to nothing.", "reason"))
+    assert view(studio, voice)["error"] == "It came to nothing."
+    assert start_training(studio, studio.local, voice, 3)["status"] == "training"
+
+
+@pytest.mark.parametrize("settings", [{"batch": 0}, {"loudness": 1}, {"learning_rate": "fast"}])
+def test_settings_out_of_range_are_refused(studio, voice, settings):
+    for act in (lambda: start_training(studio, studio.local, voice, 3, settings),
+                lambda: start_estimate(studio, studio.local, voice, settings)):  # fmt: skip
+        with pytest.raises(SettingsError):
+            act()
+    assert view(studio, voice)["task"] is None
+
+
+def test_a_training_is_forgotten_with_all_it_came_to_but_not_the_voice(studio, voice):
+    folder = trained_so_far(studio, voice)
+    start_training(studio, studio.local, voice, 9)
+    with pytest.raises(WrongState, match="stop that first"):
+        forget_training(studio, studio.local, voice)
+    cancel_task(studio, studio.local, view(studio, voice)["task"]["id"], "", 0.0)
+    with alone_in_training(studio.settings.datasets / voice), pytest.raises(WrongState, match="command line"):
+        forget_training(studio, studio.local, voice)
+    assert folder.exists()
+    forget_training(studio, studio.local, voice)
+    assert not folder.exists()
+    model = find_model(studio.database, studio.storage, studio.local, voice)
+    assert (model.state, model.epoch, model.epochs) == ("pending", 0, 0)
+    assert (studio.settings.datasets / voice / "audio").exists()
+    assert not view(studio, voice)["begun"]
+
+
+def test_nobody_sees_or_touches_the_trainings_of_others(studio, other, voice):
+    start_training(studio, studio.local, voice, 3)
+    assert queue_view(studio, other, "", 0.0) == []
+    assert trainable_view(studio, other) == []
+    for act in (
+        lambda: training_view(studio, other, voice, "", 0.0),
+        lambda: start_training(studio, other, voice, 3),
+        lambda: start_estimate(studio, other, voice),
+        lambda: forget_training(studio, other, voice),
+        lambda: auditions_view(studio, other, voice, "", 0.0),
+        lambda: find(studio.database, other.id, view(studio, voice)["task"]["id"]),
+    ):
+        with pytest.raises(NotFound):
+            act()

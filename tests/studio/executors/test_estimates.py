@@ -1,0 +1,45 @@
+"""Estimates and checkups in the hands of a worker."""
+
+import json
+
+import pytest
+
+from engine.training_history import Estimate
+from studio import tasks
+from studio.executors.work import run_task
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch, short_foreign):
+    monkeypatch.setattr("engine.audition.FOREIGN", short_foreign)
+
+
+def submit(installation, kind, model_id=None, **settings):
+    with installation.database.write() as connection:
+        return tasks.submit(connection, installation.account.id, kind, {"settings": settings}, model_id=model_id)
+
+
+def test_a_training_is_timed_and_nothing_is_trained(installation, new_recordings):
+    voice = installation.create_voice(new_recordings)
+    task_id = submit(installation, "estimate", voice.id, batch=8, foreign=1)
+    assert run_task(installation.bench(), installation.claim("estimate")) == "completed"
+    estimate = Estimate(**installation.task(task_id).result)
+    assert 0 < estimate.epoch_s < estimate.seconds_of(10) < estimate.seconds_of(100)
+    assert estimate.epochs_apart > 1
+    assert installation.model(voice.id).state == "pending"
+    assert not (installation.settings.datasets / voice.id / "training").exists()
+
+
+def test_what_cannot_be_trained_says_why(installation):
+    task_id = submit(installation, "estimate", "kathleen")
+    assert run_task(installation.bench(), installation.claim("estimate")) == "failed"
+    assert installation.task(task_id).error_code == "no_dataset"
+
+
+def test_the_machine_of_the_workers_is_tried(installation):
+    task_id = submit(installation, "checkup")
+    assert run_task(installation.bench(), installation.claim("checkup")) == "completed"
+    findings = {one["subject"]: one for one in installation.task(task_id).result["findings"]}
+    assert findings["device chosen"]["detail"] in ("cpu", "cuda", "mps")
+    assert findings["conversion"]["works"]
+    json.dumps(findings, allow_nan=False)
