@@ -1,1 +1,658 @@
-customElements.define("timbre-roll", class extends HTMLElement { set data(shown) { this.textContent = shown ? JSON.stringify(shown) : ""; } });
+// <timbre-roll>: pitch over a spectrogram, with notes, range, loudness and waveform, to be looked at closely.
+//
+// data: {id, duration_s, picture: {url, scale: "note" | "mel" | "linear", lowest_hertz, highest_hertz, start_s, end_s,
+//   tiles: [{url, start_s, end_s}]}, pictures: [the same with a label, to choose from],
+//   curves: [{label, colour, url | step_s, hertz, confidence, offset_s}], range: {low, high, label} (MIDI),
+//   notes: [{start_s, end_s, midi}], loudness: {url | step_s, db}, waveform: {url | step_s, low, high}, follows,
+//   group, shown}
+// A url leads to a JSON file with those arrays. follows: the id of a player, whose position is shown, and which is sent
+// to where one clicks. group: rolls of one group look at the same seconds. shown: which of "notes", "range",
+// "waveform", "loudness", "confidence" are there at first; left out, all but the notes and the confidence.
+//
+// Others may build on it: class MyRoll extends Roll, with paintOver and grasp of its own.
+
+import * as draw from "./roll-drawing.js";
+
+const LANES = { waveform: 44, loudness: 52, confidence: 40 }; // heights
+const NAMED = { notes: "Notes", range: "Range", waveform: "Waveform", loudness: "Loudness", confidence: "Confidence" };
+const GAP = 8, TIMES = 20, HEIGHTS = 66, NARROW_HEIGHTS = 34, NARROW = 560, MAP = 30;
+const ZOOM = 1.6, CLICK = 4; // pixels a click may move
+const CLOSE_UP = 4; // semitones around the pitch
+
+export class Roll extends HTMLElement {
+  #data = null;
+  #plot = new draw.Plot(1);
+  #picture = null;
+  #shown = new Set();
+  #hidden = new Set(); // labels of curves
+  #isClose = false;
+  #cursor = null; // {seconds, hertz or null}
+  #head = null; // seconds of the player that is followed
+  #files = new Map(); // url -> what it holds, once it is there
+  #images = new Map(); // url -> {image, tints}
+  #parts = null;
+  #frame = 0;
+  #pointers = new Map();
+  #resized = new ResizeObserver(() => this.redraw());
+  #themed = new MutationObserver(() => this.#retint());
+
+  set data(given) {
+    const old = this.#data;
+    this.#data = given ?? null;
+    if (!given) {
+      this.#parts = null;
+      this.replaceChildren();
+      return;
+    }
+    if (old?.id !== given.id || old.duration_s !== given.duration_s) {
+      this.#plot = new draw.Plot(given.duration_s);
+      this.#cursor = this.#head = null;
+      this.#hidden.clear();
+      this.#picture = null;
+    }
+    if (!old || String(old.shown) !== String(given.shown)) this.#shown = new Set(given.shown ?? ["range", "waveform", "loudness"]);
+    this.#usePicture(this.#offered().find((one) => one.scale === this.#picture?.scale) ?? given.picture ?? null);
+    this.#forget();
+    this.#build();
+    this.#load();
+    this.redraw();
+  }
+
+  get data() {
+    return this.#data;
+  }
+
+  /** What is looked at, and where it lies. */
+  get plot() {
+    return this.#plot;
+  }
+
+  get seconds() {
+    return this.#cursor?.seconds ?? this.#head ?? 0;
+  }
+
+  connectedCallback() {
+    document.addEventListener("timbre-time", this.#timed);
+    document.addEventListener("timbre-view", this.#viewed);
+    this.#themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    if (this.#parts) this.#resized.observe(this.#parts.stage);
+  }
+
+  disconnectedCallback() {
+    document.removeEventListener("timbre-time", this.#timed);
+    document.removeEventListener("timbre-view", this.#viewed);
+    this.#themed.disconnect();
+    this.#resized.disconnect();
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+  }
+
+  // ---- for those that build on it
+
+  /** Draw over everything; called with every picture. */
+  paintOver(context, plot, colours) {}
+
+  /** A press at {seconds, hertz}: whether it is taken, so that the roll does nothing with it. */
+  grasp(place, event) {
+    return false;
+  }
+
+  /** Draw again, soon. */
+  redraw() {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#paint();
+    });
+  }
+
+  /** A curve as it is drawn: with its arrays, once they are there. */
+  curve(index) {
+    return this.#filled(this.#data?.curves?.[index]);
+  }
+
+  /** Look at these seconds. */
+  show(start, end) {
+    if (this.#plot.show(start, end)) this.#tellView();
+    this.redraw();
+  }
+
+  // ---- what comes from elsewhere
+
+  #timed = (event) => {
+    const { id, seconds, playing } = event.detail;
+    if (!this.#data || this.#data.follows == null || id !== this.#data.follows) return;
+    this.#head = seconds;
+    const { start, end, span } = this.#plot;
+    if (playing && !this.#pointers.size && (seconds < start || seconds > end)) this.show(seconds - 0.05 * span, seconds + 0.95 * span);
+    this.redraw();
+  };
+
+  #viewed = (event) => {
+    const { group, from, start, end } = event.detail;
+    if (!this.#data?.group || group !== this.#data.group || from === this) return;
+    this.#plot.show(start, end);
+    this.redraw();
+  };
+
+  #tellView() {
+    const { start, end } = this.#plot;
+    if (this.#data?.group) document.dispatchEvent(new CustomEvent("timbre-view", { detail: { group: this.#data.group, from: this, start, end } }));
+  }
+
+  // ---- files and pictures
+
+  #offered() {
+    return this.#data?.pictures?.length ? this.#data.pictures : this.#data?.picture ? [this.#data.picture] : [];
+  }
+
+  #usePicture(picture) {
+    const another = picture?.scale !== this.#picture?.scale || !this.#picture;
+    this.#picture = picture;
+    if (another) {
+      this.#plot.usePicture(picture);
+      this.#lookCloser();
+    } else {
+      this.#plot.picture = picture ?? this.#plot.picture;
+    }
+  }
+
+  #filled(part) {
+    if (!part) return null;
+    return part.url ? (this.#files.get(part.url)?.content ? { ...this.#files.get(part.url).content, ...part } : null) : part;
+  }
+
+  #load() {
+    const { curves = [], loudness, waveform } = this.#data;
+    for (const url of new Set([...curves, loudness, waveform].map((one) => one?.url).filter(Boolean))) {
+      if (this.#files.has(url)) continue;
+      const file = { content: null };
+      this.#files.set(url, file);
+      fetch(url)
+        .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.status))))
+        .then((content) => {
+          file.content = content;
+          this.#lookCloser();
+          this.redraw();
+        })
+        .catch(() => {
+          this.#files.delete(url);
+          this.#trouble("What belongs to this picture could not be loaded: the link may have expired. Reload the page.");
+        });
+    }
+  }
+
+  #image(url) {
+    let kept = this.#images.get(url);
+    if (!kept) {
+      kept = { image: null, drawn: null };
+      this.#images.set(url, kept);
+      fetch(url)
+        .then((answer) => (answer.ok ? answer.blob() : Promise.reject(new Error(answer.status))))
+        .then(createImageBitmap)
+        .then((image) => {
+          kept.image = image;
+          this.redraw();
+        })
+        .catch(() => {
+          this.#images.delete(url);
+          this.#trouble("The spectrogram could not be loaded: the link may have expired. Reload the page.");
+        });
+    }
+    if (kept.image && !kept.drawn) kept.drawn = draw.tinted(kept.image, this.#colours());
+    return kept.drawn;
+  }
+
+  #retint() {
+    for (const kept of this.#images.values()) kept.drawn = null;
+    this.redraw();
+  }
+
+  /** Keep nothing of what was shown before. */
+  #forget() {
+    const { curves = [], loudness, waveform } = this.#data;
+    const files = new Set([...curves, loudness, waveform].map((one) => one?.url));
+    const images = new Set(this.#offered().flatMap((one) => [one.url, ...(one.tiles ?? []).map((tile) => tile.url)]));
+    for (const url of this.#files.keys()) if (!files.has(url)) this.#files.delete(url);
+    for (const url of this.#images.keys()) if (!images.has(url)) this.#images.delete(url);
+  }
+
+  #trouble(sentence) {
+    if (!this.#parts) return;
+    this.#parts.trouble.hidden = false;
+    this.#parts.trouble.textContent = sentence;
+  }
+
+  #colours() {
+    return draw.coloursOf(this);
+  }
+
+  // ---- what one does
+
+  #lookCloser() {
+    const heard = this.#isClose ? this.#heard() : null;
+    if (heard) this.#plot.showHeights(heard.low * 2 ** (-CLOSE_UP / 12), heard.high * 2 ** (CLOSE_UP / 12));
+    else this.#plot.showHeights();
+  }
+
+  /** The lowest and highest hertz of all curves, but for the rarest. */
+  #heard() {
+    const all = (this.#data.curves ?? [])
+      .map((one) => this.#filled(one))
+      .flatMap((one) => one?.hertz?.filter((hertz, i) => hertz > 0 && (one.confidence?.[i] ?? 1) > 0.6) ?? [])
+      .sort((a, b) => a - b);
+    return all.length ? { low: all[Math.floor(all.length * 0.01)], high: all[Math.floor(all.length * 0.99)] } : null;
+  }
+
+  #zoom(factor, seconds) {
+    if (this.#plot.zoom(factor, seconds)) this.#tellView();
+    this.redraw();
+  }
+
+  #scroll(seconds) {
+    if (this.#plot.scroll(seconds)) this.#tellView();
+    this.redraw();
+  }
+
+  #seek(seconds) {
+    if (this.#data.follows == null) return;
+    const id = this.#data.follows;
+    document.dispatchEvent(new CustomEvent("timbre-seek", { detail: { id, seconds }, bubbles: true }));
+  }
+
+  #moveCursor(seconds, hertz = null) {
+    this.#cursor = { seconds: Math.min(Math.max(seconds, 0), this.#plot.duration), hertz };
+    const { start, end, span } = this.#plot;
+    if (hertz === null && (seconds < start || seconds > end)) this.#scroll(this.#cursor.seconds - start - span / 2);
+    this.redraw();
+  }
+
+  #key = (event) => {
+    if (event.target !== this.#parts.stage || event.metaKey || event.altKey || event.ctrlKey) return;
+    const { span, duration, start } = this.#plot;
+    const step = event.shiftKey ? 0.01 : span / 50;
+    const acts = {
+      ArrowRight: () => this.#moveCursor(this.seconds + step),
+      ArrowLeft: () => this.#moveCursor(this.seconds - step),
+      ArrowUp: () => this.#zoom(ZOOM, this.seconds),
+      ArrowDown: () => this.#zoom(1 / ZOOM, this.seconds),
+      "+": () => this.#zoom(ZOOM, this.seconds),
+      "=": () => this.#zoom(ZOOM, this.seconds),
+      "-": () => this.#zoom(1 / ZOOM, this.seconds),
+      0: () => this.show(0, duration),
+      PageDown: () => this.#scroll(0.9 * span),
+      PageUp: () => this.#scroll(-0.9 * span),
+      Home: () => this.#moveCursor(0),
+      End: () => this.#moveCursor(duration),
+      Enter: () => this.#seek(this.seconds),
+      Escape: () => {
+        this.#cursor = null;
+        this.show(start, start + span);
+      },
+    };
+    if (!acts[event.key]) return;
+    event.preventDefault();
+    acts[event.key]();
+  };
+
+  #wheel = (event) => {
+    const { seconds } = this.#placeOf(event);
+    if (event.ctrlKey || event.metaKey) this.#zoom(Math.exp(-event.deltaY / 200), seconds);
+    else {
+      const along = Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : event.shiftKey ? event.deltaY : 0;
+      if (!along || this.#plot.isWhole) return; // the page scrolls
+      this.#scroll(along / this.#plot.pixelsPerSecond);
+    }
+    event.preventDefault();
+  };
+
+  #placeOf(event) {
+    const { left, top } = this.#parts.stage.getBoundingClientRect();
+    const [x, y] = [event.clientX - left, event.clientY - top];
+    const { box } = this.#plot;
+    return { seconds: this.#plot.seconds(x), hertz: y > box.y && y < box.y + box.height ? this.#plot.hertz(y) : null, x, y };
+  }
+
+  #pressed = (event) => {
+    if (event.button > 0) return;
+    const place = this.#placeOf(event);
+    if (!this.#pointers.size && this.grasp(place, event)) return;
+    this.#parts.stage.setPointerCapture(event.pointerId);
+    this.#pointers.set(event.pointerId, { ...place, from: place.x, moved: false });
+  };
+
+  #moved = (event) => {
+    const place = this.#placeOf(event);
+    const held = this.#pointers.get(event.pointerId);
+    if (!held) {
+      if (event.pointerType !== "touch") this.#moveCursor(place.seconds, place.hertz ?? NaN);
+      return;
+    }
+    held.moved ||= Math.abs(place.x - held.from) > CLICK;
+    if (this.#pointers.size === 2) this.#pinch(event.pointerId, place);
+    else if (held.moved) this.#scroll((held.x - place.x) / this.#plot.pixelsPerSecond);
+    held.x = place.x;
+  };
+
+  #pinch(moving, place) {
+    const [other] = [...this.#pointers].filter(([id]) => id !== moving).map(([, one]) => one);
+    const before = Math.abs(this.#pointers.get(moving).x - other.x), now = Math.abs(place.x - other.x);
+    if (before > 10 && now > 10) this.#zoom(now / before, this.#plot.seconds(other.x));
+  }
+
+  #released = (event) => {
+    const held = this.#pointers.get(event.pointerId);
+    this.#pointers.delete(event.pointerId);
+    if (!held || held.moved || event.type === "pointercancel") return;
+    const { seconds, hertz } = this.#placeOf(event);
+    this.#moveCursor(seconds, hertz ?? NaN);
+    this.#seek(Math.min(Math.max(seconds, 0), this.#plot.duration));
+  };
+
+  #left = () => {
+    if (this.#pointers.size || document.activeElement === this.#parts.stage) return;
+    this.#cursor = null;
+    this.redraw();
+  };
+
+  // ---- what one sees
+
+  #build() {
+    if (this.#parts) return this.#buildTools();
+    const stage = part("div", "roll-stage", { role: "slider", tabindex: 0, "aria-valuemin": 0 });
+    stage.title = "Click: hear from here. Arrows: move and zoom. Ctrl and wheel, or two fingers: zoom. Drag: scroll.";
+    const base = part("canvas", "", { "aria-hidden": true }), over = part("canvas", "roll-over", { "aria-hidden": true });
+    stage.append(base, over);
+    const map = part("canvas", "roll-map", { "aria-hidden": true });
+    const parts = {
+      stage, base, over, map, tools: part("div", "roll-tools", { role: "toolbar", "aria-label": "What is shown" }),
+      told: part("div", "roll-told"), trouble: part("p", "roll-trouble", { role: "alert", hidden: "" }),
+    };
+    stage.addEventListener("keydown", this.#key);
+    stage.addEventListener("wheel", this.#wheel, { passive: false });
+    stage.addEventListener("pointerdown", this.#pressed);
+    stage.addEventListener("pointermove", this.#moved);
+    stage.addEventListener("pointerup", this.#released);
+    stage.addEventListener("pointercancel", this.#released);
+    stage.addEventListener("pointerleave", this.#left);
+    map.addEventListener("pointerdown", this.#dragMap);
+    this.#parts = parts;
+    this.replaceChildren(parts.tools, stage, map, parts.told, parts.trouble);
+    this.#resized.observe(stage);
+    this.#buildTools();
+  }
+
+  #buildTools() {
+    const { tools, trouble } = this.#parts;
+    const had = tools.contains(document.activeElement) ? document.activeElement.textContent : null;
+    trouble.hidden = true;
+    const groups = [];
+    const offered = this.#offered();
+    if (offered.length > 1) {
+      const group = part("span", "roll-group", { role: "radiogroup", "aria-label": "Spectrogram" });
+      for (const picture of offered) {
+        group.append(
+          tool(picture.label ?? picture.scale, { role: "radio", "aria-checked": picture.scale === this.#picture?.scale }, () => {
+            this.#usePicture(picture);
+            this.#buildTools();
+            this.redraw();
+          }),
+        );
+      }
+      groups.push(group);
+    }
+    const zoom = part("span", "roll-group");
+    zoom.append(
+      tool("−", { "aria-label": "Zoom out", title: "Zoom out (−)" }, () => this.#zoom(1 / ZOOM, this.#zoomedAt())),
+      tool("+", { "aria-label": "Zoom in", title: "Zoom in (+)" }, () => this.#zoom(ZOOM, this.#zoomedAt())),
+      tool("Whole", { title: "All of the recording (0)" }, () => this.show(0, this.#plot.duration)),
+      toggle("Close up", this.#isClose, "Only the notes that are sung", (isOn) => {
+        this.#isClose = isOn;
+        this.#lookCloser();
+        this.redraw();
+      }),
+    );
+    groups.push(zoom);
+    const layers = part("span", "roll-group");
+    for (const [index, curve] of (this.#data.curves ?? []).entries()) {
+      const one = toggle(curve.label || `Curve ${index + 1}`, !this.#hidden.has(index), null, (isOn) => {
+        if (isOn) this.#hidden.delete(index);
+        else this.#hidden.add(index);
+        this.redraw();
+      });
+      one.style.setProperty("--of", curve.colour ?? "var(--accent)");
+      one.classList.add("roll-curve");
+      layers.append(one);
+    }
+    const there = { notes: this.#data.notes?.length, range: this.#data.range, waveform: this.#data.waveform, loudness: this.#data.loudness, confidence: this.#data.curves?.length };
+    for (const [name, label] of Object.entries(NAMED)) {
+      if (!there[name]) continue;
+      layers.append(
+        toggle(label, this.#shown.has(name), null, (isOn) => {
+          if (isOn) this.#shown.add(name);
+          else this.#shown.delete(name);
+          this.redraw();
+        }),
+      );
+    }
+    groups.push(layers);
+    tools.replaceChildren(...groups);
+    if (had) [...tools.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
+  }
+
+  #zoomedAt() {
+    const { start, end } = this.#plot;
+    return this.#head !== null && this.#head > start && this.#head < end ? this.#head : (start + end) / 2;
+  }
+
+  #lanes() {
+    const there = { waveform: this.#data.waveform, loudness: this.#data.loudness, confidence: this.#data.curves?.length };
+    return Object.keys(LANES).filter((name) => there[name] && this.#shown.has(name));
+  }
+
+  /** The plot's box and the lanes' below it, for a stage of this width and height. */
+  #layOut(width, height) {
+    const left = width < NARROW || this.#picture?.scale !== "note" ? (width < NARROW ? NARROW_HEIGHTS : 52) : HEIGHTS;
+    const lanes = this.#lanes();
+    const below = lanes.reduce((sum, name) => sum + LANES[name] + GAP, 0);
+    this.#plot.box = { x: left, y: 4, width: Math.max(width - left - 2, 10), height: Math.max(height - below - TIMES - 6, 40) };
+    let y = this.#plot.box.y + this.#plot.box.height + GAP;
+    return lanes.map((name) => {
+      const box = { x: left, y, width: this.#plot.box.width, height: LANES[name] };
+      y += LANES[name] + GAP;
+      return { name, box };
+    });
+  }
+
+  #paint() {
+    if (!this.#parts || !this.isConnected) return;
+    const { stage, base, over, map } = this.#parts;
+    const lanesHeight = this.#lanes().reduce((sum, name) => sum + LANES[name] + GAP, 0);
+    stage.style.setProperty("--lanes", `${lanesHeight + TIMES + 6}px`);
+    const { clientWidth: width, clientHeight: height } = stage;
+    if (!width || !height) return;
+    const lanes = this.#layOut(width, height);
+    const colours = this.#colours();
+    this.#paintBase(sized(base, width, height), lanes, colours, width);
+    this.#paintOver(sized(over, width, height), lanes, colours);
+    this.#paintMap(sized(map, map.clientWidth, MAP), colours);
+    this.#tell();
+  }
+
+  #paintBase(context, lanes, colours, width) {
+    const plot = this.#plot, { box } = plot;
+    context.save();
+    context.beginPath();
+    context.rect(box.x, box.y, box.width, box.height);
+    context.clip();
+    this.#paintPicture(context);
+    if (this.#shown.has("range") && this.#data.range) draw.drawRange(context, plot, this.#data.range, colours);
+    context.restore();
+    draw.drawHeights(context, plot, colours, width < NARROW);
+    const bottom = lanes.length ? lanes.at(-1).box.y + lanes.at(-1).box.height : box.y + box.height;
+    draw.drawTimes(context, plot, colours, box.y, bottom);
+    context.save();
+    context.beginPath();
+    context.rect(box.x, box.y, box.width, box.height);
+    context.clip();
+    if (this.#shown.has("notes") && this.#data.notes) draw.drawNotes(context, plot, this.#data.notes, colours);
+    (this.#data.curves ?? []).forEach((curve, index) => {
+      const filled = this.#filled(curve);
+      if (filled?.hertz && !this.#hidden.has(index)) draw.drawCurve(context, plot, filled, colours.of(curve.colour ?? "var(--accent)"), colours);
+    });
+    context.restore();
+    for (const { name, box } of lanes) this.#paintLane(context, name, box, colours);
+  }
+
+  #paintPicture(context) {
+    const picture = this.#picture, plot = this.#plot;
+    if (!picture?.url) return;
+    const whole = this.#image(picture.url);
+    const [start, end] = [picture.start_s ?? 0, picture.end_s ?? plot.duration];
+    context.imageSmoothingQuality = "high";
+    if (whole) draw.drawImage(context, plot, whole, start, end);
+    const finest = whole ? whole.width / (end - start) : Infinity;
+    if (plot.pixelsPerSecond * devicePixelRatio < 1.1 * finest) return;
+    for (const tile of picture.tiles ?? []) {
+      if (tile.end_s < plot.start || tile.start_s > plot.end) continue;
+      const image = this.#image(tile.url);
+      if (image) draw.drawImage(context, plot, image, tile.start_s, tile.end_s);
+    }
+  }
+
+  #paintLane(context, name, box, colours) {
+    const plot = this.#plot;
+    if (name === "waveform") {
+      const waveform = this.#filled(this.#data.waveform);
+      if (waveform?.low) draw.drawWaveform(context, plot, box, waveform, colours);
+    } else if (name === "loudness") {
+      const loudness = this.#filled(this.#data.loudness);
+      if (loudness?.db) draw.drawLoudness(context, plot, box, loudness, colours);
+    } else {
+      this.#data.curves.forEach((curve, index) => {
+        const filled = this.#filled(curve);
+        if (filled?.confidence && !this.#hidden.has(index)) draw.drawConfidence(context, plot, box, filled, colours.of(curve.colour ?? "var(--accent)"), colours);
+      });
+    }
+    draw.drawLaneName(context, box, NAMED[name], colours);
+  }
+
+  #paintOver(context, lanes, colours) {
+    const plot = this.#plot, { box } = plot;
+    const bottom = lanes.length ? lanes.at(-1).box.y + lanes.at(-1).box.height : box.y + box.height;
+    this.paintOver(context, plot, colours);
+    const upright = (seconds, colour, width) => {
+      if (seconds === null || seconds < plot.start - 1e-9 || seconds > plot.end + 1e-9) return;
+      context.fillStyle = colour;
+      context.fillRect(plot.x(seconds) - width / 2, box.y, width, bottom - box.y);
+    };
+    if (this.#cursor) {
+      upright(this.#cursor.seconds, colours.pale, 1);
+      if (this.#cursor.hertz > 0) {
+        context.fillStyle = colours.pale;
+        context.fillRect(box.x, plot.y(this.#cursor.hertz) - 0.5, box.width, 1);
+      }
+    }
+    upright(this.#head, colours.accent, 2);
+  }
+
+  #paintMap(context, colours) {
+    const { map } = this.#parts;
+    const width = map.clientWidth, { duration, start, end } = this.#plot;
+    const picture = this.#picture;
+    const whole = picture?.url ? this.#image(picture.url) : null;
+    if (whole) context.drawImage(whole, 0, 0, whole.width * Math.min(1, duration / (picture.end_s ?? duration)), whole.height, 0, 0, width, MAP);
+    context.fillStyle = colours.ground;
+    context.globalAlpha = 0.65;
+    context.fillRect(0, 0, (start / duration) * width, MAP);
+    context.fillRect((end / duration) * width, 0, width, MAP);
+    context.globalAlpha = 1;
+    context.strokeStyle = colours.accent;
+    context.lineWidth = 2;
+    const left = (start / duration) * width;
+    context.strokeRect(left + 1, 1, Math.max((end / duration) * width - left - 2, 4), MAP - 2);
+    if (this.#head !== null) {
+      context.fillStyle = colours.accent;
+      context.fillRect((this.#head / duration) * width - 1, 0, 2, MAP);
+    }
+  }
+
+  #dragMap = (event) => {
+    const { map } = this.#parts;
+    const to = (moved) => {
+      const { left, width } = map.getBoundingClientRect();
+      const at = ((moved.clientX - left) / width) * this.#plot.duration;
+      this.show(at - this.#plot.span / 2, at + this.#plot.span / 2);
+    };
+    map.setPointerCapture(event.pointerId);
+    map.addEventListener("pointermove", to);
+    map.addEventListener("lostpointercapture", () => map.removeEventListener("pointermove", to), { once: true });
+    to(event);
+  };
+
+  /** What is under the cursor, or where the player is, in words. */
+  #tell() {
+    const { stage, told } = this.#parts;
+    const at = this.#cursor?.seconds ?? this.#head;
+    const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
+    told.textContent = words.join("   ");
+    stage.setAttribute("aria-label", this.#data.label ?? "Pitch over the spectrogram");
+    stage.setAttribute("aria-valuemax", this.#plot.duration.toFixed(2));
+    stage.setAttribute("aria-valuenow", (at ?? 0).toFixed(2));
+    stage.setAttribute("aria-valuetext", words.join(", ") || "0:00.00");
+  }
+
+  #words(seconds, hertz) {
+    const words = [draw.clock(seconds, 2)];
+    if (hertz > 0) words.push(`${draw.noteWithCents(draw.toMidi(hertz))} · ${hertz.toFixed(hertz < 1000 ? 1 : 0)} Hz`);
+    (this.#data.curves ?? []).forEach((curve, index) => {
+      const filled = this.#filled(curve);
+      if (!filled?.hertz || this.#hidden.has(index)) return;
+      const i = Math.round((seconds - (filled.offset_s ?? 0)) / filled.step_s);
+      const heard = filled.hertz[i];
+      const sure = filled.confidence?.[i];
+      const pitch = heard > 0 ? `${draw.noteWithCents(draw.toMidi(heard))} · ${heard.toFixed(1)} Hz` : "none";
+      words.push(`${curve.label || "Pitch"}: ${pitch}${heard > 0 && sure != null ? ` (${Math.round(100 * sure)} % sure)` : ""}`);
+    });
+    const loudness = this.#filled(this.#data.loudness);
+    const db = loudness?.db?.[Math.round((seconds - (loudness.offset_s ?? 0)) / loudness.step_s)];
+    if (db != null) words.push(`${db.toFixed(1).replace("-", "−")} dB`);
+    return words;
+  }
+}
+
+/** The canvas's context, for drawing in CSS pixels on as many real ones as there are; empty. */
+function sized(canvas, width, height) {
+  const ratio = devicePixelRatio || 1;
+  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== across) canvas.width = across;
+  if (canvas.height !== down) canvas.height = down;
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+function part(tag, name, attributes = {}) {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+function tool(label, attributes, act) {
+  const made = part("button", "roll-tool", { type: "button", ...attributes });
+  made.textContent = label;
+  made.addEventListener("click", act);
+  return made;
+}
+
+function toggle(label, isOn, title, change) {
+  const made = tool(label, { "aria-pressed": isOn, ...(title ? { title } : {}) }, () => {
+    const now = made.getAttribute("aria-pressed") !== "true";
+    made.setAttribute("aria-pressed", now);
+    change(now);
+  });
+  return made;
+}
+
+customElements.define("timbre-roll", Roll);

@@ -1,0 +1,429 @@
+// What a roll is drawn with: where times and frequencies lie, and pitch, notes, spectrograms and levels on a canvas.
+// Plain functions over a 2d context; nothing here knows of the page. Sizes are CSS pixels, times seconds.
+
+const NAMES = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
+const C2 = 36, C8 = 108;
+const SHORTEST_S = 0.05; // that can be looked at
+const LOWEST_DB = -80;
+const TRUSTED = 0.3; // below this confidence no pitch is drawn
+const LEAP = 3; // semitones; wider steps between two points are not joined
+const STEPS_S = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600];
+
+export const toMidi = (hertz) => 69 + 12 * Math.log2(hertz / 440);
+export const toHertz = (midi) => 440 * 2 ** ((midi - 69) / 12);
+export const noteName = (midi) => `${NAMES[((Math.round(midi) % 12) + 12) % 12]}${Math.floor(Math.round(midi) / 12) - 1}`;
+
+/** 57.12 -> "A3 +12 ct" */
+export function noteWithCents(midi) {
+  const cents = Math.round(100 * (midi - Math.round(midi)));
+  return `${noteName(midi)} ${cents < 0 ? "−" : "+"}${Math.abs(cents)} ct`;
+}
+
+/** 75.345 -> "1:15.3", with as many digits as are asked for. */
+export function clock(seconds, digits = 1) {
+  const whole = Math.max(0, Number(seconds.toFixed(digits)));
+  const minutes = Math.floor(whole / 60);
+  return `${minutes}:${(whole - 60 * minutes).toFixed(digits).padStart(digits ? digits + 3 : 2, "0")}`;
+}
+
+// How frequencies lie on the height: a place rises evenly from the lowest to the highest row of a picture.
+const SCALES = {
+  note: { place: toMidi, hertz: toHertz },
+  mel: { place: (hertz) => 2595 * Math.log10(1 + hertz / 700), hertz: (place) => 700 * (10 ** (place / 2595) - 1) },
+  linear: { place: (hertz) => hertz, hertz: (place) => place },
+};
+const NO_PICTURE = { scale: "note", lowest_hertz: toHertz(C2), highest_hertz: toHertz(C8) };
+
+/** What is looked at, and where it lies on the canvas: seconds `start`..`end` and places `low`..`high` in `box`. */
+export class Plot {
+  constructor(duration) {
+    this.duration = Math.max(duration || 0, 0.01);
+    this.box = { x: 0, y: 0, width: 1, height: 1 };
+    this.start = 0;
+    this.end = this.duration;
+    this.usePicture(null);
+  }
+
+  usePicture(picture) {
+    this.picture = picture ?? NO_PICTURE;
+    this.scale = SCALES[this.picture.scale] ?? SCALES.note;
+    this.bottom = this.scale.place(this.picture.lowest_hertz);
+    this.top = this.scale.place(this.picture.highest_hertz);
+    this.low = this.bottom;
+    this.high = this.top;
+  }
+
+  get span() {
+    return this.end - this.start;
+  }
+
+  get isWhole() {
+    return this.span > this.duration - 1e-6;
+  }
+
+  get pixelsPerSecond() {
+    return this.box.width / this.span;
+  }
+
+  x(seconds) {
+    return this.box.x + ((seconds - this.start) / this.span) * this.box.width;
+  }
+
+  seconds(x) {
+    return this.start + ((x - this.box.x) / this.box.width) * this.span;
+  }
+
+  y(hertz) {
+    return this.#yOf(this.scale.place(hertz));
+  }
+
+  hertz(y) {
+    return this.scale.hertz(this.high - ((y - this.box.y) / this.box.height) * (this.high - this.low));
+  }
+
+  #yOf(place) {
+    return this.box.y + ((this.high - place) / (this.high - this.low)) * this.box.height;
+  }
+
+  /** Look at these seconds, or as near to them as the recording allows; gives whether that changed anything. */
+  show(start, end) {
+    const span = Math.min(Math.max(end - start, Math.min(SHORTEST_S, this.duration)), this.duration);
+    const from = Math.min(Math.max(start, 0), this.duration - span);
+    const changed = Math.abs(from - this.start) > 1e-9 || Math.abs(span - this.span) > 1e-9;
+    this.start = from;
+    this.end = from + span;
+    return changed;
+  }
+
+  /** Look `factor` times as closely, while what is at `seconds` stays where it is. */
+  zoom(factor, seconds = (this.start + this.end) / 2) {
+    const span = Math.min(Math.max(this.span / factor, Math.min(SHORTEST_S, this.duration)), this.duration);
+    const share = (seconds - this.start) / this.span;
+    return this.show(seconds - share * span, seconds - share * span + span);
+  }
+
+  scroll(seconds) {
+    return this.show(this.start + seconds, this.end + seconds);
+  }
+
+  /** Look at these frequencies only; without them at all of the picture. */
+  showHeights(lowHertz = this.picture.lowest_hertz, highHertz = this.picture.highest_hertz) {
+    const [low, high] = [lowHertz, highHertz].map((hertz) => this.scale.place(Math.max(hertz, 1e-3)));
+    this.low = Math.max(this.bottom, Math.min(low, this.top - 1e-3));
+    this.high = Math.min(this.top, Math.max(high, this.low + 1e-3));
+  }
+}
+
+/** The theme's colours as they are now, for an element of the page. */
+export function coloursOf(element) {
+  const style = getComputedStyle(element);
+  const named = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  return {
+    ink: named("--body-text-color", "#1f2933"),
+    pale: named("--body-text-color-subdued", "#6b7280"),
+    ground: named("--background-fill-primary", "#ffffff"),
+    line: named("--border-color-primary", "#e5e7eb"),
+    accent: named("--accent", "#d6246e"),
+    range: named("--range", "#1769aa"),
+    good: named("--good", "#2f855a"),
+    font: style.fontFamily || "sans-serif",
+    of: (colour) => (colour?.startsWith("var(") ? named(colour.slice(4, -1).trim(), "#888888") : colour) || "#888888",
+  };
+}
+
+// ---- pictures
+
+/** A grey picture in the theme's colours: quiet as the ground, loud as pale ink, so that lines stand out on it. */
+export function tinted(image, colours) {
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  context.drawImage(image, 0, 0);
+  const pixels = context.getImageData(0, 0, image.width, image.height);
+  const [from, to] = [parts(colours.ground), parts(colours.ink)];
+  const shades = Array.from({ length: 256 }, (_, i) => from.map((one, c) => one + (to[c] - one) * 0.78 * (i / 255)));
+  const { data } = pixels;
+  for (let i = 0; i < data.length; i += 4) [data[i], data[i + 1], data[i + 2]] = shades[data[i]];
+  context.putImageData(pixels, 0, 0);
+  return canvas;
+}
+
+function parts(colour) {
+  const context = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 1, 1);
+  return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+}
+
+/** Draw the part of an image that is looked at; it holds start..end seconds, and all heights of the plot's picture. */
+export function drawImage(context, plot, image, start, end) {
+  const from = Math.max(start, plot.start), to = Math.min(end, plot.end);
+  if (to <= from) return;
+  const across = image.width / (end - start), down = image.height / (plot.top - plot.bottom);
+  const { box } = plot;
+  context.drawImage(
+    image,
+    (from - start) * across, (plot.top - plot.high) * down, (to - from) * across, (plot.high - plot.low) * down,
+    plot.x(from), box.y, plot.x(to) - plot.x(from), box.height,
+  );
+}
+
+// ---- axes
+
+/** Names of notes, or frequencies, at the left, and lines across. */
+export function drawHeights(context, plot, colours, narrow) {
+  const { box } = plot;
+  const notes = plot.picture.scale === "note";
+  const marks = notes ? noteMarks(plot) : hertzMarks(plot);
+  context.save();
+  context.font = `11px ${colours.font}`;
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  context.lineWidth = 1;
+  for (const { hertz, label, strong } of marks) {
+    const y = Math.round(plot.y(hertz)) + 0.5;
+    context.strokeStyle = colours.pale;
+    context.globalAlpha = strong ? 0.35 : 0.14;
+    context.beginPath();
+    context.moveTo(box.x, y);
+    context.lineTo(box.x + box.width, y);
+    context.stroke();
+    if (!label) continue;
+    context.globalAlpha = 1;
+    context.fillStyle = colours.pale;
+    const more = notes && !narrow ? `  ${Math.round(hertz)}` : "";
+    context.fillText(label + more, box.x - 6, Math.min(Math.max(y, box.y + 6), box.y + box.height - 6));
+  }
+  context.restore();
+}
+
+function noteMarks(plot) {
+  const first = Math.ceil(plot.low), last = Math.floor(plot.high);
+  const room = plot.box.height / (plot.high - plot.low); // for a semitone
+  const every = room > 12 ? 1 : room > 5 ? 3 : 12;
+  const marks = [];
+  for (let midi = first; midi <= last; midi++) {
+    const strong = midi % 12 === 0;
+    if (midi % 12 % every && room < 4) continue;
+    const label = midi % 12 % every === 0 ? noteName(midi) : "";
+    marks.push({ hertz: toHertz(midi), label, strong });
+  }
+  return marks;
+}
+
+function hertzMarks(plot) {
+  const offered = plot.picture.scale === "mel"
+    ? [0, 100, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 12000, 16000, 20000]
+    : Array.from({ length: 101 }, (_, i) => i * roundStep((plot.high - plot.low) / 8));
+  const marks = [];
+  let lastY = Infinity;
+  for (const hertz of offered) {
+    if (hertz < plot.hertz(plot.box.y + plot.box.height) - 1 || hertz > plot.hertz(plot.box.y) + 1) continue;
+    const y = plot.y(hertz);
+    if (lastY - y < 18) continue;
+    lastY = y;
+    marks.push({ hertz, label: hertz >= 1000 ? `${+(hertz / 1000).toFixed(1)} kHz` : `${hertz} Hz`, strong: false });
+  }
+  return marks;
+}
+
+function roundStep(step) {
+  const power = 10 ** Math.floor(Math.log10(step));
+  return [1, 2, 5, 10].find((one) => one * power >= step) * power;
+}
+
+/** Times below `bottom`, and lines up to `top`. */
+export function drawTimes(context, plot, colours, top, bottom) {
+  const step = STEPS_S.find((one) => one * plot.pixelsPerSecond > 64) ?? 3600;
+  const digits = step < 0.1 ? 2 : step < 1 ? 1 : 0;
+  context.save();
+  context.font = `11px ${colours.font}`;
+  context.textBaseline = "top";
+  context.textAlign = "center";
+  context.lineWidth = 1;
+  context.strokeStyle = context.fillStyle = colours.pale;
+  for (let i = Math.ceil(plot.start / step - 1e-6); i * step <= plot.end + 1e-9; i++) {
+    const x = Math.round(plot.x(i * step)) + 0.5;
+    context.globalAlpha = 0.18;
+    context.beginPath();
+    context.moveTo(x, top);
+    context.lineTo(x, bottom);
+    context.stroke();
+    context.globalAlpha = 1;
+    const label = clock(i * step, digits);
+    const half = context.measureText(label).width / 2;
+    context.fillText(label, Math.min(Math.max(x, plot.box.x + half), plot.box.x + plot.box.width - half), bottom + 4);
+  }
+  context.restore();
+}
+
+// ---- what lies over the picture
+
+/** The notes from `range.low` to `range.high` (MIDI) as a band with its ends named. */
+export function drawRange(context, plot, range, colours) {
+  const { box } = plot;
+  const top = plot.y(toHertz(range.high)), bottom = plot.y(toHertz(range.low));
+  context.save();
+  context.fillStyle = context.strokeStyle = colours.of(range.colour) === "#888888" ? colours.range : colours.of(range.colour);
+  context.globalAlpha = 0.08;
+  context.fillRect(box.x, top, box.width, bottom - top);
+  context.globalAlpha = 0.9;
+  context.setLineDash([6, 4]);
+  context.font = `600 11px ${colours.font}`;
+  context.textAlign = "right";
+  for (const [midi, y, side] of [[range.high, top, -4], [range.low, bottom, 12]]) {
+    context.beginPath();
+    context.moveTo(box.x, y);
+    context.lineTo(box.x + box.width, y);
+    context.stroke();
+    context.fillText(`${range.label ? `${range.label} ` : ""}${noteName(midi)}`, box.x + box.width - 4, y + side);
+  }
+  context.restore();
+}
+
+/** Notes as bars, named where there is room. */
+export function drawNotes(context, plot, notes, colours) {
+  context.save();
+  context.font = `10px ${colours.font}`;
+  context.textBaseline = "middle";
+  for (const note of notes) {
+    if (note.end_s < plot.start || note.start_s > plot.end) continue;
+    const left = plot.x(note.start_s), width = Math.max(plot.x(note.end_s) - left, 2);
+    const top = plot.y(toHertz(note.midi + 0.5)), height = plot.y(toHertz(note.midi - 0.5)) - top;
+    const y = height < 5 ? top + height / 2 - 2.5 : top;
+    context.fillStyle = context.strokeStyle = colours.range;
+    context.globalAlpha = 0.22;
+    context.fillRect(left, y, width, Math.max(height, 5));
+    context.globalAlpha = 0.75;
+    context.strokeRect(left + 0.5, y + 0.5, Math.max(width - 1, 1), Math.max(height, 5) - 1);
+    const name = noteName(note.midi);
+    if (width > context.measureText(name).width + 6 && height > 9) {
+      context.globalAlpha = 1;
+      context.fillStyle = colours.ink;
+      context.fillText(name, left + 3, y + height / 2);
+    }
+  }
+  context.restore();
+}
+
+/** A curve of pitch: {step_s, hertz, confidence, offset_s}; the surer, the more solid. */
+export function drawCurve(context, plot, curve, colour, colours, width = 2.2) {
+  const { hertz, confidence, step_s: step, offset_s: offset = 0 } = curve;
+  const first = Math.max(0, Math.floor((plot.start - offset) / step) - 1);
+  const last = Math.min(hertz.length, Math.ceil((plot.end - offset) / step) + 2);
+  const every = Math.max(1, Math.floor(0.5 / (step * plot.pixelsPerSecond)));
+  const lines = [new Path2D(), new Path2D(), new Path2D()];
+  let before = null;
+  for (let i = first; i < last; i += every) {
+    const sure = confidence?.[i] ?? 1;
+    const here = hertz[i] > 0 && sure > TRUSTED ? { x: plot.x(offset + i * step), y: plot.y(hertz[i]), hertz: hertz[i], sure } : null;
+    if (here && before && Math.abs(12 * Math.log2(here.hertz / before.hertz)) < LEAP) {
+      const kind = Math.min(here.sure, before.sure);
+      const line = lines[kind > 0.75 ? 2 : kind > 0.5 ? 1 : 0];
+      line.moveTo(before.x, before.y);
+      line.lineTo(here.x, here.y);
+    }
+    before = here;
+  }
+  context.save();
+  context.lineCap = "round";
+  context.strokeStyle = colours.ground;
+  context.lineWidth = width + 2.2;
+  context.globalAlpha = 0.75;
+  context.stroke(lines[2]);
+  context.strokeStyle = colour;
+  context.lineWidth = width;
+  [0.3, 0.6, 1].forEach((alpha, i) => {
+    context.globalAlpha = alpha;
+    context.stroke(lines[i]);
+  });
+  context.restore();
+}
+
+// ---- lanes: boxes of their own below, with the plot's times
+
+/** A level in dB, -80 to 0, filled: {step_s, db, offset_s}. */
+export function drawLoudness(context, plot, box, loudness, colours) {
+  const level = (value) => box.y + (Math.min(Math.max(value, LOWEST_DB), 0) / LOWEST_DB) * box.height;
+  drawLane(context, plot, box, loudness, loudness.db, Math.max, level, colours.good, colours);
+}
+
+/** A confidence, 0 to 1, filled. */
+export function drawConfidence(context, plot, box, curve, colour, colours) {
+  const height = (value) => box.y + (1 - value) * box.height;
+  drawLane(context, plot, box, curve, curve.confidence, Math.max, height, colour, colours);
+}
+
+function drawLane(context, plot, box, timed, values, choose, height, colour, colours) {
+  const { step_s: step, offset_s: offset = 0 } = timed;
+  const first = Math.max(0, Math.floor((plot.start - offset) / step) - 1);
+  const last = Math.min(values.length, Math.ceil((plot.end - offset) / step) + 2);
+  const every = Math.max(1, Math.floor(1 / (step * plot.pixelsPerSecond)));
+  if (last <= first) return;
+  const line = new Path2D(), area = new Path2D();
+  const bottom = box.y + box.height;
+  let x = plot.x(offset + first * step);
+  area.moveTo(x, bottom);
+  for (let i = first; i < last; i += every) {
+    let value = values[i];
+    for (let j = i + 1; j < Math.min(i + every, last); j++) value = choose(value, values[j]);
+    x = plot.x(offset + i * step);
+    line.lineTo(x, height(value));
+    area.lineTo(x, height(value));
+  }
+  area.lineTo(x, bottom);
+  context.save();
+  context.beginPath();
+  context.rect(box.x, box.y - 1, box.width, box.height + 2);
+  context.clip();
+  context.fillStyle = context.strokeStyle = colour;
+  context.globalAlpha = 0.25;
+  context.fill(area);
+  context.globalAlpha = 1;
+  context.lineWidth = 1;
+  context.stroke(line);
+  context.restore();
+}
+
+/** The waveform, in 127ths of full scale: {step_s, low, high}. */
+export function drawWaveform(context, plot, box, waveform, colours) {
+  const { step_s: step, low, high, offset_s: offset = 0 } = waveform;
+  const first = Math.max(0, Math.floor((plot.start - offset) / step));
+  const last = Math.min(low.length, Math.ceil((plot.end - offset) / step) + 1);
+  const every = Math.max(1, Math.floor(1 / (step * plot.pixelsPerSecond)));
+  const middle = box.y + box.height / 2, size = box.height / 2 / 127;
+  const width = Math.max(1, every * step * plot.pixelsPerSecond);
+  context.save();
+  context.beginPath();
+  context.rect(box.x, box.y, box.width, box.height);
+  context.clip();
+  context.fillStyle = colours.pale;
+  for (let i = first; i < last; i += every) {
+    let top = -127, bottom = 127;
+    for (let j = i; j < Math.min(i + every, last); j++) {
+      top = Math.max(top, high[j]);
+      bottom = Math.min(bottom, low[j]);
+    }
+    const y = middle - top * size;
+    context.fillRect(plot.x(offset + i * step), y, width, Math.max((top - bottom) * size, 1));
+  }
+  context.restore();
+}
+
+/** The name of a lane, in its corner. */
+export function drawLaneName(context, box, name, colours) {
+  context.save();
+  context.strokeStyle = colours.line;
+  context.beginPath();
+  context.moveTo(box.x, box.y - 3.5);
+  context.lineTo(box.x + box.width, box.y - 3.5);
+  context.stroke();
+  context.font = `10px ${colours.font}`;
+  context.textBaseline = "top";
+  context.lineWidth = 3;
+  context.lineJoin = "round";
+  context.strokeStyle = colours.ground;
+  context.strokeText(name, box.x + 4, box.y);
+  context.fillStyle = colours.pale;
+  context.fillText(name, box.x + 4, box.y);
+  context.restore();
+}
