@@ -11,9 +11,11 @@ import pytest
 import soundfile
 
 from studio.accounts import Account, create_account
+from studio.actions.conversions import start_conversion
 from studio.service_settings import ServiceSettings
 from studio.settings import load_settings
 from studio.studio import Studio, open_studio
+from studio.tasks import Task, claim, complete
 
 RATE = 16_000
 
@@ -55,3 +57,36 @@ def package(tmp_path: Path, recording: Callable[..., Path]) -> Callable[..., Pat
         return tmp_path / "voice.zip"
 
     return make
+
+
+@pytest.fixture
+def complete_task(studio: Studio, recording: Callable[..., Path]) -> Callable[[Task], None]:
+    """Ends a conversion that was claimed, as a worker would: every take is a second of a tone, and take 2 is better."""
+
+    def end(task: Task) -> None:
+        outputs = []
+        for take in range(1, task.parameters["settings"].get("takes", 1) + 1):
+            outputs.append(f"{task.parameters['input_key'].rpartition('/')[0]}/{task.fence}/take-{take}.wav")
+            studio.storage.put_file(recording(1.0, f"take-{take}.wav"), outputs[-1])
+        result = {
+            "outputs": outputs,
+            "output_settings": {"model": task.model_id, "transpose": -2, "vocal_style": "melodic"},
+            "settings": task.parameters["settings"],
+            "scores": [{"pitch_accuracy": 0.8 if one == outputs[0] else 1.0, "voicing_error": 0.1} for one in outputs],
+        }
+        with studio.database.write() as connection:
+            complete(connection, task, result)
+
+    return end
+
+
+@pytest.fixture
+def converted(studio: Studio, recording: Callable[..., Path], complete_task: Callable[[Task], None]) -> str:
+    """The id of a conversion of "my vocal.wav" to Kathleen, done, with two takes."""
+    task_id = start_conversion(
+        studio, studio.local, recording(), "my vocal.wav", model="kathleen", settings={"takes": 2}
+    )
+    task = claim(studio.database, "worker", ["conversion"], 60)
+    assert task is not None
+    complete_task(task)
+    return task_id

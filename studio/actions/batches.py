@@ -1,0 +1,113 @@
+"""Several recordings at once: a conversion of each, and all results in one zip."""
+
+import hashlib
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from engine.conversion_settings import AUTO
+from engine.errors import EngineError
+from studio.accounts import Account
+from studio.actions.arrivals import workplace
+from studio.actions.conversions import KIND, start_conversion
+from studio.actions.downloads import name_of_take, stored_take
+from studio.errors import Invalid, NotFound, WrongState
+from studio.executors.recovery import settle
+from studio.studio import Studio
+from studio.tasks import ACTIVE, find, request_cancel
+
+MOST_FILES = 100
+Row = dict[str, Any]
+
+
+def start_batch(
+    studio: Studio,
+    account: Account,
+    recordings: Sequence[tuple[Path, str]],
+    *,
+    model: str,
+    settings: Mapping[str, Any],
+    preset: str = AUTO,
+) -> list[Row]:
+    """Queue a conversion of each recording (a file that is moved, and its name); gives a row for each, in order.
+
+    A row is {file_name, task, error}: one that cannot be converted says why, and keeps the others from nothing. Raises
+    Invalid for none, or for too many.
+    """
+    if not 1 <= len(recordings) <= MOST_FILES:
+        text = f"Put in 1 to {MOST_FILES} recordings, not {len(recordings)}."
+        raise Invalid([("recordings", text)])
+    rows: list[Row] = []
+    for path, file_name in recordings:
+        row: Row = {"file_name": PurePath(file_name).name, "task": None, "error": None}
+        try:
+            row["task"] = start_conversion(
+                studio, account, path, file_name, model=model, settings=settings, preset=preset
+            )
+        except EngineError as error:
+            row["error"] = str(error)
+        rows.append(row)
+    return rows
+
+
+def batch_view(studio: Studio, account: Account, rows: Sequence[Row]) -> list[Row]:
+    """The rows as they are now: each also has its `state` and `progress`, and its task's `error`."""
+    found = []
+    for row in rows:
+        now = {"file_name": row["file_name"], "task": row["task"], "state": "failed", "progress": 0.0}
+        now["error"] = row.get("error")
+        if row["task"]:
+            try:
+                task = find(studio.database, account.id, row["task"], kind=KIND)
+                now |= {"state": task.state, "progress": task.progress, "error": task.error}
+            except NotFound:
+                now["error"] = "It has been deleted."
+        found.append(now)
+    return found
+
+
+def cancel_batch(studio: Studio, account: Account, rows: Sequence[Row]) -> None:
+    """Cancel all that has not ended."""
+    for row in batch_view(studio, account, rows):
+        if row["state"] in ACTIVE:
+            try:
+                request_cancel(studio.database, account.id, row["task"], also=settle)
+            except WrongState:
+                continue  # it has ended at this moment
+
+
+def batch_zip(
+    studio: Studio, account: Account, rows: Sequence[Row], kind: str, base_url: str, now_s: float
+) -> dict[str, str]:
+    """A zip of all takes that there are, made if need be and kept with the first: its `url` and `name`.
+
+    kind: the format of the takes. Raises NotFound where there is no take, DiskFull, Unavailable.
+    """
+    done = [row for row in batch_view(studio, account, rows) if row["state"] == "completed"]
+    tasks = [find(studio.database, account.id, row["task"], kind=KIND) for row in done]
+    tasks = [task for task in tasks if task.outputs_deleted_at is None]
+    if not tasks:
+        raise NotFound("None of these conversions has a result to carry away.", "no_results")
+    place_of_first = str(tasks[0].parameters["input_key"]).rpartition("/")[0]
+    digest = hashlib.sha256("\n".join([kind, *(task.id for task in tasks)]).encode()).hexdigest()[:16]
+    key = f"{place_of_first}/batch-{digest}.zip"
+    if studio.storage.head(key) is None:
+        with workplace(studio) as place:
+            made, taken = place / "batch.zip", set[str]()
+            with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:  # sound does not get smaller by it
+                for task in tasks:
+                    for take in range(1, len((task.result or {})["outputs"]) + 1):
+                        file = studio.storage.fetch(stored_take(studio, task, take, kind), place / task.id)
+                        archive.write(file, _unlike(name_of_take(studio, account, task, take, kind), taken))
+            studio.storage.put_file(made, key)
+    return {"url": studio.link(key, base_url, now_s), "name": f"{tasks[0].model_id} - {len(tasks)} recordings.zip"}
+
+
+def _unlike(name: str, taken: set[str]) -> str:
+    """The name, or one made of it that no other file of the zip has on any system."""
+    path, unlike, number = PurePath(name), name, 2
+    while unlike.casefold() in taken:
+        unlike, number = f"{path.stem} ({number}){path.suffix}", number + 1
+    taken.add(unlike.casefold())
+    return unlike

@@ -1,0 +1,49 @@
+"""How a recording and a voice fit: where both lie, and the shift that a conversion would choose by itself."""
+
+from typing import Any
+
+from engine.card import CARD_FILE, DEMO_VOICES, PitchStatistics, load_card, read_card
+from engine.errors import VoiceError
+from engine.frames import note_number
+from engine.shaping import fitting_transpose
+from studio.accounts import Account
+from studio.catalogue import Model, find_model
+from studio.errors import NotFound
+from studio.studio import Studio
+
+_LARGEST_CARD = 4 << 20  # bytes
+
+
+def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[str, Any] | None) -> dict[str, Any]:
+    """Data of <timbre-fit>: the voice's range, and of a recording (as `analysis_view` gives it) its notes.
+
+    `auto` is the shift that `transpose: auto` gives, as far as it can be known before; None without a recording, or
+    where nothing in it has a pitch. Raises NotFound for an unknown voice.
+    """
+    model = find_model(studio.database, studio.storage, account, model_id)
+    voice_range = model.card.get("vocal_range") or {}
+    ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
+    summary = (looked_at or {}).get("summary") or {}
+    source, pitch = summary.get("pitch"), _pitch(studio, model)
+    auto = None
+    if source is not None and pitch is not None:
+        heard = PitchStatistics(source["low"], source["median"], source["high"])
+        auto = fitting_transpose(heard, pitch, whole_octaves=summary["style"] == "melodic")
+    return {
+        "voice": {"name": model.name, "low": ends[0], "high": ends[1]},
+        "histogram": (looked_at or {}).get("pitch_histogram") or [],
+        "auto": auto,
+    }
+
+
+def _pitch(studio: Studio, model: Model) -> PitchStatistics | None:
+    """Where the voice lies; None where its card cannot be read."""
+    try:
+        if model.is_demo:
+            return load_card(DEMO_VOICES / model.id).pitch
+        if model.voice_key is None:
+            return None
+        content = b"".join(studio.storage.read(f"{model.voice_key}/{CARD_FILE}", 0, _LARGEST_CARD))
+        return read_card(content, f"'{model.id}'").pitch
+    except (VoiceError, NotFound):
+        return None

@@ -1,0 +1,102 @@
+"""Conversions of recordings that are here already: of one that was looked at, and again in another voice."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import Any
+
+from engine.conversion_settings import AUTO
+from engine.cuts import cut_recording
+from studio.accounts import Account
+from studio.actions.analyses import start_analysis, taken_recording
+from studio.actions.arrivals import workplace
+from studio.actions.conversions import KIND, start_conversion
+from studio.errors import NotFound
+from studio.studio import Studio
+from studio.tasks import Task, find
+
+_GONE = "Its recording is no longer here: put it in again."
+
+
+def convert_recording(
+    studio: Studio,
+    account: Account,
+    recording: str,
+    *,
+    model: str,
+    settings: Mapping[str, Any],
+    preset: str = AUTO,
+    stretch: tuple[float, float] | None = None,
+) -> str:
+    """Queue the conversion of a recording that was put in to be looked at; gives the task's id.
+
+    recording: the id of its analysis. stretch: the part to convert, in seconds; all of it otherwise. Raises NotFound,
+    SettingsError for a stretch that is none, and what `start_conversion` raises.
+    """
+    with taken_recording(studio, account, recording) as (copy, file_name):
+        if stretch is not None:
+            cut = copy.with_name("cut.wav")
+            cut_recording(copy, cut, *stretch)
+            copy, file_name = cut, f"{PurePath(file_name).stem}.wav"
+        return start_conversion(studio, account, copy, file_name, model=model, settings=settings, preset=preset)
+
+
+def convert_again(studio: Studio, account: Account, task_id: str, model: str | None = None) -> str:
+    """Queue the same conversion once more, with the settings it was asked for, if need be in another voice.
+
+    Gives the new task's id. Raises NotFound, also where its recording has been deleted, and what `start_conversion`
+    raises.
+    """
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    with _copied(studio, task.parameters["input_key"]) as copy:
+        return start_conversion(
+            studio,
+            account,
+            copy,
+            task.parameters["file_name"],
+            model=model or task.model_id or "",
+            settings=task.parameters["settings"],
+            preset=task.parameters.get("preset", AUTO),
+        )
+
+
+def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
+    """Have the recording of a conversion looked at; gives the id of the analysis. Raises NotFound, TooMany."""
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    with _copied(studio, task.parameters["input_key"]) as copy:
+        return start_analysis(studio, account, copy, task.parameters["file_name"])
+
+
+def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> str:
+    """Have a take of a conversion looked at; gives the id of the analysis. Raises NotFound, TooMany.
+
+    take: 1 for the first.
+    """
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    key = key_of_take(task, take)
+    stem = PurePath(task.parameters["file_name"]).stem
+    with _copied(studio, key) as copy:
+        return start_analysis(studio, account, copy, f"{stem} {task.model_id} {take}{PurePath(key).suffix}")
+
+
+def key_of_take(task: Task, take: int) -> str:
+    """Where a take of a conversion lies, 1 for the first. Raises NotFound."""
+    outputs = (task.result or {}).get("outputs", [])
+    if not 1 <= take <= len(outputs):
+        raise NotFound("There is no such take.", "take_not_found")
+    return str(outputs[take - 1])
+
+
+@contextmanager
+def _copied(studio: Studio, key: str) -> Iterator[Path]:
+    """A copy of a stored file, which may be moved."""
+    with workplace(studio) as place:
+        copy = place / "recording"
+        try:
+            blocks = studio.storage.read(key)
+        except NotFound as cause:
+            raise NotFound(_GONE, "recording_gone") from cause
+        with copy.open("wb") as file:
+            for block in blocks:
+                file.write(block)
+        yield copy

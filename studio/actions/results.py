@@ -1,0 +1,96 @@
+"""Conversions as the page shows them: how far they are, and their takes, the best first."""
+
+from typing import Any
+
+from engine.conversion_settings import AUTO
+from studio.accounts import Account
+from studio.actions.conversions import KIND
+from studio.catalogue import find_model
+from studio.errors import NotFound
+from studio.studio import Studio
+from studio.tasks import ACTIVE, Task, find, places
+
+_LEAST_PROGRESS = 0.05  # before it the time that is left would be a guess
+_DELETED = "Its recordings have been deleted, as the settings of this service ask."
+
+
+def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """All that the page shows of a conversion. Raises NotFound.
+
+    id, state, progress, message, error, created_at
+    left_s               seconds until it is done, None while that is unknown
+    ahead                how many conversions come before it, None once it runs
+    model, voice         the voice's id and name
+    file_name, preset, settings    as asked for; settings in full once it is done
+    transpose, style     what was found, None until it is done
+    input_url            the recording; None where it has been deleted
+    takes                [{number, url, mark, scores}], the best first; mark: 0..1 or None
+    edited               the task whose take this one is an edit of, or None
+    note                 a sentence where there is something to be said, else None
+
+    """
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    result = task.result or {}
+    is_there = task.outputs_deleted_at is None
+    found = result.get("output_settings", {})
+    return {
+        "id": task.id,
+        "state": task.state,
+        "progress": task.progress,
+        "message": task.message,
+        "error": task.error,
+        "created_at": task.created_at,
+        "left_s": _left_s(task, now_s),
+        "ahead": places(studio.database, KIND).get(task.id, 1) - 1 if task.state == "queued" else None,
+        "model": task.model_id,
+        "voice": _name_of_voice(studio, account, task.model_id or ""),
+        "file_name": task.parameters["file_name"],
+        "preset": task.parameters.get("preset", AUTO),
+        "settings": result.get("settings") or task.parameters["settings"],
+        "asked_settings": task.parameters["settings"],
+        "transpose": found.get("transpose"),
+        "style": found.get("vocal_style"),
+        "input_url": studio.link(task.parameters["input_key"], base_url, now_s) if is_there else None,
+        "takes": _takes(studio, task, base_url, now_s) if is_there else [],
+        "edited": (task.parameters.get("edit") or {}).get("of"),
+        "note": None if is_there else _DELETED,
+    }
+
+
+def kept_share(scores: dict[str, Any]) -> float | None:
+    """One number to rank takes by, 0..1: the share of the notes that are where they should be, less what is voiced in
+    only one of recording and take; None where nothing is voiced."""
+    on_the_note, voicing = scores.get("pitch_accuracy"), scores.get("voicing_error")
+    if on_the_note is None:
+        return None
+    return float(max(0.0, on_the_note * (1.0 - (voicing or 0.0))))
+
+
+def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict[str, Any]]:
+    result = task.result or {}
+    outputs, scores = result.get("outputs", []), result.get("scores", [])
+    takes = [
+        {
+            "number": number,
+            "url": studio.link(key, base_url, now_s),
+            "scores": scores[number - 1] if number <= len(scores) else {},
+        }
+        for number, key in enumerate(outputs, 1)
+    ]
+    for take in takes:
+        take["mark"] = kept_share(take["scores"])
+    # the first take is the plain best, so it leads among equals
+    return sorted(takes, key=lambda take: (-(take["mark"] or 0.0), take["number"]))
+
+
+def _left_s(task: Task, now_s: float) -> float | None:
+    if task.state not in ACTIVE or task.started_at is None or task.progress < _LEAST_PROGRESS:
+        return None
+    return max(0.0, now_s - task.started_at) * (1.0 - task.progress) / task.progress
+
+
+def _name_of_voice(studio: Studio, account: Account, model_id: str) -> str:
+    try:
+        return find_model(studio.database, studio.storage, account, model_id).name
+    except NotFound:  # it was deleted since
+        return model_id

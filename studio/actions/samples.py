@@ -1,0 +1,40 @@
+"""Recordings to try the studio with, which come with the program."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import engine
+from studio.accounts import Account
+from studio.actions.analyses import start_analysis
+from studio.actions.arrivals import workplace
+from studio.errors import NotFound
+from studio.studio import Studio
+
+_PLACE = Path(engine.__path__[0]) / "samples"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One of them; `path` below the folder of samples."""
+
+    title: str
+    path: str
+
+
+SAMPLES = (
+    Sample("Singing", "singing.flac"),
+    Sample("Speech", "speech.flac"),
+    Sample("High singing", "foreign/singing-high.flac"),
+    Sample("Low speech", "foreign/speech-low.flac"),
+)
+
+
+def take_sample(studio: Studio, account: Account, title: str) -> str:
+    """Put a sample in as if it had been recorded; gives the id of its analysis. Raises NotFound, TooMany, DiskFull."""
+    for sample in SAMPLES:
+        if sample.title == title:
+            with workplace(studio) as place:
+                copy = Path(shutil.copyfile(_PLACE / sample.path, place / "recording"))
+                return start_analysis(studio, account, copy, Path(sample.path).name)
+    raise NotFound(f"There is no sample '{title}'.")

@@ -1,0 +1,60 @@
+"""Takes as files to carry away."""
+
+import pytest
+
+from engine.audio import read_audio
+from studio.actions.conversions import start_conversion
+from studio.actions.downloads import FORMATS, take_download
+from studio.errors import Invalid, NotFound
+from studio.links import check
+from studio.tasks import claim
+
+NOW_S = 1_800_000_000.0
+
+
+def download(studio, task_id, take, kind, account=None):
+    return take_download(studio, account or studio.local, task_id, take, kind, "", NOW_S)
+
+
+def file_of(studio, url, tmp_path):
+    key, _, signed = url.removeprefix("/files/").partition("?")
+    expires, signature = (part.partition("=")[2] for part in signed.split("&"))
+    assert check(studio.link_secret, key, expires, signature, NOW_S)
+    return studio.storage.fetch(key, tmp_path)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_take_can_be_had_in_every_format(studio, converted, tmp_path, kind):
+    offered = download(studio, converted, 2, kind)
+    assert offered["name"] == f"my vocal - Kathleen 2.{kind}"
+    file = file_of(studio, offered["url"], tmp_path)
+    assert file.suffix == f".{kind}"
+    assert read_audio(file).duration_s == pytest.approx(1.0, abs=0.1)
+
+
+def test_lossless_is_the_same_sound(studio, converted, tmp_path):
+    wav, flac = (read_audio(file_of(studio, download(studio, converted, 1, k)["url"], tmp_path)) for k in FORMATS[:2])
+    assert (wav.samples == flac.samples).all()
+
+
+def test_it_is_made_once(studio, converted, tmp_path):
+    first = file_of(studio, download(studio, converted, 1, "mp3")["url"], tmp_path)
+    made = first.stat().st_mtime_ns
+    assert file_of(studio, download(studio, converted, 1, "mp3")["url"], tmp_path).stat().st_mtime_ns == made
+    assert not any((studio.settings.work / "incoming").iterdir())
+
+
+def test_odd_names_become_names_that_every_system_takes(studio, recording, complete_task):
+    name = 'a/b: "c"\n?.wav'
+    task_id = start_conversion(studio, studio.local, recording(), name, model="kathleen", settings={})
+    complete_task(claim(studio.database, "worker", ["conversion"], 60))
+    assert download(studio, task_id, 1, "wav")["name"] == "b c - Kathleen.wav"
+
+
+def test_what_is_not_there_is_told(studio, other, converted):
+    with pytest.raises(Invalid, match="wav, flac, mp3"):
+        download(studio, converted, 1, "exe")
+    with pytest.raises(NotFound, match="no such take"):
+        download(studio, converted, 9, "mp3")
+    with pytest.raises(NotFound):
+        download(studio, converted, 1, "mp3", other)

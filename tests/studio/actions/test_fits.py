@@ -1,0 +1,41 @@
+"""How a recording and a voice fit."""
+
+import pytest
+
+from studio.actions.fits import fit_view
+from studio.errors import NotFound
+
+
+def looked_at(median, style="melodic"):
+    pitch = None if median is None else {"low": median - 5, "median": median, "high": median + 5}
+    return {"summary": {"style": style, "pitch": pitch}, "pitch_histogram": [{"midi": 60, "seconds": 1.5}]}
+
+
+@pytest.mark.parametrize(
+    ("median", "style", "shift"),
+    [
+        (51.8, "melodic", 0),  # Kerstin's own middle
+        (51.8 + 11, "melodic", -12),  # singing by whole octaves
+        (51.8 + 4, "melodic", 0),
+        (51.8 + 4, "spoken", -4),
+        (51.8 + 30, "spoken", -12),  # and no further
+    ],
+)
+def test_the_shift_is_the_one_a_conversion_would_choose(studio, median, style, shift):
+    assert fit_view(studio, studio.local, "kerstin", looked_at(median, style))["auto"] == shift
+
+
+def test_the_voice_says_where_it_lies(studio):
+    fit = fit_view(studio, studio.local, "kerstin", looked_at(60.0))
+    assert fit["voice"] == {"name": "Kerstin", "low": 47, "high": 59}
+    assert fit["histogram"] == [{"midi": 60, "seconds": 1.5}]
+
+
+@pytest.mark.parametrize("nothing", [None, {"summary": None, "pitch_histogram": []}, looked_at(None)])
+def test_without_a_pitch_there_is_no_shift(studio, nothing):
+    assert fit_view(studio, studio.local, "kerstin", nothing)["auto"] is None
+
+
+def test_an_unknown_voice_is_told(studio):
+    with pytest.raises(NotFound):
+        fit_view(studio, studio.local, "nobody", None)

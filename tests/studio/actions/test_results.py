@@ -1,0 +1,74 @@
+"""Conversions as the page shows them."""
+
+import pytest
+
+from studio.actions.conversions import start_conversion
+from studio.actions.results import kept_share, result_view
+from studio.errors import NotFound
+from studio.tasks import claim, fail, renew
+
+NOW_S = 1_800_000_000.0
+
+
+def shown(studio, task_id, now_s=NOW_S):
+    return result_view(studio, studio.local, task_id, "", now_s)
+
+
+@pytest.fixture
+def started(studio, recording):
+    return start_conversion(
+        studio, studio.local, recording(), "my vocal.wav", model="kerstin", settings={"takes": 2, "likeness": 0.5}
+    )
+
+
+def test_one_that_waits_says_how_many_come_before_it(studio, recording, started):
+    later = start_conversion(studio, studio.local, recording(), "b.wav", model="kathleen", settings={})
+    assert (shown(studio, started)["state"], shown(studio, started)["ahead"]) == ("queued", 0)
+    assert shown(studio, later)["ahead"] == 1
+    assert shown(studio, later)["left_s"] is None
+
+
+def test_one_that_runs_says_how_long_it_will_take(studio, started):
+    task = claim(studio.database, "worker", ["conversion"], 60)
+    began = shown(studio, started)
+    assert began["ahead"] is None
+    assert began["left_s"] is None  # nothing is known yet
+    renew(studio.database, task, 60, 0.25, "converting")
+    view = shown(studio, started, task.started_at + 10.0)
+    assert (view["progress"], view["message"]) == (0.25, "converting")
+    assert view["left_s"] == pytest.approx(30.0)
+    assert (view["voice"], view["asked_settings"]["likeness"]) == ("Kerstin", 0.5)
+
+
+def test_the_best_take_comes_first_and_the_plain_one_among_equals(studio, converted):
+    view = shown(studio, converted)
+    assert [(take["number"], take["mark"]) for take in view["takes"]] == [(2, 0.9), (1, pytest.approx(0.72))]
+    assert all(take["url"].startswith("/files/tasks/") for take in view["takes"])
+    assert view["input_url"].startswith("/files/tasks/")
+    assert (view["transpose"], view["style"], view["left_s"]) == (-2, "melodic", None)
+
+
+def test_one_that_failed_says_why(studio, started):
+    task = claim(studio.database, "worker", ["conversion"], 60)
+    with studio.database.write() as connection:
+        fail(connection, task, "There was no sound in it.", "audio_error")
+    view = shown(studio, started)
+    assert (view["state"], view["error"], view["takes"]) == ("failed", "There was no sound in it.", [])
+
+
+def test_nobody_else_sees_it(studio, other, started):
+    with pytest.raises(NotFound):
+        result_view(studio, other, started, "", NOW_S)
+
+
+@pytest.mark.parametrize(
+    ("scores", "mark"),
+    [
+        ({"pitch_accuracy": 0.9, "voicing_error": 0.1}, 0.81),
+        ({"pitch_accuracy": 0.9, "voicing_error": None}, 0.9),
+        ({"pitch_accuracy": None, "voicing_error": 0.1}, None),
+        ({}, None),
+    ],
+)
+def test_a_mark_is_what_was_kept_of_the_notes(scores, mark):
+    assert kept_share(scores) == (None if mark is None else pytest.approx(mark))
