@@ -19,9 +19,11 @@ from engine.audio import Audio, AudioWriter, open_audio
 from engine.base import load_base
 from engine.conversion_settings import ConversionSettings
 from engine.errors import SettingsError
+from engine.fingerprint import networks_fingerprint
 from engine.frames import HOP, SAMPLE_RATE
+from engine.groundwork import Groundwork
 from engine.recordings import HeldRecording, Source, at_engine_rate
-from engine.rendering import Renderer
+from engine.rendering import Renderer, ShapedMelody
 from engine.shaping import fitting_transpose
 from engine.style import Style
 from engine.survey import Survey, survey_recording
@@ -43,21 +45,25 @@ class Take:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The takes of a recording in memory, at SAMPLE_RATE; the semitones and the style that were found."""
+    """The takes of a recording in memory, at SAMPLE_RATE; the semitones and the style that were found, and what later
+    edits build on."""
 
     takes: list[Take]
     transpose: int
     style: Style
+    groundwork: Groundwork
 
 
 @dataclass(frozen=True)
 class FileConversion:
-    """The files written, one for each take; the semitones and the style that were found, and the settings used."""
+    """The files written, one for each take; the semitones and the style that were found, the settings used, and what
+    later edits build on."""
 
     paths: list[Path]
     transpose: int
     style: Style
     settings: ConversionSettings
+    groundwork: Groundwork
 
 
 def convert(audio: Audio, voice: Voice, settings: Chosen | None = None, report: Report | None = None) -> Conversion:
@@ -70,7 +76,7 @@ def convert(audio: Audio, voice: Voice, settings: Chosen | None = None, report: 
     survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed)
     settings = _settings_for(settings, survey.style)
     transpose = chosen_transpose(settings, survey, voice)
-    renderer = Renderer(base, voice, survey, settings, transpose)
+    renderer = Renderer(base, voice, survey, settings, ShapedMelody(settings, transpose))
     kept: list[list[np.ndarray]] = [[] for _ in renderer.seeds]
     for pieces in _rendered(HeldRecording(audio), renderer, progress):
         for take, piece in zip(kept, pieces, strict=True):
@@ -79,7 +85,7 @@ def convert(audio: Audio, voice: Voice, settings: Chosen | None = None, report: 
         Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE), seed)
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
-    return Conversion(takes, transpose, survey.style)
+    return Conversion(takes, transpose, survey.style, _groundwork(renderer, transpose))
 
 
 def convert_file(
@@ -105,14 +111,14 @@ def convert_file(
     settings = _settings_for(settings, survey.style)
     _refuse_other_count(settings, targets)
     transpose = chosen_transpose(settings, survey, voice)
-    renderer = Renderer(base, voice, survey, settings, transpose)
+    renderer = Renderer(base, voice, survey, settings, ShapedMelody(settings, transpose))
     with ExitStack() as stack:
         writers = [stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels)) for target in targets]
         opened = stack.enter_context(open_audio(source))
         for pieces in _rendered(opened, renderer, progress):
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.write(piece)
-    return FileConversion(list(targets), transpose, survey.style, settings)
+    return FileConversion(list(targets), transpose, survey.style, settings, _groundwork(renderer, transpose))
 
 
 def _settings_for(settings: Chosen | None, style: Style) -> ConversionSettings:
@@ -137,6 +143,31 @@ def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iter
         pieces = renderer.render(window)
         yield pieces
         progress.rendered((window.core_start * HOP + pieces[0].shape[1]) / SAMPLE_RATE)
+
+
+def _groundwork(renderer: Renderer, transpose: int) -> Groundwork:
+    survey, sung = renderer.survey, renderer.sung
+    return Groundwork(
+        voice=networks_fingerprint(renderer.base, renderer.voice),
+        settings=renderer.settings,
+        transpose=transpose,
+        style=survey.style,
+        level_nepers=survey.level.nepers,
+        level_mean=survey.level.mean,
+        timbre=survey.timbre.numpy(),
+        statistics=survey.pitch,
+        bands=survey.bands,
+        voiced=survey.voiced,
+        voicing=np.concatenate([window.pitches[0].voicing for window in sung]),
+        hertz=np.stack(
+            [
+                np.concatenate([pitch.hertz for pitch in take])
+                for take in zip(*(window.pitches for window in sung), strict=True)
+            ]
+        ),
+        core_starts=np.array([window.core_start for window in sung]),
+        phases=np.array([window.phases for window in sung]).T,
+    )
 
 
 class _Progress:

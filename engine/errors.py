@@ -8,6 +8,7 @@ EngineError            anything the user can understand and mend
 |-- SettingsError      a value outside its range, naming the setting
 |-- VoiceError         a voice that is unknown, damaged or not usable
 |-- TrainingError      a training that cannot start or go on
+|-- EditError          a take that cannot be edited
 Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
 
@@ -48,6 +49,10 @@ class VoiceError(EngineError):
 
 class TrainingError(EngineError):
     """A training that cannot start or cannot go on."""
+
+
+class EditError(EngineError):
+    """A take that cannot be edited, or not any more."""
 
 
 class Cancelled(Exception):

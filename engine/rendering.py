@@ -1,6 +1,8 @@
 """Rendering one window of a recording in another voice."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -50,16 +52,71 @@ class _Analysed:
     detail: Tensor  # (frames, BANDS): what the decoder could not say of the recording
 
 
+class Melody(Protocol):
+    """What decides which pitch is sung. Windows may begin anywhere in the recording."""
+
+    def heard(self, first_frame: int, detected: Pitch) -> Pitch:
+        """The pitch of the recording itself, from frame `first_frame` on, of what was detected there."""
+        ...
+
+    def sung(self, number: int, first_frame: int, heard: Pitch) -> Pitch:
+        """The pitch of take `number` (the first is 0)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShapedMelody:
+    """The recording's melody as the settings shape it."""
+
+    settings: ConversionSettings
+    transpose: int
+
+    def heard(self, first_frame: int, detected: Pitch) -> Pitch:
+        """As it was detected."""
+        return detected
+
+    def sung(self, number: int, first_frame: int, heard: Pitch) -> Pitch:
+        """Transposed, smoothed and snapped; all takes but the first wander a little."""
+        shaped = smooth_pitch(heard.transposed(self.transpose), self.settings.pitch_smoothing_ms)
+        shaped = snap_pitch(shaped, self.settings.pitch_snap)
+        if number > 0:
+            wander = drift(first_frame, len(heard), self.settings.seed + number, PITCH)
+            shaped = shaped.transposed(_DRIFT_SEMITONES * wander)
+        return limit_pitch(shaped)
+
+
+@dataclass(frozen=True)
+class SungWindow:
+    """What the core of a window was sung with; a curve and the pulses' phase at its beginning, in cycles, by take."""
+
+    core_start: int
+    pitches: list[Pitch]
+    phases: list[float]
+
+
 class Renderer:
-    """Renders windows in order; keeps between them what makes the joins inaudible: pulse phase and the overlap."""
+    """Renders windows in order; keeps between them what makes the joins inaudible: pulse phase and the overlap.
+
+    numbers: which takes (the first is 0), all of the settings' where nothing else is said; phases: where their pulses
+    begin, in cycles. `sung` tells what was sung.
+    """
 
     def __init__(
-        self, base: BaseModel, voice: Voice, survey: Survey, settings: ConversionSettings, transpose: int
+        self,
+        base: BaseModel,
+        voice: Voice,
+        survey: Survey,
+        settings: ConversionSettings,
+        melody: Melody,
+        numbers: Sequence[int] | None = None,
+        phases: Sequence[float] | None = None,
     ) -> None:
-        self.base, self.voice, self.survey, self.settings, self.transpose = base, voice, survey, settings, transpose
+        self.base, self.voice, self.survey, self.settings, self.melody = base, voice, survey, settings, melody
+        self.numbers = list(range(settings.takes) if numbers is None else numbers)
         self.seeds = [settings.seed + number for number in range(settings.takes)]
-        self._phases: list[float | None] = [None] * settings.takes
-        self._overlaps: list[np.ndarray | None] = [None] * settings.takes
+        self.sung: list[SungWindow] = []
+        self._phases = dict(zip(self.numbers, [0.0] * len(self.numbers) if phases is None else phases, strict=True))
+        self._overlaps: dict[int, np.ndarray] = {}
         self._known = _known_bands(survey.bands)
         self._steady_frames = _STEADY_FRAMES if survey.style == "melodic" else 0
         self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
@@ -67,11 +124,16 @@ class Renderer:
     def render(self, window: Window) -> list[np.ndarray]:
         """The core of a window in every take, (channels, n) each."""
         analysed = self._analyse(window)
-        return [self._take(number, window, analysed) for number in range(self.settings.takes)]
+        pitches = [self.melody.sung(number, window.first_frame, analysed.pitch) for number in self.numbers]
+        core = slice(window.core_start - window.first_frame, window.core_stop - window.first_frame)
+        self.sung.append(SungWindow(window.core_start, [pitch[core] for pitch in pitches], list(self._phases.values())))
+        return [
+            self._take(number, window, analysed, pitch) for number, pitch in zip(self.numbers, pitches, strict=True)
+        ]
 
     def _analyse(self, window: Window) -> _Analysed:
         mid = without_rumble(mid_of(window.samples))
-        pitch = detect_pitch(mid, SAMPLE_RATE)
+        pitch = self.melody.heard(window.first_frame, detect_pitch(mid, SAMPLE_RATE))
         level = self.survey.level
         with torch.inference_mode():
             measured = torch.from_numpy(measure_envelope(mid, pitch))
@@ -87,21 +149,11 @@ class Renderer:
     def _prosody(pitch: Pitch, loudness: Tensor) -> Tensor:
         return prosody_input(torch.from_numpy(pitch.semitones), torch.from_numpy(pitch.voicing), loudness)[None]
 
-    def _take(self, number: int, window: Window, analysed: _Analysed) -> np.ndarray:
-        pitch = self._shape(number, window, analysed.pitch)
+    def _take(self, number: int, window: Window, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
         envelope = self._decode(number, analysed, pitch)
         samples = self._synthesize(number, window, envelope, pitch)[: len(analysed.mid)]
         converted = self._match(number, window, samples, analysed.mid)
         return self._join(number, window, limit_peaks(place(converted, window.samples)))
-
-    def _shape(self, number: int, window: Window, pitch: Pitch) -> Pitch:
-        settings = self.settings
-        shaped = smooth_pitch(pitch.transposed(self.transpose), settings.pitch_smoothing_ms)
-        shaped = snap_pitch(shaped, settings.pitch_snap)
-        if number > 0:
-            wander = drift(window.first_frame, len(pitch), self.seeds[number], PITCH)
-            shaped = shaped.transposed(_DRIFT_SEMITONES * wander)
-        return limit_pitch(shaped)
 
     def _timbre(self, number: int) -> Tensor:
         if number == 0:
@@ -130,11 +182,7 @@ class Renderer:
         # one frame more, so that the samples after the last frame centre are covered
         pitch = Pitch(np.pad(pitch.hertz, (0, 1), "edge"), np.pad(pitch.voicing, (0, 1), "edge"))
         envelope = np.pad(envelope, ((0, 1), (0, 0)), "edge")
-        start = self._phases[number]
-        if start is None:
-            start = 0.0
-        else:
-            start -= cycles_per_frame(pitch.hertz, 0.0)[window.core_start - window.first_frame]
+        start = self._phases[number] - cycles_per_frame(pitch.hertz, 0.0)[window.core_start - window.first_frame]
         samples, cycles = synthesize(
             self.base.synthesizer, envelope, pitch, window.first_frame * HOP, start % 1.0, self.seeds[number]
         )
@@ -151,7 +199,7 @@ class Renderer:
     def _join(self, number: int, window: Window, samples: np.ndarray) -> np.ndarray:
         """The core, its first hop faded over from the end of the window before."""
         start = (window.core_start - window.first_frame) * HOP
-        before = self._overlaps[number]
+        before = self._overlaps.get(number)
         core = samples[:, start:].copy() if window.last else samples[:, start : start + self._core(window) * HOP].copy()
         if before is not None:
             fade = np.linspace(0, 1, HOP, endpoint=False, dtype=np.float32)[: core.shape[1]]

@@ -25,8 +25,11 @@ def text_setting(default: str, meaning: str, words: tuple[str, ...] = ()) -> Any
 
 
 def check_settings(settings: Any) -> None:
-    """Raises SettingsError, naming the setting and its range, for the first value outside it."""
+    """Raises SettingsError, naming the setting and its range, for the first value outside it; fields that are not
+    made by `setting` or `text_setting` are left to their class."""
     for one in fields(settings):
+        if not one.metadata:
+            continue
         check = _check if "minimum" in one.metadata else _check_text
         check(one.name, getattr(settings, one.name), one.metadata)
 

@@ -5,6 +5,7 @@ import numpy as np
 from engine.card import PitchStatistics
 from engine.frames import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
 from engine.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, VOICED, Pitch
+from engine.scales import CHROMATIC, nearest_notes
 
 _NOTE_MS = 300.0  # what is slower than this is the note, what is faster is vibrato (5 Hz and more) and glides
 _SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next
@@ -15,7 +16,7 @@ def smooth_pitch(pitch: Pitch, milliseconds: float) -> Pitch:
     """Average the curve over about `milliseconds`, weighted by voicing: less wobble, less vibrato."""
     if milliseconds <= 0:
         return pitch
-    semitones = _weighted_average(pitch.semitones, pitch.voicing, milliseconds)
+    semitones = weighted_average(pitch.semitones, pitch.voicing, milliseconds)
     return Pitch(semitones_to_hertz(semitones).astype(np.float32), pitch.voicing)
 
 
@@ -23,9 +24,13 @@ def snap_pitch(pitch: Pitch, strength: float) -> Pitch:
     """Pull each held note towards the nearest semitone, all the way at 1; vibrato and glides around it stay."""
     if strength <= 0:
         return pitch
-    note = _weighted_average(pitch.semitones, pitch.voicing, _NOTE_MS)
-    correction = _weighted_average(np.round(note) - note, pitch.voicing, _SNAP_FADE_MS)
-    return pitch.transposed(strength * correction)
+    return pitch.transposed(strength * snap_correction(pitch.semitones, pitch.voicing))
+
+
+def snap_correction(semitones: np.ndarray, voicing: np.ndarray, scale: str = CHROMATIC) -> np.ndarray:
+    """By how many semitones each held note of a curve lies below the nearest one of a scale, float64 (frames,)."""
+    note = weighted_average(semitones, voicing, _NOTE_MS)
+    return weighted_average(nearest_notes(note, scale) - note, voicing, _SNAP_FADE_MS)
 
 
 def limit_pitch(pitch: Pitch) -> Pitch:
@@ -33,7 +38,8 @@ def limit_pitch(pitch: Pitch) -> Pitch:
     return Pitch(pitch.hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing)
 
 
-def _weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: float) -> np.ndarray:
+def weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: float) -> np.ndarray:
+    """Values (frames,) under a Hann window of so many milliseconds; voiced frames count, others hardly do."""
     width = max(3, round(milliseconds * FRAME_RATE / 1000)) | 1
     kernel = np.hanning(width + 2)[1:-1]
     weights = np.pad(voicing.astype(np.float64) ** 2 + 1e-4, width // 2, "edge")

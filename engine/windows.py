@@ -14,8 +14,8 @@ from engine.frames import HOP, frame_count
 from engine.loudness import measure_loudness
 
 LONGEST_S, SHORTEST_S = 18.0, 10.0  # of a window's core
-_GRID_FRAMES = 8  # 80 ms: five hops of the pitch detector, eight of ours
-_CONTEXT_FRAMES = 144  # more than the networks and the detector look to either side
+GRID_FRAMES = 8  # 80 ms: five hops of the pitch detector, eight of ours
+CONTEXT_FRAMES = 144  # more than the networks and the detector look to either side
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ def cut_windows(
     first = core = 0  # frames of the recording: start of what is held, and of the next core
     for block in blocks:
         held = block if held is None else np.concatenate([held, block], 1)
-        while held.shape[1] >= (core - first + longest + _CONTEXT_FRAMES) * HOP + HOP:
+        while held.shape[1] >= (core - first + longest + CONTEXT_FRAMES) * HOP + HOP:
             stop = first + _quiet_cut(held, core - first + shortest, core - first + longest)
-            end = (stop - first + _CONTEXT_FRAMES) * HOP
+            end = (stop - first + CONTEXT_FRAMES) * HOP
             yield Window(held[:, :end], first, core, stop, last=False)
             core = stop
-            keep = max(first, (core - _CONTEXT_FRAMES) // _GRID_FRAMES * _GRID_FRAMES)
+            keep = max(first, (core - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES)
             held, first = held[:, (keep - first) * HOP :], keep
     if held is not None and held.shape[1]:
         yield Window(held, first, core, first + frame_count(held.shape[1]), last=True)

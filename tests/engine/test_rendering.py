@@ -4,7 +4,7 @@ import pytest
 from engine.base import load_base
 from engine.conversion_settings import ConversionSettings
 from engine.frames import HOP, SAMPLE_RATE
-from engine.rendering import Renderer
+from engine.rendering import Renderer, ShapedMelody
 from engine.survey import survey_recording
 from engine.windows import cut_windows
 
@@ -18,7 +18,7 @@ def rendered(recording: np.ndarray, voice, longest_s: float = 2.0, **chosen) -> 
     """For each window the pieces of every take."""
     settings = ConversionSettings(**chosen)
     survey = survey_recording([recording], load_base())
-    renderer = Renderer(load_base(), voice, survey, settings, int(settings.transpose))
+    renderer = Renderer(load_base(), voice, survey, settings, ShapedMelody(settings, int(settings.transpose)))
     return [renderer.render(window) for window in cut_windows([recording], longest_s, longest_s / 2)]
 
 
@@ -47,9 +47,10 @@ def test_more_takes_leave_the_others_as_they_are(recording, voice):
 
 def test_takes_have_the_seeds_that_follow_each_other(recording, voice):
     survey = survey_recording([recording], load_base())
-    assert Renderer(load_base(), voice, survey, ConversionSettings(takes=3, seed=5), 0).seeds == [5, 6, 7]
+    three = ConversionSettings(takes=3, seed=5)
+    assert Renderer(load_base(), voice, survey, three, ShapedMelody(three, 0)).seeds == [5, 6, 7]
     highest = ConversionSettings(takes=10, seed=2**31 - 1)
-    renderer = Renderer(load_base(), voice, survey, highest, 0)
+    renderer = Renderer(load_base(), voice, survey, highest, ShapedMelody(highest, 0))
     assert len(renderer.render(next(cut_windows([recording[:, :SAMPLE_RATE]])))) == 10
 
 

@@ -1,0 +1,103 @@
+"""The groundwork of a conversion: all that its takes were made with, besides the recording and the voice.
+
+Kept beside the takes, it lets one be changed in places later: what was found in the recording, the settings, and the
+pitch that each take was sung with, to the last bit.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from engine.card import PitchStatistics
+from engine.conversion_settings import ConversionSettings
+from engine.errors import EditError
+from engine.pitch import Pitch
+from engine.style import Style
+
+_FORMAT = 1
+_FACTS = "facts"
+_ARRAYS = {
+    "level_mean": np.float32,
+    "timbre": np.float32,
+    "voicing": np.float32,
+    "hertz": np.float32,
+    "core_starts": np.int64,
+    "phases": np.float64,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Groundwork:
+    """What was found of a recording (see `engine.survey.Survey`), what was wanted, and what the takes sang."""
+
+    voice: str  # the fingerprint of the networks
+    settings: ConversionSettings
+    transpose: int
+    style: Style
+    level_nepers: float
+    level_mean: np.ndarray  # float32 (BANDS,)
+    timbre: np.ndarray  # float32 (TIMBRE,)
+    statistics: PitchStatistics
+    bands: int
+    voiced: bool
+    voicing: np.ndarray  # float32 (frames,)
+    hertz: np.ndarray  # float32 (takes, frames)
+    core_starts: np.ndarray  # int64 (windows,): the frame where the core of each window begins
+    phases: np.ndarray  # float64 (takes, windows): of the pulses, in cycles, there
+
+    def pitch(self, number: int) -> Pitch:
+        """The curve that take `number` (the first is 0) was sung with."""
+        return Pitch(self.hertz[number], self.voicing)
+
+    @property
+    def takes(self) -> int:
+        return len(self.hertz)
+
+
+def write_groundwork(path: Path, groundwork: Groundwork) -> None:
+    """Write it as a file. OSError where that cannot be written."""
+    facts = {
+        "format": _FORMAT,
+        "voice": groundwork.voice,
+        "settings": asdict(groundwork.settings),
+        "transpose": groundwork.transpose,
+        "style": groundwork.style,
+        "level_nepers": groundwork.level_nepers,
+        "statistics": asdict(groundwork.statistics),
+        "bands": groundwork.bands,
+        "voiced": groundwork.voiced,
+    }
+    arrays = {name: getattr(groundwork, name) for name in _ARRAYS}
+    arrays[_FACTS] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    with path.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def read_groundwork(file: Path | BinaryIO) -> Groundwork:
+    """What `write_groundwork` wrote. Raises EditError for anything else."""
+    try:
+        with np.load(file, allow_pickle=False) as held:
+            facts = json.loads(held[_FACTS].tobytes())
+            arrays = {name: held[name].astype(kind, copy=False) for name, kind in _ARRAYS.items()}
+        return _checked(facts, arrays)
+    except Exception as cause:  # numpy and zipfile raise many kinds
+        raise EditError(
+            "What this take was made with cannot be read, or was written by another version of Timbre Studio: convert "
+            "the recording again, then edit it."
+        ) from cause
+
+
+def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Groundwork:
+    if facts.pop("format") != _FORMAT:
+        raise ValueError("another format")
+    facts["settings"] = ConversionSettings(**facts["settings"])
+    facts["statistics"] = PitchStatistics(**facts["statistics"])
+    takes, frames = arrays["hertz"].shape
+    (windows,) = arrays["core_starts"].shape
+    if arrays["voicing"].shape != (frames,) or arrays["phases"].shape != (takes, windows) or not windows:
+        raise ValueError("shapes that do not fit")
+    values: dict[str, Any] = facts | arrays
+    return Groundwork(**values)
