@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.setting import check_settings, setting
 
-_MAY_CHANGE = ("epochs", "patience", "evaluate_epochs", "save_s")  # between one start of a training and the next
+MAY_CHANGE = ("epochs", "patience", "evaluate_epochs", "save_s")  # between one start of a training and the next
 
 
 @dataclass(frozen=True)
@@ -37,4 +37,4 @@ class TrainingPlan:
     def differences(self, begun_with: dict[str, Any]) -> list[str]:
         """Names of the settings that cannot change once a training has begun, and are not as it was begun with."""
         own = asdict(self)
-        return [name for name in own if name not in _MAY_CHANGE and own[name] != begun_with.get(name)]
+        return [name for name in own if name not in MAY_CHANGE and own[name] != begun_with.get(name)]

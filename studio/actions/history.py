@@ -1,23 +1,19 @@
 """The history of an account as its owner reads it, and what can be done again of it."""
 
-import secrets
-import shutil
-from pathlib import Path
 from typing import Any
 
 from studio.accounts import Account
 from studio.actions.conversions import KIND as CONVERSION
-from studio.actions.conversions import start_conversion
+from studio.actions.repeats import convert_again
 from studio.actions.tasks import task_views
 from studio.actions.trainings import KIND as TRAINING
 from studio.actions.trainings import start_training
 from studio.catalogue import all_models
-from studio.errors import NotFound, WrongState
+from studio.errors import WrongState
 from studio.studio import Studio
 from studio.tasks import ENDED, Task, find, places
 
 PAGE = 20  # tasks that are shown at a time
-_GONE = "The recording of this conversion has been deleted: put it in again on the Convert tab."
 
 
 def history_view(
@@ -56,36 +52,10 @@ def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
     if task.state not in ENDED:
         raise WrongState("This has not ended yet.", "task_active")
     if task.kind == CONVERSION and "edit" not in task.parameters:
-        return _converted_again(studio, account, task)
+        return convert_again(studio, account, task_id)
     if task.kind == TRAINING:
         return _trained_again(studio, account, task)
     raise WrongState("This cannot be repeated from here: do it again where you did it first.", "not_repeatable")
-
-
-def _converted_again(studio: Studio, account: Account, task: Task) -> str:
-    place = studio.settings.work / "incoming" / secrets.token_hex(8)
-    place.mkdir(parents=True)
-    try:
-        copy = place / "recording"
-        _copy(studio, task, copy)
-        given = task.parameters
-        return start_conversion(
-            studio, account, copy, given.get("file_name") or "recording",
-            model=task.model_id or "", settings=given["settings"], preset=given.get("preset", "auto"),
-        )  # fmt: skip
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _copy(studio: Studio, task: Task, target: Path) -> None:
-    if task.outputs_deleted_at is not None:
-        raise NotFound(_GONE, "recording_gone")
-    try:
-        with target.open("wb") as file:
-            for block in studio.storage.read(task.parameters["input_key"]):
-                file.write(block)
-    except NotFound as cause:
-        raise NotFound(_GONE, "recording_gone") from cause
 
 
 def _trained_again(studio: Studio, account: Account, task: Task) -> str:
