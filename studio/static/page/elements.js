@@ -2,3 +2,9 @@
 import "./player.js";
 import "./roll.js";
 import "./voices.js";
+import "./command.js";
+import "./curves.js";
+import "./facts.js";
+import "./tasks.js";
+import "./theme.js";
+import "./tokens.js";

@@ -1,0 +1,28 @@
+// A button that copies a text, also where the browser lets no script near the clipboard (a page without https).
+
+import { make } from "./dom.js";
+
+export function copyButton(text, label = "Copy") {
+  const button = make("button", { type: "button", class: "copy", onclick: async () => {
+    const done = await copied(text);
+    button.textContent = done ? "Copied" : "Select it and press Ctrl+C";
+    setTimeout(() => { button.textContent = label; }, 2500);
+  } }, label);
+  button.setAttribute("aria-live", "polite");
+  return button;
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const place = make("textarea", { class: "copying", "aria-hidden": "true" });
+    place.value = text;
+    document.body.append(place);
+    place.select();
+    const done = document.execCommand("copy");
+    place.remove();
+    return done;
+  }
+}

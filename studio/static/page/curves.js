@@ -1,0 +1,141 @@
+// <timbre-curves>: how something went from epoch to epoch: small charts over one axis, to be read and to choose from.
+//
+// data: {epochs: the last on the axis, kept: epoch or null, chosen: epoch or null, choices: [epochs that can be chosen],
+// charts: [{title, unit, lines: [{label, colour: "accent" | "range" | "good", points: [[epoch, value]], marks: bool}]}]}.
+// Pointing at a chart tells the values there. A click, or the arrow keys, choose one of the choices: tells `chosen`
+// {epoch}.
+
+import { make, tell } from "./dom.js";
+
+const WIDTH = 420, HEIGHT = 190; // of a chart in its own units
+const LEFT = 44, RIGHT = 12, TOP = 10, BOTTOM = 26;
+const TICKS = 4;
+
+class Curves extends HTMLElement {
+  #data = null;
+  #charts = [];
+
+  set data(given) {
+    this.#data = given?.charts?.length ? given : null;
+    const hadFocus = this.#charts.findIndex((chart) => chart.contains(document.activeElement));
+    this.#charts = (this.#data?.charts ?? []).map((chart) => this.#chart(chart));
+    this.replaceChildren(...this.#charts);
+    if (hadFocus >= 0) this.#charts[hadFocus]?.querySelector("svg").focus();
+  }
+
+  // ---- one chart
+
+  #chart(chart) {
+    const { epochs, kept, chosen, choices } = this.#data;
+    const across = (epoch) => LEFT + ((WIDTH - LEFT - RIGHT) * epoch) / Math.max(1, epochs);
+    const values = chart.lines.flatMap((line) => line.points.map(([, value]) => value)).filter(Number.isFinite);
+    const ticks = niceTicks(Math.min(...values), Math.max(...values));
+    const [low, high] = [ticks[0], ticks[ticks.length - 1]];
+    const up = (value) => TOP + ((HEIGHT - TOP - BOTTOM) * (high - value)) / (high - low || 1);
+    const digits = Math.max(0, Math.min(4, Math.ceil(-Math.log10(ticks[1] - ticks[0]) - 1e-9)));
+    const svg = make("svg", {
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: choices?.length ? "slider" : "img", tabindex: choices?.length ? "0" : null,
+      "aria-label": `${chart.title}${chart.unit ? `, ${chart.unit}` : ""}`,
+      "aria-valuemin": choices?.[0], "aria-valuemax": choices?.at(-1), "aria-valuenow": chosen ?? kept ?? choices?.at(-1),
+      "aria-valuetext": sayAt(chart, chosen ?? kept ?? choices?.at(-1) ?? 0, digits),
+    });
+    svg.append(make("g", { class: "grid" }, ticks.map((tick) => [
+      make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: up(tick), y2: up(tick) }),
+      make("text", { x: LEFT - 6, y: up(tick) + 3.5, "text-anchor": "end" }, tick.toFixed(digits)),
+    ]).flat()));
+    svg.append(make("g", { class: "grid" }, wholeTicks(epochs).map((tick) =>
+      make("text", { x: across(tick), y: HEIGHT - 9, "text-anchor": "middle" }, String(tick)))));
+    if (Number.isFinite(kept)) svg.append(marker("kept", across(kept)));
+    if (Number.isFinite(chosen) && chosen !== kept) svg.append(marker("chosen", across(chosen)));
+    for (const line of chart.lines) svg.append(this.#line(line, across, up));
+    const pointer = marker("pointer", 0);
+    pointer.setAttribute("visibility", "hidden");
+    svg.append(pointer);
+    const said = make("output", { class: "said", "aria-hidden": "true" });
+    this.#follow(svg, chart, across, pointer, said, digits);
+    const legend = make("figcaption", {}, make("strong", {}, chart.title), chart.unit ? make("span", { class: "unit" }, chart.unit) : null,
+      make("span", { class: "legend" }, chart.lines.map((line) => make("span", { class: line.colour, "data-marks": Boolean(line.marks) }, line.label))));
+    return make("figure", {}, legend, svg, said);
+  }
+
+  #line(line, across, up) {
+    const points = line.points.filter(([, value]) => Number.isFinite(value));
+    const path = points.map(([epoch, value], i) => `${i ? "L" : "M"}${across(epoch).toFixed(1)} ${up(value).toFixed(1)}`).join("");
+    const dots = line.marks || points.length === 1
+      ? points.map(([epoch, value]) => make("circle", { cx: across(epoch).toFixed(1), cy: up(value).toFixed(1), r: 3 })) : [];
+    return make("g", { class: `line ${line.colour}` }, make("path", { d: path }), dots);
+  }
+
+  // ---- pointing and choosing
+
+  #follow(svg, chart, across, pointer, said, digits) {
+    const { epochs, choices } = this.#data;
+    const epochAt = (event) => {
+      const box = svg.getBoundingClientRect();
+      const x = ((event.clientX - box.left) / box.width) * WIDTH;
+      return Math.max(0, Math.min(epochs, ((x - LEFT) / (WIDTH - LEFT - RIGHT)) * epochs));
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const epoch = nearest(chart.lines.flatMap((line) => line.points.map(([at]) => at)), epochAt(event));
+      pointer.setAttribute("visibility", "visible");
+      for (const end of ["x1", "x2"]) pointer.setAttribute(end, across(epoch));
+      said.textContent = sayAt(chart, epoch, digits);
+    });
+    svg.addEventListener("pointerleave", () => {
+      pointer.setAttribute("visibility", "hidden");
+      said.textContent = "";
+    });
+    if (!choices?.length) return;
+    svg.addEventListener("click", (event) => this.#choose(nearest(choices, epochAt(event))));
+    svg.addEventListener("keydown", (event) => {
+      const now = choices.indexOf(nearest(choices, this.#data.chosen ?? this.#data.kept ?? choices.at(-1)));
+      const next = { ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1, Home: 0, End: choices.length - 1 }[event.key];
+      if (next === undefined) return;
+      event.preventDefault();
+      this.#choose(choices[Math.max(0, Math.min(choices.length - 1, next))]);
+    });
+  }
+
+  #choose(epoch) {
+    this.data = { ...this.#data, chosen: epoch };
+    tell(this, "chosen", { epoch });
+  }
+}
+
+function marker(kind, x) {
+  return make("line", { class: kind, x1: x, x2: x, y1: TOP - 4, y2: HEIGHT - BOTTOM });
+}
+
+function nearest(epochs, epoch) {
+  return epochs.reduce((best, one) => (Math.abs(one - epoch) < Math.abs(best - epoch) ? one : best), epochs[0] ?? 0);
+}
+
+// What the lines of a chart are at an epoch: of those that have no value there, the last one before.
+function sayAt(chart, epoch, digits) {
+  const said = chart.lines.map((line) => {
+    const before = line.points.filter(([at, value]) => at <= epoch && Number.isFinite(value)).at(-1);
+    return before ? `${line.label} ${before[1].toFixed(digits + 2)}` : null;
+  });
+  return [`epoch ${epoch}`, ...said.filter(Boolean)].join(" · ");
+}
+
+// Round numbers that hold low..high between them.
+function niceTicks(low, high) {
+  if (!Number.isFinite(low)) return [0, 1];
+  const span = high - low || Math.abs(high) || 1;
+  const raw = span / TICKS, power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].find((one) => one * power >= raw) * power;
+  const first = Math.floor(low / step + 1e-9) * step;
+  const ticks = [first];
+  while (ticks.at(-1) < high - 1e-9 * step) ticks.push(first + step * ticks.length);
+  return ticks.length > 1 ? ticks : [first, first + step];
+}
+
+function wholeTicks(last) {
+  const step = Math.max(1, Math.round(niceTicks(0, last)[1]));
+  const ticks = [];
+  for (let tick = 0; tick <= last; tick += step) ticks.push(tick);
+  return ticks;
+}
+
+customElements.define("timbre-curves", Curves);

@@ -1,0 +1,34 @@
+// Making elements: texts are texts, whatever users wrote into them.
+
+const SVG = new Set(["svg", "g", "path", "line", "circle", "rect", "text", "title", "polyline"]);
+
+// An element with attributes ("class", "aria-..."; on*: listeners; null or false: none) and children (nodes or texts).
+export function make(tag, attributes = {}, ...children) {
+  const made = SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+// What an element tells the page.
+export function tell(element, name, detail) {
+  element.dispatchEvent(new CustomEvent(`tell-${name}`, { detail }));
+}
+
+// A time (seconds since 1970) as people say it: "12:03", "yesterday, 18:20", "3 Mar, 18:20".
+export function when(seconds) {
+  const time = new Date(seconds * 1000), today = new Date();
+  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const days = Math.round((new Date(today.toDateString()) - new Date(time.toDateString())) / 86_400_000);
+  if (days === 0) return clock;
+  if (days === 1) return `yesterday, ${clock}`;
+  const year = time.getFullYear() === today.getFullYear() ? {} : { year: "numeric" };
+  return `${time.toLocaleDateString([], { day: "numeric", month: "short", ...year })}, ${clock}`;
+}
+
+export function wholeTime(seconds) {
+  return new Date(seconds * 1000).toLocaleString([], { dateStyle: "full", timeStyle: "medium" });
+}

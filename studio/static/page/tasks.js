@@ -1,0 +1,154 @@
+// <timbre-tasks>: tasks as a list; each opens to show its settings, sounds and errors, and what can be done with it.
+//
+// data: {tasks: [{id, title, kind, state, label, progress, message, error, created_s, took, facts: [[name, value]],
+// player: data of <timbre-player>, note, actions: [{name, label, question}]}], open: id or null, empty: text}.
+// An action with a question asks it first. Tells `asked` {id, action}.
+// A row stays as it is, open and playing, while its data are the same.
+
+import { make, tell, when, wholeTime } from "./dom.js";
+
+const MARKS = { queued: "⋯", running: "▸", completed: "✓", failed: "!", cancelled: "–" };
+
+class Tasks extends HTMLElement {
+  #rows = new Map(); // id -> Row
+  #opened = null; // what the data asked to be open last
+  #list = make("ul");
+  #empty = make("p", { class: "empty" });
+
+  set data(given) {
+    const tasks = given?.tasks ?? [];
+    const kept = new Map();
+    for (const task of tasks) {
+      const row = this.#rows.get(task.id) ?? new Row(this);
+      row.show(task);
+      kept.set(task.id, row);
+    }
+    const place = [...this.#rows.values()].findIndex((row) => row.item.contains(document.activeElement));
+    this.#rows = kept;
+    const items = [...kept.values()].map((row) => row.item);
+    settle(this.#list, items);
+    if (place >= 0 && !this.#list.contains(document.activeElement)) {
+      items[Math.min(place, items.length - 1)]?.querySelector("button").focus(); // what had it is gone
+    }
+    this.#empty.textContent = tasks.length ? "" : (given?.empty ?? "");
+    if (!this.#list.isConnected) this.append(this.#list, this.#empty);
+    if (given?.open && given.open !== this.#opened) this.#rows.get(given.open)?.open(true);
+    this.#opened = given?.open ?? null;
+  }
+}
+
+class Row {
+  #owner;
+  #task = null;
+  #head;
+  #inside;
+  #is_open = false;
+
+  constructor(owner) {
+    this.#owner = owner;
+    this.#head = make("button", { type: "button", class: "head", "aria-expanded": "false", onclick: () => this.#turn() });
+    this.#inside = make("div", { class: "inside", hidden: true });
+    this.item = make("li", {}, this.#head, this.#inside);
+  }
+
+  show(task) {
+    if (JSON.stringify(task) === JSON.stringify(this.#task)) return;
+    const before = this.#task;
+    this.#task = task;
+    this.item.dataset.state = task.state;
+    this.item.dataset.task = task.id;
+    this.#showHead();
+    if (this.#is_open) this.#showInside(before);
+  }
+
+  open(isOpen) {
+    this.#is_open = isOpen;
+    this.#head.setAttribute("aria-expanded", isOpen);
+    this.#inside.hidden = !isOpen;
+    if (isOpen) this.#showInside(null);
+    else this.#inside.replaceChildren(); // which ends what plays
+  }
+
+  #turn() {
+    this.open(!this.#is_open);
+  }
+
+  #showHead() {
+    const { state, label, title, kind, created_s, took, progress, message } = this.#task;
+    const active = state === "running" || state === "queued";
+    this.#head.replaceChildren(
+      make("span", { class: "mark", "aria-hidden": "true" }, MARKS[state] ?? "?"),
+      make("span", { class: "what" }, make("span", { class: "title" }, title), make("span", { class: "kind" }, kind)),
+      make("span", { class: "label" }, label),
+      make("time", { datetime: new Date(created_s * 1000).toISOString(), title: wholeTime(created_s) }, when(created_s)),
+      make("span", { class: "took" }, took ?? ""),
+    );
+    if (!active) return;
+    const share = Math.round(100 * (progress ?? 0));
+    const bar = make("i", { style: `width:${share}%` });
+    const named = { role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": share, "aria-label": title };
+    if (state === "running") this.#head.append(make("span", { class: "bar", ...named }, bar));
+    if (message) this.#head.append(make("span", { class: "message" }, message));
+  }
+
+  #showInside(before) {
+    const { error, facts, player, note, actions } = this.#task;
+    const old = this.#inside.querySelector("timbre-player");
+    const sounds = player ? (old ?? document.createElement("timbre-player")) : null;
+    const same = JSON.stringify(before?.player) === JSON.stringify(player);
+    const parts = [
+      error ? make("p", { class: "error" }, error) : null,
+      note ? make("p", { class: "note" }, note) : null,
+      sounds,
+      facts?.length ? make("dl", {}, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))) : null,
+      actions?.length ? this.#actions(actions) : null,
+    ].filter(Boolean);
+    const asking = this.#inside.querySelector(".question");
+    if (before && asking && JSON.stringify(before.actions) === JSON.stringify(actions)) parts[parts.length - 1] = asking;
+    settle(this.#inside, parts);
+    if (sounds && !(old && same)) customElements.whenDefined("timbre-player").then(() => { sounds.data = player; });
+  }
+
+  #actions(actions) {
+    const buttons = actions.map((action) =>
+      make("button", { type: "button", class: action.name, onclick: () => this.#asked(action) }, action.label));
+    return make("div", { class: "actions" }, buttons);
+  }
+
+  #asked(action) {
+    if (!action.question) return this.#tell(action);
+    const yes = make("button", { type: "button", class: "sure", onclick: () => this.#tell(action) }, action.label);
+    const no = make("button", { type: "button", onclick: () => this.#leave(action) }, "Keep it");
+    const question = make("div", { class: "actions question", role: "group", "aria-label": action.question },
+      make("span", {}, action.question), yes, no);
+    question.addEventListener("keydown", (event) => { if (event.key === "Escape") this.#leave(action); });
+    this.#inside.querySelector(".actions").replaceWith(question);
+    no.focus();
+  }
+
+  #leave(action) {
+    this.#inside.querySelector(".question")?.replaceWith(this.#actions(this.#task.actions));
+    this.#inside.querySelector(`.actions .${action.name}`)?.focus();
+  }
+
+  #tell(action) {
+    for (const button of this.#inside.querySelectorAll(".actions button")) button.disabled = true; // once is enough
+    tell(this.#owner, "asked", { id: this.#task.id, action: action.name });
+    setTimeout(() => this.#inside.querySelector(".question") ? this.#leave(action) : this.#again(), 3000);
+  }
+
+  #again() {
+    for (const button of this.#inside.querySelectorAll(".actions button")) button.disabled = false;
+  }
+}
+
+// Make the children of a node these, touching none that is in its place already: what is moved loses focus and sound.
+function settle(node, children) {
+  const wanted = new Set(children);
+  for (const child of [...node.children]) if (!wanted.has(child)) child.remove();
+  children.forEach((child, place) => {
+    if (node.children[place] !== child) node.insertBefore(child, node.children[place] ?? null);
+  });
+}
+
+customElements.define("timbre-tasks", Tasks);

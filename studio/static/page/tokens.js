@@ -1,0 +1,69 @@
+// <timbre-tokens>: the tokens of an account, which can be revoked, and one that was just made, which is told once.
+//
+// data: {made: {name, secret} or null, tokens: [{id, name, state, created_s, expires_s, used_s}], warning: text}.
+// Tells `revoke` {id}, after a question, and `noted` {} when the new token has been put away.
+
+import { copyButton } from "./copying.js";
+import { make, tell, when, wholeTime } from "./dom.js";
+
+const WORDS = { valid: "holds", expired: "has expired", revoked: "revoked" };
+
+class Tokens extends HTMLElement {
+  #asked = null; // the token that is to be revoked, perhaps
+  #data = null;
+
+  set data(given) {
+    this.#data = given;
+    this.#asked = null;
+    this.#show();
+  }
+
+  #show() {
+    const { made, tokens } = this.#data ?? { tokens: [] };
+    const live = tokens.filter((token) => token.state === "valid"), over = tokens.filter((token) => token.state !== "valid");
+    this.replaceChildren(...[
+      made ? this.#made(made) : null,
+      live.length ? this.#table(live, true) : make("p", { class: "none" }, "There is no token that holds."),
+      over.length ? make("details", {}, make("summary", {}, `No longer valid (${over.length})`), this.#table(over, false)) : null,
+    ].filter(Boolean));
+  }
+
+  #made({ name, secret }) {
+    const shown = make("input", { type: "text", readonly: true, value: secret, spellcheck: "false", autocomplete: "off", "aria-label": `The new token ${name}`,
+      onfocus: (event) => event.target.select() });
+    return make("div", { class: "made", role: "group", "aria-label": "New token" },
+      make("p", {}, "This is the new token. It is shown this once: copy it now, and keep it like a password."),
+      make("div", { class: "row" }, shown, copyButton(secret),
+        make("button", { type: "button", onclick: () => tell(this, "noted", {}) }, "I have it")));
+  }
+
+  #table(tokens, canRevoke) {
+    const head = ["Name", "Made", "Holds until", "Last used", ""].map((title) => make("th", { scope: "col" }, title || make("span", { class: "unseen" }, "Revoke")));
+    const rows = tokens.map((token) => make("tr", { "data-state": token.state },
+      make("td", { class: "name" }, token.name), time(token.created_s), time(token.expires_s, "it is revoked"), time(token.used_s, "never"),
+      make("td", {}, canRevoke ? this.#revoking(token) : make("span", {}, WORDS[token.state]))));
+    return make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
+  }
+
+  #revoking(token) {
+    if (this.#asked !== token.id) {
+      return make("button", { type: "button", "aria-label": `Revoke ${token.name}`, onclick: () => this.#ask(token.id) }, "Revoke");
+    }
+    return make("span", { class: "question" }, make("span", {}, this.#data.warning ?? "Whoever uses it is locked out at once."),
+      make("button", { type: "button", class: "sure", onclick: () => tell(this, "revoke", { id: token.id }) }, `Revoke ${token.name}`),
+      make("button", { type: "button", class: "keep", onclick: () => this.#ask(null) }, "Keep it"));
+  }
+
+  #ask(id) {
+    this.#asked = id;
+    this.#show();
+    this.querySelector(".keep")?.focus();
+  }
+}
+
+function time(seconds, otherwise = "") {
+  if (seconds === null || seconds === undefined) return make("td", {}, otherwise);
+  return make("td", { title: wholeTime(seconds) }, when(seconds));
+}
+
+customElements.define("timbre-tokens", Tokens);
