@@ -24,7 +24,7 @@ from typing import Any
 
 from engine.archives import ArchiveLimits, extract_archive, is_junk, safe_path
 from engine.errors import DatasetError, ProfileError
-from engine.profile import VoiceProfile, merge_values, profile_as_json, read_profile
+from engine.profile import VoiceProfile, merge_values, profile_as_json, profile_text, read_profile
 
 AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".aif")
 MODEL_FILE = "model.json"
@@ -327,7 +327,7 @@ def _write_profile(folder: Path, profile: VoiceProfile) -> None:
     unfinished = folder / (MODEL_FILE + ".part")
     try:
         with unfinished.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(profile_as_json(profile), indent=2, ensure_ascii=False) + "\n")
+            file.write(profile_text(profile))
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, folder / MODEL_FILE)

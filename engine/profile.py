@@ -94,6 +94,11 @@ def profile_as_json(profile: VoiceProfile) -> dict[str, Any]:
     return said | {name: value for name, value in profile.other.items() if name not in _KNOWN}
 
 
+def profile_text(profile: VoiceProfile) -> str:
+    """The text of model.json."""
+    return json.dumps(profile_as_json(profile), indent=2, ensure_ascii=False) + "\n"
+
+
 def merge_values(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The values of model.json with those given besides, which win where they say something; of a consent, each part
     by itself."""

@@ -34,7 +34,7 @@ from studio.studio import account_prefix
 from studio.tables import models, tasks
 
 PENDING, TRAINING, COMPLETED, FAILED = "pending", "training", "completed", "failed"
-VOICES, DATASETS, TRAININGS = "voices", "datasets", "trainings"
+VOICES, DATASETS, TRAININGS, PACKAGES = "voices", "datasets", "trainings", "packages"
 PUBLISHED = (
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 )  # fmt: skip
@@ -71,6 +71,15 @@ class Model:
     def is_demo(self) -> bool:
         """Whether it came with the program, and is everybody's."""
         return not self.account_id
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The fields of a card that say who the voice is: without those that are measured, where they are not known."""
+        said = {name: self.card.get(name) for name in ("name", "gender", "age", "base_language", "genre")}
+        texts = {name: self.card.get(name) or "" for name in ("description", "licence", "source")}
+        parts = {"traits": list(self.card.get("traits") or ()), "consent": dict(self.card.get("consent") or {})}
+        measured = {name: self.card[name] for name in ("voice_type", "vocal_range") if self.card.get(name)}
+        return said | texts | parts | measured
 
     @property
     def published(self) -> dict[str, Any]:
@@ -218,6 +227,11 @@ def set_keys(
     _change(connection, model.account_id, model.id, **{name: key for name, key in given.items() if key is not None})
 
 
+def describe(connection: Connection, account_id: str, model_id: str, card: Mapping[str, Any]) -> None:
+    """Say anew who a voice is; card: the fields that `Model.card` has, of which the name is needed."""
+    _change(connection, account_id, model_id, **_described(card))
+
+
 def report_made(connection: Connection, account_id: str, model_id: str, report: dict[str, Any]) -> None:
     """The recordings of a voice have been examined; the report as plain values."""
     _change(connection, account_id, model_id, data_report=_plain(report))
@@ -295,7 +309,7 @@ def remove_model(connection: Connection, storage: Storage, account: Account, mod
     if connection.execute(delete(models).where(_named(account.id, model.id))).rowcount == 0:
         raise NotFound("There is no such voice.", "model_not_found")
     prefix = account_prefix(account)
-    places = {f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS)}
+    places = {f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS, PACKAGES)}
     places |= {key for key in (model.voice_key, model.dataset_key) if key is not None}
     # where they are folders they are taken away at once, else they would be seen as new voices
     return [storage.set_aside(place) for place in sorted(places)]

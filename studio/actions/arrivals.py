@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, VoiceError
+from studio.errors import DiskFull
+from studio.service_settings import MEGABYTE
 from studio.studio import Studio
 
 
@@ -20,6 +22,13 @@ def workplace(studio: Studio) -> Iterator[Path]:
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def refuse_full_disk(studio: Studio) -> None:
+    """Raises DiskFull where less room is left than the settings want to be kept free."""
+    rooms = [shutil.disk_usage(studio.settings.data).free, studio.storage.free_bytes()]
+    if any(room is not None and room < studio.service.free_disk_mb * MEGABYTE for room in rooms):
+        raise DiskFull("There is not enough room on the disk for this: delete something, and try again.")
 
 
 @contextmanager

@@ -42,22 +42,35 @@ def create_model(
     with workplace(studio) as place:
         with called(archive, "The zip"):
             dataset = create_dataset(archive, place / "dataset")
-        _refuse_too_little(dataset)
+        return keep_dataset(studio, account, dataset, idempotency, request_id)
 
-        with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
 
-            def act(connection: Connection) -> dict[str, Any]:
-                refuse_too_many(connection, account.id, studio.service.models_per_account)
-                model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
-                submit(
-                    connection, account.id, "report", {},
-                    model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
-                )  # fmt: skip
-                # late, so that little can go wrong once the recordings are in their place
-                set_keys(connection, model, dataset_key=arrive(model.id))
-                return {"model_id": model.id}
+def keep_dataset(
+    studio: Studio,
+    account: Account,
+    dataset: Dataset,
+    idempotency: Idempotency | None = None,
+    request_id: str | None = None,
+) -> str:
+    """Make a dataset, which is moved from where it lies, a voice still to be trained; gives its id.
 
-            answer, _ = once(studio, account, idempotency, act)
+    Its recordings are examined next. Raises DatasetError for too little, TooMany, DiskFull, Unavailable.
+    """
+    _refuse_too_little(dataset)
+    with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
+
+        def act(connection: Connection) -> dict[str, Any]:
+            refuse_too_many(connection, account.id, studio.service.models_per_account)
+            model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
+            submit(
+                connection, account.id, "report", {},
+                model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
+            )  # fmt: skip
+            # late, so that little can go wrong once the recordings are in their place
+            set_keys(connection, model, dataset_key=arrive(model.id))
+            return {"model_id": model.id}
+
+        answer, _ = once(studio, account, idempotency, act)
     studio.wake()
     return str(answer["model_id"])
 

@@ -9,11 +9,11 @@ from sqlalchemy import Connection
 
 from engine.card import CARD_FILE, DEMO_VOICES, card_text
 from studio.accounts import Account
-from studio.actions.arrivals import called, workplace
+from studio.actions.arrivals import called, refuse_full_disk, workplace
 from studio.actions.once import Idempotency, answered, once
-from studio.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
+from studio.catalogue import COMPLETED, PACKAGES, VOICES, add_model, find_model, refuse_too_many, set_keys
 from studio.errors import NotReadable, WrongState
-from studio.studio import Studio
+from studio.studio import Studio, account_prefix
 from studio.workspaces import arriving, voice_folder
 
 
@@ -43,6 +43,21 @@ def import_model(studio: Studio, account: Account, package: Path, idempotency: I
 
             answer, _ = once(studio, account, idempotency, act)
     return str(answer["model_id"])
+
+
+def package_link(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, str]:
+    """A voice as a package that was made just now, with the `name` of the file and the `url` it can be fetched from.
+
+    It is kept until the next one of this voice is made, or the voice is deleted. Raises as `export_model` does.
+    """
+    name = f"{model_id}.voice.zip"
+    refuse_full_disk(studio)
+    with workplace(studio) as place:
+        export_model(studio, account, model_id, place / name)
+        key = f"{account_prefix(account)}{PACKAGES}/{model_id}/{name}"
+        studio.storage.put_file(place / name, key)
+    # a browser that has fetched an earlier one must not take it for this
+    return {"name": name, "url": f"{studio.link(key, base_url, now_s)}&made={now_s:.0f}"}
 
 
 def export_model(studio: Studio, account: Account, model_id: str, target: Path) -> None:

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from engine.card import PREVIEW_FILE
+from engine.card import DEMO_VOICES, PREVIEW_FILE, load_card
 from studio.accounts import Account
-from studio.catalogue import COMPLETED, Model, all_models
+from studio.actions.checkpoints import kept_card
+from studio.actions.voices import model_view
+from studio.catalogue import COMPLETED, Model, all_models, find_model
 from studio.studio import Studio
 
 DEMO_PREVIEWS = "/demo-voices"  # where the page has the folders of the demo voices, which are everybody's
@@ -20,6 +22,21 @@ def voice_cards(
     """
     found = all_models(studio.database, studio.storage, account)
     return [_card(studio, model, base_url, now_s) for model in found if model.state == COMPLETED or not ready_only]
+
+
+def voice_details(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """All that is known of one voice: its `model_view`, with `preview_url`, whether it can be trained here, and what it
+    `learned`: minutes, epochs and scores of the training it comes from, or the voices it was blended of.
+
+    Raises NotFound.
+    """
+    model = find_model(studio.database, studio.storage, account, model_id)
+    card = load_card(DEMO_VOICES / model.id) if model.is_demo else kept_card(studio, model)
+    return model_view(studio, account, model_id) | {
+        "preview_url": preview_link(studio, model, base_url, now_s),
+        "has_recordings": model.dataset_key is not None,
+        "learned": card.training if card is not None else {},
+    }
 
 
 def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> str | None:

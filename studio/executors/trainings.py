@@ -77,7 +77,8 @@ def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, Trai
     course.save()
     history = read_history(training)
     assert history is not None  # it has just been written
-    return replace(voice, card=replace(voice.card, id=model.id)), history
+    # who the voice is may have been said anew since the training, or the moment that is the best of it, began
+    return replace(voice, card=replace(voice.card, id=model.id, **job.model().stated)), history
 
 
 def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -> None:

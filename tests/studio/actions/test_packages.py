@@ -1,12 +1,17 @@
 import zipfile
+from dataclasses import replace
 
 import pytest
 
 from engine.errors import DatasetError, VoiceError
 from studio.actions.creations import create_model
-from studio.actions.packages import export_model, import_model
+from studio.actions.files import open_file
+from studio.actions.packages import export_model, import_model, package_link
 from studio.actions.voices import delete_model, model_view, models_view
-from studio.errors import NotFound, NotReadable
+from studio.errors import DiskFull, NotFound, NotReadable, WrongState
+from studio.service_settings import ServiceSettings
+
+NOW_S = 1_800_000_000.0
 
 
 def test_refusals_do_not_show_what_a_file_is_called_here(studio, package, tmp_path):
@@ -37,3 +42,32 @@ def test_what_is_no_voice_does_not_come_in(studio, package, recording):
     with pytest.raises(NotReadable):
         import_model(studio, studio.local, recording())
     assert len(models_view(studio, studio.local)["models"]) == 4
+
+
+def test_a_package_can_be_fetched_by_a_link_until_the_voice_is_deleted(studio, tmp_path):
+    export_model(studio, studio.local, "koguchi", tmp_path / "out.zip")
+    model = import_model(studio, studio.local, tmp_path / "out.zip")
+    link = package_link(studio, studio.local, model, "", NOW_S)
+    assert link["name"] == "koguchi-2.voice.zip"
+    assert link["url"].startswith("/files/packages/koguchi-2/koguchi-2.voice.zip?expires=")
+    key, query = link["url"].removeprefix("/files/").split("?")
+    asked = dict(one.split("=", 1) for one in query.split("&"))
+    stored = open_file(studio, key, asked["expires"], asked["signature"])
+    fetched = tmp_path / "fetched.zip"
+    fetched.write_bytes(b"".join(studio.storage.read(stored.key)))
+    assert import_model(studio, studio.local, fetched) == "koguchi-3"
+    delete_model(studio, studio.local, model)
+    assert studio.storage.head(key) is None
+    assert package_link(studio, studio.local, "kathleen", "", NOW_S)["name"] == "kathleen.voice.zip"
+
+
+def test_what_is_not_trained_or_is_somebody_elses_has_none(studio, other, package):
+    model = create_model(studio, studio.local, package())
+    with pytest.raises(WrongState, match="once it is trained"):
+        package_link(studio, studio.local, model, "", NOW_S)
+    with pytest.raises(NotFound):
+        package_link(studio, other, model, "", NOW_S)
+    full = replace(studio, service=ServiceSettings(free_disk_mb=10_000_000))
+    with pytest.raises(DiskFull):
+        package_link(full, studio.local, "kathleen", "", NOW_S)
+    assert not (studio.settings.data / "packages").exists()

@@ -1,0 +1,88 @@
+"""The moments of a training as voices: any of them can be made what the voice is."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine.card import CARD_FILE, PREVIEW_FILE, WEIGHTS_FILE, VoiceCard, card_text, load_card, read_card
+from engine.training_history import EVALUATIONS_FOLDER
+from studio.accounts import Account
+from studio.actions.arrivals import workplace
+from studio.actions.voices import training_history
+from studio.catalogue import TRAINING, Model, find_model, held_model, training_completed
+from studio.errors import NotFound, WrongState
+from studio.studio import Studio
+from studio.workspaces import drop_older_voices, keep_voice_folder, training_files
+
+_SCORES = ("likeness", "content", "mel_distance", "pitch_error_cents", "voicing_error", "score")
+
+
+def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: int) -> None:
+    """Make the voice what it was after so many epochs of its training; that goes on from its end all the same.
+
+    Raises NotFound, WrongState while it is being trained, or where only the sound of that moment was kept.
+    """
+    model = find_model(studio.database, studio.storage, account, model_id)
+    history = None if model.is_demo else training_history(studio, model)
+    line = next((line for line in (history or {}).get("evaluations", ()) if line["epoch"] == epoch), None)
+    if history is None or line is None:
+        raise NotFound(f"The training of '{model_id}' was not judged after {epoch} epochs.", "no_checkpoint")
+    _refuse_in_training(model)
+    with workplace(studio) as place:
+        folder = _fetched(studio, model, f"{EVALUATIONS_FOLDER}/{line['folder']}", place)
+        made = load_card(folder)
+        reached = history["epochs"][-1]["epoch"] if history["epochs"] else 0
+        training = {
+            **_amount(studio, model),
+            "epochs": reached,
+            "best_epoch": epoch,
+            "steps": made.training.get("steps"),
+            "scores": {name: line.get(name) for name in _SCORES},
+            "chosen": True,  # by somebody who has heard it, not by its score
+        }
+        card = replace(made, id=model_id, **model.stated, training=training)
+        (folder / CARD_FILE).write_text(card_text(card), encoding="utf-8")
+        voice_key = keep_voice_folder(studio.storage, account, model_id, folder)
+    with studio.database.write() as connection:
+        now = held_model(connection, account.id, model_id)
+        _refuse_in_training(now)  # which will make it the best moment again
+        training_completed(connection, account.id, model_id, card, voice_key, now.epoch, now.epochs)
+    drop_older_voices(studio.storage, account, model_id, voice_key)
+
+
+def kept_card(studio: Studio, model: Model) -> VoiceCard | None:
+    """The card of a voice as it lies in the storage, with what it says of the training; None before there is one."""
+    if model.voice_key is None:
+        return None
+    return read_card(b"".join(studio.storage.read(f"{model.voice_key}/{CARD_FILE}")), f"'{model.id}'")
+
+
+def _fetched(studio: Studio, model: Model, evaluation: str, place: Path) -> Path:
+    """A folder with a copy of the voice that was kept at this moment of the training."""
+    files = training_files(studio.storage, model)
+    folder, fetched = place / "voice", place / "fetched"
+    folder.mkdir()
+    for name in (CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE):
+        key = files.get(f"{evaluation}/{name}")
+        if key is not None:
+            shutil.copyfile(studio.storage.fetch(key, fetched), folder / name)
+        elif name != PREVIEW_FILE:
+            text = "Of this moment of the training only the sound was kept; choose one of those that can be chosen."
+            raise WrongState(text, "checkpoint_gone")
+    return folder
+
+
+def _amount(studio: Studio, model: Model) -> dict[str, Any]:
+    """How many minutes it was trained on, as far as that is known."""
+    before = kept_card(studio, model)
+    if before is not None and "minutes" in before.training:
+        return {"minutes": before.training["minutes"]}
+    usable_s = (model.data_report or {}).get("usable_s")
+    return {"minutes": round(usable_s / 60, 1)} if isinstance(usable_s, int | float) else {}
+
+
+def _refuse_in_training(model: Model) -> None:
+    if model.state == TRAINING:
+        text = f"{model.name} is being trained: stop the training first, then choose; it can go on afterwards."
+        raise WrongState(text, "model_busy")

@@ -1,0 +1,220 @@
+"""Recordings that are being gathered for a new voice, until it is made of them.
+
+A draft is a prefix of the account's storage: what is brought at one time lies in a folder of its own, in there each
+recording below its length in milliseconds, so that a list of keys tells all that is shown of them. Beside them lies
+model.json with what came in a zip. A draft that nobody adds to is cleared away after some days.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
+from engine.errors import EngineError
+from engine.profile import is_blank, profile_as_json, read_profile
+from studio.accounts import Account
+from studio.actions.arrivals import refuse_full_disk, workplace
+from studio.actions.creations import keep_dataset
+from studio.actions.gathering import free_path, gather, gather_dataset, take
+from studio.actions.voices import delete_model
+from studio.catalogue import find_model
+from studio.errors import Invalid, NotFound, WrongState
+from studio.studio import Studio, account_prefix
+
+DRAFTS = "drafts"
+_ID = re.compile("[0-9a-f]{24}")
+_PLACE = re.compile(r"([0-9a-f]{17})/(\d+)/(.+)")  # which time, milliseconds, path
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What came of bringing files: the draft they are in, what a model.json among them says, and for each file that
+    was not taken a sentence."""
+
+    draft_id: str
+    added: int
+    values: dict[str, Any]
+    refused: tuple[str, ...]
+
+
+# ---- gathered
+
+
+def add_recordings(
+    studio: Studio, account: Account, draft_id: str | None, files: Sequence[Path], now_s: float
+) -> Brought:
+    """Add files to a draft, or to a new one: recordings, zips of them, or a model.json. They stay where they are.
+
+    Raises NotFound for a draft that is none, DiskFull, Unavailable. What cannot be read is told of, and left out.
+    """
+    draft_id = _known(draft_id) if draft_id else secrets.token_hex(12)
+    refuse_full_disk(studio)
+    values: dict[str, Any] = {}
+    refused: list[str] = []
+    with workplace(studio) as place:
+        gathered = place / "gathered"
+        for number, file in enumerate(files):
+            try:
+                values |= gather(file, place / f"zip-{number}", gathered, refused)
+            except EngineError as cause:
+                refused.append(str(cause))
+        added = sum(path.is_file() for path in gathered.rglob("*"))
+        there = len(_recordings(studio, account, draft_id))
+        if there + added > LIMITS.most_files:
+            raise Invalid([("recordings", f"A voice is made of at most {LIMITS.most_files:,} recordings.")])
+        if added:
+            studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{_moment(now_s)}")
+        if values:
+            studio.storage.put_bytes(json.dumps(values).encode(), f"{_place(account, draft_id)}/{MODEL_FILE}")
+    return Brought(draft_id, added, values, tuple(refused))
+
+
+def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, now_s: float) -> list[dict[str, Any]]:
+    """The recordings of a draft in the order they came: `id`, `name`, `duration_s` and `url` of each.
+
+    None are left of a draft that was cleared away. Raises Unavailable.
+    """
+    found = _recordings(studio, account, draft_id) if _ID.fullmatch(draft_id) else []
+    return [
+        {
+            "id": one.place,
+            "name": one.name,
+            "duration_s": one.duration_s,
+            "url": studio.link(one.key, base_url, now_s),
+        }
+        for one in found
+    ]
+
+
+def remove_recording(studio: Studio, account: Account, draft_id: str, recording: str) -> None:
+    """Take one out of a draft, by its `id`; one that is gone is taken out already. Raises NotFound, Unavailable."""
+    if not _PLACE.fullmatch(recording):
+        raise NotFound("There is no such recording among these.", "recording_not_found")
+    studio.storage.delete(f"{_place(account, _known(draft_id))}/{recording}")
+
+
+def drop_draft(studio: Studio, account: Account, draft_id: str) -> None:
+    """Take all recordings out. Raises NotFound, Unavailable."""
+    studio.storage.delete_below(_place(account, _known(draft_id)))
+
+
+# ---- made into a voice, and taken back
+
+
+def create_from_draft(studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, Any]) -> str:
+    """A voice still to be trained, made of the recordings of a draft, which ends with it; gives the voice's id.
+
+    values: those of a profile. Raises Invalid where no consent is stated, ProfileError, DatasetError, TooMany,
+    DiskFull, Unavailable; then the draft is as it was.
+    """
+    recordings = _recordings(studio, account, _known(draft_id)) if draft_id else []
+    _refuse_unstated(values, bool(recordings))
+    assert draft_id is not None
+    refuse_full_disk(studio)
+    given = {**_other(studio, account, draft_id), **values}
+    read_profile(given)  # before anything is copied
+    with workplace(studio) as place:
+        gathered = place / "recordings"
+        for number, one in enumerate(recordings):
+            target = free_path(gathered / one.name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            take(studio.storage.fetch(one.key, place / str(number)), target)
+        model_id = keep_dataset(studio, account, create_dataset(gathered, place / "dataset", given))
+    drop_draft(studio, account, draft_id)
+    return model_id
+
+
+def take_back(studio: Studio, account: Account, model_id: str, now_s: float, only_good: bool = False) -> Brought:
+    """Make a voice that was never trained a draft again, to be made anew of other recordings.
+
+    only_good: without the recordings that are not good to train on by the data report. Raises NotFound, WrongState
+    for a voice that has been trained or is being worked on, DiskFull, Unavailable; then it is as it was.
+    """
+    model = find_model(studio.database, studio.storage, account, model_id)
+    if model.dataset_key is None or model.voice_key is not None or model.epoch:
+        text = f"The voice '{model_id}' has been trained: make a new voice of other recordings."
+        raise WrongState(text, "model_trained")
+    report = model.data_report or {}
+    bad = {one["name"] for one in report.get("recordings", ()) if one["verdict"] == "fail"} if only_good else set()
+    refuse_full_disk(studio)
+    with workplace(studio) as place:
+        studio.storage.pull_folder(model.dataset_key, place / "dataset")
+        dataset = load_dataset(place / "dataset")
+        gathered, refused = place / "gathered", list[str]()
+        gather_dataset(dataset, gathered, refused, bad)
+        draft_id = secrets.token_hex(12)
+        values = profile_as_json(dataset.profile)
+        added = sum(path.is_file() for path in gathered.rglob("*"))
+        if added:
+            studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{_moment(now_s)}")
+        studio.storage.put_bytes(json.dumps(values).encode(), f"{_place(account, draft_id)}/{MODEL_FILE}")
+    try:
+        delete_model(studio, account, model_id)
+    except BaseException:
+        drop_draft(studio, account, draft_id)
+        raise
+    return Brought(draft_id, added, values, tuple(refused))
+
+
+def _refuse_unstated(values: Mapping[str, Any], has_recordings: bool) -> None:
+    """Invalid, with all that is missing."""
+    consent = values.get("consent") or {}
+    problems = []
+    if not has_recordings:
+        problems.append(("recordings", "Add recordings first: files, a zip, or what you record here."))
+    if is_blank(values.get("name")):
+        problems.append(("name", "Give the voice a name."))
+    if is_blank(consent.get("statement")):
+        problems.append(("consent.statement", "State that whoever is heard has agreed to this voice."))
+    if is_blank(consent.get("by")):
+        problems.append(("consent.by", "Say who it is that has agreed."))
+    if problems:
+        raise Invalid(problems)
+
+
+# ---- what is there
+
+
+@dataclass(frozen=True)
+class _Recording:
+    key: str
+    place: str  # below the draft
+    name: str
+    duration_s: float
+
+
+def _recordings(studio: Studio, account: Account, draft_id: str) -> list[_Recording]:
+    below = f"{_place(account, draft_id)}/"
+    found = []
+    for key in studio.storage.list_keys(below):
+        if named := _PLACE.fullmatch(key.removeprefix(below)):
+            found.append(_Recording(key, named[0], named[3], int(named[2]) / 1000))
+    return sorted(found, key=lambda one: (one.place.partition("/")[0], one.name))
+
+
+def _other(studio: Studio, account: Account, draft_id: str) -> dict[str, Any]:
+    """What a model.json said beside the fields of a profile, which is kept as it is."""
+    try:
+        values = json.loads(b"".join(studio.storage.read(f"{_place(account, draft_id)}/{MODEL_FILE}")))
+    except NotFound:
+        return {}
+    return read_profile(values).other
+
+
+def _moment(now_s: float) -> str:
+    """A name for what is brought now, after those of what was brought before."""
+    return f"{round(now_s * 1000):013x}{secrets.token_hex(2)}"
+
+
+def _place(account: Account, draft_id: str) -> str:
+    return f"{account_prefix(account)}{DRAFTS}/{draft_id}"
+
+
+def _known(draft_id: str) -> str:
+    if not _ID.fullmatch(draft_id):
+        raise NotFound("These recordings are no longer here: add them again.", "draft_not_found")
+    return draft_id

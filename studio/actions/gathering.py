@@ -1,0 +1,112 @@
+"""Files that somebody brings to make a voice of, looked at and put into one folder.
+
+In there each recording lies below its length in milliseconds, in the sub-folders it came in.
+"""
+
+import json
+import math
+import os
+import re
+import shutil
+from collections.abc import Collection
+from itertools import count
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from engine.audio import open_audio
+from engine.dataset import AUDIO_FOLDER, AUDIO_SUFFIXES, LARGEST_MODEL_FILE, Dataset, create_dataset
+from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
+from engine.profile import profile_as_json, read_profile
+from studio.actions.arrivals import called
+from studio.actions.recordings import check_recording
+from studio.errors import StudioError
+
+_ODD = re.compile(r"[^\w .,()'&+-]")  # what keys of storages cannot hold, or only in other ways
+_SAMPLES_AT_ONCE = 1 << 18
+_ZIP, _JSON = ".zip", ".json"
+
+
+def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str]) -> dict[str, Any]:
+    """Bring what a file holds (a recording, a zip, a model.json) into `gathered`; gives what a model.json says.
+
+    unpacked: where a zip may be unpacked. What cannot be read in a zip is told in `refused`. Raises DatasetError,
+    ArchiveError, ProfileError and NotReadable for what is of no use at all.
+    """
+    suffix = file.suffix.lower()
+    if suffix == _ZIP:
+        with called(file, f'"{file.name}"'):
+            dataset = _unpacked(file, unpacked)
+        gather_dataset(dataset, gathered, refused)
+        return profile_as_json(dataset.profile)
+    if suffix == _JSON:
+        return _model_file(file)
+    if suffix not in AUDIO_SUFFIXES:
+        raise DatasetError(f'"{file.name}" is no recording: read are {", ".join(AUDIO_SUFFIXES)}, and zips of these.')
+    _gather_one(file, file.name, PurePosixPath(file.name), gathered)
+    return {}
+
+
+def _unpacked(file: Path, folder: Path) -> Dataset:
+    """The dataset in a zip; one that has no name yet is called as the zip is."""
+    try:
+        return create_dataset(file, folder)
+    except ProfileError as cause:
+        if [name for name, _ in cause.problems] != ["name"]:
+            raise
+        return create_dataset(file, folder, {"name": file.stem})
+
+
+def gather_dataset(
+    dataset: Dataset, gathered: Path, refused: list[str], without: Collection[str] = frozenset()
+) -> None:
+    """Bring the recordings of a dataset into `gathered`, but those named in `without`."""
+    for recording in dataset.recordings:
+        place = PurePosixPath(recording.relative_to(dataset.folder / AUDIO_FOLDER).as_posix())
+        if str(place) in without:
+            continue
+        try:
+            _gather_one(recording, str(place), place, gathered)
+        except (AudioError, StudioError) as cause:
+            refused.append(str(cause))
+
+
+def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
+    check_recording(file, name, math.inf)
+    milliseconds = round(1000 * _duration_s(file))
+    if milliseconds == 0:
+        raise DatasetError(f'"{name}" holds no sound.')
+    target = free_path(gathered / str(milliseconds) / PurePosixPath(*(_ODD.sub("_", part) for part in place.parts)))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    take(file, target)
+
+
+def _duration_s(recording: Path) -> float:
+    """As the file says, or as it is where that says nothing."""
+    with open_audio(recording) as source:
+        if source.duration_s is not None:
+            return source.duration_s
+        return sum(block.shape[1] for block in source.blocks(_SAMPLES_AT_ONCE)) / source.rate
+
+
+def _model_file(file: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(file.read_bytes()[: LARGEST_MODEL_FILE + 1].decode("utf-8-sig"))
+    except (ValueError, RecursionError) as cause:
+        raise ArchiveError(f'"{file.name}" cannot be read as a model.json: it is no JSON.') from cause
+    if not isinstance(values, dict):
+        raise ArchiveError(f'"{file.name}" is no model.json: it must hold one object, such as {{"name": "Anna"}}.')
+    return profile_as_json(read_profile({"name": "Voice"} | values))
+
+
+def take(file: Path, target: Path) -> None:
+    """The same file at another place of this disk, or a copy of it."""
+    try:
+        os.link(file, target)
+    except OSError:
+        shutil.copyfile(file, target)
+
+
+def free_path(path: Path) -> Path:
+    """The path, or where there is a file another one like it: vocal.wav, vocal-2.wav."""
+    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
+    return path if not path.exists() else next(one for one in numbered if not one.exists())

@@ -1,0 +1,136 @@
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from engine.card import CARD_FILE, load_card
+from engine.errors import ProfileError
+from studio.actions.creations import create_model
+from studio.actions.packages import export_model, import_model
+from studio.actions.profiles import edit_profile, profile_values
+from studio.actions.voices import model_view, models_view
+from studio.catalogue import all_models, find_model
+from studio.errors import DiskFull, NotFound, WrongState
+from studio.tasks import claim, complete, list_tasks
+
+SAID = {
+    "name": "Nina", "gender": "female", "age": "adult", "description": "Smoky.", "base_language": "de",
+    "traits": ["smoky", "close"], "genre": "jazz", "voice_type": "alto", "vocal_range": {"min": "F3", "max": "D5"},
+    "licence": "CC-BY-4.0", "source": "Nina, at home", "consent": {"statement": "It is mine.", "by": "Nina"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def voice(studio, tmp_path) -> str:
+    """A voice without recordings: it was brought in."""
+    export_model(studio, studio.local, "koguchi", tmp_path / "koguchi.zip")
+    return import_model(studio, studio.local, tmp_path / "koguchi.zip")
+
+
+def card_of(studio, model_id):
+    return load_card(studio.settings.voices / model_id)
+
+
+def stated(studio, model_id):
+    return json.loads((studio.settings.datasets / model_id / "model.json").read_text())
+
+
+def reports(studio):
+    return [task for task in list_tasks(studio.database, studio.local.id)[0] if task.kind == "report"]
+
+
+def test_all_that_is_said_of_a_voice_can_be_said_anew(studio, voice):
+    before = card_of(studio, voice)
+    edit_profile(studio, studio.local, voice, SAID)
+    view = model_view(studio, studio.local, voice)
+    assert {name: view[name] for name in SAID} == SAID
+    assert (view["id"], view["state"]) == (voice, "completed")
+    after = card_of(studio, voice)
+    assert {name: asdict(after)[name] for name in SAID} == SAID
+    assert (after.id, after.pitch, after.training, after.bandwidth_hertz) == (
+        voice, before.pitch, before.training, before.bandwidth_hertz,
+    )  # fmt: skip
+    assert profile_values(studio, studio.local, voice) == SAID
+    assert "Nina" in {one["name"] for one in models_view(studio, studio.local, genre="jazz")["models"]}
+
+
+def test_what_is_left_out_says_nothing_but_what_was_measured_stays(studio, voice):
+    before = card_of(studio, voice)
+    edit_profile(studio, studio.local, voice, {"name": "Nina"})
+    view = model_view(studio, studio.local, voice)
+    assert (view["gender"], view["traits"], view["licence"], view["consent"]) == (None, [], "", {})
+    assert (view["voice_type"], view["vocal_range"]) == (before.voice_type, before.vocal_range)
+    assert model_view(studio, studio.local, "koguchi")["gender"]
+
+
+def test_of_a_voice_still_to_be_trained_it_is_written_beside_the_recordings(studio, package):
+    model = create_model(studio, studio.local, package(mood="blue", genre="pop"))
+    edit_profile(studio, studio.local, model, SAID)
+    assert stated(studio, model) == SAID | {"mood": "blue"}
+    assert model_view(studio, studio.local, model)["state"] == "pending"
+    edit_profile(studio, studio.local, model, {"name": "Nina"})
+    assert stated(studio, model) == {"name": "Nina", "mood": "blue"}
+    assert model_view(studio, studio.local, model)["vocal_range"] is None
+
+
+def test_recordings_are_examined_again_where_they_are_judged_by_something_else(studio, package):
+    model = create_model(studio, studio.local, package())
+    claimed = claim(studio.database, "worker", ["report"], 60)
+    with studio.database.write() as connection:
+        complete(connection, claimed, {})
+    edit_profile(studio, studio.local, model, {"name": "Nina", "description": "Smoky."})
+    assert len(reports(studio)) == 1
+    edit_profile(studio, studio.local, model, {"name": "Nina", "voice_type": "alto"})
+    assert len(reports(studio)) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "Nina", "genre": "polka"}, "genre must be one of"),
+        ({"name": "Nina", "vocal_range": {"min": "C5", "max": "C3"}}, "upside down"),
+        ({"name": "a\u0007b"}, "control characters"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_changed(studio, voice, values, says):
+    before = profile_values(studio, studio.local, voice)
+    with pytest.raises(ProfileError, match=says):
+        edit_profile(studio, studio.local, voice, values)
+    assert profile_values(studio, studio.local, voice) == before
+
+
+def test_a_full_disk_leaves_it_as_it_was(studio, voice, monkeypatch):
+    before = profile_values(studio, studio.local, voice)
+
+    def refuse(data, key):
+        raise DiskFull("The disk is full.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(studio.storage, "put_bytes", refuse)
+        with pytest.raises(DiskFull):
+            edit_profile(studio, studio.local, voice, SAID)
+    assert profile_values(studio, studio.local, voice) == before
+    assert card_of(studio, voice).name == before["name"]
+
+
+def test_demo_voices_and_those_of_others_stay_as_they_are(studio, other, voice):
+    with pytest.raises(WrongState, match="cannot be changed"):
+        edit_profile(studio, studio.local, "koguchi", SAID)
+    for act in (lambda: edit_profile(studio, other, voice, SAID), lambda: profile_values(studio, other, voice)):
+        with pytest.raises(NotFound):
+            act()
+    assert card_of(studio, voice).name != "Nina"
+
+
+def test_in_a_storage_elsewhere_whoever_uses_the_voice_sees_it_too(studio, s3_storage, voice, other, tmp_path):
+    there = replace(studio, storage=s3_storage)
+    export_model(studio, studio.local, voice, tmp_path / "out.zip")
+    model = import_model(there, other, tmp_path / "out.zip")
+    export_model(there, other, model, tmp_path / "before.zip")  # which fetches it
+    edit_profile(there, other, model, SAID)
+    export_model(there, other, model, tmp_path / "after.zip")
+    again = import_model(there, other, tmp_path / "after.zip")
+    assert find_model(there.database, s3_storage, other, again).name == "Nina"
+    assert CARD_FILE in {key.rpartition("/")[2] for key in s3_storage.list_keys("accounts")}
+    assert len(all_models(there.database, s3_storage, other)) == 6

@@ -1,0 +1,59 @@
+import shutil
+
+import pytest
+
+from engine.card import DEMO_VOICES
+from studio.actions.creations import create_model
+from studio.actions.packages import export_model, import_model
+from studio.actions.voice_cards import voice_cards, voice_details
+from studio.catalogue import PUBLISHED
+from studio.errors import NotFound
+
+NOW_S = 1_800_000_000.0
+
+
+def test_cards_say_who_a_voice_is_and_what_it_sounds_like(studio):
+    cards = voice_cards(studio, studio.local, "", NOW_S)
+    assert [card["id"] for card in cards] == ["goekhan", "kathleen", "kerstin", "koguchi"]
+    for card in cards:
+        assert set(card) == {*PUBLISHED, "state", "demo", "preview_url"}
+        assert (card["state"], card["demo"]) == ("completed", True)
+        assert card["preview_url"] == f"/demo-voices/{card['id']}/preview.wav"
+        assert (DEMO_VOICES / card["id"] / "preview.wav").exists()
+
+
+def test_a_voice_of_ones_own_has_a_preview_where_it_has_one(studio, tmp_path):
+    export_model(studio, studio.local, "koguchi", tmp_path / "out.zip")
+    model = import_model(studio, studio.local, tmp_path / "out.zip")
+    card = next(one for one in voice_cards(studio, studio.local, "http://here/", NOW_S) if one["id"] == model)
+    assert card["preview_url"].startswith(f"http://here/files/voices/{model}/preview.wav?expires=")
+    (studio.settings.voices / model / "preview.wav").unlink()
+    assert voice_details(studio, studio.local, model, "", NOW_S)["preview_url"] is None
+
+
+def test_those_still_to_be_trained_are_told_where_they_are_asked_for(studio, package):
+    model = create_model(studio, studio.local, package())
+    assert model not in {one["id"] for one in voice_cards(studio, studio.local, "", NOW_S)}
+    card = next(one for one in voice_cards(studio, studio.local, "", NOW_S, ready_only=False) if one["id"] == model)
+    assert (card["state"], card["preview_url"], card["vocal_range"]) == ("pending", None, None)
+    details = voice_details(studio, studio.local, model, "", NOW_S)
+    assert (details["has_recordings"], details["learned"], details["data_report"]) == (True, {}, None)
+
+
+def test_demo_voices_tell_what_they_were_made_of(studio):
+    details = voice_details(studio, studio.local, "kathleen", "", NOW_S)
+    assert (details["demo"], details["has_recordings"]) == (True, False)
+    assert details["learned"]["best_epoch"] == 4
+
+
+def test_those_of_others_are_not_there(studio, other, package):
+    model = create_model(studio, studio.local, package())
+    assert model not in {one["id"] for one in voice_cards(studio, other, "", NOW_S, ready_only=False)}
+    with pytest.raises(NotFound):
+        voice_details(studio, other, model, "", NOW_S)
+
+
+def test_a_damaged_voice_does_not_take_the_others_with_it(studio, tmp_path):
+    shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
+    (studio.settings.voices / "mine" / "card.json").write_text("{")
+    assert len(voice_cards(studio, studio.local, "", NOW_S, ready_only=False)) == 4
