@@ -5,9 +5,11 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from engine.dataset import TRAINING_FOLDER
+from engine.errors import EngineError
 from engine.training_history import Estimate
 from studio.accounts import Account
 from studio.actions.auditions import auditions_of
+from studio.actions.checkpoints import kept_card
 from studio.actions.tasks import task_view, task_views
 from studio.actions.voices import checked_plan, train_model, training_history
 from studio.catalogue import FAILED, TRAININGS, Model, all_models, find_model, held_model, training_forgotten
@@ -38,9 +40,10 @@ def trainable_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
 def training_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
     """All that is known of a voice's training. Raises NotFound, and WrongState for one without recordings.
 
-    task: the latest one of its training, with its `place` in the queue while it waits; timed: an engine Estimate as
-    plain values, or None; estimating: the task that makes one, or None; history: the engine's; with the parts and
-    evaluations of `auditions_view`.
+    task: the latest one of its training, with its `place` in the queue while it waits; chosen_epoch: the moment that
+    somebody has made the voice, or None where it is the best one; timed: an engine Estimate as plain values, or None;
+    estimating: the task that makes one, or None; history: the engine's; with the parts and evaluations of
+    `auditions_view`.
     """
     model = _trainable(studio, account, model_id)
     history = training_history(studio, model)
@@ -56,6 +59,7 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
         "error": model.error,
         "epoch": model.epoch,
         "epochs": model.epochs,
+        "chosen_epoch": _chosen_epoch(studio, model),
         "begun": history is not None,
         "task": None if task is None else _placed(studio, task_view(studio, account, task.id, base_url, now_s)),
         "timed": _timed(history, estimating),
@@ -150,6 +154,14 @@ def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
     if model.dataset_key is None:
         raise WrongState(f"The voice '{model.name}' has no recordings here: it cannot be trained.", "no_recordings")
     return model
+
+
+def _chosen_epoch(studio: Studio, model: Model) -> int | None:
+    try:
+        card = kept_card(studio, model)
+    except EngineError:  # another one takes its place at this moment
+        return None
+    return card.training.get("best_epoch") if card is not None and card.training.get("chosen") else None
 
 
 def _placed(studio: Studio, view: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,145 @@
-"""The Train tab: watching and hearing a voice improve."""
+"""The Train tab: how long it takes, watching and hearing a voice improve, stopping and going on."""
+
+from typing import Any
 
 import gradio as gr
 
-from studio.parts.page import Page
+from engine.training_plan import TrainingPlan
+from studio.actions.tasks import cancel_task
+from studio.actions.trainings import forget_training, queue_view, start_estimate, start_training, trainable_view
+from studio.parts.controls import controls
+from studio.parts.element import element, shown
+from studio.parts.notice import notice, told
+from studio.parts.page import Page, Visit
+from studio.tabs.train_course import given_settings, is_active, sounds
+from studio.tabs.train_panel import CHOOSE, Given, Panel
+
+_POLL_S = 1.0
+_SETTINGS = ("patience", "evaluate_epochs", "batch", "learning_rate", "foreign", "seed")
+_STOPS = "It stops, and keeps what it has learned: it can go on from there."
+_FORGOTTEN = "What was learned is forgotten: the next training begins anew."
 
 
 def build_train_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
-    gr.Markdown("To come.")
+    with gr.Row(equal_height=False):
+        with gr.Column(scale=2, min_width=320):
+            voice = gr.Dropdown([], label="Voice", info="Those that were made of recordings here.")
+            state = element("facts", elem_id="train-state")
+            made = controls(TrainingPlan, ["epochs"])
+            estimate = gr.HTML(elem_id="train-estimate")
+            with gr.Row():
+                start = gr.Button("Start training", variant="primary", interactive=False)
+                stop = gr.Button("Stop", variant="stop", visible=False)
+            said = notice("train-notice")
+            with gr.Accordion("More settings", open=False):
+                made |= controls(TrainingPlan, _SETTINGS)
+                measure = gr.Button("Measure the time with these", size="sm")
+                afresh = gr.Button("Begin afresh …", size="sm", visible=False)
+                with gr.Group(visible=False) as question:
+                    gr.Markdown("Forget all that was learned so far? The recordings and the voice as it is now stay.")
+                    with gr.Row():
+                        sure = gr.Button("Forget it", variant="stop", size="sm")
+                        keep = gr.Button("Keep it", size="sm")
+        with gr.Column(scale=5, min_width=360):
+            queue = element("tasks", events=("asked",), elem_id="train-queue")
+            course = element("curves", events=("chosen",), elem_id="train-curves")
+            part = gr.Dropdown([], label="Listen to", visible=False, filterable=False)
+            player = element("player", elem_id="train-player")
+    timer, drawn, chosen = gr.Timer(_POLL_S, active=False), gr.State([]), gr.State(None)
+    kept = gr.BrowserState({}, storage_key="timbre-train", secret="timbre-train")
+    panel = Panel(
+        voice, state, estimate, start, stop, afresh, queue, course, part, player, timer, drawn, chosen, made
+    )  # fmt: skip
+
+    def come(visit: Visit, given: Given) -> Any:
+        """With what was there when the tab was left, or the page; else with the voice that is in training."""
+        if panel.view(visit, given[voice]):
+            return panel.show(visit, given, again=True)
+        voices = trainable_view(visit.studio, visit.account)
+        before = given[kept] or {}
+        if view := panel.view(visit, before.get("voice")):
+            values = {made[name]: value for name, value in before["settings"].items() if name in made}
+            return panel.restore(visit, {**given, voice: before["voice"], **values}, view)
+        busy = [one["id"] for one in voices if one["state"] == "training" or len(voices) == 1]
+        return panel.choose(visit, given, busy[0] if busy else None)
+
+    def remember(visit: Visit, given: Given) -> Any:
+        return {kept: {"voice": given[voice], "settings": {name: given[one] for name, one in made.items()}}}
+
+    def estimated(visit: Visit, given: Given) -> Any:
+        view = panel.view(visit, given[voice])
+        return {estimate: panel.estimated(given, view)} if view else None
+
+    def begin(visit: Visit, given: Given) -> Any:
+        view = panel.view(visit, given[voice])
+        if view is None:
+            return {said: told(CHOOSE)}
+        epochs, settings = panel.values(given)
+        answer = start_training(visit.studio, visit.account, view["id"], epochs, given_settings(view, settings))
+        now = panel.show(visit, given, again=True)
+        if answer["status"] == "completed":
+            now[said] = told(f"{view['name']} has been trained for {view['epochs']} epochs already: ask for more.")
+        return now | {control: gr.update(interactive=False) for control in panel.fixed}
+
+    def end(visit: Visit, given: Given) -> Any:
+        view = panel.view(visit, given[voice])
+        if view is not None and is_active(view):
+            cancel_task(visit.studio, visit.account, view["task"]["id"], visit.base_url, visit.now_s)
+        return panel.show(visit, given) | {said: told(_STOPS)}
+
+    def measured(visit: Visit, given: Given) -> Any:
+        if not given[voice]:
+            return {said: told(CHOOSE)}
+        start_estimate(visit.studio, visit.account, given[voice], panel.values(given)[1])
+        return panel.show(visit, given)
+
+    def forget(visit: Visit, given: Given) -> Any:
+        forget_training(visit.studio, visit.account, given[voice])
+        now = panel.choose(visit, given, given[voice])
+        return now | {question: gr.Group(visible=False), said: told(_FORGOTTEN)}
+
+    def of_queue(visit: Visit, data: dict[str, Any], given: Given) -> Any:
+        task_id = str(data.get("id"))
+        if data.get("action") == "train":
+            waiting = queue_view(visit.studio, visit.account, visit.base_url, visit.now_s)
+            model = next((task["model"] for task in waiting if task["id"] == task_id), given[voice])
+            return panel.choose(visit, given, model)
+        cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+        return panel.show(visit, given)
+
+    def listen(visit: Visit, given: Given) -> Any:
+        view = panel.view(visit, given[voice])
+        return {player: gr.HTML(value=shown(sounds(view, given[part], given[chosen]) if view else None))}
+
+    def hear(visit: Visit, data: dict[str, Any], given: Given) -> Any:
+        return {chosen: data.get("epoch"), **listen(visit, {**given, chosen: data.get("epoch")})}
+
+    def follow(visit: Visit, given: Given) -> Any:
+        wish = given[page.wishes["train"]] or {}
+        return panel.choose(visit, given, wish["voice"]) if wish.get("voice") else None
+
+    def leave(visit: Visit, to: dict[str, Any]) -> Any:
+        return {timer: gr.Timer(active=False)} if to.get("value") != "Train" else None
+
+    asked, seen = panel.asked, panel.seen
+    page.on(tab.select, come, asked | {kept}, panel.all)
+    page.on(timer.tick, lambda visit, given: panel.show(visit, given), asked, seen, trigger_mode="once")
+    page.on(
+        voice.input, lambda visit, given: panel.choose(visit, given, given[voice]), asked, panel.all, notice=said
+    )  # fmt: skip
+    page.on(page.wishes["train"].change, follow, asked | {page.wishes["train"]}, panel.all)
+    for control in (voice, *made.values()):
+        page.on(control.change, remember, asked, [kept])
+    for name in ("epochs", "evaluate_epochs"):
+        page.on(made[name].change, estimated, asked, [estimate])
+    page.on(start.click, begin, asked, [*seen, *panel.fixed], notice=said)
+    page.on(stop.click, end, asked, seen, notice=said)
+    page.on(measure.click, measured, asked, seen, notice=said)
+    page.on(afresh.click, lambda visit: {question: gr.Group(visible=True)}, [], [question])
+    page.on(keep.click, lambda visit: {question: gr.Group(visible=False)}, [], [question])
+    page.on(sure.click, forget, asked, [*panel.all, question], notice=said)
+    page.on_data(queue.asked, of_queue, asked, panel.all, notice=said)
+    page.on(part.input, listen, asked, [player])
+    page.on_data(course.chosen, hear, asked, [player, chosen])
+    page.on_data(page.tabs.select, leave, [], [timer])
