@@ -30,7 +30,7 @@ def element(tag: str, events: Sequence[str] = (), data: Any = None, **options: A
         value=shown(data),
         html_template=f"<{name}></{name}>",
         js_on_load=_CONNECT % {"tag": name, "events": json.dumps(list(events))},
-        **options,
+        **{"apply_default_css": False, **options},  # which is for prose: it would change our buttons and tables
     )
 
 
