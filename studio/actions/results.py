@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine.conversion_settings import AUTO
+from engine.frames import note_number
 from studio.accounts import Account
 from studio.actions.conversions import KIND
 from studio.catalogue import find_model
@@ -33,6 +34,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     result = task.result or {}
     is_there = task.outputs_deleted_at is None
     found = result.get("output_settings", {})
+    card = _card(studio, account, task.model_id or "")
     return {
         "id": task.id,
         "state": task.state,
@@ -43,7 +45,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "left_s": _left_s(task, now_s),
         "ahead": places(studio.database, KIND).get(task.id, 1) - 1 if task.state == "queued" else None,
         "model": task.model_id,
-        "voice": _name_of_voice(studio, account, task.model_id or ""),
+        "voice": card.get("name") or task.model_id,
+        "range": _range(card),
         "file_name": task.parameters["file_name"],
         "preset": task.parameters.get("preset", AUTO),
         "settings": result.get("settings") or task.parameters["settings"],
@@ -89,8 +92,15 @@ def _left_s(task: Task, now_s: float) -> float | None:
     return max(0.0, now_s - task.started_at) * (1.0 - task.progress) / task.progress
 
 
-def _name_of_voice(studio: Studio, account: Account, model_id: str) -> str:
+def _card(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
     try:
-        return find_model(studio.database, studio.storage, account, model_id).name
+        return find_model(studio.database, studio.storage, account, model_id).published
     except NotFound:  # it was deleted since
-        return model_id
+        return {}
+
+
+def _range(card: dict[str, Any]) -> dict[str, Any] | None:
+    ends = card.get("vocal_range") or {}
+    if not (ends.get("min") and ends.get("max")):
+        return None
+    return {"low": note_number(ends["min"]), "high": note_number(ends["max"]), "label": card["name"]}

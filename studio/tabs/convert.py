@@ -1,81 +1,96 @@
 """The Convert tab: a recording in, the same performance in another voice out."""
 
-import shutil
-import time
-from pathlib import Path
-from secrets import token_hex
+from typing import Any
 
 import gradio as gr
 
-import engine
-from engine.conversion_settings import AUTO
-from engine.errors import EngineError
-from studio.accounts import Account
-from studio.actions.conversions import start_conversion
-from studio.actions.voices import models_view
-from studio.parts.page import Page
-from studio.studio import Studio
-from studio.tasks import find
+from studio.actions.repeats import convert_recording, look_at_recording
+from studio.actions.results import result_view
+from studio.errors import Invalid
+from studio.parts.notice import notice
+from studio.parts.page import Page, Updates, Visit
+from studio.tabs.convert_batch import build_batch
+from studio.tabs.convert_fit import build_fit
+from studio.tabs.convert_recording import build_recording
+from studio.tabs.convert_result import build_result
+from studio.tabs.convert_settings import build_settings
+from studio.tabs.convert_voice import build_voice
 
-SAMPLES = Path(engine.__path__[0]) / "samples"
-_POLL_S = 0.3
+# what fills the form is done one after the other, so that nobody is too quick for it
+IN_TURN: dict[str, Any] = {"concurrency_id": "convert", "concurrency_limit": 1}
 
 
 def build_convert_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
-    studio, account_of = page.studio, page.account_of
+    with gr.Row(elem_id="convert"):
+        with gr.Column(scale=7, min_width=320):
+            with gr.Tabs(elem_id="convert-input"):
+                with gr.Tab("One recording"):
+                    recording = build_recording(page, IN_TURN)
+                with gr.Tab("Several at once"):
+                    batch = build_batch(page)
+            voice = build_voice(page, tab, recording)
+        with gr.Column(scale=5, min_width=320, elem_id="convert-settings"):
+            fit = build_fit(page, recording, voice)
+            settings = build_settings(page, recording, fit)
+            start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
+            problem = notice("convert-problem")
+            progress_place = gr.Column(elem_id="convert-progress")
+    result = build_result(page, tab, progress_place)
+    batch.connect(voice, settings)
 
-    def choices(request: gr.Request) -> gr.Dropdown:
-        voices = models_view(studio, account_of(request))["models"]
-        return gr.Dropdown(choices=[(one["name"], one["id"]) for one in voices], value=voices[0]["id"])
+    def convert(visit: Visit, given: dict[Any, Any]) -> Updates:
+        chosen, model = given[recording.chosen], given[voice.chosen]
+        if not chosen:
+            text = "Put in a recording first: drop one above, record one, or try a sample."
+            raise Invalid([("recording", text)])
+        if not model:
+            raise Invalid([("voice", "Choose a voice first.")])
+        task_id = convert_recording(
+            visit.studio,
+            visit.account,
+            chosen["id"],
+            model=model,
+            settings=settings.asked(given),
+            preset=settings.preset_of(given),
+            stretch=recording.stretch_of(chosen),
+        )
+        return result.begun(visit, task_id, chosen, given[result.kept])
 
-    def convert(
-        recording: str | None, voice: str | None, auto: bool, transpose: float, request: gr.Request,
-        progress: gr.Progress = gr.Progress(),  # noqa: B008 - how gradio finds it
-    ) -> str:  # fmt: skip
-        if not recording or not voice:
-            raise gr.Error("Put in a recording and choose a voice first.")
-        account = account_of(request)
-        given = studio.settings.work / "incoming" / token_hex(8)
-        given.mkdir(parents=True)
-        try:
-            copy = Path(shutil.copy(recording, given / "recording"))
-            settings = {"transpose": AUTO if auto else int(transpose)}
-            task_id = start_conversion(studio, account, copy, Path(recording).name, model=voice, settings=settings)
-            return str(_result(studio, account, task_id, progress))
-        except EngineError as error:
-            raise gr.Error(str(error), print_exception=False) from error
-        finally:
-            shutil.rmtree(given, ignore_errors=True)
+    inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls}
+    page.on(start.click, convert, inputs, result.watched, notice=problem, **IN_TURN)
 
-    with gr.Row():
-        with gr.Column():
-            recording = gr.Audio(label="Recording", type="filepath", buttons=["download"])
-            gr.Examples([str(SAMPLES / "singing.flac"), str(SAMPLES / "speech.flac")], recording, label="To try")
-        with gr.Column():
-            voice = gr.Dropdown(label="Voice", choices=[])
-            auto = gr.Checkbox(label="Fit the recording to the voice's range", value=True)
-            transpose = gr.Slider(-12, 12, value=0, step=1, label="Transpose (semitones)", visible=False)
-            start = gr.Button("Convert", variant="primary")
-            result = gr.Audio(label="Result", type="filepath", interactive=False, buttons=["download"])
-    auto.change(
-        lambda fits: gr.Slider(visible=not fits), auto, transpose, api_visibility="private", show_progress="hidden"
-    )
-    start.click(convert, [recording, voice, auto, transpose], result, api_visibility="private")
-    page.blocks.load(choices, None, voice, api_visibility="private", show_progress="hidden")
+    def wished(visit: Visit, wish: dict[str, Any] | None, kept: Any) -> Updates:
+        updates: dict[Any, Any] = {}
+        if not wish:
+            return updates
+        if model := wish.get("voice"):
+            updates |= voice.choose(visit, model)
+        if analysis := wish.get("recording"):
+            updates |= recording.take(analysis)
+        if task_id := wish.get("task"):
+            view = result_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+            updates |= voice.choose(visit, view["model"])
+            updates |= settings.fill(view["preset"], view["asked_settings"])
+            taken = look_at_recording(visit.studio, visit.account, task_id)
+            updates |= recording.take(taken, settled=True)
+            updates |= result.begun(visit, task_id, {"id": taken}, kept)
+        return updates
 
+    filled = [*recording.outputs, *voice.outputs, *settings.controls, *result.watched]
+    wish = page.wishes["convert"]
+    page.on(wish.change, wished, [wish, result.kept], filled, notice=problem, **IN_TURN)
 
-def _result(studio: Studio, account: Account, task_id: str, progress: gr.Progress) -> Path:
-    """The first take, once the task is done; what went wrong otherwise."""
-    while True:
-        task = find(studio.database, account.id, task_id)
-        if task.state == "completed":
-            key = (task.result or {})["outputs"][0]
-            shown = studio.settings.work / "page" / task_id
-            shown.mkdir(parents=True, exist_ok=True)
-            # a copy: the page shows nothing but what lies in its own folder
-            return Path(shutil.copy(studio.storage.fetch(key, shown), shown / f"{task.model_id}{Path(key).suffix}"))
-        if task.state in ("failed", "cancelled"):
-            raise gr.Error(task.error or "The conversion was cancelled.", print_exception=False)
-        progress(task.progress, desc=task.message or "waiting for its turn")
-        time.sleep(_POLL_S)
+    def come_back(visit: Visit, *stored: Any) -> Updates:
+        """What this browser had here when it left, or the beginning."""
+        form, taken, model, kept, rows = stored
+        return (
+            settings.restore(form)
+            | recording.restore(visit, taken)
+            | voice.choose(visit, model)
+            | result.restore(visit, kept)
+            | batch.restore(rows)
+        )
+
+    stored = [settings.kept, recording.kept, voice.chosen, result.kept, batch.rows]
+    page.on(page.blocks.load, come_back, stored, [*filled, *batch.outputs])

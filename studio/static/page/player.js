@@ -1,17 +1,19 @@
 // <timbre-player>: one sound, or several that are heard in turn at the same position.
 //
-// data: {id, tracks: [{label, url, note, downloads: [{label, url, name}]}], chosen}. A download without a url is asked
+// data: {id, tracks: [{label, url, note, downloads: [{label, url, name}]}], chosen, reveal}. reveal: a new one is
+// brought into view. A download without a url is asked
 // for by `tell-download` {index, label}; it begins as soon as data with its url come. Another track that is chosen goes
 // on where the one before it is. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
 // playing}, and hears "timbre-seek" {id, seconds}.
 // Keys: space, left and right (with shift: finer), home, end, 1 to 9 for the tracks, L to repeat.
 
-import { openSound, rest } from "./sound.js";
+import { make, tell } from "./dom.js";
+import { COLUMNS, openSound, rest } from "./sound.js";
 
 const SKIP_S = 5, FINE_SKIP_S = 1;
+const END_S = 0.01; // nearer to the end than this is at the end
 const PLAY = "M7 4.5v15l13-7.5z", PAUSE = "M6 4.5h4.5v15H6zM13.5 4.5H18v15h-4.5z";
 const REPEAT = "M7 7h9v3l5-4.5L16 1v3H4v8h3zM17 17H8v-3l-5 4.5L8 23v-3h12v-8h-3z";
-const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 100; // of the waveform in its own units
 
 export class Player extends HTMLElement {
@@ -40,15 +42,39 @@ export class Player extends HTMLElement {
     this.#forget();
     this.#build();
     if (this.#data) this.#show();
+    if (this.#data?.reveal && old?.id !== this.#data.id) this.scrollIntoView({ behavior: "smooth", block: "center" });
   }
 
   get data() {
     return this.#data;
   }
 
+  /** Where it is, in seconds. */
   get seconds() {
     return this.#sounding ? this.#sounding.seconds : this.#position;
   }
+
+  /** How long the chosen track is, in seconds; 0 until that is known. */
+  get duration() {
+    return this.#duration;
+  }
+
+  get isPlaying() {
+    return this.#sounding !== null;
+  }
+
+  // ---- for those that build on it
+
+  /** The seconds that are played. */
+  get stretch() {
+    return { start: 0, stop: this.#duration };
+  }
+
+  /** The place of the waveform was made: more may be put on it. */
+  drawn(wave) {}
+
+  /** The chosen track was opened, so its duration is known. */
+  opened() {}
 
   connectedCallback() {
     document.addEventListener("timbre-seek", this.#sought);
@@ -73,13 +99,13 @@ export class Player extends HTMLElement {
     this.#data?.tracks.forEach((track) => this.#sound(track).catch(() => {})); // the next choice is quick then
   }
 
-  choose(index, tell = true) {
+  choose(index, tells = true) {
     if (!this.#data?.tracks[index] || index === this.#chosen) return;
     this.#chosen = index;
     this.#mark();
     this.#show();
     if (this.#sounding) this.#handOver(++this.#turn);
-    if (tell) this.dispatchEvent(new CustomEvent("tell-chosen", { detail: { index } }));
+    if (tells) tell(this, "chosen", { index });
   }
 
   seek(seconds) {
@@ -100,7 +126,8 @@ export class Player extends HTMLElement {
     if (turn !== this.#turn) return;
     const before = this.#sounding;
     this.#duration = sound.duration;
-    if (!before && this.#position >= sound.duration - 0.05) this.#position = 0;
+    const { start, stop } = this.stretch;
+    if (!before && (this.#position < start || this.#position >= stop - END_S)) this.#position = start;
     try {
       await sound.start(this.#position, before);
     } catch {
@@ -135,22 +162,16 @@ export class Player extends HTMLElement {
     if (![...document.querySelectorAll("timbre-player")].some((player) => player.isPlaying)) rest();
   }
 
-  get isPlaying() {
-    return this.#sounding !== null;
-  }
-
   #follow() {
     cancelAnimationFrame(this.#frame);
     if (!this.#sounding) return;
-    const { seconds, duration } = this.#sounding;
-    if (seconds >= duration - 0.01) {
-      if (this.#repeats) this.#restart(0);
-      else {
+    const { start, stop } = this.stretch;
+    if (this.#sounding.seconds >= stop - END_S) {
+      if (!this.#repeats) {
         this.#pause();
-        this.#position = duration;
-        this.#tellTime();
-        return;
+        return this.seek(stop);
       }
+      this.#restart(start);
     }
     this.#tellTime();
     this.#frame = requestAnimationFrame(() => this.#follow());
@@ -211,36 +232,36 @@ export class Player extends HTMLElement {
   // ---- what one sees
 
   #build() {
-    const hadFocus = this.contains(document.activeElement) ? document.activeElement.className : null;
+    const focused = this.contains(document.activeElement) ? document.activeElement.className : null;
     this.replaceChildren();
     if (!this.#data) return;
-    const bar = part("div", "bar");
-    const play = button("play", PLAY, "Play", () => this.play());
-    const wave = part("div", "wave", { role: "slider", tabindex: 0, "aria-label": "Position", "aria-valuemin": 0 });
-    wave.append(picture("whole"), picture("played"), part("i", "head"));
-    wave.addEventListener("pointerdown", (event) => this.#drag(event, wave));
+    const slider = { role: "slider", tabindex: 0, "aria-label": "Position", "aria-valuemin": 0 };
+    const wave = make("div", { class: "wave", ...slider, onpointerdown: (event) => this.#drag(event, wave) });
+    wave.append(picture("whole"), picture("played"), make("i", { class: "head" }));
     const repeat = button("repeat", REPEAT, "Repeat", () => this.#toggleRepeat());
     repeat.setAttribute("aria-pressed", this.#repeats);
-    bar.append(play, wave, part("span", "time"), repeat);
-    this.append(bar, part("p", "trouble", { role: "alert", hidden: "" }));
+    const play = button("play", PLAY, "Play", () => this.play());
+    this.append(make("div", { class: "bar" }, play, wave, make("span", { class: "time" }), repeat));
+    this.append(make("p", { class: "trouble", role: "alert", hidden: true }));
     if (this.#data.tracks.length > 1) this.append(this.#tracks());
-    this.append(part("div", "downloads"));
+    this.append(make("div", { class: "downloads" }));
+    this.drawn(wave);
     this.#mark();
     this.#tellTime();
-    if (hadFocus) this.querySelector(`.${hadFocus.split(" ").join(".")}`)?.focus();
+    if (focused) this.getElementsByClassName(focused)[0]?.focus();
   }
 
   #tracks() {
-    const group = part("div", "tracks", { role: "radiogroup", "aria-label": "What is heard" });
-    this.#data.tracks.forEach((track, index) => {
-      const one = part("button", `track track-${index}`, { type: "button", role: "radio" });
-      if (index < 9) one.append(text("kbd", "number", index + 1));
-      one.append(text("span", "label", track.label));
-      if (track.note) one.append(text("span", "note", track.note));
-      one.addEventListener("click", () => this.choose(index));
-      group.append(one);
-    });
-    return group;
+    const tracks = this.#data.tracks.map((track, index) =>
+      make(
+        "button",
+        { type: "button", role: "radio", class: `track track-${index}`, onclick: () => this.choose(index) },
+        index < 9 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index + 1)) : null,
+        make("span", { class: "label" }, track.label),
+        track.note ? make("span", { class: "note" }, track.note) : null,
+      ),
+    );
+    return make("div", { class: "tracks", role: "radiogroup", "aria-label": "What is heard" }, tracks);
   }
 
   /** Which track is chosen, and what can be downloaded of it. */
@@ -252,29 +273,27 @@ export class Player extends HTMLElement {
     const place = this.querySelector(".downloads");
     const offered = this.#data.tracks[this.#chosen].downloads ?? [];
     place.hidden = !offered.length;
-    place.replaceChildren(text("span", "what", "Download"), ...offered.map((one) => this.#download(one)));
+    place.replaceChildren(make("span", { class: "what" }, "Download"), ...offered.map((one) => this.#download(one)));
   }
 
   #download({ label, url, name }) {
-    const named = `${this.#chosen} ${label}`;
+    const index = this.#chosen;
+    const named = `${index} ${label}`;
     if (url) {
-      const link = text("a", "download", label);
-      Object.assign(link, { href: url, download: name ?? "" });
+      const link = make("a", { class: "download", href: url, download: name ?? "" }, label);
       if (this.#wanted === named) {
         this.#wanted = null;
         queueMicrotask(() => link.click());
       }
       return link;
     }
-    const asked = text("button", "download", label);
-    asked.type = "button";
-    asked.ariaBusy = this.#wanted === named;
-    const index = this.#chosen;
-    asked.addEventListener("click", () => {
+    const ask = () => {
       this.#wanted = named;
       asked.ariaBusy = true;
-      this.dispatchEvent(new CustomEvent("tell-download", { detail: { index, label } }));
-    });
+      tell(this, "download", { index, label });
+    };
+    const asked = make("button", { type: "button", class: "download", onclick: ask }, label);
+    asked.ariaBusy = this.#wanted === named;
     return asked;
   }
 
@@ -288,6 +307,7 @@ export class Player extends HTMLElement {
       this.querySelector(".wave")?.classList.toggle("plain", !sound.peaks);
       const drawn = outline(sound.peaks ?? []);
       this.querySelectorAll(".wave path").forEach((path) => path.setAttribute("d", drawn));
+      this.opened();
       this.#tellTime();
     } catch (failure) {
       if (track === this.#data?.tracks[this.#chosen]) this.#say(failure.message);
@@ -347,39 +367,13 @@ function outline(peaks) {
 }
 
 function picture(kind) {
-  const drawn = document.createElementNS(SVG, "svg");
-  drawn.setAttribute("class", kind);
-  drawn.setAttribute("viewBox", `0 0 499 ${HEIGHT}`);
-  drawn.setAttribute("preserveAspectRatio", "none");
-  drawn.setAttribute("aria-hidden", "true");
-  drawn.append(document.createElementNS(SVG, "path"));
-  return drawn;
+  const size = { viewBox: `0 0 ${COLUMNS - 1} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" };
+  return make("svg", { class: kind, ...size }, make("path"));
 }
 
 function button(name, shape, label, act) {
-  const made = part("button", name, { type: "button", "aria-label": label, title: label });
-  const drawn = document.createElementNS(SVG, "svg");
-  drawn.setAttribute("viewBox", "0 0 24 24");
-  drawn.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", shape);
-  drawn.append(path);
-  made.append(drawn);
-  made.addEventListener("click", act);
-  return made;
-}
-
-function part(tag, name, attributes = {}) {
-  const made = document.createElement(tag);
-  made.className = name;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
-}
-
-function text(tag, name, content) {
-  const made = part(tag, name);
-  made.textContent = content;
-  return made;
+  const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: shape }));
+  return make("button", { type: "button", class: name, "aria-label": label, title: label, onclick: act }, drawn);
 }
 
 customElements.define("timbre-player", Player);

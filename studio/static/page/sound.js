@@ -4,7 +4,7 @@
 // as they arrive, so that an hour needs no more memory than a minute.
 
 const FADE_S = 0.012; // short enough to go unheard, long enough not to click
-const COLUMNS = 500; // of a waveform
+export const COLUMNS = 500; // of a waveform
 const LARGEST_BYTES = { wav: 120e6, flac: 40e6, other: 12e6 }; // of files that are decoded as a whole
 const DECODED_RATE = 44100;
 

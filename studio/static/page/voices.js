@@ -1,19 +1,20 @@
 // <timbre-voices>: voices to choose one of, as cards that can be searched, narrowed and listened to.
 //
 // data: {voices: [{id, name, description, gender, age, genre, voice_type, base_language, traits, vocal_range: {min,
-// max}, demo, preview_url, state}], chosen, range: {low, high, label}}. range (MIDI numbers): a recording's own, drawn
-// on every card to compare with. Tells `chosen` {id}. A voice whose `state` is there and not "completed" says so and
+// max}, demo, preview_url, state}], chosen, range: {low, high, label}}. Without `chosen` the choice stays as it is. range
+// (MIDI numbers): a recording's own, drawn on every card to compare with. Tells `chosen` {id}. A voice whose `state` is there and not "completed" says so and
 // can be chosen all the same.
 // Keys: arrows, home and end within the cards; a card's preview is the button beside it.
 
+import { make, tell } from "./dom.js";
 import { openSound, rest } from "./sound.js";
 
 const FILTERS = { gender: "Gender", genre: "Genre", voice_type: "Voice type", base_language: "Language" };
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
 const FEW = 5; // voices that need no search
+const MOST_TRAITS = 4; // on a card
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
-const SVG = "http://www.w3.org/2000/svg";
 
 export class Voices extends HTMLElement {
   #data = null;
@@ -26,7 +27,7 @@ export class Voices extends HTMLElement {
   set data(given) {
     this.#quiet();
     const before = this.#data;
-    this.#data = given;
+    this.#data = given && { ...given, chosen: given.chosen ?? before?.chosen, range: given.range };
     const same = before && given && JSON.stringify(before.voices) === JSON.stringify(given.voices);
     if (!given) this.replaceChildren();
     else if (same && JSON.stringify(before.range) === JSON.stringify(given.range)) this.#mark();
@@ -46,10 +47,10 @@ export class Voices extends HTMLElement {
     this.#quiet();
   }
 
-  choose(id, tell = true) {
+  choose(id, tells = true) {
     this.#data.chosen = id;
     this.#mark();
-    if (tell) this.dispatchEvent(new CustomEvent("tell-chosen", { detail: { id } }));
+    if (tells) tell(this, "chosen", { id });
   }
 
   // ---- what one sees
@@ -59,72 +60,59 @@ export class Voices extends HTMLElement {
     const narrowed = Object.fromEntries(Object.entries(this.#selects).map(([name, one]) => [name, one.value]));
     const { voices } = this.#data;
     this.replaceChildren();
-    const bar = part("div", "filters", { role: "search", "aria-label": "Voices" });
-    this.#search = part("input", "search", { type: "search", placeholder: "Search", "aria-label": "Search voices" });
+    const bar = make("div", { class: "filters", role: "search", "aria-label": "Voices" });
+    const asked = { type: "search", placeholder: "Search", "aria-label": "Search voices" };
+    this.#search = make("input", { class: "search", ...asked, oninput: () => this.#narrow() });
     this.#search.value = words;
-    this.#search.addEventListener("input", () => this.#narrow());
     if (voices.length > FEW) bar.append(this.#search);
     this.#selects = {};
     for (const [name, title] of Object.entries(FILTERS)) {
       const known = [...new Set(voices.map((voice) => voice[name]).filter(Boolean))];
       if (known.length < 2) continue;
-      const select = part("select", "filter", { "aria-label": title });
-      select.append(new Option(title, ""), ...known.map((value) => new Option(said(name, value), value)).sort(byText));
+      const options = known.map((value) => new Option(said(name, value), value)).sort(byText);
+      const select = make("select", { class: "filter", "aria-label": title, onchange: () => this.#narrow() });
+      select.append(new Option(title, ""), ...options);
       select.value = known.includes(narrowed[name]) ? narrowed[name] : "";
-      select.addEventListener("change", () => this.#narrow());
       this.#selects[name] = select;
       bar.append(select);
     }
-    const cards = part("div", "cards", { role: "radiogroup", "aria-label": "Voice" });
-    cards.append(...voices.map((voice) => this.#card(voice)));
-    cards.addEventListener("keydown", (event) => this.#key(event));
-    const none = text("p", "none", "No voice is like that.");
-    none.setAttribute("role", "status");
-    this.append(bar, cards, none);
+    const group = { class: "cards", role: "radiogroup", "aria-label": "Voice", onkeydown: (event) => this.#key(event) };
+    const cards = make("div", group, voices.map((voice) => this.#card(voice)));
+    this.append(bar, cards, make("p", { class: "none", role: "status" }, "No voice is like that."));
     this.#narrow();
   }
 
   #card(voice) {
-    const card = part("div", "card");
-    card.dataset.id = voice.id;
-    const choose = part("button", "choose", { type: "button", role: "radio" });
-    const title = part("span", "title");
-    title.append(text("b", "name", voice.name || voice.id));
-    if (voice.state && voice.state !== "completed") title.append(text("em", "state", voice.state));
-    choose.append(title);
-    const kind = [voice.voice_type, voice.gender, voice.age === "adult" ? "" : voice.age].filter(Boolean);
+    const state = voice.state && voice.state !== "completed" ? make("em", { class: "state" }, voice.state) : null;
+    const title = make("span", { class: "title" }, make("b", { class: "name" }, voice.name || voice.id), state);
+    const kind = [voice.voice_type, voice.gender, voice.age === "adult" ? "" : voice.age];
     const more = [voice.genre === "other" ? "" : voice.genre, said("base_language", voice.base_language)];
-    choose.append(text("span", "kind", [...kind, ...more].filter(Boolean).join(" · ")));
-    if (voice.description) choose.append(text("span", "description", voice.description));
-    if (voice.vocal_range?.min) choose.append(this.#range(voice.vocal_range));
-    const traits = part("span", "traits");
-    traits.append(...(voice.traits ?? []).slice(0, 4).map((trait) => text("span", "trait", trait)));
-    if (traits.childElementCount) choose.append(traits);
-    choose.addEventListener("click", () => this.choose(voice.id));
-    card.append(choose);
-    if (voice.preview_url) card.append(this.#preview(voice));
+    const traits = (voice.traits ?? []).slice(0, MOST_TRAITS).map((trait) => make("span", { class: "trait" }, trait));
+    const choose = make(
+      "button",
+      { type: "button", role: "radio", class: "choose", onclick: () => this.choose(voice.id) },
+      title,
+      make("span", { class: "kind" }, [...kind, ...more].filter(Boolean).join(" · ")),
+      voice.description ? make("span", { class: "description" }, voice.description) : null,
+      voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
+      traits.length ? make("span", { class: "traits" }, traits) : null,
+    );
+    const card = make("div", { class: "card" }, choose, voice.preview_url ? this.#preview(voice) : null);
+    card.dataset.id = voice.id;
     return card;
   }
 
   #range({ min, max }) {
-    const whole = part("span", "range", { title: `Sings and speaks from ${min} to ${max}` });
-    const bar = part("span", "range-bar", { "aria-hidden": "true" });
-    bar.append(stretch("voice", midi(min), midi(max)));
     const { range } = this.#data;
+    const bar = make("span", { class: "range-bar", "aria-hidden": "true" }, stretch("voice", midi(min), midi(max)));
     if (range) bar.append(stretch("recording", range.low, range.high));
-    whole.append(bar, text("span", "notes", `${min}–${max}`));
-    return whole;
+    const notes = make("span", { class: "notes" }, `${min}–${max}`);
+    return make("span", { class: "range", title: `Sings and speaks from ${min} to ${max}` }, bar, notes);
   }
 
   #preview(voice) {
-    const made = part("button", "preview", { type: "button" });
-    const drawn = document.createElementNS(SVG, "svg");
-    drawn.setAttribute("viewBox", "0 0 24 24");
-    drawn.setAttribute("aria-hidden", "true");
-    drawn.append(document.createElementNS(SVG, "path"));
-    made.append(drawn);
-    made.addEventListener("click", () => this.#listen(voice));
-    return made;
+    const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path"));
+    return make("button", { type: "button", class: "preview", onclick: () => this.#listen(voice) }, drawn);
   }
 
   /** Which card is chosen, which can be reached by the tabulator, and which is heard. */
@@ -218,7 +206,7 @@ export function midi(note) {
 
 function stretch(name, low, high) {
   const share = (note) => (100 * (Math.max(LOWEST, Math.min(HIGHEST, note)) - LOWEST)) / (HIGHEST - LOWEST);
-  const made = part("i", name);
+  const made = make("i", { class: name });
   made.style.left = `${share(low)}%`;
   made.style.width = `${Math.max(1, share(high) - share(low))}%`;
   return made;
@@ -237,19 +225,6 @@ function said(name, value) {
 
 function byText(one, other) {
   return one.text.localeCompare(other.text);
-}
-
-function part(tag, name, attributes = {}) {
-  const made = document.createElement(tag);
-  made.className = name;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
-}
-
-function text(tag, name, content) {
-  const made = part(tag, name);
-  made.textContent = content;
-  return made;
 }
 
 customElements.define("timbre-voices", Voices);

@@ -38,6 +38,7 @@ def test_one_that_runs_says_how_long_it_will_take(studio, started):
     assert (view["progress"], view["message"]) == (0.25, "converting")
     assert view["left_s"] == pytest.approx(30.0)
     assert (view["voice"], view["asked_settings"]["likeness"]) == ("Kerstin", 0.5)
+    assert view["range"] == {"low": 47, "high": 59, "label": "Kerstin"}
 
 
 def test_the_best_take_comes_first_and_the_plain_one_among_equals(studio, converted):

@@ -1,0 +1,120 @@
+// <timbre-fit>: which notes of a recording lie within a voice's range, live while the transpose slider moves.
+//
+// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, transpose}. low, high: MIDI numbers or null;
+// auto: the shift that would be chosen, or null; transpose: a number, or null for auto. What the slider says comes as
+// "timbre-transpose" {semitones} on the document, null for auto.
+
+import { make } from "./dom.js";
+import { noteName } from "./roll-drawing.js";
+
+const LARGEST_SHIFT = 12;
+const HEIGHT = 64, KEYS = 14; // of the picture, in its own units
+const KEY = 8; // wide
+const BLACK = [1, 3, 6, 8, 10];
+const HARDLY_S = 0.1; // what is shorter is no note
+
+class Fit extends HTMLElement {
+  #data = null;
+  #semitones = null;
+
+  set data(given) {
+    this.#data = given;
+    this.#semitones = given?.transpose ?? null;
+    this.#show();
+  }
+
+  get data() {
+    return this.#data;
+  }
+
+  connectedCallback() {
+    document.addEventListener("timbre-transpose", this.#moved);
+  }
+
+  disconnectedCallback() {
+    document.removeEventListener("timbre-transpose", this.#moved);
+  }
+
+  #moved = (event) => {
+    this.#semitones = event.detail.semitones;
+    this.#show();
+  };
+
+  #show() {
+    if (!this.#data) return this.replaceChildren();
+    const { voice, histogram, auto } = this.#data;
+    const shift = this.#semitones ?? auto ?? 0;
+    this.replaceChildren(this.#picture(shift), this.#sentence(shift, this.#semitones === null));
+    this.dataset.outside = String(outside(histogram, voice, shift).length);
+  }
+
+  #picture(shift) {
+    const { voice, histogram } = this.#data;
+    const heard = histogram.filter((one) => one.seconds >= HARDLY_S).map((one) => one.midi);
+    const known = [voice.low, voice.high].filter((note) => note !== null);
+    const ends = [...known, ...heard.map((note) => note - LARGEST_SHIFT), ...heard.map((note) => note + LARGEST_SHIFT)];
+    const lowest = Math.max(21, Math.min(48, ...ends) - 1), highest = Math.min(108, Math.max(72, ...ends) + 1);
+    const width = (highest - lowest + 1) * KEY, at = (note) => (note - lowest) * KEY;
+    const size = { viewBox: `0 0 ${width} ${HEIGHT + KEYS}`, preserveAspectRatio: "none" };
+    const drawn = make("svg", size), names = make("div", { class: "names" });
+    if (known.length === 2) {
+      const size = { x: at(voice.low), y: 0, width: at(voice.high + 1) - at(voice.low), height: HEIGHT + KEYS };
+      drawn.append(make("rect", { class: "voice", ...size }));
+    }
+    for (let note = lowest; note <= highest; note++) {
+      const kind = BLACK.includes(note % 12) ? "black" : "white";
+      drawn.append(make("rect", { class: `key ${kind}`, x: at(note) + 0.5, y: HEIGHT, width: KEY - 1, height: KEYS }));
+      if (note % 12 === 0) names.append(make("span", { style: `left: ${(100 * at(note)) / width}%` }, noteName(note)));
+    }
+    const most = Math.max(...histogram.map((one) => one.seconds), 0.01);
+    const out = new Set(outside(histogram, voice, shift, 0).map((one) => one.midi));
+    for (const { midi, seconds } of histogram) {
+      if (midi + shift < lowest || midi + shift > highest) continue;
+      const high = Math.max(1.5, (seconds / most) * (HEIGHT - 4));
+      const place = { x: at(midi + shift) + 1, y: HEIGHT - high, width: KEY - 2, height: high };
+      drawn.append(make("rect", { class: `note ${out.has(midi) ? "out" : "in"}`, ...place }));
+    }
+    return make("div", { class: "picture", "aria-hidden": "true" }, drawn, names);
+  }
+
+  #sentence(shift, isAuto) {
+    const { voice, histogram, auto } = this.#data;
+    const said = make("p", { role: "status" });
+    const shifted = shift === 0 ? "as recorded" : `${shift > 0 ? "up" : "down"} ${Math.abs(shift)} semitones`;
+    if (!histogram.length) {
+      const known = voice.low === null ? "" : ` from ${noteName(voice.low)} to ${noteName(voice.high)}`;
+      said.append(`${voice.name} sings and speaks${known}.`);
+      return said;
+    }
+    said.append(make("b", {}, isAuto && auto !== null ? `Auto: ${shifted}. ` : `${shifted[0].toUpperCase()}${shifted.slice(1)}. `));
+    if (voice.low === null) return said;
+    const out = outside(histogram, voice, shift);
+    const all = histogram.filter((one) => one.seconds >= HARDLY_S);
+    if (!out.length) {
+      said.className = "good";
+      said.append(`All ${all.length} notes lie within ${voice.name}'s range.`);
+      return said;
+    }
+    const lost = sum(out), share = Math.max(1, Math.round((100 * lost) / sum(histogram)));
+    const sides = [
+      out.some((one) => one.midi + shift > voice.high) ? `above ${noteName(voice.high)}` : "",
+      out.some((one) => one.midi + shift < voice.low) ? `below ${noteName(voice.low)}` : "",
+    ].filter(Boolean).join(" and ");
+    said.className = "warn";
+    said.append(`${out.length} of ${all.length} notes lie outside ${voice.name}'s range, ${sides}: ${lost.toFixed(1)} s, ${share} % of what is heard.`);
+    return said;
+  }
+}
+
+/** The notes that would be outside a voice's range, moved by `shift`. */
+function outside(histogram, voice, shift, hardly = HARDLY_S) {
+  if (voice.low === null) return [];
+  const isOut = (note) => note < voice.low || note > voice.high;
+  return histogram.filter((one) => one.seconds >= hardly && isOut(one.midi + shift));
+}
+
+function sum(histogram) {
+  return histogram.reduce((seconds, one) => seconds + one.seconds, 0);
+}
+
+customElements.define("timbre-fit", Fit);
