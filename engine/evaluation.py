@@ -21,7 +21,7 @@ whisper, the leak into a silence that is not there) is None, never NaN, and is l
 import importlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,14 @@ from swift_f0 import SwiftF0
 
 from engine.audio import Audio, AudioSource, Resampler, open_audio, read_audio, resample
 from engine.errors import AudioError, EngineError
+from engine.frames import FRAME_RATE
 
 JUDGE_RATE = 16_000  # hertz; what every judge listens to
 VOICED_CONFIDENCE = 0.6  # a frame of the pitch detector above this counts as voiced
 SAME_NOTE_CENTS = 50.0  # a frame within this of the wanted pitch is on the note
 FEWEST_CORRELATED_FRAMES = 11
 LEVEL_HOP = 160  # samples at JUDGE_RATE: 10 ms
+PITCH_HOP = 256  # samples at JUDGE_RATE: 16 ms, the pitch detector's own grid
 LOUD_PERCENTILE = 95  # of the frame levels: "the level of the voice"
 SILENCE_BELOW_VOICE_DB = 50.0
 SILENCE_FRAMES = 11  # this many silent frames in a row, or the tail of a note would count as leak
@@ -291,6 +293,14 @@ def compare_performances(source: Performance, output: Performance, transpose: fl
         leak_db=_leak_db(source.level_db, output.level_db),
         length_error=output.duration_s - source.duration_s,
     )
+
+
+def moved(performance: Performance, semitones: np.ndarray) -> Performance:
+    """The performance as it is meant to be after edits of its pitch: `semitones` (frames,) say how far each 10 ms of
+    it moved."""
+    seconds = np.arange(len(performance.hertz)) * PITCH_HOP / JUDGE_RATE
+    there = np.interp(seconds, np.arange(len(semitones)) / FRAME_RATE, semitones)
+    return replace(performance, hertz=performance.hertz * 2.0 ** (there / 12.0))
 
 
 def _trace(blocks: Iterable[np.ndarray], rate: int) -> Performance:

@@ -4,10 +4,11 @@ Kept beside the takes, it lets one be changed in places later: what was found in
 pitch that each take was sung with, to the last bit.
 """
 
+import io
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -76,10 +77,10 @@ def write_groundwork(path: Path, groundwork: Groundwork) -> None:
         np.savez_compressed(file, **arrays)
 
 
-def read_groundwork(file: Path | BinaryIO) -> Groundwork:
-    """What `write_groundwork` wrote. Raises EditError for anything else."""
+def read_groundwork(content: bytes) -> Groundwork:
+    """What a file that `write_groundwork` wrote holds. Raises EditError for anything else."""
     try:
-        with np.load(file, allow_pickle=False) as held:
+        with np.load(io.BytesIO(content), allow_pickle=False) as held:
             facts = json.loads(held[_FACTS].tobytes())
             arrays = {name: held[name].astype(kind, copy=False) for name, kind in _ARRAYS.items()}
         return _checked(facts, arrays)

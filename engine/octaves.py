@@ -17,7 +17,8 @@ _LEAP_FRAMES = 3
 _HELD_FRAMES = 10  # a rest that is longer than this allows any leap
 _SHORTEST_FRAMES = 3  # a shorter part is on the way from one octave to the other
 _CHOICES = np.arange(-2, 3)  # octaves
-_AWAY = 0.25  # what a semitone away from the notes around costs, where a semitone of a leap costs 1
+_SUNG_SEMITONES = 7.0  # leaps up to here are sung; each semitone above costs 1
+_AWAY = 0.25  # what a semitone away from the notes around costs
 _MOVED = 1.5  # what each octave that is moved costs
 
 
@@ -82,7 +83,8 @@ def _best(parts: list[_Part]) -> list[int]:
             continue
         before = parts[number - 1]
         leaps = np.abs((part.begins + 12 * _CHOICES)[None] - (before.ends + 12 * _CHOICES)[:, None])
-        total = costs[-1][:, None] + leaps * (part.first - before.stop <= _HELD_FRAMES)
+        unlikely = (leaps - _SUNG_SEMITONES).clip(0) * (part.first - before.stop <= _HELD_FRAMES)
+        total = costs[-1][:, None] + unlikely
         ways.append(total.argmin(0))
         costs.append(total.min(0) + own)
     if not parts:

@@ -107,7 +107,7 @@ def _phase(groundwork: Groundwork, number: int, frame: int) -> float:
 def _in_step(hertz: np.ndarray, voicing: np.ndarray, wanted_cycles: float) -> np.ndarray:
     """The curve, a little higher or lower, so that from its first frame to its last there are `wanted_cycles` and a
     whole number more or less; float32 (frames,)."""
-    rising = np.arange(len(hertz)) / _TAPER_FRAMES
+    rising = (np.arange(len(hertz)) - 2 * FADE_FRAMES) / _TAPER_FRAMES
     taper = np.minimum(rising, rising[::-1]).clip(0, 1)
     share = taper * (_VOICED_SHARE + (1.0 - voicing.astype(np.float64)) ** 2)
     share /= share.max()

@@ -233,8 +233,8 @@ class _Splice:
 
     def __init__(self, take: Iterable[np.ndarray], plan: Plan, report: Report | None) -> None:
         self._take, self._plan, self._report = _Stream(take), plan, report
-        frames = len(plan.before) - 1
-        self._work = frames + _SINGING * sum(patch.last - patch.first for patch in plan.patches)
+        in_patches = sum(patch.last - patch.first for patch in plan.patches)
+        self._work = len(plan.before) - 1 + (_SINGING - 1) * in_patches
         self._done = 0.0
         self._position = 0
 

@@ -3,6 +3,7 @@
 import importlib.util
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -14,11 +15,13 @@ from engine.audio import Audio
 from engine.errors import AudioError, EngineError
 from engine.evaluation import (
     Evaluator,
+    Performance,
     Scores,
     compare,
     compare_performances,
     likeness,
     mean_scores,
+    moved,
     score_conversion,
     score_performance,
     trace,
@@ -212,3 +215,13 @@ def test_agrees_with_the_projects_scorer(source, output, transpose):
     assert ours.keys() == theirs.keys()
     for name, value in theirs.items():
         assert ours[name] == (value if value is None else pytest.approx(value, abs=1e-3)), name
+
+
+def test_a_performance_can_be_moved_to_where_edits_want_it():
+    performance = Performance(1.0, np.full(62, 200.0), np.full(62, 0.9), np.zeros(100))
+    semitones = np.zeros(101)
+    semitones[50:] = 12.0
+    wanted = moved(performance, semitones).hertz
+    np.testing.assert_allclose(wanted[:30], 200.0)
+    np.testing.assert_allclose(wanted[33:], 400.0)
+    assert compare_performances(moved(performance, semitones), replace(performance, hertz=wanted)).pitch_accuracy == 1.0

@@ -1,0 +1,70 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.card import PitchStatistics
+from engine.conversion_settings import ConversionSettings
+from engine.errors import EditError
+from engine.groundwork import Groundwork, read_groundwork, write_groundwork
+
+
+@pytest.fixture
+def groundwork() -> Groundwork:
+    random = np.random.default_rng(0)
+    return Groundwork(
+        voice="0123",
+        settings=ConversionSettings(transpose="auto", takes=2, pitch_snap=0.5),
+        transpose=-12,
+        style="melodic",
+        level_nepers=-3.25,
+        level_mean=random.standard_normal(108).astype(np.float32),
+        timbre=random.standard_normal(64).astype(np.float32),
+        statistics=PitchStatistics(50.0, 55.5, 60.25),
+        bands=100,
+        voiced=True,
+        voicing=random.random(500).astype(np.float32),
+        hertz=(100 + 100 * random.random((2, 500))).astype(np.float32),
+        core_starts=np.array([0, 200]),
+        phases=random.random((2, 2)),
+    )
+
+
+def test_it_comes_back_to_the_last_bit(groundwork, tmp_path):
+    write_groundwork(tmp_path / "groundwork.npz", groundwork)
+    again = read_groundwork((tmp_path / "groundwork.npz").read_bytes())
+    for name, value in vars(groundwork).items():
+        np.testing.assert_array_equal(getattr(again, name), value, strict=isinstance(value, np.ndarray))
+    assert again.settings == groundwork.settings
+    assert again.statistics == groundwork.statistics
+    assert again.takes == 2
+    np.testing.assert_array_equal(again.pitch(1).hertz, groundwork.hertz[1])
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 half an archive"])
+def test_what_is_no_groundwork_is_a_sentence(content):
+    with pytest.raises(EditError, match="convert the recording again"):
+        read_groundwork(content)
+
+
+def test_half_of_one_is_refused(groundwork, tmp_path):
+    write_groundwork(tmp_path / "x.npz", groundwork)
+    content = (tmp_path / "x.npz").read_bytes()
+    for length in (100, len(content) // 2, len(content) - 10):
+        with pytest.raises(EditError):
+            read_groundwork(content[:length])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"voicing": np.zeros(3, np.float32)},
+        {"phases": np.zeros((1, 2))},
+        {"core_starts": np.zeros(0, np.int64), "phases": np.zeros((2, 0))},
+        {"hertz": np.zeros(500, np.float32)},
+    ],
+)
+def test_what_does_not_fit_together_is_refused(groundwork, change, tmp_path):
+    write_groundwork(tmp_path / "x.npz", replace(groundwork, **change))
+    with pytest.raises(EditError):
+        read_groundwork((tmp_path / "x.npz").read_bytes())
