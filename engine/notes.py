@@ -1,5 +1,6 @@
 """Notes: a pitch curve as a singer would write it down, and how long each semitone is sung."""
 
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from scipy.ndimage import binary_closing, median_filter, uniform_filter1d
 from engine.frames import FRAME_RATE
 from engine.pitch import Pitch
 from engine.style import find_onsets
+from engine.voice_range import believable
 
 SEMITONES = 128  # as MIDI numbers them
 _AUDIBLE_DB = 40.0  # below the loudest frames; quieter is no note
@@ -19,6 +21,7 @@ _MEDIAN_FRAMES = 7
 _LEAVING_SEMITONES = 0.6  # from a note's middle, for _LEAVING_FRAMES, and it is another note
 _LEAVING_FRAMES = 6
 _ATTACK_DB = 9.0  # rises by this, the same note is sung again
+_TICKS_PER_S, _VELOCITY = 960, 80  # of MIDI files
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,30 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
 
 def measure_histogram(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:
     """Seconds that each semitone is sung or spoken, float64 (SEMITONES,) by MIDI number."""
-    heard = np.round(pitch.semitones[audible(pitch, loudness_db)]).astype(int)
+    heard = pitch.semitones[audible(pitch, loudness_db)].astype(np.float64)
+    heard = np.round(heard[believable(heard)] if len(heard) else heard).astype(int)
     return np.bincount(np.clip(heard, 0, SEMITONES - 1), minlength=SEMITONES) / FRAME_RATE
+
+
+def notes_as_midi(notes: Sequence[Note]) -> bytes:
+    """The notes as a standard MIDI file of one track, at 120 beats a minute: a second is two beats."""
+    events = [(round(note.start_s * _TICKS_PER_S), True, note.midi) for note in notes]
+    events += [(round(note.end_s * _TICKS_PER_S), False, note.midi) for note in notes]
+    track, now = bytearray(), 0
+    for tick, begins, midi in sorted(events):  # where one ends as the next begins, it ends first
+        track += _variable_length(tick - now) + bytes((0x90 if begins else 0x80, midi, _VELOCITY))
+        now = tick
+    track += b"\x00\xff\x2f\x00"
+    head = struct.pack(">4sLHHH", b"MThd", 6, 0, 1, _TICKS_PER_S // 2)
+    return head + struct.pack(">4sL", b"MTrk", len(track)) + bytes(track)
+
+
+def _variable_length(number: int) -> bytes:
+    """As MIDI writes numbers: seven bits to a byte, the highest first, all but the last with the eighth bit."""
+    parts = [number & 0x7F]
+    while number := number >> 7:
+        parts.append(number & 0x7F | 0x80)
+    return bytes(reversed(parts))
 
 
 def audible(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:

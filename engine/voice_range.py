@@ -86,7 +86,7 @@ def measure_range(pitch: Pitch, loudness_db: np.ndarray) -> VocalRange | None:
         return None
     semitones = pitch.semitones[voiced].astype(np.float64)
     above_db = loudness_db[voiced].astype(np.float64) - (np.percentile(loudness_db[voiced], 98) - _LOUD_DB)
-    weights = np.clip(above_db / _LOUD_DB, 0.0, 1.0) * _believable(semitones)
+    weights = np.clip(above_db / _LOUD_DB, 0.0, 1.0) * believable(semitones)
     if not weights.any():
         return None
     low, centre, high = _weighted_quantiles(semitones, weights, (_LOW_SHARE, 0.5, _HIGH_SHARE))
@@ -111,8 +111,8 @@ def voice_type(vocal_range: VocalRange, gender: str | None = None, spoken: bool 
     return max(choices, key=fit)
 
 
-def _believable(semitones: np.ndarray) -> np.ndarray:
-    """bool (voiced frames,): not a short leap away from what is sung around it."""
+def believable(semitones: np.ndarray) -> np.ndarray:
+    """bool (voiced frames,), of their pitch: not a short leap away from what is sung around it."""
     around = median_filter(semitones, _NEIGHBOURS, mode="nearest")
     return np.abs(semitones - around) < _LEAP_SEMITONES
 

@@ -12,20 +12,25 @@ What is shown of one (`analysis_view`):
     roll                                  data of <timbre-roll>, to which the caller adds `follows`
     pictures                              {note, mel, linear: {label, scale, lowest_hertz, highest_hertz, url, start_s,
                                           end_s, tiles: [{url, start_s, end_s}]}}
+    downloads                             [{label, url, name}]: the notes as MIDI, the curves as a table
 
 From duration_s on they are None, or empty, until the task is completed.
 """
 
+import json
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
+
+from engine.comparison import Comparison, Performed, compare_recordings
 from studio.accounts import Account
 from studio.actions.recordings import check_recording, shown_name, suffix_of
-from studio.errors import NotFound, TooMany
+from studio.errors import NotFound, TooMany, WrongState
 from studio.studio import Studio, account_prefix
 from studio.tasks import Task, find, request_cancel, submit, waiting_and_running
 
@@ -78,6 +83,7 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
         "pitch_histogram": [],
         "roll": None,
         "pictures": {},
+        "downloads": [],
     }
     if task.state == "completed":
         view |= _found(studio, task, base_url, now_s)
@@ -88,6 +94,23 @@ def cancel_analysis(studio: Studio, account: Account, task_id: str) -> None:
     """Stop looking at a recording. Raises NotFound, and WrongState where there is nothing left to stop."""
     _find(studio, account, task_id)
     request_cancel(studio.database, account.id, task_id)
+
+
+def compare_analyses(studio: Studio, account: Account, first_id: str, second_id: str) -> Comparison:
+    """The second recording against the first. Raises NotFound, and WrongState while either is still looked at."""
+    return compare_recordings(*(_performed(studio, _find(studio, account, one)) for one in (first_id, second_id)))
+
+
+def _performed(studio: Studio, task: Task) -> Performed:
+    if task.state != "completed":
+        raise WrongState("Both recordings have to be looked at before they can be compared.", "not_looked_at")
+    curves = json.loads(b"".join(studio.storage.read((task.result or {})["curves"])))
+    return Performed(
+        step_s=curves["step_s"],
+        hertz=np.array([one or 0.0 for one in curves["hertz"]]),
+        confidence=np.array(curves["confidence"], float),
+        loudness_db=np.array(curves["db"], float),
+    )
 
 
 @contextmanager
@@ -144,6 +167,7 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         }
         for one in result["pictures"]
     }
+    name = PurePath(task.parameters["file_name"]).stem
     curves, voice = link(result["curves"]), result["summary"]["vocal_range"]
     return {
         "duration_s": result["duration_s"],
@@ -152,6 +176,10 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         "notes": result["notes"],
         "pitch_histogram": result["pitch_histogram"],
         "pictures": pictures,
+        "downloads": [
+            {"label": "notes (MIDI)", "url": link(result["midi"]), "name": f"{name}.mid"},
+            {"label": "curves (CSV)", "url": link(result["table"]), "name": f"{name}.csv"},
+        ],
         "roll": {
             "id": f"roll-{task.id}",
             "duration_s": result["duration_s"],

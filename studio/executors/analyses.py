@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from engine.exploration import Curves, Exploration, Tile
 
 HEARD = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a")  # what browsers play
+CURVES, TABLE, MIDI = "curves.json", "curves.csv", "notes.mid"
 _LOOKING_SHARE = 0.9  # of the progress; the rest is storing
 _BLOCK_S = 4
 _RETRY_S = 5.0
@@ -25,6 +26,7 @@ _RETRY_S = 5.0
 def explore(job: Job) -> None:
     """Look at the recording, and end the task with what is shown of it. Raises what the engine and the studio raise."""
     from engine.exploration import explore_file
+    from engine.notes import notes_as_midi
 
     source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
     folder = job.place / "shown"
@@ -39,7 +41,9 @@ def explore(job: Job) -> None:
     except AudioError as cause:  # it names the file, which has another name here than its owner gave it
         name = job.task.parameters.get("file_name") or "the recording"
         raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
-    (folder / "curves.json").write_text(_curves_json(found.curves))
+    (folder / CURVES).write_text(_curves_json(found.curves))
+    (folder / TABLE).write_text(_curves_csv(found.curves))
+    (folder / MIDI).write_bytes(notes_as_midi(found.notes))
     result = {
         "duration_s": found.analysis.duration_s,
         "summary": _summary(found),
@@ -49,7 +53,9 @@ def explore(job: Job) -> None:
             for midi, seconds in enumerate(found.histogram)
             if seconds > 0
         ],
-        "curves": _key(job, "curves.json"),
+        "curves": _key(job, CURVES),
+        "table": _key(job, TABLE),
+        "midi": _key(job, MIDI),
         "heard": job.task.parameters["input_key"] if heard == source else _key(job, heard.name),
         "pictures": [_picture(job, picture.scale, picture.overview, picture.tiles) for picture in found.pictures],
     }
@@ -127,6 +133,16 @@ def _curves_json(curves: "Curves") -> str:
         },
         separators=(",", ":"),
     )
+
+
+def _curves_csv(curves: "Curves") -> str:
+    """The curves as a table for other programs."""
+    values = zip(curves.hertz.tolist(), curves.confidence.tolist(), curves.loudness_db.tolist(), strict=True)
+    lines = (
+        f"{i * curves.step_s:.2f},{f'{hertz:.2f}' if hertz else ''},{confidence:.3f},{loudness_db:.2f}"
+        for i, (hertz, confidence, loudness_db) in enumerate(values)
+    )
+    return "\n".join(("seconds,hertz,confidence,loudness_db", *lines, ""))
 
 
 def _numbers(values: np.ndarray, digits: int) -> list[float]:

@@ -305,9 +305,10 @@ export function drawNotes(context, plot, notes, colours) {
   context.restore();
 }
 
-/** A curve of pitch: {step_s, hertz, confidence, offset_s}; the surer, the more solid. */
+/** A curve of pitch: {step_s, hertz, confidence, offset_s, semitones}; the surer, the more solid; moved by both. */
 export function drawCurve(context, plot, curve, colour, colours, width = 2.2) {
-  const { hertz, confidence, step_s: step, offset_s: offset = 0 } = curve;
+  const { hertz, confidence, step_s: step, offset_s: offset = 0, semitones = 0 } = curve;
+  const higher = 2 ** (semitones / 12);
   const first = Math.max(0, Math.floor((plot.start - offset) / step) - 1);
   const last = Math.min(hertz.length, Math.ceil((plot.end - offset) / step) + 2);
   const every = Math.max(1, Math.floor(0.5 / (step * plot.pixelsPerSecond)));
@@ -315,7 +316,7 @@ export function drawCurve(context, plot, curve, colour, colours, width = 2.2) {
   let before = null;
   for (let i = first; i < last; i += every) {
     const sure = confidence?.[i] ?? 1;
-    const here = hertz[i] > 0 && sure > TRUSTED ? { x: plot.x(offset + i * step), y: plot.y(hertz[i]), hertz: hertz[i], sure } : null;
+    const here = hertz[i] > 0 && sure > TRUSTED ? { x: plot.x(offset + i * step), y: plot.y(hertz[i] * higher), hertz: hertz[i], sure } : null;
     if (here && before && Math.abs(12 * Math.log2(here.hertz / before.hertz)) < LEAP) {
       const kind = Math.min(here.sure, before.sure);
       const line = lines[kind > 0.75 ? 2 : kind > 0.5 ? 1 : 0];

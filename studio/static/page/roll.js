@@ -2,12 +2,13 @@
 //
 // data: {id, duration_s, picture: {url, scale: "note" | "mel" | "linear", lowest_hertz, highest_hertz, start_s, end_s,
 //   tiles: [{url, start_s, end_s}]}, pictures: [the same with a label, to choose from],
-//   curves: [{label, colour, url | step_s, hertz, confidence, offset_s}], range: {low, high, label} (MIDI),
+//   curves: [{label, colour, url | step_s, hertz, confidence, offset_s, semitones}], range: {low, high, label} (MIDI),
 //   notes: [{start_s, end_s, midi}], loudness: {url | step_s, db}, waveform: {url | step_s, low, high}, follows,
 //   group, shown}
 // A url leads to a JSON file with those arrays. follows: the id of a player, whose position is shown, and which is sent
 // to where one clicks. group: rolls of one group look at the same seconds. shown: which of "notes", "range",
-// "waveform", "loudness", "confidence" are there at first; left out, all but the notes and the confidence.
+// "waveform", "loudness", "confidence" are there at first; left out, all but the notes and the confidence. hidden:
+// numbers of curves that are not.
 //
 // Others may build on it: class MyRoll extends Roll, with paintOver and grasp of its own.
 
@@ -24,7 +25,7 @@ export class Roll extends HTMLElement {
   #plot = new draw.Plot(1);
   #picture = null;
   #shown = new Set();
-  #hidden = new Set(); // labels of curves
+  #hidden = new Set(); // numbers of curves
   #isClose = false;
   #cursor = null; // {seconds, hertz or null}
   #head = null; // seconds of the player that is followed
@@ -47,7 +48,7 @@ export class Roll extends HTMLElement {
     if (old?.id !== given.id || old.duration_s !== given.duration_s) {
       this.#plot = new draw.Plot(given.duration_s);
       this.#cursor = this.#head = null;
-      this.#hidden.clear();
+      this.#hidden = new Set(given.hidden ?? []);
       this.#picture = null;
     }
     if (!old || String(old.shown) !== String(given.shown)) this.#shown = new Set(given.shown ?? ["range", "waveform", "loudness"]);

@@ -1,0 +1,134 @@
+// <timbre-histogram>: how long each semitone is sung, over a keyboard.
+//   data: {parts: [{label, colour, histogram: [{midi, seconds}]}]}
+// <timbre-notes>: the notes of a recording as a list; a click, or enter, plays from there.
+//   data: {notes: [{start_s, end_s, midi, cents}], follows: the id of a player, name: how the MIDI file is called}
+
+import { clock, noteName, toHertz } from "./roll-drawing.js";
+
+const BLACK = new Set([1, 3, 6, 8, 10]);
+const AROUND = 2; // semitones beside the lowest and highest
+const MOST_ROWS = 400;
+
+class Histogram extends HTMLElement {
+  set data(given) {
+    this.replaceChildren();
+    const parts = given?.parts?.filter((one) => one.histogram.length) ?? [];
+    if (!parts.length) return;
+    const sung = parts.flatMap((one) => one.histogram);
+    const low = Math.min(...sung.map((one) => one.midi)) - AROUND;
+    const high = Math.max(...sung.map((one) => one.midi)) + AROUND;
+    // each recording in its own share, so that a long one and a short one can be compared
+    const wholes = parts.map((one) => one.histogram.reduce((sum, { seconds }) => sum + seconds, 0));
+    const seconds = parts.map((one) => new Map(one.histogram.map((bar) => [bar.midi, bar.seconds])));
+    const most = Math.max(...parts.flatMap((one, i) => one.histogram.map((bar) => bar.seconds / wholes[i])));
+    const drawn = made("div", "bars", { role: "img", "aria-label": this.#described(parts, wholes) });
+    for (let midi = low; midi <= high; midi++) {
+      const column = made("div", "column");
+      const bars = made("div", "heights");
+      const told = [`${noteName(midi)}, ${toHertz(midi).toFixed(0)} Hz`];
+      parts.forEach((one, i) => {
+        const held = seconds[i].get(midi) ?? 0;
+        const bar = made("i", "bar");
+        bar.style.height = `${(100 * held) / wholes[i] / most}%`;
+        bar.style.background = one.colour;
+        bars.append(bar);
+        told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${held.toFixed(1)} s (${Math.round((100 * held) / wholes[i])} %)`);
+      });
+      column.title = told.join("\n");
+      const key = made("span", BLACK.has(((midi % 12) + 12) % 12) ? "key black" : "key");
+      if (midi % 12 === 0) key.append(write("b", "", noteName(midi)));
+      column.append(bars, key);
+      drawn.append(column);
+    }
+    this.append(drawn);
+  }
+
+  #described(parts, wholes) {
+    return parts
+      .map((one, i) => {
+        const longest = [...one.histogram].sort((a, b) => b.seconds - a.seconds).slice(0, 3);
+        const named = longest.map(({ midi, seconds }) => `${noteName(midi)} ${Math.round((100 * seconds) / wholes[i])} %`);
+        return `${one.label}: from ${noteName(one.histogram[0].midi)} to ${noteName(one.histogram.at(-1).midi)}, most of all ${named.join(", ")}.`;
+      })
+      .join(" ");
+  }
+}
+
+class Notes extends HTMLElement {
+  #data = null;
+
+  connectedCallback() {
+    this.addEventListener("click", this.#chosen);
+    document.addEventListener("timbre-time", this.#timed);
+  }
+
+  disconnectedCallback() {
+    this.removeEventListener("click", this.#chosen);
+    document.removeEventListener("timbre-time", this.#timed);
+  }
+
+  set data(given) {
+    this.#data = given;
+    this.replaceChildren();
+    if (!given?.notes.length) return;
+    const table = made("table", "");
+    const head = made("tr", "");
+    for (const name of ["Time", "Note", "Off by", "Length"]) head.append(write("th", "", name, { scope: "col" }));
+    table.append(made("thead", ""), made("tbody", ""));
+    table.tHead.append(head);
+    given.notes.slice(0, MOST_ROWS).forEach((note, index) => table.tBodies[0].append(this.#row(note, index)));
+    const box = made("div", "scroll", { tabindex: 0, role: "region", "aria-label": "Notes" });
+    box.append(table);
+    this.append(box);
+    const left = given.notes.length - MOST_ROWS;
+    if (left > 0) this.append(write("p", "more", `And ${left} more: they are in the MIDI file.`));
+  }
+
+  #row(note, index) {
+    const row = made("tr", "");
+    const from = write("button", "from", clock(note.start_s, 2), { type: "button", "data-index": index, title: "Hear from here" });
+    const at = made("td", "");
+    at.append(from);
+    const cents = Math.round(note.cents);
+    row.append(
+      at,
+      write("td", "", noteName(note.midi)),
+      write("td", "", `${cents < 0 ? "−" : "+"}${Math.abs(cents)} ct`),
+      write("td", "", `${(note.end_s - note.start_s).toFixed(2)} s`),
+    );
+    return row;
+  }
+
+  #chosen = (event) => {
+    const index = event.target.closest?.("[data-index]")?.dataset.index;
+    const note = index && this.#data?.notes[Number(index)];
+    if (note) document.dispatchEvent(new CustomEvent("timbre-seek", { detail: { id: this.#data.follows, seconds: note.start_s } }));
+  };
+
+  #timed = (event) => {
+    if (!this.#data || event.detail.id !== this.#data.follows) return;
+    const { seconds } = event.detail;
+    const sung = this.#data.notes.findIndex((note) => note.start_s <= seconds && seconds < note.end_s);
+    const before = this.querySelector("tr.sung");
+    const now = this.querySelector(`[data-index="${sung}"]`)?.closest("tr") ?? null;
+    if (before === now) return;
+    before?.classList.remove("sung");
+    now?.classList.add("sung");
+  };
+}
+
+function made(tag, name, attributes = {}) {
+  const one = document.createElement(tag);
+  if (name) one.className = name;
+  for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
+  return one;
+}
+
+function write(tag, name, text, attributes = {}) {
+  const one = made(tag, name, attributes);
+  one.textContent = text;
+  return one;
+}
+
+customElements.define("timbre-histogram", Histogram);
+customElements.define("timbre-notes", Notes);
