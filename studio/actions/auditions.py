@@ -46,7 +46,9 @@ def auditions_of(
             place = originals if folder is None else rendered.setdefault(folder, {})
             place[part] = studio.link(key, base_url, now_s)
     return {
-        "parts": [{"name": part, "label": _label(part), "url": url} for part, url in originals.items()],
+        "parts": [
+            {"name": part, "label": _label(part), "url": originals[part]} for part in sorted(originals, key=_place)
+        ],
         "evaluations": [
             {
                 **line,
@@ -57,6 +59,11 @@ def auditions_of(
             for line in history["evaluations"]
         ],
     }
+
+
+def _place(part: str) -> tuple[bool, str]:
+    """Other people first: they show best what has become of the voice."""
+    return part.startswith("held-out-"), part
 
 
 def _label(part: str) -> str:

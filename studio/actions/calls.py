@@ -13,6 +13,7 @@ from studio.tasks import Task, list_tasks
 ORIGIN = "{origin}"  # where the service is, as the browser knows it
 _LOOKED_AT = 20  # tasks, of which the newest that the service has a call for is taken
 _TOKEN = '-H "Authorization: Bearer $TOKEN"'
+_SEAM = " \\\n  "  # of a line that goes on in the next
 _NAMES = {"takes": "generations_count"}  # of settings that are published under another
 
 
@@ -33,10 +34,12 @@ def _lines(task: Task, base_url: str) -> Iterator[str]:
         fields = [_file("audio", given.get("file_name") or "recording.wav"), _field("model", task.model_id)]
         fields += [_field("preset", given["preset"])] if given.get("preset", "auto") != "auto" else []
         fields += [_field(_NAMES.get(name, name), value) for name, value in given["settings"].items()]
-        yield f"curl -X POST {base_url}/convert {_TOKEN} {' '.join(fields)}"
-        yield f"curl {base_url}/check-task/{task.id} {_TOKEN}"
+        yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
+        yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])
     if task.kind == TRAINING:
-        yield f"curl -X POST {base_url}/models/{task.model_id}/train {_TOKEN} {_field('epochs', given['epochs'])}"
+        yield _SEAM.join(
+            [f"curl -X POST {base_url}/models/{task.model_id}/train", _TOKEN, _field("epochs", given["epochs"])]
+        )
 
 
 def _what(task: Task) -> str:

@@ -44,6 +44,8 @@ def build_settings_tab(page: Page, tab: gr.Tab) -> None:
                 "`$TOKEN` stands for a token of yours; all calls are described [here](/docs)."
             )
             call = element("command", elem_id="last-call")
+            gr.Markdown("### Limits")
+            element("facts", data={"rows": limit_rows(limits_view(page.studio))}, elem_id="limits")
         with gr.Column(min_width=360):
             gr.Markdown("### Look")
             element("theme", data={}, elem_id="theme")
@@ -54,8 +56,6 @@ def build_settings_tab(page: Page, tab: gr.Tab) -> None:
             checked = notice("machine-notice")
             gr.Markdown("### Storage")
             storage = element("facts", elem_id="storage")
-            gr.Markdown("### Limits")
-            element("facts", data={"rows": limit_rows(limits_view(page.studio))}, elem_id="limits")
     timer = gr.Timer(_POLL_S, active=False)
 
     def listed(visit: Visit, made: dict[str, str] | None = None) -> Any:

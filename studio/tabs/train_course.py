@@ -21,7 +21,9 @@ _STATES = {
 
 def choice_of(voice: Mapping[str, Any]) -> tuple[str, str]:
     """A voice in the list of those that can be trained: what is shown, and its id."""
-    return f"{voice['name']} ({_STATES[voice['state']]})", voice["id"]
+    is_stopped = voice["state"] == "pending" and voice["epoch"]
+    stands = f"stopped at epoch {voice['epoch']}" if is_stopped else _STATES[voice["state"]]
+    return f"{voice['name']} ({stands})", voice["id"]
 
 
 def is_active(view: Mapping[str, Any]) -> bool:
@@ -99,7 +101,7 @@ def curves(view: Mapping[str, Any], chosen: int | None) -> dict[str, Any] | None
     charts: list[dict[str, Any]] = [
         {
             "title": "On what it never heard",
-            "unit": "1 is best",
+            "unit": "higher is better",
             "lines": [
                 _line("likeness", "accent", evaluations, "likeness", marks=True),
                 _line("words kept", "range", evaluations, "content", marks=True),

@@ -29,7 +29,10 @@ from studio.tabs.train_course import (
 Given = Mapping[Any, Any]  # values by component
 NO_VOICES = "There is nothing to train yet: make a voice of recordings on the Create tab first."
 CHOOSE = "Choose a voice first."
-_NOTHING_WAITS = "Nothing is being trained. Several voices can be started: they are trained one after the other."
+_NOTHING_WAITS = (
+    "Nothing is being trained. Several voices can be started: they are trained one after the other. Curves and sounds "
+    "of a voice are shown here, from its first minutes on."
+)
 
 
 @dataclass(frozen=True)

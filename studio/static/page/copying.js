@@ -3,7 +3,7 @@
 import { make } from "./dom.js";
 
 export function copyButton(text, label = "Copy") {
-  const button = make("button", { type: "button", class: "copy", onclick: async () => {
+  const button = make("button", { type: "button", class: "plain copy", onclick: async () => {
     const done = await copied(text);
     button.textContent = done ? "Copied" : "Select it and press Ctrl+C";
     setTimeout(() => { button.textContent = label; }, 2500);

@@ -7,8 +7,8 @@
 
 import { make, tell } from "./dom.js";
 
-const WIDTH = 420, HEIGHT = 190; // of a chart in its own units
-const LEFT = 44, RIGHT = 12, TOP = 10, BOTTOM = 26;
+const WIDTH = 300, HEIGHT = 170; // of a chart in its own units
+const LEFT = 34, RIGHT = 10, TOP = 16, BOTTOM = 24;
 const TICKS = 4;
 
 class Curves extends HTMLElement {
@@ -44,8 +44,12 @@ class Curves extends HTMLElement {
       make("text", { x: LEFT - 6, y: up(tick) + 3.5, "text-anchor": "end" }, tick.toFixed(digits)),
     ]).flat()));
     svg.append(make("g", { class: "grid" }, wholeTicks(epochs).map((tick) =>
-      make("text", { x: across(tick), y: HEIGHT - 9, "text-anchor": "middle" }, String(tick)))));
-    if (Number.isFinite(kept)) svg.append(marker("kept", across(kept)));
+      make("text", { x: across(tick), y: HEIGHT - 10, "text-anchor": "middle" }, String(tick))),
+      make("text", { x: WIDTH - RIGHT, y: HEIGHT - 1, "text-anchor": "end" }, "epoch")));
+    if (Number.isFinite(kept)) {
+      svg.append(marker("kept", across(kept)), make("g", { class: "grid" },
+        make("text", { x: across(kept), y: TOP - 7, "text-anchor": across(kept) > WIDTH - 30 ? "end" : "middle" }, "kept")));
+    }
     if (Number.isFinite(chosen) && chosen !== kept) svg.append(marker("chosen", across(chosen)));
     for (const line of chart.lines) svg.append(this.#line(line, across, up));
     const pointer = marker("pointer", 0);
@@ -55,7 +59,7 @@ class Curves extends HTMLElement {
     this.#follow(svg, chart, across, pointer, said, digits);
     const legend = make("figcaption", {}, make("strong", {}, chart.title), chart.unit ? make("span", { class: "unit" }, chart.unit) : null,
       make("span", { class: "legend" }, chart.lines.map((line) => make("span", { class: line.colour, "data-marks": Boolean(line.marks) }, line.label))));
-    return make("figure", {}, legend, svg, said);
+    return make("figure", { class: "chart" }, legend, svg, said);
   }
 
   #line(line, across, up) {

@@ -5,7 +5,7 @@ import { make } from "./dom.js";
 
 class Facts extends HTMLElement {
   set data(given) {
-    const rows = (given?.rows ?? []).map(({ label, value, note, state }) => make("div", { "data-state": state },
+    const rows = (given?.rows ?? []).map(({ label, value, note, state }) => make("div", { class: "fact", "data-state": state },
       make("dt", {}, label), make("dd", {}, make("span", { class: "value" }, value), note ? make("span", { class: "note" }, note) : null)));
     this.replaceChildren(rows.length ? make("dl", {}, rows) : make("p", {}, given?.otherwise ?? ""));
   }

@@ -46,9 +46,9 @@ class Row {
 
   constructor(owner) {
     this.#owner = owner;
-    this.#head = make("button", { type: "button", class: "head", "aria-expanded": "false", onclick: () => this.#turn() });
+    this.#head = make("button", { type: "button", class: "task-head", "aria-expanded": "false", onclick: () => this.#turn() });
     this.#inside = make("div", { class: "inside", hidden: true });
-    this.item = make("li", {}, this.#head, this.#inside);
+    this.item = make("li", { class: "task" }, this.#head, this.#inside);
   }
 
   show(task) {
@@ -87,7 +87,7 @@ class Row {
     const share = Math.round(100 * (progress ?? 0));
     const bar = make("i", { style: `width:${share}%` });
     const named = { role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": share, "aria-label": title };
-    if (state === "running") this.#head.append(make("span", { class: "bar", ...named }, bar));
+    if (state === "running") this.#head.append(make("span", { class: "share", ...named }, bar));
     if (message) this.#head.append(make("span", { class: "message" }, message));
   }
 

@@ -25,7 +25,7 @@ class Theme extends HTMLElement {
   set data(_) {
     const now = chosen();
     this.replaceChildren(make("fieldset", {}, make("legend", {}, "Theme"), Object.entries(CHOICES).map(([name, label]) =>
-      make("label", {}, make("input", { type: "radio", name: KEY, value: name, checked: name === now, onchange: () => this.#choose(name) }), label))));
+      make("label", {}, make("input", { class: "choice", type: "radio", name: KEY, value: name, checked: name === now, onchange: () => this.#choose(name) }), label))));
   }
 
   #choose(name) {

@@ -34,7 +34,7 @@ class Tokens extends HTMLElement {
     return make("div", { class: "made", role: "group", "aria-label": "New token" },
       make("p", {}, "This is the new token. It is shown this once: copy it now, and keep it like a password."),
       make("div", { class: "row" }, shown, copyButton(secret),
-        make("button", { type: "button", onclick: () => tell(this, "noted", {}) }, "I have it")));
+        make("button", { type: "button", class: "plain", onclick: () => tell(this, "noted", {}) }, "I have it")));
   }
 
   #table(tokens, canRevoke) {
@@ -42,16 +42,16 @@ class Tokens extends HTMLElement {
     const rows = tokens.map((token) => make("tr", { "data-state": token.state },
       make("td", { class: "name" }, token.name), time(token.created_s), time(token.expires_s, "it is revoked"), time(token.used_s, "never"),
       make("td", {}, canRevoke ? this.#revoking(token) : make("span", {}, WORDS[token.state]))));
-    return make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
+    return make("table", { class: "list" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   }
 
   #revoking(token) {
     if (this.#asked !== token.id) {
-      return make("button", { type: "button", "aria-label": `Revoke ${token.name}`, onclick: () => this.#ask(token.id) }, "Revoke");
+      return make("button", { type: "button", class: "plain", "aria-label": `Revoke ${token.name}`, onclick: () => this.#ask(token.id) }, "Revoke");
     }
     return make("span", { class: "question" }, make("span", {}, this.#data.warning ?? "Whoever uses it is locked out at once."),
-      make("button", { type: "button", class: "sure", onclick: () => tell(this, "revoke", { id: token.id }) }, `Revoke ${token.name}`),
-      make("button", { type: "button", class: "keep", onclick: () => this.#ask(null) }, "Keep it"));
+      make("button", { type: "button", class: "plain sure", onclick: () => tell(this, "revoke", { id: token.id }) }, `Revoke ${token.name}`),
+      make("button", { type: "button", class: "plain keep", onclick: () => this.#ask(null) }, "Keep it"));
   }
 
   #ask(id) {
