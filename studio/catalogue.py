@@ -13,12 +13,13 @@ import base64
 import functools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select, update
+from sqlalchemy import tuple_ as row_of
 
 from engine.card import CARD_FILE, DEMO_VOICES, VoiceCard, find_voice, list_voices, load_card, new_identifier
 from engine.card_rules import is_identifier
@@ -134,20 +135,30 @@ def list_models(
     after = None if cursor is None else _place_of(cursor)
     narrowed = {"genre": genre, "gender": gender, "age": age, "voice_type": voice_type, "base_language": base_language}
     wanted = {name: value for name, value in narrowed.items() if value is not None}
+    words = q.casefold().split() if q else []
     _adopt(database, storage, account)
-    own = select(models.c.id, models.c.state, models.c.card).where(models.c.account_id == account.id)
-    with database.read() as connection:
-        rows = connection.execute(own).all()
-    taken = {row.id for row in rows}
-    found = [{name: row.card.get(name) for name in PUBLISHED} for row in rows if row.state == COMPLETED]
-    found += [voice.published for voice in _demo_voices() if voice.id not in taken]
-    found = [one for one in found if all(one[name] == value for name, value in wanted.items()) and _says(one, q)]
-    found.sort(key=_place)
+    own = select(models.c.folded_name, models.c.id, models.c.card).where(
+        models.c.account_id == account.id,
+        models.c.state == COMPLETED,
+        *(models.c[name] == value for name, value in wanted.items()),
+        *(models.c.texts.contains(word, autoescape=True) for word in words),
+    )
     if after is not None:
-        found = [one for one in found if _place(one) > after]
+        own = own.where(row_of(models.c.folded_name, models.c.id) > row_of(*after))
+    own = own.order_by(models.c.folded_name, models.c.id)
+    demo = [voice for voice in _demo_voices() if _is_meant(voice, wanted, words, after)]
+    taken = select(models.c.id).where(
+        models.c.account_id == account.id, models.c.id.in_([voice.id for voice in demo])
+    )  # fmt: skip
+    with database.read() as connection:
+        rows = connection.execute(own if limit is None else own.limit(limit + 1)).all()
+        hidden = set(connection.scalars(taken)) if demo else set()
+    found = [((row.folded_name, row.id), {name: row.card.get(name) for name in PUBLISHED}) for row in rows]
+    found += [(_place(voice), voice.published) for voice in demo if voice.id not in hidden]
+    found.sort(key=lambda one: one[0])
     if limit is None or len(found) <= limit:
-        return found, None
-    return found[:limit], _cursor_after(found[limit - 1])
+        return [published for _, published in found], None
+    return [published for _, published in found[:limit]], _cursor_after(found[limit - 1][0])
 
 
 def all_models(database: Database, storage: Storage, account: Account) -> list[Model]:
@@ -157,7 +168,7 @@ def all_models(database: Database, storage: Storage, account: Account) -> list[M
         own = [_model(row) for row in connection.execute(select(models).where(models.c.account_id == account.id))]
     taken = {model.id for model in own}
     found = own + [voice for voice in _demo_voices() if voice.id not in taken]
-    return sorted(found, key=lambda model: _place({"name": model.name, "id": model.id}))
+    return sorted(found, key=_place)
 
 
 def count_models(connection: Connection, account_id: str) -> int:
@@ -336,7 +347,8 @@ def _described(card: Mapping[str, Any], stamp: str | None = None) -> dict[str, A
     kept = {name: card.get(name) for name in _KEPT}
     kept |= {"description": card.get("description") or "", "traits": list(card.get("traits") or ())}
     narrowed = {name: value if _fits(name, value := card.get(name)) else None for name in _NARROWED}
-    return {"name": card["name"], "card": kept | ({_STAMP: stamp} if stamp else {}), **narrowed}
+    listed = {"folded_name": card["name"].casefold(), "texts": _texts(kept)}
+    return {"name": card["name"], "card": kept | ({_STAMP: stamp} if stamp else {}), **listed, **narrowed}
 
 
 def _fits(name: str, value: Any) -> bool:
@@ -361,21 +373,28 @@ def _demo_voices() -> tuple[Model, ...]:
 # ---- lists
 
 
-def _says(published: Mapping[str, Any], q: str | None) -> bool:
-    """Whether all words of `q` are somewhere in the texts of a voice."""
-    if not q:
-        return True
-    texts = [published["id"], published["name"], published["description"], *published["traits"]]
-    said = "\n".join(text for text in texts if text).casefold()
-    return all(word in said for word in q.casefold().split())
+def _is_meant(voice: Model, wanted: Mapping[str, Any], words: Sequence[str], after: tuple[str, str] | None) -> bool:
+    """Whether a voice without a row is among those that are asked for."""
+    said = _texts(voice.card)
+    return (
+        all(voice.card.get(name) == value for name, value in wanted.items())
+        and all(word in said for word in words)
+        and (after is None or _place(voice) > after)
+    )
 
 
-def _place(published: Mapping[str, Any]) -> tuple[str, str]:
-    return published["name"].casefold(), published["id"]
+def _texts(card: Mapping[str, Any]) -> str:
+    """All that words are looked for in, without the difference of case."""
+    texts = [card.get("id"), card.get("name"), card.get("description"), *(card.get("traits") or ())]
+    return "\n".join(text for text in texts if text).casefold()
 
 
-def _cursor_after(published: Mapping[str, Any]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(_place(published)).encode()).decode().rstrip("=")
+def _place(model: Model) -> tuple[str, str]:
+    return model.name.casefold(), model.id
+
+
+def _cursor_after(place: tuple[str, str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
 def _place_of(cursor: str) -> tuple[str, str]:

@@ -24,7 +24,9 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
+from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
+from studio.executors.ray import RayExecutor
 from studio.gate import API, DOCUMENTATION, Doors, Gate
 from studio.http_protocol import BoundedProtocol
 from studio.logs import start_logs
@@ -43,7 +45,7 @@ _ROUTERS = (
 )  # fmt: skip
 
 
-def build_app(studio: Studio, executor: LocalExecutor | None = None) -> FastAPI:
+def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
     """The service as an ASGI app, without a page; something may be mounted at "/" afterwards."""
     app = FastAPI(openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
     doors, metrics = Doors(), Metrics(studio.database, dict if executor is None else executor.alive)
@@ -83,14 +85,15 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
         studio.close()
 
 
-def _executor_of(settings: Settings, service: ServiceSettings) -> LocalExecutor | None:
-    if service.executor != "local":
-        return None
-    return LocalExecutor(settings, service, structlog.get_logger("studio.executor"))
+def _executor_of(settings: Settings, service: ServiceSettings) -> Executor | None:
+    log = structlog.get_logger("studio.executor")
+    if service.executor == "local":
+        return LocalExecutor(settings, service, log)
+    return RayExecutor(settings, service, log) if service.executor == "ray" else None
 
 
 def serve_app(
-    app: FastAPI, studio: Studio, executor: LocalExecutor | None, ready: Callable[[str], None] = lambda address: None
+    app: FastAPI, studio: Studio, executor: Executor | None, ready: Callable[[str], None] = lambda address: None
 ) -> None:
     """Serve an app that `build_app` made, with the executor's workers, until SIGTERM or Ctrl-C.
 

@@ -23,8 +23,14 @@ class ServiceSettings:
                              ("auto", "on", "off"))  # fmt: skip
     database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; left out, a file in the data folder.")
     storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; left out, the data folder.")
-    executor: str = text_setting("local", "What does the work: worker processes of this machine, or none here.",
-                                 ("local", "none"))  # fmt: skip
+    executor: str = text_setting("local", "What does the work: processes of this machine, a Ray cluster, or none here.",
+                                 ("local", "ray", "none"))  # fmt: skip
+    ray_address: str = text_setting("", "HOST:PORT of the Ray cluster; left out, executor=ray starts one here.")
+    ray_conversion_cpus: float = setting(1.0, 0.0, 256.0, "Processor cores that Ray reserves for a conversion.")
+    ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a conversion.")
+    ray_training_cpus: float = setting(1.0, 0.0, 256.0, "Processor cores that Ray reserves for a training.")
+    ray_training_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a training.")
+    ray_trainings: int = setting(4, 0, 100_000, "Trainings at a time on the Ray cluster, beside the conversions.")
     conversion_workers: int = setting(1, 1, 64, "Conversions at a time on this machine.")
     training_workers: int = setting(1, 0, 16, "Trainings at a time on this machine, beside the conversions.")
     analysis_workers: int = setting(1, 0, 16, "Recordings that are looked at for the page at a time.")

@@ -5,6 +5,7 @@ accounts --< tokens
     |------< tasks     the queue and the truth about all work
     `------< answers   what a POST with an Idempotency-Key was answered
 rates                  how often an account has called in the present minute
+duties                 what only one process of the installation does at a time, and which does
 secrets                what links are signed with
 """
 
@@ -34,6 +35,8 @@ METADATA = MetaData(
     }
 )
 
+# as Python compares text, whatever language the database was set up for
+_FOLDED = String(600).with_variant(String(600, collation="C"), "postgresql")
 _RUNNING_TRAINING = text("kind = 'training' AND state = 'running'")
 
 accounts = Table(
@@ -64,6 +67,8 @@ models = Table(
     Column("account_id", ForeignKey("accounts.id"), nullable=False),
     Column("id", String(64), nullable=False),  # unique in an account only; two accounts may both have a "mia"
     Column("name", String(200), nullable=False),
+    Column("folded_name", _FOLDED, nullable=False),  # without the difference of case: what lists are ordered by
+    Column("texts", Text, nullable=False),  # all that words are looked for in, folded too
     Column("state", String(16), nullable=False),  # pending, training, completed, failed
     # what can be asked for; the whole of it is in `card`
     Column("gender", String(32)),
@@ -83,7 +88,7 @@ models = Table(
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
     UniqueConstraint("account_id", "id"),
-    Index(None, "account_id", "state", "name", "number"),
+    Index(None, "account_id", "state", "folded_name", "id"),
 )
 
 tasks = Table(
@@ -112,16 +117,20 @@ tasks = Table(
     Column("started_at", Float),
     Column("finished_at", Float),
     Column("outputs_deleted_at", Float),  # retention
-    Index(None, "state", "kind", "priority", "created_at"),
     Index(None, "account_id", "created_at", "id"),
+    Index(None, "account_id", "state", "created_at", "id"),
+    Index(None, "account_id", "kind", "created_at", "id"),
     Index(None, "account_id", "model_id", "kind", "created_at", "id"),
     Index(None, "account_id", "kind", "state"),
+    Index(None, "finished_at"),
     # of the trainings of one voice only one runs, whatever happens at the same moment
     Index(
         "uq_tasks_running_training", "account_id", "model_id",
         unique=True, sqlite_where=_RUNNING_TRAINING, postgresql_where=_RUNNING_TRAINING,
     ),
 )  # fmt: skip
+
+Index("ix_tasks_queue", tasks.c.state, tasks.c.kind, tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
 
 answers = Table(
     "answers",
@@ -140,6 +149,15 @@ rates = Table(
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     Column("minute", BigInteger, primary_key=True),
     Column("calls", Integer, nullable=False),
+)
+
+duties = Table(
+    "duties",
+    METADATA,
+    Column("name", String(32), primary_key=True),
+    Column("owner", String(100), nullable=False),
+    Column("until", Float, nullable=False),
+    Column("said", JSON, nullable=False),  # by whoever has it, for all to read
 )
 
 secrets = Table(

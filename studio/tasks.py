@@ -35,6 +35,7 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    union_all,
     update,
 )
 from sqlalchemy import tuple_ as row_of
@@ -136,11 +137,12 @@ def claim(database: Database, owner: str, kinds: Sequence[str], lease_s: float) 
     """
     for _ in range(_CLAIMS_TRIED):
         with database.read() as connection:  # who has nothing to do keeps nobody from writing
-            if connection.scalar(_next_of(kinds, locked=False)) is None:
-                return None
+            kind = _kind_of_next(connection, kinds)
+        if kind is None:
+            return None
         try:
             with database.write() as connection:
-                row = connection.execute(_taking_next(owner, kinds, lease_s)).one_or_none()
+                row = connection.execute(_taking_next(owner, kind, lease_s)).one_or_none()
         except IntegrityError:
             continue  # another worker began to train the same voice at this moment: the table allows one
         if row is not None:
@@ -148,10 +150,19 @@ def claim(database: Database, owner: str, kinds: Sequence[str], lease_s: float) 
     return None
 
 
-def _taking_next(owner: str, kinds: Sequence[str], lease_s: float) -> ReturningUpdate[Any]:
+def _kind_of_next(connection: Connection, kinds: Sequence[str]) -> str | None:
+    """Of which kind the next task is. Each kind is asked for alone: so the index has its next in the first place."""
+    firsts = [_next_of(kind, locked=False).subquery() for kind in kinds]
+    each = union_all(*(select(one) for one in firsts)).subquery()
+    next_one = select(each.c.kind).order_by(each.c.priority.desc(), each.c.created_at, each.c.id).limit(1)
+    return connection.scalar(next_one)
+
+
+def _taking_next(owner: str, kind: str, lease_s: float) -> ReturningUpdate[Any]:
+    next_id = _next_of(kind, locked=True).with_only_columns(_CANDIDATE.c.id).scalar_subquery()
     return (
         update(tasks)
-        .where(tasks.c.id == _next_of(kinds, locked=True).scalar_subquery(), tasks.c.state == "queued")
+        .where(tasks.c.id == next_id, tasks.c.state == "queued")
         .values(
             state="running",
             owner=owner,
@@ -164,7 +175,7 @@ def _taking_next(owner: str, kinds: Sequence[str], lease_s: float) -> ReturningU
     )
 
 
-def _next_of(kinds: Sequence[str], locked: bool) -> Select[tuple[str]]:
+def _next_of(kind: str, locked: bool) -> Select[Any]:
     candidate, running = _CANDIDATE, _RUNNING
     in_training = exists().where(
         running.c.kind == "training",
@@ -172,17 +183,12 @@ def _next_of(kinds: Sequence[str], locked: bool) -> Select[tuple[str]]:
         running.c.account_id == candidate.c.account_id,
         running.c.model_id == candidate.c.model_id,
     )
-    found = (
-        select(candidate.c.id)
-        .where(
-            candidate.c.state == "queued",
-            candidate.c.kind.in_(kinds),
-            candidate.c.not_before <= Now(),
-            or_(candidate.c.kind != "training", ~in_training),
-        )
-        .order_by(candidate.c.priority.desc(), candidate.c.created_at, candidate.c.id)
-        .limit(1)
+    found = select(candidate.c.id, candidate.c.kind, candidate.c.priority, candidate.c.created_at).where(
+        candidate.c.state == "queued", candidate.c.kind == kind, candidate.c.not_before <= Now()
     )
+    if kind == "training":
+        found = found.where(~in_training)
+    found = found.order_by(candidate.c.priority.desc(), candidate.c.created_at, candidate.c.id).limit(1)
     return found.with_for_update(skip_locked=True, of=candidate) if locked else found
 
 

@@ -21,6 +21,7 @@ from structlog.typing import FilteringBoundLogger
 import studio
 from studio.database import Database, database_url, open_database
 from studio.errors import StudioError
+from studio.executors.lease_watch import LeaseWatch
 from studio.executors.owners import owner_of
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
 from studio.executors.worker import LANES, OVERDUE_S, WAKE, Order
@@ -33,9 +34,6 @@ COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
 CONVERSIONS, TRAININGS, ANALYSES = "conversions", "trainings", "analyses"
 _LOOK_S = 0.25  # between two looks at the workers
 _RECOVER_S = 2.0  # between two looks for tasks of lost workers
-_HOLD_OFF_S = 1.5  # until a lease that ran out counts, after nobody could renew it
-_SLOW_WRITE_S = 0.5  # of nothing at all
-_CLOCK_JUMP_S = 2.0  # more is not drift: the machine has slept
 _IDLE_S = {TRAININGS: 60.0, ANALYSES: 300.0}  # of the lanes that have workers only while there is work for them
 _CANCEL_PATIENCE_S = {CONVERSIONS: 10.0, TRAININGS: 30.0, ANALYSES: 10.0}  # a training saves itself before it stops
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.25, 30.0  # until a worker that died at once is replaced
@@ -101,8 +99,8 @@ class LocalExecutor:
         self._woken, self._stopping = threading.Event(), threading.Event()
         self._restarts = 0
         self._dead: list[str] = []  # owners whose tasks are still to be given back
-        self._recover_at = self._leases_count_from = 0.0
-        self._clock_ahead_s = time.time() - time.monotonic()
+        self._recover_at = 0.0
+        self._leases = LeaseWatch(self._database)
         self._unwanted_since: dict[str, float] = {}  # task -> when its cancellation was first seen
         self._silent: set[str] = set()  # owners that live, and whose lease was over at the last look
         self._threads = [
@@ -172,20 +170,20 @@ class LocalExecutor:
         try:
             step()
         except StudioError as trouble:
-            self._hold_off()
+            self._leases.hold_off()
             self._log.warning("workers_not_looked_after", reason=str(trouble))
         except Exception:
-            self._hold_off()
+            self._leases.hold_off()
             self._log.exception("workers_not_looked_after")
 
     def _look(self) -> None:
         self._bury()
         self._start_missing()
-        self._notice_sleep()
+        self._leases.notice_sleep()
         now = time.monotonic()
         if self._dead or now >= self._recover_at:
             self._recover_at = now + _RECOVER_S
-            self._notice_a_busy_database()
+            self._leases.notice_a_busy_database()
             self._end_hanging()
             self._recover()
         for lane in _IDLE_S:
@@ -197,7 +195,7 @@ class LocalExecutor:
 
     def _recover(self) -> None:
         """Give back the tasks of the dead at once, and of the silent once that is not the database's own fault."""
-        if time.monotonic() < self._leases_count_from:
+        if not self._leases.counts:
             return
         dead = list(self._dead)
         ended = recover(self._database, self._service.attempts, dead)
@@ -206,25 +204,6 @@ class LocalExecutor:
             self._log.warning("task_lost", task_id=task.id, kind=task.kind, state=task.state)
         if dead:
             remove_abandoned(self._database, self._settings.work)
-
-    def _hold_off(self) -> None:
-        """Nobody could renew a lease for a while: let everybody do so before any is taken for lost."""
-        self._leases_count_from = time.monotonic() + _HOLD_OFF_S
-
-    def _notice_a_busy_database(self) -> None:
-        """While somebody else keeps the database to himself, nobody can renew a lease."""
-        begun_at = time.monotonic()
-        with self._database.write():
-            pass
-        if time.monotonic() - begun_at > _SLOW_WRITE_S:
-            self._hold_off()
-
-    def _notice_sleep(self) -> None:
-        """While the machine sleeps the database's clock goes on and heartbeats do not."""
-        ahead_s = time.time() - time.monotonic()
-        if abs(ahead_s - self._clock_ahead_s) > _CLOCK_JUMP_S:
-            self._hold_off()
-        self._clock_ahead_s = ahead_s
 
     # ---- workers
 
@@ -288,10 +267,10 @@ class LocalExecutor:
                     self._kill(workers[owner], "its task was cancelled")
             if is_over:
                 silent.add(owner)
-                if owner in self._silent and now >= self._leases_count_from:
+                if owner in self._silent and self._leases.counts:
                     self._kill(workers[owner], "it was not heard of")
         if silent - self._silent:  # one that lives may have been kept from renewing its lease: it gets another moment
-            self._hold_off()
+            self._leases.hold_off()
         self._unwanted_since, self._silent = unwanted, silent
         self._bury()
 

@@ -122,7 +122,12 @@ def _settle_down(order: Order) -> None:
     """Leave the processor to who waits for an answer, and load what every task needs."""
     with contextlib.suppress(OSError, AttributeError):
         os.nice(_NICENESS[order.lane])
-    if order.lane == "analyses":  # which need no networks of ours, and are waited for
+    load_what_is_needed(order.lane, order.threads)
+
+
+def load_what_is_needed(lane: str, threads: int) -> None:
+    """Load what every task of a lane needs; what is loaded already costs nothing."""
+    if lane == "analyses":  # which need no networks of ours, and are waited for
         import engine.exploration
 
         return
@@ -130,9 +135,9 @@ def _settle_down(order: Order) -> None:
 
     from engine.base import load_base
 
-    torch.set_num_threads(order.threads)
+    torch.set_num_threads(threads)
     load_base()
-    if order.lane == "conversions":
+    if lane == "conversions":
         import engine.conversion
         import engine.evaluation
     else:

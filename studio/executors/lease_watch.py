@@ -1,0 +1,42 @@
+"""Whether a lease that is over says that its holder is lost: not just after a while in which nobody could renew his."""
+
+import time
+
+from studio.database import Database
+
+HOLD_OFF_S = 1.5  # until a lease that ran out counts, after nobody could renew it
+_SLOW_WRITE_S = 0.5  # of nothing at all
+_CLOCK_JUMP_S = 2.0  # more is not drift: the machine has slept
+
+
+class LeaseWatch:
+    """Looks out for what keeps everybody from renewing leases. For one thread."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._count_from = 0.0
+        self._clock_ahead_s = time.time() - time.monotonic()
+
+    @property
+    def counts(self) -> bool:
+        """Whether a lease that is over counts now."""
+        return time.monotonic() >= self._count_from
+
+    def hold_off(self) -> None:
+        """Nobody could renew a lease for a while: let everybody do so before any is taken for lost."""
+        self._count_from = time.monotonic() + HOLD_OFF_S
+
+    def notice_a_busy_database(self) -> None:
+        """While somebody else keeps the database to himself, nobody can renew a lease. Raises Unavailable."""
+        begun_at = time.monotonic()
+        with self._database.write():
+            pass
+        if time.monotonic() - begun_at > _SLOW_WRITE_S:
+            self.hold_off()
+
+    def notice_sleep(self) -> None:
+        """While the machine sleeps the database's clock goes on and heartbeats do not."""
+        ahead_s = time.time() - time.monotonic()
+        if abs(ahead_s - self._clock_ahead_s) > _CLOCK_JUMP_S:
+            self.hold_off()
+        self._clock_ahead_s = ahead_s
