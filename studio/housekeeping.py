@@ -85,13 +85,20 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
     found, after = 0, ""
     while rows := _some(database, and_(suspect, tasks.c.id > after)):
         for row in rows:
-            shown = {row.parameters["input_key"], *(row.result or {}).get("outputs", ())}
-            lost = [key for key in storage.list_keys(_place(row)) if key not in shown]
+            needed = _needed(row)
+            lost = [key for key in storage.list_keys(_place(row)) if key not in needed]
             for key in lost:
                 storage.delete(key)
             found += bool(lost)
         after = rows[-1].id
     return found
+
+
+def _needed(row: Any) -> set[str]:
+    """The keys of a conversion's recording, of its takes, and of what edits of them build on."""
+    result, edited = row.result or {}, row.parameters.get("edit") or {}
+    groundwork = [result["groundwork"]] if "groundwork" in result else []
+    return {row.parameters["input_key"], *result.get("outputs", ()), *groundwork, *edited.get("original", {}).values()}
 
 
 def _delete_analyses(database: Database, storage: Storage) -> int:

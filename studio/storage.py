@@ -136,6 +136,14 @@ class Storage:
                 raise
             raise Unavailable("The storage has no such bucket any more.", _RETRY_S, UNREACHABLE) from cause
 
+    def copy(self, key: str, target: str) -> None:
+        """Store a file that is here under a second key; what becomes of either does not touch the other.
+
+        Raises NotFound where there is none.
+        """
+        with _understood():
+            obstore.copy(self._store, checked(key), checked(target))
+
     def push_folder(self, folder: Path, prefix: str) -> None:
         """Store all files of a folder below a prefix; the folder is the storage's from now on: it may be moved."""
         files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
@@ -216,6 +224,16 @@ class FolderStorage(Storage):
         with self._place(key) as unfinished:
             _move(path, unfinished)
             _write_through(unfinished)
+
+    def copy(self, key: str, target: str) -> None:
+        """The same file by a second name where the disk has that, as no file here is ever changed; else a copy."""
+        original = self.fetch(key, self.scratch)
+        with self._place(target) as unfinished:
+            try:
+                unfinished.hardlink_to(original)
+            except OSError:
+                shutil.copyfile(original, unfinished)
+                _write_through(unfinished)
 
     def push_folder(self, folder: Path, prefix: str) -> None:
         """Move a folder to where the prefix is, in one step; what is there already is replaced."""

@@ -61,10 +61,7 @@ def start_conversion(
     }
 
     def act(connection: Connection) -> dict[str, Any]:
-        limit = studio.service.conversions_per_account
-        if waiting_and_running(connection, account.id, KIND) >= limit:
-            text = f"{limit} conversions wait or run already: wait until some of them are done."
-            raise TooMany(text, _QUEUE_RETRY_S, "queue_full")
+        refuse_full_queue(studio, account, connection)
         submit(connection, account.id, KIND, parameters, model_id=model, task_id=task_id, request_id=request_id)
         return {"task_id": task_id}
 
@@ -77,6 +74,14 @@ def start_conversion(
             studio.storage.delete_below(place)
     studio.wake()
     return str(answer["task_id"])
+
+
+def refuse_full_queue(studio: Studio, account: Account, connection: Connection) -> None:
+    """Raises TooMany where the account has as many conversions under way as it may have."""
+    limit = studio.service.conversions_per_account
+    if waiting_and_running(connection, account.id, KIND) >= limit:
+        text = f"{limit} conversions wait or run already: wait until some of them are done."
+        raise TooMany(text, _QUEUE_RETRY_S, "queue_full")
 
 
 def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:

@@ -14,8 +14,11 @@ from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.workspaces import voice_folder
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from engine.conversion import Chosen, FileConversion
     from engine.evaluation import Performance
+    from engine.voice import Voice
 
 _CONVERTING_SHARE = 0.95  # of the progress; the rest is scoring
 _RETRY_S = 5.0
@@ -26,25 +29,83 @@ def convert(job: Job) -> None:
     """Convert, and end the task with what came of it. Raises what the engine and the studio raise."""
     started = time.monotonic()
     source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
+    try:
+        result = (_edit if "edit" in job.task.parameters else _convert)(job, source)
+    except AudioError as cause:  # it names the file, which has another name here than its owner gave it
+        name = job.task.parameters.get("file_name") or "the recording"
+        raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
+    job.publish(result | {"seconds": round(time.monotonic() - started, 3)})
+
+
+def _convert(job: Job, source: Path) -> dict[str, Any]:
+    """Every take of a recording."""
+    from engine.groundwork import write_groundwork
+
     given = job.task.parameters["settings"]
     settings = by_style(job.task.parameters.get("preset", AUTO), given)
     suffix = job.task.parameters.get("format", "wav")
     targets = [job.place / f"take-{number}.{suffix}" for number in range(1, given.get("takes", 1) + 1)]
-    try:
-        _refuse_too_long(source, job.bench.service.longest_audio_minutes)
-        found = _converted(job, source, targets, settings)
-        scores = _scores(job, source, targets, found.transpose)
-    except AudioError as cause:  # it names the file, which has another name here than its owner gave it
-        name = job.task.parameters.get("file_name") or "the recording"
-        raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
-    result = {
+    _refuse_too_long(source, job.bench.service.longest_audio_minutes)
+    found = _converted(job, source, targets, settings)
+    scores = _scores(job, source, targets, found.transpose)
+    write_groundwork(job.place / "groundwork.npz", found.groundwork)
+    return {
         "outputs": [_stored(job, target) for target in targets],
         "output_settings": {"model": job.task.model_id, "transpose": found.transpose, "vocal_style": found.style},
         "settings": asdict(found.settings),
         "scores": scores,
-        "seconds": round(time.monotonic() - started, 3),
+        "groundwork": _stored(job, job.place / "groundwork.npz"),
     }
-    job.publish(result)
+
+
+def _edit(job: Job, source: Path) -> dict[str, Any]:
+    """One take of an earlier conversion, sung anew where its pitch was edited."""
+    from engine.groundwork import read_groundwork
+    from engine.pitch_edit import read_edits
+    from engine.rerendering import EarlierEdit, edit_file
+
+    wanted = job.task.parameters["edit"]
+    original = {name: _fetched_as(job, key, name) for name, key in wanted["original"].items()}
+    earlier = _earlier(job, wanted.get("earlier"))
+    before = EarlierEdit(earlier, read_edits(wanted["earlier"]["edits"])) if earlier else None
+    groundwork = read_groundwork(original["groundwork"].read_bytes())
+    target = job.place / "take-1.wav"
+    done = edit_file(
+        source,
+        original["take"],
+        target,
+        groundwork,
+        wanted["take"] - 1,
+        _voice(job),
+        read_edits(wanted["edits"]),
+        before,
+        lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
+    )
+    return {
+        "scores": _scores(job, source, [target], groundwork.transpose, done.plan.moved),
+        "outputs": [_stored(job, target)],
+        "output_settings": {
+            "model": job.task.model_id,
+            "transpose": groundwork.transpose,
+            "vocal_style": groundwork.style,
+        },
+        "settings": asdict(groundwork.settings) | {"takes": 1},
+    }
+
+
+def _earlier(job: Job, found: dict[str, Any] | None) -> Path | None:
+    """The take as it was rendered before these edits, if it was and is still there."""
+    try:
+        return _fetched_as(job, found["key"], "earlier") if found else None
+    except NotFound:
+        return None
+
+
+def _fetched_as(job: Job, key: str, name: str) -> Path:
+    """A stored file, in a folder of its own, since several may be called the same."""
+    place = job.place / name
+    place.mkdir(exist_ok=True)
+    return insist(lambda: job.bench.storage.fetch(key, place), SHORT_PATIENCE_S)
 
 
 def _fetched(job: Job) -> Path:
@@ -57,12 +118,16 @@ def _fetched(job: Job) -> Path:
 def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen") -> "FileConversion":
     from engine.conversion import convert_file
 
-    voice = insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
+    voice = _voice(job)
 
     def report(fraction: float, message: str) -> None:
         job.heart.report(_CONVERTING_SHARE * fraction, message)
 
     return convert_file(source, targets, voice, settings, report)
+
+
+def _voice(job: Job) -> "Voice":
+    return insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
 
 
 def _voice_folder(job: Job) -> Path:
@@ -73,9 +138,11 @@ def _voice_folder(job: Job) -> Path:
         return voice_folder(storage, find_model(job.bench.database, storage, account, job.task.model_id or ""))
 
 
-def _scores(job: Job, source: Path, targets: list[Path], transpose: int) -> list[dict[str, Any]]:
-    """Of each take, how much of the performance it kept."""
-    from engine.evaluation import compare_performances, trace_file
+def _scores(
+    job: Job, source: Path, targets: list[Path], transpose: int, semitones: "np.ndarray | None" = None
+) -> list[dict[str, Any]]:
+    """Of each take, how much of the performance it kept; semitones: how far each frame was meant to move besides."""
+    from engine.evaluation import compare_performances, moved, trace_file
 
     def traced(path: Path, number: int) -> "Performance":
         def report(fraction: float, message: str) -> None:
@@ -84,7 +151,7 @@ def _scores(job: Job, source: Path, targets: list[Path], transpose: int) -> list
 
         return trace_file(path, report)
 
-    original = traced(source, 0)
+    original = traced(source, 0) if semitones is None else moved(traced(source, 0), semitones)
     takes = (traced(target, number) for number, target in enumerate(targets, 1))
     return [asdict(compare_performances(original, take, transpose)) for take in takes]
 

@@ -119,6 +119,27 @@ def test_what_lost_attempts_have_left_is_deleted(database, storage, me):
     assert asdict(sweep(database, storage, KEPT)) == NOTHING
 
 
+def test_what_edits_build_on_stays(database, storage, me):
+    task_id, place = queued(database, storage, me)
+    original = {"take": f"{place}/original/take.wav", "groundwork": f"{place}/original/groundwork.npz"}
+    for key in (*original.values(), f"{place}/1/take-1.wav", f"{place}/2/take-1.wav", f"{place}/2/groundwork.npz"):
+        storage.put_bytes(b"sound", key)
+    for attempt in (1, 2):
+        task = tasks.claim(database, "worker", ["conversion"], 60)
+        if attempt == 1:
+            tasks.requeue(database, task)
+    result = {"outputs": [f"{place}/2/take-1.wav"], "groundwork": f"{place}/2/groundwork.npz"}
+    with database.write() as connection:
+        tasks.complete(connection, task, result)
+        edited = {"input_key": f"{place}/input.wav", "edit": {"original": original}}
+        connection.execute(
+            update(rows).where(rows.c.id == task_id).values(parameters=edited, finished_at=Now() - 2 * 3600)
+        )
+    assert sweep(database, storage, KEPT).attempts == 1
+    left = ["2/groundwork.npz", "2/take-1.wav", "input.wav", "original/groundwork.npz", "original/take.wav"]
+    assert below(storage, place) == left
+
+
 def test_many_lost_attempts_are_all_found(sqlite_database, folder_storage, monkeypatch):
     monkeypatch.setattr("studio.housekeeping._AT_ONCE", 2)
     me = local_account(sqlite_database)

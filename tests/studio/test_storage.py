@@ -66,6 +66,30 @@ def test_a_file_that_is_stored_again_is_another(storage, tmp_path):
     assert storage.head("tasks/a").etag != first.etag
 
 
+def test_a_copy_is_a_file_of_its_own(storage):
+    storage.put_bytes(b"first", "tasks/one/take.wav")
+    storage.copy("tasks/one/take.wav", "tasks/two/original/take.wav")
+    storage.put_bytes(b"second", "tasks/one/take.wav")
+    assert b"".join(storage.read("tasks/two/original/take.wav")) == b"first"
+    storage.copy("tasks/two/original/take.wav", "tasks/three/take.wav")
+    storage.delete_below("tasks/two")
+    assert b"".join(storage.read("tasks/three/take.wav")) == b"first"
+    with pytest.raises(NotFound):
+        storage.copy("tasks/two/original/take.wav", "tasks/four/take.wav")
+    assert storage.head("tasks/four/take.wav") is None
+
+
+def test_where_a_disk_has_no_second_names_files_are_copied(folder_storage, monkeypatch):
+    def refuse(self, target):
+        raise PermissionError(errno.EPERM, "no hard links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    folder_storage.put_bytes(b"first", "one.wav")
+    folder_storage.copy("one.wav", "two.wav")
+    folder_storage.put_bytes(b"second", "one.wav")
+    assert b"".join(folder_storage.read("two.wav")) == b"first"
+
+
 def test_an_empty_file_is_a_file(storage):
     storage.put_bytes(b"", "tasks/a")
     assert storage.head("tasks/a").size == 0

@@ -137,6 +137,11 @@ class Installation:
         """Keys of all files of a task beside the recording."""
         return sorted(key for key in self.storage.list_keys(f"tasks/{task_id}/") if "/input" not in key)
 
+    def named(self, task: tasks.Task) -> list[str]:
+        """Keys of the files that the row of a conversion names, beside the recording."""
+        result = task.result or {}
+        return sorted([*result["outputs"], result["groundwork"]])
+
     @contextmanager
     def executor(self, command: Sequence[str] = COMMAND, **service: Any) -> Iterator[LocalExecutor]:
         """A local executor that runs, and is ended with all its workers."""

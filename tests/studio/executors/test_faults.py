@@ -60,8 +60,9 @@ def pid_of(task) -> int:
 
 def was_done_once(installation, task) -> bool:
     """Whether there are exactly the files that the row names, of its last claim."""
-    named = [f"tasks/{task.id}/{task.fence}/take-1.wav"]
-    return task.state == "completed" and task.result["outputs"] == named == installation.results(task.id)
+    if task.state != "completed" or task.result["outputs"] != [f"tasks/{task.id}/{task.fence}/take-1.wav"]:
+        return False
+    return installation.results(task.id) == installation.named(task)
 
 
 def start_server(installation, **service) -> subprocess.Popen:

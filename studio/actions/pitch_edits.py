@@ -1,0 +1,198 @@
+"""Takes whose pitch is edited by hand: the curve as it is and as it would be, and a new take with the edits.
+
+An edited take is a conversion of its own. It keeps what it was made from (the recording, the take as the conversion
+made it, and that conversion's groundwork) beside itself, so it can be edited further when the others are gone; its
+edits always count from that take, and what an earlier edit has sung already is not sung again.
+"""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from engine.frames import FRAME_RATE
+from engine.groundwork import Groundwork, read_groundwork
+from engine.pitch import Pitch
+from engine.pitch_edit import TOOLS, edit_pitch, plain_edits, read_edits
+from studio.accounts import Account
+from studio.actions.conversions import KIND, refuse_full_queue
+from studio.actions.repeats import key_of_take
+from studio.catalogue import find_model
+from studio.errors import Invalid, NotFound, WrongState
+from studio.studio import Studio, account_prefix
+from studio.tasks import Task, find, submit
+
+_GONE = "What this take was made from has been deleted: convert the recording again, then edit it."
+_TOO_OLD = "This take was made before takes could be edited: convert the recording again, then edit it."
+_NOTHING = "There is nothing to sing anew: the curve is as it was."
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What edits of a take build on. number: of the take in its conversion, 1 for the first; earlier: the take as it is
+    now, where it is an edit itself: {key, edits}."""
+
+    conversion: str
+    number: int
+    take_key: str
+    groundwork_key: str
+    earlier: dict[str, Any] | None
+
+    @property
+    def edits(self) -> list[dict[str, Any]]:
+        return self.earlier["edits"] if self.earlier else []
+
+
+def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_url: str, now_s: float) -> dict[str, Any]:
+    """A take's pitch as the editor shows it; take: 1 for the first. Raises NotFound, WrongState, EditError.
+
+    id             the same for all edits of one take
+    duration_s     of the take
+    step_s, hertz, confidence    the curve as the conversion sang it
+    edits          those that the take has
+    changes        what they come to, as `changes_view` gives it
+    heard          [{label, url}]: the take as the conversion made it, and where it has edits, as it is now
+    tools          the settings of each tool, with their ranges
+    """
+    task = _find(studio, account, task_id)
+    origin = _origin(task, take)
+    pitch = _groundwork(studio, origin).pitch(origin.number - 1)
+    heard = [{"label": "As converted", "url": studio.link(origin.take_key, base_url, now_s)}]
+    if origin.earlier:
+        heard.append({"label": "Edited", "url": studio.link(origin.earlier["key"], base_url, now_s)})
+    return {
+        "id": f"{origin.conversion}-{origin.number}",
+        "duration_s": (len(pitch) - 1) / FRAME_RATE,
+        "step_s": 1 / FRAME_RATE,
+        "hertz": _rounded(pitch.hertz, 2),
+        "confidence": _rounded(pitch.voicing, 2),
+        "edits": origin.edits,
+        "changes": _changes(pitch, origin.edits),
+        "heard": heard,
+        "tools": _tools(),
+    }
+
+
+def changes_view(studio: Studio, account: Account, task_id: str, take: int, edits: Any) -> list[dict[str, Any]]:
+    """What edits of a take would come to: [{first, hertz}], the frames from `first` on that would be sung otherwise.
+
+    Raises what `edit_view` raises, and SettingsError for edits that are none.
+    """
+    origin = _origin(_find(studio, account, task_id), take)
+    return _changes(_groundwork(studio, origin).pitch(origin.number - 1), edits)
+
+
+def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits: Any) -> str:
+    """Queue a new take with these edits in place of those it has; gives the new task's id.
+
+    edits: as `engine.pitch_edit.read_edits` takes them. Raises NotFound, WrongState, EditError, SettingsError for edits
+    that are none, Invalid where they change nothing, TooMany, Unavailable, DiskFull; then nothing is left behind.
+    """
+    task = _find(studio, account, task_id)
+    origin = _origin(task, take)
+    pitch = _groundwork(studio, origin).pitch(origin.number - 1)
+    wanted = read_edits(edits)
+    after, now = edit_pitch(pitch, wanted), edit_pitch(pitch, read_edits(origin.edits))
+    if not after.differs(now.pitch).any() and np.array_equal(after.octaves, now.octaves):
+        raise Invalid([("edits", _NOTHING)], "nothing_edited")
+    voice = find_model(studio.database, studio.storage, account, task.model_id or "")
+    if voice.state != "completed":
+        raise WrongState(f"The voice '{voice.id}' is {voice.state}: a take can be edited once it is there again.")
+    new_id = secrets.token_hex(12)
+    place = f"{account_prefix(account)}tasks/{new_id}"
+    input_key = f"{place}/input{PurePath(task.parameters['input_key']).suffix}"
+    original = {"take": f"{place}/original/take.wav", "groundwork": f"{place}/original/groundwork.npz"}
+    copies = {task.parameters["input_key"]: input_key, origin.take_key: original["take"]}
+    copies[origin.groundwork_key] = original["groundwork"]
+    parameters = task.parameters | {
+        "input_key": input_key,
+        "settings": task.parameters["settings"] | {"takes": 1},
+        "edit": {
+            "of": task.id,
+            "conversion": origin.conversion,
+            "take": origin.number,
+            "edits": plain_edits(wanted),
+            "original": original,
+            "earlier": origin.earlier,
+        },
+    }
+    try:
+        for key, copy in copies.items():
+            _copy(studio, key, copy)
+        with studio.database.write() as connection:
+            refuse_full_queue(studio, account, connection)
+            submit(connection, account.id, KIND, parameters, model_id=task.model_id, task_id=new_id)
+    except BaseException:
+        studio.storage.delete_below(place)
+        raise
+    studio.wake()
+    return new_id
+
+
+def _find(studio: Studio, account: Account, task_id: str) -> Task:
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    if task.state != "completed":
+        raise WrongState("A take can be edited once it is done.", "not_done")
+    if task.outputs_deleted_at is not None:
+        raise NotFound(_GONE, "recording_gone")
+    return task
+
+
+def _origin(task: Task, take: int) -> _Origin:
+    key, edited = key_of_take(task, take), task.parameters.get("edit")
+    if edited is not None:
+        original = edited["original"]
+        earlier = {"key": key, "edits": edited["edits"]}
+        return _Origin(edited["conversion"], edited["take"], original["take"], original["groundwork"], earlier)
+    groundwork = (task.result or {}).get("groundwork")
+    if groundwork is None:
+        raise WrongState(_TOO_OLD, "not_editable")
+    return _Origin(task.id, take, key, groundwork, None)
+
+
+def _groundwork(studio: Studio, origin: _Origin) -> Groundwork:
+    try:
+        return read_groundwork(b"".join(studio.storage.read(origin.groundwork_key)))
+    except NotFound as cause:
+        raise NotFound(_GONE, "recording_gone") from cause
+
+
+def _copy(studio: Studio, key: str, target: str) -> None:
+    try:
+        studio.storage.copy(key, target)
+    except NotFound as cause:
+        raise NotFound(_GONE, "recording_gone") from cause
+
+
+def _changes(pitch: Pitch, edits: Any) -> list[dict[str, Any]]:
+    edited = edit_pitch(pitch, read_edits(edits))
+    return [
+        {"first": first, "hertz": _rounded(edited.pitch.hertz[first:stop], 2)}
+        for first, stop in _runs(edited.differs(pitch))
+    ]
+
+
+def _runs(differs: np.ndarray) -> Iterator[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], differs, [False]]).astype(np.int8)))
+    yield from ((int(first), int(stop)) for first, stop in edges.reshape(-1, 2))
+
+
+def _rounded(values: np.ndarray, digits: int) -> list[float]:
+    return [round(value, digits) for value in values.tolist()]
+
+
+def _tools() -> dict[str, dict[str, Any]]:
+    return {
+        name: {
+            "meaning": kind.meaning,
+            "settings": {
+                one.name: dict(one.metadata) | ({} if one.default is MISSING else {"default": one.default})
+                for one in fields(kind)
+                if one.metadata and one.name not in ("start_s", "end_s")
+            },
+        }
+        for name, kind in TOOLS.items()
+    }

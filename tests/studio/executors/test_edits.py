@@ -1,0 +1,103 @@
+"""Edited takes, as a worker makes them: real conversions, and then only what was edited is sung anew."""
+
+import numpy as np
+import pytest
+import soundfile
+
+from studio import tasks
+from studio.accounts import local_account
+from studio.actions.pitch_edits import edit_view, start_edit
+from studio.executors.work import run_task
+from studio.studio import Studio
+
+SHIFT = {"tool": "shift", "start_s": 1.9, "end_s": 2.2, "semitones": 3.0}
+
+
+@pytest.fixture(scope="module")
+def studio(shared_installation) -> Studio:
+    there = shared_installation
+    account = local_account(there.database)
+    return Studio(there.settings, there.service, there.database, there.storage, b"secret", account)
+
+
+@pytest.fixture(scope="module")
+def converted(shared_installation) -> str:
+    """A conversion of three seconds with two takes."""
+    task_id = shared_installation.submit_conversion(3.0, takes=2, transpose=2)
+    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    return task_id
+
+
+def samples(installation, task_id, take=1) -> np.ndarray:
+    key = installation.task(task_id).result["outputs"][take - 1]
+    return soundfile.read(installation.settings.data / key, dtype="int32")[0]
+
+
+@pytest.fixture(scope="module")
+def edited(shared_installation, studio, converted) -> str:
+    edit_id = start_edit(studio, studio.local, converted, 2, [SHIFT])
+    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    return edit_id
+
+
+def test_only_what_was_edited_is_another(shared_installation, converted, edited):
+    before, after = samples(shared_installation, converted, 2), samples(shared_installation, edited)
+    there = np.flatnonzero(before != after) / 44_100
+    assert 1.4 < there[0] < 1.9
+    assert 2.2 < there[-1] < 2.7
+    result = shared_installation.task(edited).result
+    assert result["output_settings"] == {"model": "kathleen", "transpose": 2, "vocal_style": "melodic"}
+    assert result["settings"]["takes"] == 1
+    assert result["scores"][0]["pitch_accuracy"] > 0.8  # of the melody as it is wanted now
+    assert result["scores"][0]["length_error"] == 0.0
+
+
+def test_an_edited_take_can_be_edited_further(shared_installation, studio, converted, edited):
+    later = {"tool": "draw", "start_s": 0.05, "end_s": 0.15, "points": [[0.05, 50.0], [0.15, 52.0]]}
+    again = start_edit(studio, studio.local, edited, 1, [SHIFT, later])
+    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    after, between = samples(shared_installation, again), samples(shared_installation, edited)
+    assert (after[: 44_100 // 3] != between[: 44_100 // 3]).any()
+    np.testing.assert_array_equal(after[44_100:], between[44_100:])
+    back = start_edit(studio, studio.local, again, 1, [])
+    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    np.testing.assert_array_equal(samples(shared_installation, back), samples(shared_installation, converted, 2))
+    assert edit_view(studio, studio.local, back, 1, "", 0.0)["edits"] == []
+
+
+def test_when_the_earlier_edit_is_gone_all_is_sung_anew(shared_installation, studio, edited):
+    later = SHIFT | {"start_s": 0.1, "end_s": 0.2}
+    again = start_edit(studio, studio.local, edited, 1, [SHIFT, later])
+    kept = samples(shared_installation, edited)
+    shared_installation.storage.delete(shared_installation.task(edited).result["outputs"][0])
+    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert np.abs(samples(shared_installation, again)[44_100:].astype(float) - kept[44_100:]).max() / 2**31 < 1e-3
+
+
+def test_another_singer_is_refused(installation, monkeypatch):
+    account = local_account(installation.database)
+    there = Studio(
+        installation.settings, installation.service, installation.database, installation.storage, b"", account
+    )
+    task_id = installation.submit_conversion(1.0)
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    edit_id = start_edit(there, account, task_id, 1, [SHIFT | {"start_s": 0.3, "end_s": 0.6}])
+    monkeypatch.setattr("engine.rerendering.networks_fingerprint", lambda base, voice: "another")
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    task = installation.task(edit_id)
+    assert (task.error_code, task.result) == ("edit_error", None)
+    assert task.error.startswith("The voice has been made anew since this take")
+    assert not [key for key in installation.results(edit_id) if "/original/" not in key]
+
+
+def test_one_that_is_cancelled_ends_so(installation):
+    account = local_account(installation.database)
+    there = Studio(
+        installation.settings, installation.service, installation.database, installation.storage, b"", account
+    )
+    task_id = installation.submit_conversion(1.0)
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    edit_id = start_edit(there, account, task_id, 1, [SHIFT | {"start_s": 0.3, "end_s": 0.6}])
+    task = installation.claim()
+    tasks.request_cancel(installation.database, account.id, edit_id)
+    assert run_task(installation.bench(), task) == "cancelled"
