@@ -1,11 +1,12 @@
 """Notes: a pitch curve as a singer would write it down, and how long each semitone is sung."""
 
+import math
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import binary_closing, median_filter, uniform_filter1d
+from scipy.ndimage import binary_closing, median_filter
 
 from engine.frames import FRAME_RATE
 from engine.pitch import Pitch
@@ -16,10 +17,9 @@ SEMITONES = 128  # as MIDI numbers them
 _AUDIBLE_DB = 40.0  # below the loudest frames; quieter is no note
 _SHORTEST_FRAMES = 8
 _BRIDGED_FRAMES = 4  # unvoiced for no longer than this, a note goes on
-_VIBRATO_FRAMES = 19  # one period of a slow vibrato
 _MEDIAN_FRAMES = 7
-_LEAVING_SEMITONES = 0.6  # from a note's middle, for _LEAVING_FRAMES, and it is another note
-_LEAVING_FRAMES = 6
+_NEW_NOTE = 6.0  # semitones for one frame
+_FURTHEST = 2.0  # semitones; what is further away is no worse
 _ATTACK_DB = 9.0  # rises by this, the same note is sung again
 _TICKS_PER_S, _VELOCITY = 960, 80  # of MIDI files
 
@@ -46,16 +46,14 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
     sung = binary_closing(audible(pitch, loudness_db), np.ones(_BRIDGED_FRAMES + 1))
     semitones = pitch.semitones.astype(np.float64)
     onsets, rises_db = find_onsets(loudness_db)
-    attacks = set(onsets[rises_db > _ATTACK_DB].tolist())
+    attacks = onsets[rises_db > _ATTACK_DB]
     found = []
     for start, stop in _runs(sung):
-        curve = _steady(semitones[start:stop])
-        for first, last in _held(curve, {frame - start for frame in attacks}):
-            if last - first >= _SHORTEST_FRAMES:
-                middle = float(np.median(curve[first:last]))
-                midi = min(max(round(middle), 0), SEMITONES - 1)
-                begin, end = (start + first) / FRAME_RATE, (start + last) / FRAME_RATE
-                found.append(Note(begin, end, midi, 100.0 * (middle - midi)))
+        curve = median_filter(semitones[start:stop], _MEDIAN_FRAMES, mode="nearest")
+        for place in _held(curve):
+            for first, last in _sung_again(place, attacks - start):
+                if last - first >= _SHORTEST_FRAMES:
+                    found.append(_note(curve[first:last], start + first))
     return found
 
 
@@ -96,26 +94,47 @@ def audible(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:
     return pitch.voiced & (loudness_db > np.percentile(loudness_db[pitch.voiced], 95) - _AUDIBLE_DB)
 
 
+def _note(semitones: np.ndarray, start: int) -> Note:
+    middle = float(np.median(semitones))
+    midi = min(max(round(middle), 0), SEMITONES - 1)
+    return Note(start / FRAME_RATE, (start + len(semitones)) / FRAME_RATE, midi, 100.0 * (middle - midi))
+
+
 def _runs(true: np.ndarray) -> Iterator[tuple[int, int]]:
     """First and last frame (the last not included) of each stretch that is true."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], true, [False])).astype(np.int8)))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
-def _steady(semitones: np.ndarray) -> np.ndarray:
-    """The curve with its vibrato and single wrong frames smoothed away."""
-    window = min(_VIBRATO_FRAMES, len(semitones))
-    return uniform_filter1d(median_filter(semitones, _MEDIAN_FRAMES, mode="nearest"), window, mode="nearest")
+def _held(semitones: np.ndarray) -> list[tuple[int, int]]:
+    """Where a curve (frames,) stays on one note: (first, last) frames, the last not included.
+
+    The steps that are as near to the curve as can be, where each new one costs as much as _NEW_NOTE semitones for one
+    frame: vibrato is not worth it. Found as the shortest way through all notes (Viterbi).
+    """
+    notes = np.arange(math.floor(semitones.min()), math.ceil(semitones.max()) + 1)
+    away = np.minimum(np.abs(semitones[:, None] - notes), _FURTHEST)
+    total = away[0].copy()
+    best = np.zeros(len(away), int)  # the note that was best up to the frame before
+    is_new = np.zeros(away.shape, bool)
+    for frame in range(1, len(away)):
+        best[frame] = total.argmin()
+        changed = total[best[frame]] + _NEW_NOTE
+        is_new[frame] = changed < total
+        total = np.where(is_new[frame], changed, total) + away[frame]
+    places, note, last = [], int(total.argmin()), len(away)
+    for frame in range(len(away) - 1, 0, -1):
+        if is_new[frame, note]:
+            places.append((frame, last))
+            note, last = int(best[frame]), frame
+    return [(0, last), *reversed(places)]
 
 
-def _held(curve: np.ndarray, attacks: set[int]) -> Sequence[tuple[int, int]]:
-    """Where a curve stays on one note: (first, last) frames, the last not included."""
-    notes, start, away = [], 0, 0
-    for frame in range(1, len(curve)):
-        middle = np.median(curve[start : max(frame - away, start + 1)][-2 * FRAME_RATE :])
-        away = away + 1 if abs(curve[frame] - middle) > _LEAVING_SEMITONES else 0
-        if away >= _LEAVING_FRAMES or (frame in attacks and frame - start >= _SHORTEST_FRAMES):
-            stop = frame - away + 1 if away >= _LEAVING_FRAMES else frame
-            notes.append((start, stop))
-            start, away = stop, 0
-    return [*notes, (start, len(curve))]
+def _sung_again(place: tuple[int, int], attacks: np.ndarray) -> Iterator[tuple[int, int]]:
+    """A held note, cut where it is sung again."""
+    start, stop = place
+    for attack in attacks[(attacks > start) & (attacks < stop)].tolist():
+        if min(attack - start, stop - attack) >= _SHORTEST_FRAMES:
+            yield start, attack
+            start = attack
+    yield start, stop

@@ -3,7 +3,7 @@
 `figure.savefig(path)` writes a file; a notebook or a web page can show the figure as it is.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,8 @@ from matplotlib.ticker import MultipleLocator
 
 from engine.analysis import Analysis, mono_pieces
 from engine.audio import Audio, open_audio, resample
-from engine.frames import FRAME_RATE, HOP, SAMPLE_RATE, decibels, note_name, semitones_to_hertz
+from engine.frames import FRAME_RATE, SAMPLE_RATE, note_name, semitones_to_hertz
+from engine.spectrogram import NOTE, levels_of, windows_around
 
 SIZE_INCHES = (12.0, 6.5)
 DPI = 110
@@ -24,8 +25,6 @@ INK, PALE_INK = "#1f2933", "#8a94a0"
 PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR = "#d6246e", "#1769aa", "#2f855a"
 
 _LOWEST_NOTE, _HIGHEST_NOTE = 36, 108  # C2 to C8 on the picture's height
-_ROWS_PER_SEMITONE = 3
-_WINDOW = 4096  # samples; tells the partials of a low voice apart
 _MOST_COLUMNS = 1200
 _MOST_PITCH_POINTS = 20_000
 _MINUTE_STEPS_S = (10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600)
@@ -178,29 +177,5 @@ def note_spectrogram(pieces: Iterable[np.ndarray], frames: int) -> np.ndarray:
     columns, so a long recording is looked at only here and there, and the sound need not be in memory at once.
     """
     step = -(-frames // _MOST_COLUMNS)
-    columns = [_note_levels(window) for window in _windows_around(pieces, range(0, frames, step))]
+    columns = [levels_of(window[None], NOTE)[0] for window in windows_around(pieces, range(0, frames, step))]
     return np.stack(columns, axis=1)
-
-
-def _windows_around(pieces: Iterable[np.ndarray], frames: Iterable[int]) -> Iterator[np.ndarray]:
-    """_WINDOW samples around each of the (rising) frames, with silence outside the recording."""
-    held, held_from = np.zeros(_WINDOW // 2, np.float32), -_WINDOW // 2
-    pieces = iter(pieces)
-    for frame in frames:
-        start = frame * HOP - _WINDOW // 2
-        while held_from + len(held) < start + _WINDOW:
-            piece = next(pieces, np.zeros(_WINDOW, np.float32))
-            keep = min(start - held_from, len(held))
-            held, held_from = np.concatenate((held[keep:], piece)), held_from + keep
-        yield held[start - held_from : start - held_from + _WINDOW]
-
-
-def _note_levels(window: np.ndarray) -> np.ndarray:
-    """dB (rows,) of _WINDOW samples: the strongest part of the spectrum within each row, read off between the bins."""
-    spectrum = np.abs(np.fft.rfft(window * np.hanning(_WINDOW))) * (4.0 / _WINDOW)
-    rows = np.arange((_HIGHEST_NOTE - _LOWEST_NOTE) * _ROWS_PER_SEMITONE)
-    edges = semitones_to_hertz(_LOWEST_NOTE + np.arange(len(rows) + 1) / _ROWS_PER_SEMITONE) * _WINDOW / SAMPLE_RATE
-    between_bins = np.interp((edges[:-1] + edges[1:]) / 2, np.arange(len(spectrum)), spectrum)
-    first, last = np.ceil(edges[:-1]).astype(int), np.ceil(edges[1:]).astype(int)
-    inside = np.where(last > first, np.maximum.reduceat(spectrum, np.minimum(first, len(spectrum) - 1)), 0.0)
-    return decibels(np.maximum(between_bins, inside)).astype(np.float32)

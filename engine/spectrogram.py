@@ -116,7 +116,7 @@ def measure_spectrograms(
 
 def _shaded(levels: npt.NDArray[np.uint8]) -> Shades:
     """Levels (columns, rows) in steps above _LOWEST_DB as shades (rows, columns)."""
-    top = max(float(np.percentile(levels, 99.9)), (SHADES_DB - 10.0) / STEP_DB)  # silence stays blank
+    top = max(float(np.percentile(levels, 99.9)), SHADES_DB / STEP_DB)  # silence stays blank
     steps = np.arange(256)
     shades = np.clip(255.0 * (1.0 - (top - steps) * STEP_DB / SHADES_DB), 0, 255).astype(np.uint8)
     return np.ascontiguousarray(shades[levels].T)
