@@ -13,13 +13,15 @@ from engine.profile import profile_as_json
 from studio.accounts import Account
 from studio.actions.arrivals import called, workplace
 from studio.actions.once import Idempotency, answered, once
-from studio.catalogue import DATASETS, PENDING, add_model, refuse_too_many, set_keys
-from studio.errors import NotReadable
+from studio.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, set_keys
+from studio.errors import NotReadable, WrongState
 from studio.studio import Studio
-from studio.tasks import submit
+from studio.tasks import latest, submit, waiting_and_running
 from studio.workspaces import arriving
 
 LEAST_RECORDED_S = 10.0  # less is refused at once; how much of it is voice shows in the data report
+REPORT = "report"
+_MOST_REPORTS = 20  # of an account that wait or run: nobody asks for more by hand
 _REPORT_PRIORITY = 1  # it is short, and somebody waits to read it
 
 
@@ -63,7 +65,7 @@ def keep_dataset(
             refuse_too_many(connection, account.id, studio.service.models_per_account)
             model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
             submit(
-                connection, account.id, "report", {},
+                connection, account.id, REPORT, {},
                 model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
             )  # fmt: skip
             # late, so that little can go wrong once the recordings are in their place
@@ -73,6 +75,27 @@ def keep_dataset(
         answer, _ = once(studio, account, idempotency, act)
     studio.wake()
     return str(answer["model_id"])
+
+
+def examination_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
+    """How the examination of a voice's recordings stands: `state` (of its task; completed where there is none any
+    more), `progress`, `message` and `error`. Raises NotFound."""
+    model = find_model(studio.database, studio.storage, account, model_id)
+    task = latest(studio.database, account.id, model.id, REPORT)
+    if task is None or task.created_at < model.created_at:  # that of an earlier voice of this id
+        return {"state": "completed", "progress": 1.0, "message": "", "error": None}
+    return {"state": task.state, "progress": task.progress, "message": task.message, "error": task.error}
+
+
+def examine_again(studio: Studio, account: Account, model_id: str) -> None:
+    """Examine the recordings of a voice once more, where that came to nothing. Raises NotFound, WrongState."""
+    model = find_model(studio.database, studio.storage, account, model_id)
+    if model.dataset_key is None:
+        raise WrongState(f"The voice '{model_id}' has no recordings here.", "no_recordings")
+    with studio.database.write() as connection:
+        if waiting_and_running(connection, account.id, REPORT) < _MOST_REPORTS:
+            submit(connection, account.id, REPORT, {}, model_id=model_id, priority=_REPORT_PRIORITY)
+    studio.wake()
 
 
 def _refuse_too_little(dataset: Dataset) -> None:

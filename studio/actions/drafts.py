@@ -10,6 +10,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,16 @@ def add_recordings(
         if values:
             studio.storage.put_bytes(json.dumps(values).encode(), f"{_place(account, draft_id)}/{MODEL_FILE}")
     return Brought(draft_id, added, values, tuple(refused))
+
+
+def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorded: Path, now_s: float) -> Brought:
+    """Add what was recorded on the page, under a name of its own. Raises as `add_recordings` does."""
+    there = {one.name for one in _recordings(studio, account, _known(draft_id))} if draft_id else set()
+    names = (f"recorded {number}{recorded.suffix.lower()}" for number in count(1))
+    with workplace(studio) as place:
+        named = place / next(name for name in names if name not in there)
+        take(recorded, named)
+        return add_recordings(studio, account, draft_id, [named], now_s)
 
 
 def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, now_s: float) -> list[dict[str, Any]]:

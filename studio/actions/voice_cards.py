@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine.card import DEMO_VOICES, PREVIEW_FILE, load_card
+from engine.errors import EngineError
 from studio.accounts import Account
 from studio.actions.checkpoints import kept_card
 from studio.actions.voices import model_view
@@ -31,7 +32,10 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
     Raises NotFound.
     """
     model = find_model(studio.database, studio.storage, account, model_id)
-    card = load_card(DEMO_VOICES / model.id) if model.is_demo else kept_card(studio, model)
+    try:
+        card = load_card(DEMO_VOICES / model.id) if model.is_demo else kept_card(studio, model)
+    except EngineError:  # another one takes its place at this moment
+        card = None
     return model_view(studio, account, model_id) | {
         "preview_url": preview_link(studio, model, base_url, now_s),
         "has_recordings": model.dataset_key is not None,

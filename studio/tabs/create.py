@@ -1,10 +1,96 @@
-"""The Create tab: a voice of one's own from recordings."""
+"""The Create tab: a voice of one's own: recordings, who it is, consent, and what is found in it before any training."""
+
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any
 
 import gradio as gr
 
-from studio.parts.page import Page
+from studio.actions.drafts import create_from_draft
+from studio.errors import Invalid, NotFound
+from studio.parts.notice import notice
+from studio.parts.page import Page, Updates, Visit
+from studio.parts.profile_form import profile_form
+from studio.tabs.create_recordings import build_recordings
+from studio.tabs.create_report import build_report
+
+_SECRET = "timbre-studio"
 
 
 def build_create_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
-    gr.Markdown("To come.")
+    kept = gr.BrowserState(None, storage_key="timbre-create", secret=_SECRET)  # what the form holds
+    with gr.Column(elem_id="create-form") as form_place:
+        gr.HTML("<h2>1. Recordings</h2>")
+        recordings = build_recordings(page)
+        gr.HTML("<h2>2. Who it is</h2>")
+        form = profile_form(datetime.now().astimezone().date())
+        sure = gr.Checkbox(
+            label="I confirm that whoever is heard in these recordings has agreed to this", elem_id="create-sure"
+        )
+        make = gr.Button("Examine the recordings", variant="primary", size="lg", elem_id="create-make")
+        gr.HTML(
+            "<p>Next you see what is good and what is not in them. Nothing is trained yet.</p>", elem_classes="hint"
+        )
+        problem = notice("create-problem")
+    report = build_report(page, tab)
+    recordings.connect(page, form)
+
+    def create(visit: Visit, given: dict[Any, Any]) -> Updates:
+        values = form.values(given)
+        if not given[sure]:
+            text = "Tick the box above: no voice is made without the consent of the person who is heard."
+            raise Invalid([("consent", text)])
+        model = create_from_draft(visit.studio, visit.account, given[recordings.draft], values)
+        return {
+            **recordings.show(visit, None),
+            **form.filled({}),
+            sure: False,
+            kept: None,
+            **report.begin(visit, model),
+            form_place: gr.Column(visible=False),
+        }
+
+    def remember(visit: Visit, given: dict[Any, Any]) -> Updates:
+        return {kept: form.kept(given)}
+
+    def come_back(visit: Visit, stored: dict[str, Any] | None, draft: str | None, model: str | None) -> Updates:
+        """What was here when the page was left."""
+        updates = recordings.show(visit, draft) | form.restored(stored or {}) | report.end()
+        if model is not None:
+            with suppress(NotFound):  # it was deleted since
+                updates |= report.begin(visit, model) | {form_place: gr.Column(visible=False)}
+        return updates
+
+    def begin_anew(visit: Visit) -> dict[Any, Any]:
+        return report.end() | {form_place: gr.Column(visible=True)}
+
+    def train(visit: Visit, model: str | None) -> Updates:
+        return page.go("train", voice=model) | begin_anew(visit) if model else None
+
+    def take_back(visit: Visit, model: str | None, only_good: bool) -> Updates:
+        brought = report.take_back(visit, model, only_good)
+        return {
+            **recordings.show(visit, brought.draft_id),
+            **form.filled(brought.values),
+            **report.end(),
+            form_place: gr.Column(visible=True),
+        }
+
+    everything = [*recordings.outputs, *form.components, sure, kept, *report.outputs, form_place]
+    page.on(make.click, create, {recordings.draft, sure, *form.components}, everything, notice=problem)
+    changed = partial(gr.on, [control.change for control in form.components])
+    page.on(changed, remember, set(form.components), [kept], trigger_mode="always_last")
+    page.on(page.blocks.load, come_back, [kept, recordings.draft, report.model], everything)
+    page.on(report.another.click, begin_anew, [], everything)
+    there = [page.tabs, page.wishes["train"]]
+    page.on(report.train.click, train, [report.model], [*there, *everything], notice=report.problem)
+    page.on(
+        report.change.click, lambda visit, model: take_back(visit, model, only_good=False), [report.model],
+        everything, notice=report.problem,
+    )  # fmt: skip
+    page.on(
+        report.without_bad.click, lambda visit, model: take_back(visit, model, only_good=True), [report.model],
+        everything, notice=report.problem,
+    )  # fmt: skip

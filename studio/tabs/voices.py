@@ -1,10 +1,116 @@
-"""The Voices tab: the library."""
+"""The Voices tab: the library: heard, looked at, changed, carried elsewhere, blended and deleted."""
+
+from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
-from studio.parts.page import Page
+from studio.actions.packages import import_model
+from studio.actions.voice_cards import voice_cards, voice_details
+from studio.actions.voices import delete_model
+from studio.errors import NotFound
+from studio.parts.element import element, shown
+from studio.parts.notice import notice, told
+from studio.parts.page import Page, Updates, Visit
+from studio.tabs.voices_blend import build_blend
+from studio.tabs.voices_edit import build_edit
+from studio.tabs.voices_moments import build_moments
+from studio.tabs.voices_panel import build_details, build_panel
+from studio.tabs.voices_report import BADGES
+
+_SECRET = "timbre-studio"
+_FRESH_S = 10.0  # what is wished by another tab comes just before this one is shown
+# what shows a voice is done one after the other, so that the last that was asked for is shown
+IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
 
 
 def build_voices_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
-    gr.Markdown("To come.")
+    chosen = gr.BrowserState(None, storage_key="timbre-voices", secret=_SECRET)
+    with gr.Row(elem_id="voices", equal_height=False):
+        with gr.Column(scale=4, min_width=320):
+            with gr.Row(elem_id="voices-begin"):
+                bring = gr.UploadButton("Import", file_types=[".zip"], size="sm", min_width=90, elem_id="voices-import")
+                to_blend = gr.Button("Blend two", size="sm", min_width=90, elem_id="voices-to-blend")
+                create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
+            said = notice("voices-notice")
+            blend = build_blend(page, to_blend)
+            cards = element("voices", events=("chosen",), elem_id="voices-cards")
+        with gr.Column(scale=7, min_width=320, elem_id="voices-panel"):
+            panel = build_panel()
+            edit = build_edit(page, chosen)
+            details = build_details()
+            moments = build_moments(page, chosen)
+
+    def library(visit: Visit, model: str | None) -> dict[Any, Any]:
+        """Updates that show the voices there are, and this one of them, or the first."""
+        voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s, ready_only=False)
+        known = [voice["id"] for voice in voices]
+        model = model if model is not None and model in known else str(known[0])  # the demo voices are always there
+        told_states = [voice | {"state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
+        updates = {chosen: model, cards: shown({"voices": told_states, "chosen": model}), **blend.offered(voices)}
+        return updates | one(visit, model)
+
+    def one(visit: Visit, model: str) -> dict[Any, Any]:
+        """Updates that show a voice. Raises NotFound."""
+        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        return {**panel.show(voice), **edit.offer(voice), **details.show(visit, voice), **moments.show(visit, voice)}
+
+    def choose(visit: Visit, data: dict[str, Any]) -> Updates:
+        try:
+            return {chosen: data["id"], **one(visit, str(data["id"]))}
+        except NotFound:
+            return library(visit, None) | {said: told("This voice is no longer here.")}
+
+    def come(visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
+        if wish and wish.get("voice") and visit.now_s - wish["at"] < _FRESH_S:
+            model = wish["voice"]
+        return library(visit, model)
+
+    def take_in(visit: Visit, package: str | None) -> Updates:
+        if package is None:
+            return None
+        model = import_model(visit.studio, visit.account, Path(package))
+        voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
+        stated = f"Licence: {voice['licence'] or 'not stated'}; made from: {voice['source'] or 'not stated'}."
+        return library(visit, model) | {said: told(f"{voice['name']} is here now. {stated}")}
+
+    def save(visit: Visit, given: dict[Any, Any]) -> Updates:
+        if given[chosen] is None:
+            return None
+        edit.save(visit, given, given[chosen])
+        return library(visit, given[chosen])
+
+    def delete(visit: Visit, model: str | None) -> Updates:
+        if model is None:
+            return None
+        delete_model(visit.studio, visit.account, model)
+        return library(visit, None) | {said: told("The voice is deleted.")}
+
+    def take_moment(visit: Visit, model: str | None, epoch: int | None) -> Updates:
+        sentence = moments.take(visit, model, epoch)
+        return library(visit, model) | {moments.said: told(sentence)}
+
+    def blended(visit: Visit, task: str | None) -> Updates:
+        updates, new = blend.look(visit, task)
+        return updates | library(visit, new) | {said: told("The blend is ready: hear it.")} if new else updates
+
+    all_of_it = [chosen, cards, *panel.outputs, *edit.outputs, *details.outputs, *moments.outputs, *blend.choices]
+    wish = page.wishes["voices"]
+    page.on(tab.select, come, [chosen, wish], all_of_it, notice=said, **IN_TURN)
+    page.on(wish.change, come, [chosen, wish], all_of_it, notice=said, **IN_TURN)
+    page.on_data(cards.chosen, choose, [], all_of_it, notice=said, **IN_TURN)
+    page.on(bring.upload, take_in, [bring], all_of_it, notice=said, show_progress="minimal", **IN_TURN)
+    page.on(edit.sure.click, save, {chosen, *edit.form.components}, all_of_it, notice=edit.problem, **IN_TURN)
+    page.on(edit.delete.click, delete, [chosen], [*all_of_it, said], notice=edit.problem, **IN_TURN)
+    page.on(moments.choose.click, take_moment, [chosen, moments.heard], all_of_it, notice=moments.said, **IN_TURN)
+    page.on(
+        blend.timer.tick, blended, [blend.task], [*all_of_it, *blend.outputs, said],
+        notice=blend.problem, trigger_mode="once", **IN_TURN,
+    )  # fmt: skip
+    for button, there in ((panel.convert, "convert"), (panel.train, "train")):
+        page.on(
+            button.click, lambda visit, model, there=there: page.go(there, voice=model) if model else None,
+            [chosen], [page.tabs, page.wishes[there]],
+        )  # fmt: skip
+    page.on(create.click, lambda visit: {page.tabs: gr.Tabs(selected="create")}, [], [page.tabs])

@@ -1,9 +1,10 @@
 import json
+import shutil
 from dataclasses import asdict, replace
 
 import pytest
 
-from engine.card import CARD_FILE, load_card
+from engine.card import CARD_FILE, DEMO_VOICES, load_card
 from engine.errors import ProfileError
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
@@ -21,10 +22,10 @@ SAID = {
 
 
 @pytest.fixture
-def voice(studio, tmp_path) -> str:
-    """A voice without recordings: it was brought in."""
-    export_model(studio, studio.local, "koguchi", tmp_path / "koguchi.zip")
-    return import_model(studio, studio.local, tmp_path / "koguchi.zip")
+def voice(studio) -> str:
+    """A voice without recordings."""
+    shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
+    return "mine"
 
 
 def card_of(studio, model_id):

@@ -1,0 +1,65 @@
+// <timbre-gathered>: recordings that were gathered for a voice. data: {recordings: [{id, name, duration_s, url}]}. Tells
+// `removed` {id}, and `cleared` {} when all shall go.
+
+import { make, tell } from "./dom.js";
+import { Listening } from "./listening.js";
+import { length } from "./report.js";
+
+const ADVICE = [[60, "more will sound much better: aim at three minutes"], [180, "three minutes make a good voice"],
+  [600, "a good start; ten minutes are better"], [Infinity, "plenty"]];
+const EMPTY = "Nothing here yet. Three minutes of clean, dry voice make a good start; ten or more are better.";
+const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", REMOVE = "M6 6l12 12M18 6L6 18";
+
+class Gathered extends HTMLElement {
+  #recordings = [];
+  #listening = new Listening(this, () => this.#mark());
+
+  set data(given) {
+    this.#listening.quiet();
+    const focused = [...this.querySelectorAll("button")].indexOf(document.activeElement);
+    this.#recordings = given?.recordings ?? [];
+    const shown = this.#recordings.length ? [this.#total(), this.#list()] : [make("p", { class: "empty" }, EMPTY)];
+    this.replaceChildren(...shown);
+    if (focused >= 0) this.querySelectorAll("button")[focused]?.focus();
+  }
+
+  connectedCallback() {
+    this.#listening.begin();
+  }
+
+  disconnectedCallback() {
+    this.#listening.end();
+  }
+
+  #total() {
+    const seconds = this.#recordings.reduce((sum, one) => sum + one.duration_s, 0);
+    const many = this.#recordings.length === 1 ? "1 recording" : `${this.#recordings.length} recordings`;
+    const advice = ADVICE.find(([most]) => seconds < most)[1];
+    const clear = make("button", { type: "button", class: "clear", onclick: () => tell(this, "cleared", {}) }, "Remove all");
+    return make("div", { class: "total", role: "status" },
+      make("strong", {}, `${many}, ${length(seconds)}`), make("span", {}, advice), this.#recordings.length > 1 ? clear : null);
+  }
+
+  #list() {
+    return make("ul", { "aria-label": "Recordings" }, this.#recordings.map((one) => make("li", { "data-id": one.id },
+      button("play", `Hear ${one.name}`, PLAY, () => this.#listening.toggle(one.id, one.url)),
+      make("span", { class: "name" }, one.name),
+      make("span", { class: "length" }, length(one.duration_s)),
+      button("remove", `Remove ${one.name}`, REMOVE, () => tell(this, "removed", { id: one.id })))));
+  }
+
+  #mark() {
+    for (const row of this.querySelectorAll("li")) {
+      const plays = row.dataset.id === this.#listening.heard;
+      row.querySelector(".play").setAttribute("aria-pressed", plays);
+      row.querySelector(".play path").setAttribute("d", plays ? STOP : PLAY);
+    }
+  }
+}
+
+function button(name, label, path, act) {
+  const icon = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: path }));
+  return make("button", { type: "button", class: name, "aria-label": label, onclick: act }, icon);
+}
+
+customElements.define("timbre-gathered", Gathered);

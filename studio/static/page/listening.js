@@ -1,0 +1,66 @@
+// Listening to short sounds, one at a time: who has them is told which is heard, and stops where another part plays.
+
+import { openSound, rest } from "./sound.js";
+
+const FADED_MS = 100;
+
+export class Listening {
+  #owner;
+  #changed;
+  #sound = null;
+  #heard = null;
+  #ending = 0;
+
+  /** owner: the element it is for; changed: called whenever another sound, or none, is heard. */
+  constructor(owner, changed) {
+    this.#owner = owner;
+    this.#changed = changed;
+  }
+
+  /** The name of the sound that is heard, or null. */
+  get heard() {
+    return this.#heard;
+  }
+
+  begin() {
+    document.addEventListener("timbre-play", this.#interrupted);
+  }
+
+  end() {
+    document.removeEventListener("timbre-play", this.#interrupted);
+    this.quiet();
+  }
+
+  /** Play the sound at this address, or stop it where it is heard already. */
+  async toggle(name, url) {
+    const stops = this.#heard === name;
+    this.quiet();
+    if (stops) return;
+    document.dispatchEvent(new CustomEvent("timbre-play", { detail: { player: this.#owner } }));
+    this.#heard = name;
+    this.#changed();
+    try {
+      const sound = await openSound(url);
+      if (this.#heard !== name) return;
+      await sound.start(0);
+      if (this.#heard !== name) return sound.stop();
+      this.#sound = sound;
+      this.#ending = setTimeout(() => this.quiet(), sound.duration * 1000 + FADED_MS);
+    } catch {
+      this.quiet();
+    }
+  }
+
+  quiet(rests = true) {
+    clearTimeout(this.#ending);
+    const sound = this.#sound;
+    this.#sound = this.#heard = null;
+    sound?.stop();
+    if (sound && rests) setTimeout(() => this.#sound ?? rest(), FADED_MS);
+    this.#changed();
+  }
+
+  #interrupted = (event) => {
+    if (event.detail.player !== this.#owner) this.quiet(false);
+  };
+}
