@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patheffects import Stroke, withStroke
+from matplotlib.patheffects import withStroke
 
 from engine.frames import FRAME_RATE, frame_count, note_name, semitones_to_hertz
 from engine.notes import Note
@@ -25,7 +25,9 @@ _DARKEST = 330  # of the grey scale, where 255 is the loudest: lines drawn over 
 _MARKED_HERTZ = (100, 250, 500, 1000, 2000, 4000, 8000, 16000)
 _MARKED_KILOHERTZ = (0, 5, 10, 15, 20)
 _OCTAVES = (36, 48, 60, 72, 84, 96, 108)
+_NAMED_SHARE = 0.015  # of what is shown; shorter notes have no room for a name
 _SURE = 0.15  # of the voicing; below nothing is drawn
+_DASH_FRAMES = 12  # of which half are drawn
 _LEAP_SEMITONES = 3.0  # further apart, two frames are not joined
 
 
@@ -86,13 +88,18 @@ def rows_at(hertz: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def draw_pitch(axes: Axes, pitch: Pitch, scale: Scale, colour: str = PITCH_COLOUR, dashed: bool = False) -> None:
-    """A pitch curve, one value every 10 ms from 0 on: solid where it is sure, fading out with the voicing."""
+    """A pitch curve, one value every 10 ms from 0 on: solid where it is sure, fading out with the voicing.
+
+    Dashed it is thinner, and may lie over another one.
+    """
     times_s = np.arange(len(pitch)) / FRAME_RATE
     points = np.stack((times_s, rows_at(pitch.hertz, scale)), axis=1)
     segments = np.stack((points[:-1], points[1:]), axis=1)
     shown = np.minimum(pitch.voicing[:-1], pitch.voicing[1:])
     inside = (pitch.hertz > scale.lowest_hertz) & (pitch.hertz < scale.highest_hertz)
     joined = (shown > _SURE) & (np.abs(np.diff(pitch.semitones)) < _LEAP_SEMITONES) & inside[:-1] & inside[1:]
+    if dashed:
+        joined &= np.arange(len(joined)) % _DASH_FRAMES < _DASH_FRAMES // 2
     colours = np.tile((*to_rgb(colour), 1.0), (int(joined.sum()), 1))
     colours[:, 3] = shown[joined] ** 2
     width = 1.4 if dashed else 2.2
@@ -114,15 +121,21 @@ def draw_notes(axes: Axes, notes: Sequence[Note], scale: Scale) -> None:
         if note.end_s <= start_s or note.start_s >= end_s:
             continue
         (row,) = rows_at(semitones_to_hertz(np.array([float(note.midi)])), scale)
-        axes.plot([note.start_s, note.end_s], [row, row], color=RANGE_COLOUR, linewidth=6, alpha=0.35, zorder=2)
-        if note.seconds > 0.012 * (end_s - start_s):
-            text = axes.text(
-                max(note.start_s, start_s), row, note_name(note.midi), color=RANGE_COLOUR, fontsize=8, va="bottom",
-                zorder=6, clip_on=True,
-            )  # fmt: skip
-            text.set_path_effects([withStroke(linewidth=2.5, foreground="white"), Stroke(linewidth=0)])
+        axes.plot([note.start_s, note.end_s], [row, row], color=RANGE_COLOUR, linewidth=9, alpha=0.3, zorder=2)
+        if note.seconds > _NAMED_SHARE * (end_s - start_s):
+            text = axes.annotate(
+                note_name(note.midi),
+                (max(note.start_s, start_s), row),
+                xytext=(0, 7),
+                textcoords="offset points",
+                color=RANGE_COLOUR,
+                fontsize=8.5,
+                zorder=6,
+                annotation_clip=True,
+            )
+            text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
 
-def title(axes: Axes, text: str) -> None:
+def title(axes: Axes, text: str, colour: str = INK) -> None:
     """A title as all our pictures have it, at the left; what it says is never taken for a formula."""
-    axes.set_title(text, color=INK, fontsize=11, loc="left", parse_math=False)
+    axes.set_title(text, color=colour, fontsize=11, loc="left", parse_math=False)

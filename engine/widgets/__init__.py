@@ -1,0 +1,31 @@
+"""The interactive parts of the notebooks: choosers, pictures that follow them, players, forms, progress.
+
+Only notebooks import this package: it needs ipywidgets and IPython, which the rest of the engine does without.
+"""
+
+from engine.widgets.auditions import audition
+from engine.widgets.choosers import RecordingChooser, voice_chooser
+from engine.widgets.forms import ConversionForm
+from engine.widgets.lookers import comparer, conversion_viewer, explorer, similar_moments, source_filter_viewer
+from engine.widgets.playing import player, players
+from engine.widgets.showing import figure_image, prepare, table
+from engine.widgets.watching import progress, watched_training
+
+__all__ = [
+    "ConversionForm",
+    "RecordingChooser",
+    "audition",
+    "comparer",
+    "conversion_viewer",
+    "explorer",
+    "figure_image",
+    "player",
+    "players",
+    "prepare",
+    "progress",
+    "similar_moments",
+    "source_filter_viewer",
+    "table",
+    "voice_chooser",
+    "watched_training",
+]

@@ -1,0 +1,45 @@
+"""Listening to the moments of a training: the same recording as each evaluation left it, side by side."""
+
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+
+from engine.errors import TrainingError
+from engine.training_history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, TrainingHistory, read_history
+from engine.widgets.playing import Playable, players
+
+
+def audition(folder: Path, most: int = 6) -> Any:
+    """Players of every evaluation of the training in a folder, for a recording that can be chosen.
+
+    Of more than `most` evaluations the first, the best and the last ones are there. Raises TrainingError where nothing
+    has been evaluated.
+    """
+    history = read_history(folder)
+    if history is None or not history.evaluations:
+        raise TrainingError("Nothing has been evaluated in this training yet; train for some epochs first.")
+    shown = _shown(history, most)
+    parts = sorted(path.stem for path in (folder / ORIGINALS_FOLDER).glob("*.flac"))
+    part = ipywidgets.Dropdown(options=parts, description="recording")
+    sounds = ipywidgets.VBox()
+
+    def show(change: Any = None) -> None:
+        found: dict[str, Playable] = {"original": folder / ORIGINALS_FOLDER / f"{part.value}.flac"}
+        for line in shown:
+            kept = ", kept" if line is history.best else ""
+            file = folder / EVALUATIONS_FOLDER / line["folder"] / f"{part.value}.flac"
+            found[f"epoch {line['epoch']} (score {line['score']:.3f}{kept})"] = file
+        sounds.children = [players(found)]
+
+    part.observe(show, "value")
+    show()
+    return ipywidgets.VBox([part, sounds])
+
+
+def _shown(history: TrainingHistory, most: int) -> list[dict[str, Any]]:
+    lines = history.evaluations
+    if len(lines) <= most:
+        return lines
+    last = [line for line in lines[-(most - 1) :] if line is not history.best]
+    return sorted([lines[0], history.best or lines[-1], *last[-(most - 2) :]], key=lambda line: line["epoch"])

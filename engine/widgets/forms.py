@@ -1,0 +1,151 @@
+"""The form of a conversion: recording, voice, and every setting with its range and what one hears of it."""
+
+from collections.abc import Iterable
+from dataclasses import Field, fields
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+from IPython.display import display
+
+from engine.audio import Audio
+from engine.card import DEMO_VOICES, VoiceCard, list_voices, pitch_statistics
+from engine.conversion_plots import plot_fit
+from engine.conversion_settings import AUTO, ConversionSettings
+from engine.recording_plots import Look, look_at
+from engine.shaping import fitting_transpose, voiced_semitones
+from engine.voice import Voice, load_voice
+from engine.widgets.choosers import RecordingChooser, voice_chooser
+from engine.widgets.showing import figure_image, sentence, show_figure
+
+_STEPS = 100  # of a slider without whole numbers
+_OWN_PLACE = ("transpose", "takes", "seed")  # settings that no preset changes
+
+
+class ConversionForm:
+    """What a conversion needs, to be chosen; `recording`, `look`, `voice` and `settings` are what is chosen now.
+
+    The picture shows how the recording lies in the range of the voice with the transposition that is chosen, and which
+    one `auto` takes. The settings begin as the preset of the recording's style.
+    """
+
+    def __init__(
+        self,
+        recordings: Iterable[Path | str] = (),
+        chosen: str | None = None,
+        voice: str | None = None,
+        takes: int = 1,
+        folder: Path = DEMO_VOICES,
+    ) -> None:
+        """recordings: files or folders; without any, the samples. chosen, voice, takes: at first. folder: of voices."""
+        self._folder = folder
+        self.chooser = RecordingChooser(recordings, chosen)
+        self._voice = voice_chooser(folder, voice)
+        self._auto = ipywidgets.Checkbox(value=True, description="transpose by itself (auto)", indent=False)
+        self._controls = {one.name: _control(one) for one in fields(ConversionSettings)}
+        self._controls["takes"].value = takes
+        self._preset = ipywidgets.ToggleButtons(options=list(ConversionSettings.presets), description="preset")
+        self._told = ipywidgets.HTML()
+        self.look: Look = look_at(self.chooser.audio, self.chooser.name)
+        self._preset.value = self.look.analysis.style
+        self._apply_preset()
+        self._tell()
+        self._picture = figure_image(plot_fit(self.look, self._card, self.transpose))
+        self._preset.observe(lambda change: self._apply_preset(), "value")
+        for control in (self._voice, self._auto, self._controls["transpose"]):
+            control.observe(lambda change: self._show(), "value")
+        self.chooser.follow(self._look)
+        self.widget = ipywidgets.VBox(
+            [
+                self.chooser.widget,
+                self._voice,
+                ipywidgets.HBox([self._auto, self._controls["transpose"]]),
+                self._told,
+                self._picture,
+                self._preset,
+                ipywidgets.Accordion([ipywidgets.VBox(self._explained())], titles=["takes and settings"]),
+            ]
+        )
+
+    @property
+    def recording(self) -> Audio:
+        """The chosen recording."""
+        return self.chooser.audio
+
+    @property
+    def name(self) -> str:
+        """What the chosen recording is called."""
+        return self.chooser.name
+
+    @property
+    def voice(self) -> Voice:
+        """The chosen voice, loaded."""
+        return load_voice(self._voice.value, self._folder)
+
+    @property
+    def settings(self) -> ConversionSettings:
+        """The chosen settings."""
+        values = {name: control.value for name, control in self._controls.items()}
+        return ConversionSettings(**values | ({"transpose": AUTO} if self._auto.value else {}))
+
+    @property
+    def transpose(self) -> int:
+        """The semitones that the conversion will use."""
+        return self.fitting if self._auto.value else int(self._controls["transpose"].value)
+
+    @property
+    def fitting(self) -> int:
+        """The semitones that `auto` takes for this recording and this voice."""
+        semitones = voiced_semitones(self.look.analysis.pitch)
+        if not len(semitones):
+            return 0
+        whole_octaves = self.look.analysis.style == "melodic"
+        return fitting_transpose(pitch_statistics(semitones), self._card.pitch, whole_octaves)
+
+    @property
+    def _card(self) -> VoiceCard:
+        return next(card for card in list_voices(self._folder) if card.id == self._voice.value)
+
+    def _ipython_display_(self) -> None:
+        display(self.widget)
+
+    def _explained(self) -> list[Any]:
+        """Each setting beside what one hears of it."""
+        return [
+            ipywidgets.HBox([self._controls[one.name], ipywidgets.HTML(sentence(one.metadata["meaning"]))])
+            for one in fields(ConversionSettings)
+            if one.name != "transpose"
+        ]
+
+    def _look(self) -> None:
+        self.look = look_at(self.chooser.audio, self.chooser.name)
+        self._preset.value = self.look.analysis.style
+        self._show()
+
+    def _apply_preset(self) -> None:
+        preset = ConversionSettings.presets[self._preset.value]
+        for name, control in self._controls.items():
+            if name not in _OWN_PLACE:
+                control.value = getattr(preset, name)
+
+    def _tell(self) -> None:
+        self._controls["transpose"].disabled = self._auto.value
+        self._told.value = sentence(f"auto: {self.fitting:+d} semitones")
+
+    def _show(self) -> None:
+        self._tell()
+        show_figure(self._picture, plot_fit(self.look, self._card, self.transpose))
+
+
+def _control(one: Field[Any]) -> Any:
+    """A slider for a setting with a range; a number to type where the range is too long to slide over."""
+    lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
+    whole = isinstance(lowest, int)
+    label = {"description": one.name.replace("_", " "), "style": {"description_width": "11em"}}
+    value = one.default
+    if whole and highest - lowest > _STEPS:
+        return ipywidgets.BoundedIntText(value=value, min=lowest, max=highest, **label)
+    if whole:
+        return ipywidgets.IntSlider(value=value, min=lowest, max=highest, continuous_update=False, **label)
+    step = (highest - lowest) / _STEPS
+    return ipywidgets.FloatSlider(value=value, min=lowest, max=highest, step=step, continuous_update=False, **label)

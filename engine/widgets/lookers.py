@@ -1,0 +1,165 @@
+"""Pictures with a time window and a frequency scale to choose, that follow what is chosen."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+from matplotlib.figure import Figure
+
+from engine.comparison import Performed, compare_recordings
+from engine.content_plots import plot_similar_moments
+from engine.conversion_plots import plot_conversion
+from engine.features import Features
+from engine.frames import FRAME_RATE
+from engine.pitch import TRUSTED
+from engine.recording_plots import Look, look_at, plot_recording, plot_two_recordings
+from engine.source_filter_parts import SourceFilterParts
+from engine.source_filter_plots import plot_moment, plot_source_filter_parts
+from engine.spectrogram import SCALES
+from engine.widgets.choosers import RecordingChooser
+from engine.widgets.showing import figure_image, sentence, show_figure
+
+_SHOWN_S = 10.0  # of a recording at first
+_WIDE = "min(100%, 44em)"
+
+
+def explorer(recordings: RecordingChooser) -> Any:
+    """The picture of the chosen recording: its time window and the frequency scale can be chosen."""
+    look = _looking(recordings)
+    window, scale = _window(recordings.audio.duration_s), _scale()
+    notes = ipywidgets.Checkbox(value=True, description="notes", indent=False)
+
+    def draw() -> Figure:
+        start_s, end_s = window.value
+        return plot_recording(look(), start_s, end_s, scale.value, notes.value)
+
+    recordings.follow(lambda: _fit(window, recordings.audio.duration_s))
+    return _redrawn(draw, [window, scale, notes], recordings)
+
+
+def comparer(first: RecordingChooser, second: RecordingChooser) -> Any:
+    """Two recordings side by side and laid over each other, and in a sentence how they differ."""
+    looks = _looking(first), _looking(second)
+    scale, told = _scale(), ipywidgets.HTML()
+
+    def draw() -> Figure:
+        one, other = (look() for look in looks)
+        told.value = sentence(describe_difference(one, other))
+        return plot_two_recordings(one, other, scale.value)
+
+    return ipywidgets.VBox([_redrawn(draw, [scale], first, second), told])
+
+
+def describe_difference(first: Look, second: Look) -> str:
+    """How the second recording differs from the first, in a sentence or two."""
+    found = compare_recordings(_performed(first), _performed(second))
+    parts = []
+    if found.is_aligned:
+        later = f"It is the same performance, the second {_more(found.offset_s, 's', 'later', 'earlier')}."
+        parts.append(later if found.offset_s else "They are sung at the same times.")
+    else:
+        parts.append("They are not the same performance: nothing happens at the same times.")
+    if found.semitones is not None and found.louder_db is not None:
+        pitch = _more(found.semitones, "semitones", "higher", "lower")
+        parts.append(f"The second is {pitch} and {_more(found.louder_db, 'dB', 'louder', 'quieter')}.")
+    if found.is_aligned and found.same_notes is not None:
+        parts.append(f"On {found.same_notes:.0%} of the frames they are on the same note, apart from that.")
+    return " ".join(parts)
+
+
+def _more(value: float, unit: str, more: str, less: str) -> str:
+    return f"{abs(value):.1f} {unit} {more if value >= 0 else less}"
+
+
+def conversion_viewer(before: Look, takes: Sequence[Look], transpose: int) -> Any:
+    """Before and after of each take, with both pitches, in a time window and on a scale that can be chosen."""
+    take = ipywidgets.Dropdown(options=[(one.name, number) for number, one in enumerate(takes)], description="take")
+    window, scale = _window(before.duration_s), _scale()
+
+    def draw() -> Figure:
+        start_s, end_s = window.value
+        return plot_conversion(before, takes[take.value], transpose, start_s, end_s, scale.value)
+
+    return _redrawn(draw, [take, window, scale])
+
+
+def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> Any:
+    """Sources, filters and results in a time window, and the spectra at one moment."""
+    window = _window(parts.whole.duration_s)
+    moment = ipywidgets.FloatSlider(
+        value=time_s, min=0.0, max=parts.whole.duration_s, step=0.01, description="moment", readout_format=".2f",
+        continuous_update=False, layout=ipywidgets.Layout(width=_WIDE),
+    )  # fmt: skip
+    return ipywidgets.VBox(
+        [
+            _redrawn(lambda: plot_source_filter_parts(parts, *window.value), [window]),
+            _redrawn(lambda: plot_moment(parts, moment.value), [moment]),
+        ]
+    )
+
+
+def similar_moments(first: Features, second: Features, start_s: float = 0.0, end_s: float = 3.0) -> Any:
+    """Every moment of the one against every moment of the other, in a time window that can be chosen."""
+    window = _window(min(len(first.active), len(second.active)) / FRAME_RATE)
+    window.value = (start_s, min(end_s, window.max))
+    return _redrawn(lambda: plot_similar_moments(first, second, *window.value), [window])
+
+
+def _redrawn(draw: Callable[[], Figure], controls: Sequence[Any], *choosers: RecordingChooser) -> Any:
+    """The controls, and below them what `draw` gives, drawn again when something else is chosen."""
+
+    def state() -> tuple[Any, ...]:
+        return (*(control.value for control in controls), *(chooser.path for chooser in choosers))
+
+    image, drawn = figure_image(draw()), [state()]
+
+    def redraw(change: Any = None) -> None:
+        if state() != drawn[0]:
+            drawn[0] = state()
+            show_figure(image, draw())
+
+    for control in controls:
+        control.observe(redraw, "value")
+    for chooser in choosers:
+        chooser.follow(redraw)
+    return ipywidgets.VBox([*controls, image])
+
+
+def _looking(recordings: RecordingChooser) -> Callable[[], Look]:
+    """What gives the look of the chosen recording, worked out when it is first asked for."""
+    looked: list[tuple[Path, Look]] = []
+
+    def look() -> Look:
+        if not looked or looked[0][0] != recordings.path:
+            looked[:] = [(recordings.path, look_at(recordings.audio, recordings.name))]
+        return looked[0][1]
+
+    return look
+
+
+def _window(duration_s: float) -> Any:
+    slider = ipywidgets.FloatRangeSlider(
+        min=0.0, max=max(duration_s, 0.1), step=0.05, description="seconds", readout_format=".2f",
+        continuous_update=False, layout=ipywidgets.Layout(width=_WIDE),
+    )  # fmt: skip
+    slider.value = (0.0, min(_SHOWN_S, slider.max))
+    return slider
+
+
+def _fit(window: Any, duration_s: float) -> None:
+    """Let a window reach to the end of another recording."""
+    if window.max != duration_s:
+        with window.hold_trait_notifications():
+            window.max = duration_s
+            window.value = (0.0, min(_SHOWN_S, duration_s))
+
+
+def _scale() -> Any:
+    return ipywidgets.ToggleButtons(options=[scale.name for scale in SCALES], description="scale")
+
+
+def _performed(look: Look) -> Performed:
+    pitch = look.analysis.pitch
+    hertz = pitch.hertz * (pitch.voicing > TRUSTED)
+    return Performed(1.0 / FRAME_RATE, hertz, pitch.voicing, look.analysis.loudness_db)

@@ -1,0 +1,37 @@
+"""Sound in a notebook: a player for each recording, lossless, at the level it has."""
+
+import html
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+import numpy as np
+
+from engine.audio import Audio, read_audio, write_audio
+
+Playable = Audio | Path
+
+
+def player(sound: Playable, label: str = "") -> Any:
+    """A player for a recording in memory or a file, with a label above it."""
+    control = ipywidgets.Audio(value=_as_flac(sound), format="flac", autoplay=False, loop=False)
+    return ipywidgets.VBox([ipywidgets.HTML(f"<b>{html.escape(label)}</b>"), control])
+
+
+def players(sounds: Mapping[str, Playable]) -> Any:
+    """A player for each, beside each other as far as there is room."""
+    wrapped = ipywidgets.Layout(flex_flow="row wrap", grid_gap="0.3em 1.2em")
+    return ipywidgets.Box([player(sound, label) for label, sound in sounds.items()], layout=wrapped)
+
+
+def _as_flac(sound: Playable) -> bytes:
+    """The recording as a FLAC file; what lies beyond full scale is clipped there, as any player would."""
+    if isinstance(sound, Path) and sound.suffix.lower() == ".flac":
+        return sound.read_bytes()
+    audio = read_audio(sound) if isinstance(sound, Path) else sound
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "sound.flac"
+        write_audio(target, Audio(np.clip(audio.samples, -1.0, 1.0), audio.rate))
+        return target.read_bytes()

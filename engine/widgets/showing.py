@@ -1,0 +1,95 @@
+"""How values are shown in a notebook: figures as images, rows as tables, errors of the engine as sentences."""
+
+import dataclasses
+import html
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from io import BytesIO
+from typing import Any
+
+import ipywidgets
+from IPython.core.getipython import get_ipython
+from IPython.display import HTML, display
+from matplotlib.figure import Figure
+
+from engine.errors import EngineError
+
+_DECIMALS = 3
+
+
+def prepare() -> None:
+    """Make a notebook ready: figures are shown by themselves, and an error of the engine as its sentence.
+
+    An error stops the cells below as any other does; what it says is for the user, so the place in our code is left
+    out. On Colab, widgets are switched on. Outside of a notebook this does nothing.
+    """
+    shell = get_ipython()
+    if shell is None or shell.display_formatter is None:
+        return
+    shell.display_formatter.formatters["image/png"].for_type(Figure, figure_png)
+    shell.set_custom_exc((EngineError,), _tell)
+    if find_spec("google") and find_spec("google.colab"):
+        from google.colab import output
+
+        output.enable_custom_widget_manager()
+
+
+def sentence(text: str, wrong: bool = False) -> str:
+    """A line of text as HTML."""
+    mark = "border-left: 3px solid #d6246e; padding-left: 0.6em;" if wrong else ""
+    return f'<p style="max-width: 60em; {mark}">{html.escape(text)}</p>'
+
+
+def figure_png(figure: Figure) -> bytes:
+    """The figure as a PNG file."""
+    target = BytesIO()
+    figure.savefig(target, format="png")
+    return target.getvalue()
+
+
+def figure_image(figure: Figure) -> Any:
+    """The figure as a widget whose picture can be replaced: `show_figure(widget, figure)`."""
+    widget = ipywidgets.Image(format="png", layout=ipywidgets.Layout(max_width="100%"))
+    show_figure(widget, figure)
+    return widget
+
+
+def show_figure(widget: Any, figure: Figure) -> None:
+    """Replace the picture of a widget that `figure_image` made."""
+    widget.value = figure_png(figure)
+
+
+def table(rows: Iterable[Any], names: Mapping[str, str] | None = None) -> HTML:
+    """Rows (mappings, or dataclasses) as a table. names: the fields to show and what stands above them; else all."""
+    values = [row if isinstance(row, Mapping) else _fields(row) for row in rows]
+    names = names or {name: name.replace("_", " ") for row in values[:1] for name in row}
+    heads = "".join(f'<th style="text-align: left">{html.escape(head)}</th>' for head in names.values())
+    lines = "".join(
+        "<tr>" + "".join(f'<td style="text-align: left">{html.escape(_written(row.get(name)))}</td>' for name in names)
+        + "</tr>"
+        for row in values
+    )  # fmt: skip
+    return HTML(f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>")
+
+
+def _fields(row: Any) -> dict[str, Any]:
+    return {one.name: getattr(row, one.name) for one in dataclasses.fields(row)}
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.{_DECIMALS}f}".rstrip("0").rstrip(".")
+    if isinstance(value, list | tuple):
+        return ", ".join(_written(one) for one in value)
+    return str(value)
+
+
+def _tell(
+    shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: int | None = None
+) -> None:
+    """What IPython calls instead of printing where in our code an error of the engine was raised."""
+    display(HTML(sentence(str(error), wrong=True)))

@@ -1,0 +1,92 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from engine.audio import Audio, write_audio
+from engine.card import list_voices
+from engine.errors import AudioError, EngineError
+from engine.widgets.choosers import SAMPLES, RecordingChooser, voice_chooser
+
+
+@pytest.fixture
+def folder(tmp_path):
+    shutil.copy(SAMPLES / "speech.flac", tmp_path / "speech.flac")
+    (tmp_path / "deeper").mkdir()
+    shutil.copy(SAMPLES / "singing.flac", tmp_path / "deeper" / "song.flac")
+    (tmp_path / "notes.txt").write_text("no recording")
+    (tmp_path / "torn.wav").write_bytes(b"RIFF")
+    return tmp_path
+
+
+def names(chooser: RecordingChooser) -> list[str]:
+    return [label for label, _ in chooser._list.options]
+
+
+def test_without_recordings_the_samples_are_there():
+    chooser = RecordingChooser(chosen="singing")
+    assert {"singing", "speech", "singing-high"} <= set(names(chooser))
+    assert chooser.name == "singing"
+    assert chooser.audio.duration_s == pytest.approx(8.9)
+
+
+def test_files_and_folders_can_be_named(folder):
+    chooser = RecordingChooser([folder / "deeper", str(folder / "speech.flac")])
+    assert names(chooser) == ["song", "speech"]
+    assert chooser.path == folder / "deeper" / "song.flac"
+
+
+def test_another_one_is_told_to_those_who_follow(folder):
+    chooser = RecordingChooser([folder / "deeper", folder / "speech.flac"])
+    seen = []
+    chooser.follow(lambda: seen.append((chooser.name, round(chooser.audio.duration_s, 1))))
+    assert not seen
+    chooser._list.value = folder / "speech.flac"
+    assert seen == [("speech", 5.3)]
+    assert len(chooser._playing.children) == 1
+
+
+def test_a_file_that_cannot_be_read_is_told_and_the_one_before_stays(folder):
+    chooser = RecordingChooser([folder / "speech.flac", folder / "torn.wav"])
+    seen = []
+    chooser.follow(lambda: seen.append(chooser.name))
+    chooser._list.value = folder / "torn.wav"
+    assert "torn.wav" in chooser._told.value
+    assert chooser.name == "speech"
+    assert chooser._list.value == folder / "speech.flac"
+    assert not seen
+
+
+def test_an_upload_is_chosen(folder, tmp_path):
+    chooser = RecordingChooser([folder / "speech.flac"])
+    seen = []
+    chooser.follow(lambda: seen.append(chooser.name))
+    write_audio(tmp_path / "mine.wav", Audio(np.zeros((1, 4410), np.float32), 44_100))
+    content = memoryview((tmp_path / "mine.wav").read_bytes())
+    chooser._take_in([{"name": "../../mine.wav", "content": content}])
+    assert chooser.name == "mine"
+    assert names(chooser) == ["mine", "speech"]
+    assert chooser.audio.duration_s == pytest.approx(0.1)
+    assert seen == ["mine"]
+    assert chooser.path.parent != tmp_path.parent.parent  # a name that leads out of the folder leads nowhere
+
+
+def test_an_upload_that_is_no_recording_is_told(folder):
+    chooser = RecordingChooser([folder / "speech.flac"])
+    chooser._take_in([{"name": "letter.wav", "content": b"dear"}])
+    assert "letter.wav" in chooser._told.value
+    assert chooser.name == "speech"
+
+
+def test_where_nothing_is_nothing_can_be_chosen(tmp_path):
+    with pytest.raises(EngineError, match="no recordings"):
+        RecordingChooser([tmp_path])
+    with pytest.raises(AudioError):
+        RecordingChooser([tmp_path / "missing.wav"])
+
+
+def test_voices_are_offered_with_their_range():
+    chooser = voice_chooser(chosen="koguchi")
+    assert chooser.value == "koguchi"
+    assert len(chooser.options) == len(list_voices())
+    assert all(" to " in label for label, _ in chooser.options)

@@ -1,0 +1,60 @@
+from dataclasses import fields
+
+import pytest
+
+from engine.conversion import convert
+from engine.conversion_settings import ConversionSettings
+from engine.widgets.choosers import SAMPLES
+from engine.widgets.forms import ConversionForm
+
+
+@pytest.fixture(scope="module")
+def form() -> ConversionForm:
+    return ConversionForm(
+        [SAMPLES / "speech.flac", SAMPLES / "foreign" / "singing-high.flac"], voice="kerstin", takes=3
+    )
+
+
+def test_what_is_chosen_at_first_is_the_preset_of_the_style(form):
+    assert form.look.analysis.style == "spoken"
+    assert form.settings == ConversionSettings(transpose="auto", takes=3)
+    assert form.voice.card.id == "kerstin"
+    assert form.name == "speech"
+
+
+def test_auto_is_what_the_conversion_takes(form):
+    converted = convert(form.recording, form.voice, ConversionSettings(transpose="auto"))
+    assert form.transpose == form.fitting == converted.transpose != 0
+    assert f"{form.fitting:+d} semitones" in form._told.value
+
+
+def test_every_setting_has_its_control_and_says_what_one_hears(form):
+    assert set(form._controls) == {one.name for one in fields(ConversionSettings)}
+    told = [row.children[1].value for row in form._explained()]
+    assert len(told) == len(fields(ConversionSettings)) - 1
+    assert all(one.metadata["meaning"][:20] in " ".join(told) for one in fields(ConversionSettings)[1:2])
+
+
+def test_what_is_moved_is_in_the_settings_and_in_the_picture(form):
+    before = bytes(form._picture.value)
+    form._auto.value = False
+    form._controls["transpose"].value = -5
+    form._controls["likeness"].value = 0.6
+    try:
+        assert form.transpose == form.settings.transpose == -5
+        assert form.settings.likeness == pytest.approx(0.6)
+        assert bytes(form._picture.value) != before
+        form._preset.value = "rhythmic"
+        assert form.settings.likeness == ConversionSettings.presets["rhythmic"].likeness
+        assert (form.settings.transpose, form.settings.takes) == (-5, 3)  # no preset changes them
+    finally:
+        form._auto.value, form._preset.value = True, "spoken"
+
+
+def test_another_recording_brings_its_own_preset_and_transposition(form):
+    form.chooser._list.value = SAMPLES / "foreign" / "singing-high.flac"
+    try:
+        assert form._preset.value == "melodic"
+        assert form.fitting % 12 == 0
+    finally:
+        form.chooser._list.value = SAMPLES / "speech.flac"

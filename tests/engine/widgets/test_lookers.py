@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from engine.audio import Audio, write_audio
+from engine.features import measure_features
+from engine.frames import SAMPLE_RATE
+from engine.recording_plots import look_at
+from engine.source_filter_parts import take_apart
+from engine.widgets import lookers
+from engine.widgets.choosers import RecordingChooser
+from engine.widgets.lookers import (
+    comparer,
+    conversion_viewer,
+    describe_difference,
+    explorer,
+    similar_moments,
+    source_filter_viewer,
+)
+
+
+@pytest.fixture
+def chooser(tmp_path, sing) -> RecordingChooser:
+    for name, seconds, hertz in (("low", 2.0, 150.0), ("high", 1.0, 300.0)):
+        write_audio(tmp_path / f"{name}.wav", Audio(sing(seconds, hertz)[None], SAMPLE_RATE))
+    return RecordingChooser([tmp_path / "low.wav", tmp_path / "high.wav"])
+
+
+def picture(box) -> bytes:
+    return bytes(box.children[-1].value)
+
+
+@pytest.fixture
+def drawn(monkeypatch) -> list:
+    """Each drawing that an explorer makes."""
+    calls = []
+    plot = lookers.plot_recording
+
+    def counted(look, *given):
+        calls.append((look.name, *given))
+        return plot(look, *given)
+
+    monkeypatch.setattr(lookers, "plot_recording", counted)
+    return calls
+
+
+def test_an_explorer_follows_what_is_chosen_and_draws_once_for_each_change(chooser, drawn):
+    box = explorer(chooser)
+    window, scale, notes, _ = box.children
+    first = picture(box)
+    window.value = (0.5, 1.0)
+    scale.value = "linear"
+    notes.value = False
+    assert drawn == [
+        ("low", 0.0, 2.0, "note", True),
+        ("low", 0.5, 1.0, "note", True),
+        ("low", 0.5, 1.0, "linear", True),
+        ("low", 0.5, 1.0, "linear", False),
+    ]
+    assert picture(box) != first
+
+
+def test_an_explorer_shows_another_recording_from_its_beginning(chooser, drawn):
+    box = explorer(chooser)
+    chooser._list.value = chooser._list.options[1][1]
+    assert box.children[0].max == pytest.approx(1.0)
+    assert drawn[-1] == ("high", 0.0, 1.0, "note", True)
+    assert len(drawn) <= 3
+
+
+def test_a_comparison_says_how_two_recordings_differ(chooser, tmp_path):
+    other = RecordingChooser([tmp_path / "low.wav", tmp_path / "high.wav"])
+    box = comparer(chooser, other)
+    told = box.children[1]
+    assert "same times" in told.value
+    before = picture(box.children[0])
+    other._list.value = tmp_path / "high.wav"
+    assert "12.0 semitones higher" in told.value
+    assert picture(box.children[0]) != before
+
+
+def test_differences_are_told_in_sentences(sing):
+    song = look_at(Audio(sing(3.0, 200.0)[None], SAMPLE_RATE), "song")
+    late = look_at(
+        Audio(np.concatenate([np.zeros(22_050, np.float32), 0.5 * sing(3.0, 200.0)])[None], SAMPLE_RATE), "late"
+    )
+    text = describe_difference(song, late)
+    assert text.startswith(
+        "It is the same performance, the second 0.5 s later. The second is 0.0 semitones higher and 6.0 dB quieter. On "
+    )
+    assert "99%" in text or "100%" in text
+    silence = look_at(Audio(np.zeros((1, 44_100), np.float32), SAMPLE_RATE), "silence")
+    assert describe_difference(song, silence) == "They are not the same performance: nothing happens at the same times."
+
+
+def test_a_conversion_can_be_looked_at_take_by_take(sing):
+    before, *takes = (look_at(Audio(sing(1.0, hertz)[None], SAMPLE_RATE), str(hertz)) for hertz in (200, 210, 220))
+    box = conversion_viewer(before, takes, 0)
+    take, window, scale, _ = box.children
+    pictures = {picture(box)}
+    for control, value in ((take, 1), (window, (0.2, 0.7)), (scale, "mel")):
+        control.value = value
+        pictures.add(picture(box))
+    assert len(pictures) == 4
+
+
+def test_source_and_filter_have_a_window_and_a_moment(sing):
+    parts = take_apart(Audio(sing(1.0)[None], SAMPLE_RATE))
+    whole, moment = source_filter_viewer(parts, 0.4).children
+    pictures = {picture(whole), picture(moment)}
+    whole.children[0].value = (0.2, 0.6)
+    moment.children[0].value = 0.8
+    pictures |= {picture(whole), picture(moment)}
+    assert len(pictures) == 4
+
+
+def test_similar_moments_have_a_window(sing):
+    features = measure_features(Audio(sing(1.0)[None], SAMPLE_RATE))
+    box = similar_moments(features, features)
+    assert box.children[0].value == pytest.approx((0.0, 1.01))
+    before = picture(box)
+    box.children[0].value = (0.2, 0.5)
+    assert picture(box) != before

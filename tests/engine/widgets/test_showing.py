@@ -1,0 +1,83 @@
+import dataclasses
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from PIL import Image
+
+from engine.errors import AudioError, EngineError
+from engine.spectrogram_plots import new_figure
+from engine.widgets import showing
+from engine.widgets.showing import figure_image, figure_png, prepare, show_figure, table
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    name: str
+    likeness: float | None
+    good: bool = True
+    traits: tuple[str, ...] = ()
+
+
+def test_rows_are_shown_as_they_are_and_never_as_html():
+    shown = table([Row("<b>$Mia</b>", 0.12345, traits=("warm", "low")), {"name": "Ben", "likeness": None}]).data
+    assert "&lt;b&gt;$Mia&lt;/b&gt;" in shown
+    assert "<b>" not in shown
+    assert ">0.123<" in shown
+    assert ">yes<" in shown
+    assert ">warm, low<" in shown
+    assert ">Ben</td>" in shown
+    assert shown.count(">-<") == 3  # what Ben has not
+    assert ">likeness</th>" in shown
+
+
+def test_columns_can_be_chosen_and_named():
+    shown = table([{"a_b": 1.0, "c": 2}], {"c": "see & hear", "a_b": "first"}).data
+    assert shown.index("see &amp; hear") < shown.index("first")
+    assert ">1<" in shown
+
+
+def test_nothing_is_an_empty_table():
+    assert "<td" not in table([]).data
+
+
+def test_a_figure_is_a_picture_that_can_be_replaced():
+    wide, tall = new_figure(2.0, 1.0), new_figure(1.0, 2.0)
+    widget = figure_image(wide)
+    assert bytes(widget.value) == figure_png(wide)
+    show_figure(widget, tall)
+    from io import BytesIO
+
+    picture = Image.open(BytesIO(bytes(widget.value)))
+    assert picture.height == 2 * picture.width
+
+
+@pytest.fixture
+def shell(monkeypatch) -> InteractiveShell:
+    shell = InteractiveShell()
+    monkeypatch.setattr(showing, "get_ipython", lambda: shell)
+    return shell
+
+
+def test_a_prepared_notebook_shows_figures_by_themselves(shell):
+    prepare()
+    figure = new_figure(1.0, 1.0)
+    data, _ = shell.display_formatter.format(figure)
+    assert data["image/png"] == figure_png(figure)
+
+
+def test_a_prepared_notebook_tells_errors_as_sentences(shell, monkeypatch, capsys):
+    told = []
+    monkeypatch.setattr(showing, "display", told.append)
+    prepare()
+    shell.user_ns["problem"] = AudioError('"<i>.wav" holds no sound.')
+    result = shell.run_cell("raise problem")
+    assert isinstance(result.error_in_exec, EngineError)  # so that the cells below are not run
+    assert [one.data.count("&lt;i&gt;.wav&quot; holds no sound.") for one in told] == [1]
+    assert "Traceback" not in "".join(capsys.readouterr())
+    assert not shell.run_cell("1 / 0").success
+    assert "ZeroDivisionError" in "".join(capsys.readouterr())
+
+
+def test_outside_of_a_notebook_there_is_nothing_to_prepare(monkeypatch):
+    monkeypatch.setattr(showing, "get_ipython", lambda: None)
+    prepare()
