@@ -14,3 +14,4 @@ import "./recording.js";
 import "./voice.js";
 import "./report.js";
 import "./gathered.js";
+import "./pitch-editor.js";

@@ -1,0 +1,98 @@
+// The edits of a take, with undo and redo, kept in the browser until they are sung.
+//
+// Edits are lists that are never changed: each step has a list of its own, beginning from the take as it was converted.
+
+const KEY = "timbre-pitch-edits";
+const MOST_KEPT = 20; // takes
+const MOST_STEPS = 200;
+
+export class EditHistory {
+  #id = null;
+  #past = [];
+  #future = [];
+  now = [];
+  sung = []; // those that the take has
+
+  /** Begin with a take that has these edits; what was not sung when this browser left is there again. */
+  open(id, sung) {
+    const isSame = id === this.#id && same(sung, this.now);
+    this.#id = id;
+    this.sung = sung;
+    if (!isSame) {
+      const left = kept()[id];
+      this.#past = this.#future = [];
+      this.now = sung;
+      if (left && same(left.sung, sung) && !same(left.now, sung)) this.push(left.now);
+    }
+    this.#keep();
+  }
+
+  push(edits) {
+    this.#past = [...this.#past, this.now].slice(-MOST_STEPS);
+    this.#future = [];
+    this.now = edits;
+    this.#keep();
+  }
+
+  /** Another last step: for what goes on where it left off. */
+  replace(edits) {
+    this.now = edits;
+    this.#future = [];
+    this.#keep();
+  }
+
+  undo() {
+    if (!this.canUndo) return;
+    this.#future = [this.now, ...this.#future];
+    this.now = this.#past.at(-1);
+    this.#past = this.#past.slice(0, -1);
+    this.#keep();
+  }
+
+  redo() {
+    if (!this.canRedo) return;
+    this.#past = [...this.#past, this.now];
+    [this.now, ...this.#future] = this.#future;
+    this.#keep();
+  }
+
+  /** Undo a step that could not be taken. */
+  refuse() {
+    this.undo();
+    this.#future = this.#future.slice(1);
+  }
+
+  get canUndo() {
+    return this.#past.length > 0;
+  }
+
+  get canRedo() {
+    return this.#future.length > 0;
+  }
+
+  get isSung() {
+    return same(this.now, this.sung);
+  }
+
+  #keep() {
+    const others = Object.entries(kept()).filter(([id]) => id !== this.#id);
+    const mine = this.isSung ? [] : [[this.#id, { sung: this.sung, now: this.now }]];
+    try {
+      localStorage.setItem(KEY, JSON.stringify(Object.fromEntries([...others, ...mine].slice(-MOST_KEPT))));
+    } catch {
+      // no room, or not allowed: then they last as long as the page
+    }
+  }
+}
+
+function kept() {
+  try {
+    return JSON.parse(localStorage.getItem(KEY)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function same(some, others) {
+  return JSON.stringify(some) === JSON.stringify(others);
+}

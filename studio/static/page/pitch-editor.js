@@ -1,0 +1,475 @@
+// <timbre-pitch-editor>: a take's pitch, of which stretches are chosen and edited, over its spectrogram.
+//
+// data: {id, duration_s, step_s, hertz, confidence, edits, changes: [{first, hertz}], tools, follows, picture, pictures,
+//   notes, range, isBusy}, as `studio.actions.pitch_edits.edit_view` gives it, the last of them as <timbre-roll> has them.
+// Later data of the same id may hold parts of it only: {id, version, changes} is what edits come to that were told, or
+// {id, version, isRefused: true}.
+// Tells `changed` {id, edits, version} with each step, `sing` {id, edits} when they are to be sung, and `wanted` {id}
+// where it is shown parts of what it has never seen.
+
+import { make, tell } from "./dom.js";
+import { EditHistory } from "./edit-history.js";
+import { PitchTools } from "./pitch-tools.js";
+import { clock, drawCurve, noteWithCents, toMidi } from "./roll-drawing.js";
+import "./roll.js";
+
+const SHORTEST_S = 0.05; // a stretch
+const EDGE = 7, NEAR = 16, STILL = 4, TOUCH = 2.2; // pixels; a finger is so much larger
+const VOICED = 0.6;
+const LEAP = 1.5; // semitones to another note
+const LOWEST_NOTE = 24, HIGHEST_NOTE = 96; // that can be drawn
+const FINE = 0.1;
+const BEFORE_COLOUR = "#8a94a0", NOW_COLOUR = "var(--accent)";
+const ABOUT = "Drag across: choose a stretch. Double click: choose a note. Drag the curve in it: shift. Click: hear from here.";
+
+export class PitchEditor extends HTMLElement {
+  selection = null; // {start, end} in seconds
+  #data = null;
+  #history = new EditHistory();
+  #version = 0;
+  #answered = 0;
+  #before = null; // the curves in hertz: as converted, as edited, and as the take is now
+  #now = null;
+  #sung = null;
+  #roll = null;
+  #tools = null;
+  #held = null; // what the pointer is doing: {does, ...}
+
+  set data(given) {
+    if (!given) {
+      this.#data = null;
+      this.#roll = this.#tools = null;
+      this.replaceChildren();
+      return;
+    }
+    if (given.hertz) return this.#open(given);
+    if (given.id !== this.#data?.id) return tell(this, "wanted", { id: given.id });
+    if (given.version !== undefined) this.#answer(given);
+    else {
+      Object.assign(this.#data, given);
+      this.#feed();
+    }
+    this.#show();
+  }
+
+  get data() {
+    return this.#data;
+  }
+
+  get edits() {
+    return this.#history.now;
+  }
+
+  #open(given) {
+    const isSame = given.id === this.#data?.id;
+    this.#data = { ...given };
+    this.#before = Float64Array.from(given.hertz);
+    this.#now = this.#with(given.changes);
+    this.#sung = this.#now.slice();
+    this.#history.open(given.id, given.edits);
+    if (!isSame) this.selection = null;
+    this.#build();
+    this.#feed();
+    if (!isSame) this.#lookCloser();
+    if (!this.#history.isSung) this.#ask();
+    this.#show();
+  }
+
+  #with(changes) {
+    const curve = this.#before.slice();
+    for (const { first, hertz } of changes) curve.set(hertz, first);
+    return curve;
+  }
+
+  #answer({ version, changes, isRefused }) {
+    if (isRefused) {
+      this.#history.refuse();
+      return this.#ask();
+    }
+    this.#answered = version;
+    if (version !== this.#version) return; // something newer is on its way
+    this.#now.set(this.#with(changes));
+  }
+
+  #ask() {
+    tell(this, "changed", { id: this.#data.id, edits: this.edits, version: ++this.#version });
+  }
+
+  // ---- what one does
+
+  select(start, end) {
+    const last = this.#data.duration_s;
+    if (start === null) this.selection = null;
+    else {
+      const [from, to] = [Math.max(0, Math.min(start, end)), Math.min(last, Math.max(start, end))].map((one) => Math.round(one * 100) / 100);
+      this.selection = { start: Math.max(0, Math.min(from, last - SHORTEST_S)), end: Math.min(last, Math.max(to, from + SHORTEST_S)) };
+    }
+    this.#show();
+  }
+
+  selectAll() {
+    this.select(0, this.#data.duration_s);
+  }
+
+  /** The note before (-1) or after (1) the stretch, or the place that is heard. */
+  selectNote(step) {
+    const notes = this.#notes();
+    const { start, end } = this.selection ?? { start: this.#roll.seconds, end: this.#roll.seconds };
+    const found = step > 0 ? notes.find((note) => note.start_s >= end - 0.02) : notes.findLast((note) => note.end_s <= start + 0.02);
+    if (found) this.#selectAndLook(found.start_s, found.end_s);
+  }
+
+  selectNoteAt(seconds) {
+    const found = this.#notes().find((note) => note.start_s <= seconds && seconds <= note.end_s);
+    if (found) this.select(found.start_s, found.end_s);
+  }
+
+  toolChosen() {
+    this.#show();
+  }
+
+  /** An edit of the chosen stretch: {tool, ...}. */
+  apply(edit) {
+    if (!this.selection) return;
+    const whole = { tool: edit.tool, start_s: this.selection.start, end_s: this.selection.end, ...edit };
+    const edits = this.edits, last = edits.at(-1);
+    const goesOn = edit.tool === "shift" && last?.tool === "shift" && last.start_s === whole.start_s && last.end_s === whole.end_s;
+    if (goesOn) {
+      const semitones = Math.round(1000 * Math.min(24, Math.max(-24, last.semitones + edit.semitones))) / 1000;
+      this.#history.push(semitones === 0 ? edits.slice(0, -1) : [...edits.slice(0, -1), { ...last, semitones }]);
+    } else {
+      this.#history.push([...edits, whole]);
+    }
+    if (edit.tool === "shift") this.#guess((hertz) => hertz * 2 ** (edit.semitones / 12));
+    this.#ask();
+    this.#show();
+  }
+
+  hold(midi) {
+    if (this.selection) this.apply({ tool: "draw", points: [[this.selection.start, midi]] });
+  }
+
+  undo() {
+    this.#history.undo();
+    this.#ask();
+    this.#show();
+  }
+
+  redo() {
+    this.#history.redo();
+    this.#ask();
+    this.#show();
+  }
+
+  removeAll() {
+    if (!this.edits.length) return;
+    this.#history.push([]);
+    this.#ask();
+    this.#show();
+  }
+
+  sing() {
+    if (!this.#history.isSung && !this.#data.isBusy) tell(this, "sing", { id: this.#data.id, edits: this.edits });
+  }
+
+  /** What the curve will about be, until that is known. */
+  #guess(moved) {
+    const [first, stop] = this.#frames();
+    for (let i = first; i <= stop; i++) this.#now[i] = moved(this.#now[i]);
+  }
+
+  #frames({ start, end } = this.selection) {
+    return [Math.round(start / this.#data.step_s), Math.min(Math.round(end / this.#data.step_s), this.#now.length - 1)];
+  }
+
+  #selectAndLook(start, end) {
+    this.select(start, end);
+    const { start: from, end: to, span } = this.#roll.plot;
+    if (start < from || end > to) this.#roll.show((start + end - span) / 2, (start + end + span) / 2);
+  }
+
+  #key = (event) => {
+    if (event.target.matches("input, select")) return;
+    const isCommand = event.ctrlKey || event.metaKey;
+    const step = event.shiftKey ? FINE : 1;
+    const onStage = event.target.closest(".roll-stage");
+    const acts = isCommand
+      ? { z: () => (event.shiftKey ? this.redo() : this.undo()), y: () => this.redo(), a: () => this.selectAll() }
+      : event.altKey
+        ? {
+            arrowup: () => this.apply({ tool: "shift", semitones: step }),
+            arrowdown: () => this.apply({ tool: "shift", semitones: -step }),
+            arrowleft: () => this.selectNote(-1),
+            arrowright: () => this.selectNote(1),
+          }
+        : {
+            "[": onStage && (() => this.select(this.#roll.seconds, Math.max(this.selection?.end ?? 0, this.#roll.seconds + SHORTEST_S))),
+            "]": onStage && (() => this.select(Math.min(this.selection?.start ?? Infinity, this.#roll.seconds - SHORTEST_S), this.#roll.seconds)),
+            escape: this.selection && (() => this.select(null)),
+          };
+    const act = acts[event.key.toLowerCase()];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  };
+
+  // ---- the pointer: taken from the roll
+
+  #grasp(place, event) {
+    if (this.#held) {
+      this.#release(null); // a second finger: the first one was not meant
+      return false;
+    }
+    if (place.hertz === null || event.button > 0) return false;
+    const stage = this.#stage();
+    stage.setPointerCapture(event.pointerId);
+    stage.focus({ preventScroll: true });
+    const reach = event.pointerType === "touch" ? TOUCH : 1;
+    this.#held = { ...this.#task(place, reach), pointer: event.pointerId, from: place, isStill: true, reach };
+    event.preventDefault();
+    return true;
+  }
+
+  /** What a press here begins. */
+  #task(place, reach) {
+    const { plot } = this.#roll;
+    if (this.#tools.chosen === "draw") return { does: "draw", points: [place] };
+    if (this.selection) {
+      const { start, end } = this.selection;
+      const edges = [[start, end], [end, start]].map(([edge, other]) => ({ away: Math.abs(plot.x(edge) - place.x), other }));
+      const nearest = edges[0].away < edges[1].away ? edges[0] : edges[1];
+      if (nearest.away < EDGE * reach) return { does: "select", fixed: nearest.other };
+      if (place.seconds > start && place.seconds < end && this.#isNear(place, reach)) return { does: "shift", semitones: 0 };
+    }
+    return { does: "select", fixed: place.seconds };
+  }
+
+  #isNear(place, reach) {
+    const { plot } = this.#roll;
+    const frame = Math.round(place.seconds / this.#data.step_s);
+    const around = this.#now.slice(Math.max(0, frame - 6), frame + 7);
+    return around.some((hertz) => Math.abs(plot.y(hertz) - place.y) < NEAR * reach);
+  }
+
+  #moved = (event) => {
+    const held = this.#held;
+    if (!held || event.pointerId !== held.pointer) return;
+    const { left, top } = this.#stage().getBoundingClientRect();
+    const { plot } = this.#roll, { box } = plot;
+    const x = Math.min(Math.max(event.clientX - left, box.x), box.x + box.width);
+    const y = Math.min(Math.max(event.clientY - top, box.y), box.y + box.height);
+    const place = { x, y, seconds: plot.seconds(x), hertz: plot.hertz(y) };
+    held.isStill &&= Math.hypot(x - held.from.x, y - held.from.y) < STILL * held.reach;
+    if (held.isStill) return;
+    if (held.does === "select") this.select(held.fixed, place.seconds);
+    else if (held.does === "shift") {
+      const semitones = toMidi(place.hertz) - toMidi(held.from.hertz);
+      held.semitones = event.shiftKey ? Math.round(semitones) : Math.round(20 * semitones) / 20;
+    } else held.points.push(place);
+    this.#roll.redraw();
+  };
+
+  #released = (event) => {
+    if (!this.#held || event.pointerId !== this.#held.pointer) return;
+    this.#release(event.type === "pointerup" ? this.#held : null);
+  };
+
+  #release(held) {
+    const { isStill, from } = this.#held;
+    this.#held = null;
+    if (!held) this.#show();
+    else if (isStill) this.#hearFrom(from.seconds);
+    else if (held.does === "shift" && held.semitones) this.apply({ tool: "shift", semitones: held.semitones });
+    else if (held.does === "draw") this.#drawn(held.points);
+    this.#roll.redraw();
+  }
+
+  #hearFrom(seconds) {
+    if (this.#data.follows == null) return;
+    const detail = { id: this.#data.follows, seconds: Math.min(Math.max(seconds, 0), this.#data.duration_s) };
+    document.dispatchEvent(new CustomEvent("timbre-seek", { detail, bubbles: true }));
+  }
+
+  /** A curve that was drawn, in either direction: of points at the same time the last counts. */
+  #drawn(points) {
+    const at = new Map();
+    for (const { seconds, hertz } of points) {
+      const note = Math.min(HIGHEST_NOTE, Math.max(LOWEST_NOTE, toMidi(hertz)));
+      at.set(Math.round(seconds * 200) / 200, Math.round(note * 1000) / 1000);
+    }
+    const drawn = [...at].sort(([a], [b]) => a - b);
+    const last = this.#data.duration_s;
+    if (drawn.at(-1)[0] - drawn[0][0] < SHORTEST_S) return;
+    this.select(drawn[0][0], drawn.at(-1)[0]);
+    const { start, end } = this.selection;
+    const within = drawn.filter(([seconds]) => seconds >= start && seconds <= Math.min(end, last));
+    if (within.length) this.apply({ tool: "draw", points: within });
+  }
+
+  // ---- what one sees
+
+  #stage() {
+    return this.#roll.querySelector(".roll-stage");
+  }
+
+  #build() {
+    if (this.#roll) return;
+    this.#roll = make("timbre-roll", {});
+    customElements.upgrade(this.#roll);
+    this.#roll.grasp = (place, event) => this.#grasp(place, event);
+    this.#roll.paintOver = (context, plot, colours) => this.#paint(context, plot, colours);
+    this.#tools = new PitchTools(this, this.#data.tools);
+    this.replaceChildren(this.#tools.element, this.#roll);
+    this.addEventListener("keydown", this.#key, { capture: true });
+  }
+
+  #feed() {
+    const { id, duration_s, step_s, confidence, follows, picture, pictures, notes, range } = this.#data;
+    const curve = (label, colour, hertz) => ({ label, colour, step_s, hertz, confidence });
+    this.#roll.data = {
+      id: `pitch-${id}`, duration_s, follows, picture, pictures, notes, range, shown: [],
+      curves: [curve("As converted", BEFORE_COLOUR, this.#before), curve("Edited", NOW_COLOUR, this.#now)],
+    };
+    const stage = this.#stage();
+    if (stage.dataset.pitch) return;
+    stage.dataset.pitch = "there";
+    stage.title = ABOUT;
+    stage.setAttribute("aria-label", "Pitch of the take. [ and ] choose a stretch from or to the cursor, Alt with the arrows moves it or goes from note to note.");
+    stage.addEventListener("pointermove", this.#moved);
+    stage.addEventListener("pointerup", this.#released);
+    stage.addEventListener("pointercancel", this.#released);
+    stage.addEventListener("dblclick", (event) => {
+      const { left } = stage.getBoundingClientRect();
+      if (this.#tools.chosen !== "draw") this.selectNoteAt(this.#roll.plot.seconds(event.clientX - left));
+    });
+  }
+
+  #lookCloser() {
+    const close = [...this.#roll.querySelectorAll("button")].find((one) => one.textContent === "Close up");
+    if (close?.getAttribute("aria-pressed") === "false") close.click();
+  }
+
+  #show() {
+    if (!this.#roll) return;
+    const [first, stop] = this.selection ? this.#frames() : [0, -1];
+    const voiced = [];
+    for (let i = first; i <= stop; i++) if (this.#data.confidence[i] > VOICED) voiced.push(this.#now[i]);
+    const middle = voiced.sort((a, b) => a - b)[voiced.length >> 1];
+    if (middle) this.#tools.propose(toMidi(middle));
+    this.#tools.show({
+      selection: this.selection,
+      where: this.#where(middle),
+      canUndo: this.#history.canUndo,
+      canRedo: this.#history.canRedo,
+      isSung: this.#history.isSung,
+      hasEdits: this.edits.length > 0,
+      seconds: this.#stretches(this.#sung).reduce((sum, [from, to]) => sum + to - from, 0),
+      isBusy: Boolean(this.#data.isBusy),
+    });
+    const takesTouch = this.#tools.chosen === "draw" || this.selection;
+    this.#stage().style.touchAction = takesTouch ? "none" : "pan-y";
+    this.#roll.redraw();
+  }
+
+  #where(middle) {
+    if (!this.selection) return "Choose a stretch: drag across the picture, or double-click a note.";
+    const { start, end } = this.selection;
+    const note = middle ? `, ${noteWithCents(toMidi(middle))}` : ", nothing voiced";
+    return `${clock(start, 2)} to ${clock(end, 2)}${note}`;
+  }
+
+  /** Where the curve is another than `other`: [seconds, seconds]. */
+  #stretches(other) {
+    const step = this.#data.step_s, found = [];
+    for (let i = 0; i < this.#now.length; i++) {
+      if (Math.abs(this.#now[i] - other[i]) < 1e-6) continue;
+      const last = found.at(-1);
+      if (last && i * step - last[1] < 2.5 * step) last[1] = i * step;
+      else found.push([i * step, i * step]);
+    }
+    return found;
+  }
+
+  /** The notes of the take; where they are not known, what is sung without a rest or a leap. */
+  #notes() {
+    if (this.#data.notes?.length) return this.#data.notes;
+    const { confidence, step_s: step } = this.#data, found = [];
+    let first = null;
+    for (let i = 0; i <= this.#now.length; i++) {
+      const goesOn = i < this.#now.length && confidence[i] > VOICED && (first === null || Math.abs(12 * Math.log2(this.#now[i] / this.#now[i - 1])) < LEAP);
+      if (goesOn) first ??= i;
+      else if (first !== null) {
+        if ((i - first) * step > SHORTEST_S) found.push({ start_s: first * step, end_s: (i - 1) * step });
+        first = null;
+      }
+    }
+    return found;
+  }
+
+  #paint(context, plot, colours) {
+    if (!this.#data) return;
+    const { box } = plot;
+    context.save();
+    context.beginPath();
+    context.rect(box.x, box.y, box.width, box.height);
+    context.clip();
+    context.fillStyle = context.strokeStyle = colours.accent;
+    for (const [start, end] of this.#stretches(this.#sung)) {
+      context.globalAlpha = 0.9;
+      context.fillRect(plot.x(start), box.y, Math.max(plot.x(end) - plot.x(start), 2), 4);
+    }
+    if (this.selection) this.#paintSelection(context, plot);
+    if (this.#held?.does === "shift" && this.#held.semitones) this.#paintShift(context, plot, colours);
+    if (this.#held?.does === "draw" && this.#held.points.length > 1) paintLine(context, this.#held.points);
+    context.restore();
+  }
+
+  #paintSelection(context, plot) {
+    const { box } = plot;
+    const [left, right] = [plot.x(this.selection.start), plot.x(this.selection.end)];
+    context.globalAlpha = 0.14;
+    context.fillRect(left, box.y, right - left, box.height);
+    context.globalAlpha = 0.9;
+    context.lineWidth = 1.5;
+    for (const x of [left, right]) {
+      context.beginPath();
+      context.moveTo(x, box.y);
+      context.lineTo(x, box.y + box.height);
+      context.stroke();
+      context.beginPath();
+      context.arc(x, box.y + box.height / 2, 4, 0, 2 * Math.PI);
+      context.fill();
+    }
+  }
+
+  #paintShift(context, plot, colours) {
+    const [first, stop] = this.#frames();
+    const { step_s, confidence } = this.#data, { semitones } = this.#held;
+    const moved = { step_s, offset_s: first * step_s, semitones, hertz: this.#now.slice(first, stop + 1), confidence: confidence.slice(first, stop + 1) };
+    drawCurve(context, plot, moved, colours.accent, colours, 3);
+    const middle = [...moved.hertz].sort((a, b) => a - b)[moved.hertz.length >> 1];
+    const said = `${semitones > 0 ? "+" : "−"}${Math.abs(semitones).toFixed(2)} semitones`;
+    context.globalAlpha = 1;
+    context.font = `600 12px ${colours.font}`;
+    context.textAlign = "center";
+    context.lineWidth = 3;
+    context.lineJoin = "round";
+    context.strokeStyle = colours.ground;
+    const [x, y] = [plot.x((this.selection.start + this.selection.end) / 2), plot.y(middle * 2 ** (semitones / 12)) - 14];
+    context.strokeText(said, x, y);
+    context.fillStyle = colours.ink;
+    context.fillText(said, x, y);
+  }
+}
+
+function paintLine(context, points) {
+  context.globalAlpha = 1;
+  context.lineWidth = 3;
+  context.lineJoin = context.lineCap = "round";
+  context.beginPath();
+  for (const { x, y } of points) context.lineTo(x, y);
+  context.stroke();
+}
+
+customElements.define("timbre-pitch-editor", PitchEditor);

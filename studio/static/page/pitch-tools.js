@@ -1,0 +1,152 @@
+// The tools of the pitch editor: which stretch, what to do with it, and back again.
+//
+// Built once for an editor, which is asked to do things by its methods; `show` brings them up to date.
+
+import { make } from "./dom.js";
+import { noteName } from "./roll-drawing.js";
+
+const NAMES = { shift: "Shift", smooth: "Smooth", octave: "Fix octave", snap: "Snap to notes", draw: "Draw" };
+const LOWEST_NOTE = 36, HIGHEST_NOTE = 84; // that can be chosen from the list
+const MIDDLE_C = 60;
+
+export class PitchTools {
+  chosen = "shift";
+  #editor;
+  #parts = {};
+  #options = {}; // of each tool
+  element;
+
+  constructor(editor, tools) {
+    this.#editor = editor;
+    const from = this.#seconds("From", (seconds) => editor.select(seconds, editor.selection?.end ?? seconds + 0.5));
+    const to = this.#seconds("to", (seconds) => editor.select(editor.selection?.start ?? seconds - 0.5, seconds));
+    const all = button("All", "All of the take (Ctrl+A)", () => editor.selectAll());
+    const none = button("None", "No stretch (Escape)", () => editor.select(null));
+    const before = button("◀", "The note before (Alt+Left)", () => editor.selectNote(-1), "Note before");
+    const after = button("▶", "The next note (Alt+Right)", () => editor.selectNote(1), "Next note");
+    const where = make("span", { class: "pitch-where", role: "status" });
+    const stretch = group("Stretch", from.label, to.label, make("span", { class: "pitch-unit" }, "s"), before, after, all, none, where);
+    const kinds = make("div", { class: "pitch-group", role: "radiogroup", "aria-label": "Tool" });
+    for (const [name, { meaning }] of Object.entries(tools)) {
+      const one = make("button", { type: "button", class: "pitch-tool", role: "radio", title: meaning, onclick: () => this.choose(name) }, NAMES[name] ?? name);
+      one.addEventListener("keydown", (event) => this.#walk(event, Object.keys(tools)));
+      kinds.append(one);
+      this.#options[name] = { radio: one, place: make("div", { class: "pitch-group pitch-options", hidden: true }), meaning };
+    }
+    this.#build(tools);
+    const undo = button("Undo", "Undo (Ctrl+Z)", () => editor.undo());
+    const redo = button("Redo", "Redo (Ctrl+Shift+Z)", () => editor.redo());
+    const away = button("All edits away", "The take as it was converted", () => editor.removeAll());
+    const sing = make("button", { type: "button", class: "pitch-sing", onclick: () => editor.sing() }, "Sing the edits");
+    const extent = make("span", { class: "pitch-where" });
+    this.#parts = { from, to, none, where, undo, redo, away, sing, extent, kinds };
+    this.element = make(
+      "div", { class: "pitch-tools" },
+      stretch, kinds, ...Object.values(this.#options).map(({ place }) => place),
+      group("Steps", undo, redo, away, sing, extent),
+    );
+    this.choose(this.chosen, false);
+  }
+
+  choose(name, focuses = false) {
+    this.chosen = name;
+    for (const [other, { radio, place }] of Object.entries(this.#options)) {
+      const isIt = other === name;
+      radio.setAttribute("aria-checked", isIt);
+      radio.tabIndex = isIt ? 0 : -1;
+      place.hidden = !isIt;
+      if (isIt && focuses) radio.focus();
+    }
+    this.#editor.toolChosen(name);
+  }
+
+  /** What there is to do now: {selection, where, canUndo, canRedo, isSung, hasEdits, seconds, isBusy}. */
+  show(state) {
+    const { from, to, none, where, undo, redo, away, sing, extent } = this.#parts;
+    for (const [input, value] of [[from.input, state.selection?.start], [to.input, state.selection?.end]]) {
+      if (document.activeElement !== input) input.value = value === undefined ? "" : value.toFixed(2);
+    }
+    none.disabled = !state.selection;
+    where.textContent = state.where;
+    undo.disabled = !state.canUndo;
+    redo.disabled = !state.canRedo;
+    away.disabled = !state.hasEdits;
+    sing.disabled = state.isSung || state.isBusy;
+    sing.textContent = state.isBusy ? "Singing …" : "Sing the edits";
+    extent.textContent = state.isSung ? "" : state.seconds > 0 ? `${state.seconds.toFixed(1)} s will be sung anew.` : "The take will be as it was.";
+    for (const { place } of Object.values(this.#options)) {
+      for (const one of place.querySelectorAll("button")) one.disabled = !state.selection;
+    }
+  }
+
+  #build(tools) {
+    const editor = this.#editor;
+    const apply = (edit) => () => editor.apply(edit());
+    const { shift, smooth, octave, snap, draw } = this.#options;
+    const shifted = (semitones, label, title) => button(label, title, apply(() => ({ tool: "shift", semitones })));
+    const by = number("Semitones", tools.shift.settings.semitones, 1, 0.1);
+    shift.place.append(
+      shifted(-12, "−12", "An octave down"), shifted(-1, "−1", "A semitone down (Alt+Down)"), shifted(-0.1, "−0.1", "Ten cents down (Alt+Shift+Down)"),
+      shifted(0.1, "+0.1", "Ten cents up (Alt+Shift+Up)"), shifted(1, "+1", "A semitone up (Alt+Up)"), shifted(12, "+12", "An octave up"),
+      by.label, button("Shift", "Shift by so many semitones", apply(() => ({ tool: "shift", semitones: by.value() }))),
+      hint("Or drag the curve up or down."),
+    );
+    const over = number("Milliseconds", tools.smooth.settings.milliseconds, tools.smooth.settings.milliseconds.default, 10);
+    smooth.place.append(over.label, button("Smooth", tools.smooth.meaning, apply(() => ({ tool: "smooth", milliseconds: over.value() }))), hint(tools.smooth.settings.milliseconds.meaning));
+    const fixed = (value, label, title) => button(label, title, apply(() => ({ tool: "octave", by: value })));
+    octave.place.append(
+      fixed("auto", "Find and fix", tools.octave.meaning), fixed(-1, "Octave down", "What was heard an octave too high"),
+      fixed(1, "Octave up", "What was heard an octave too low"), hint("For leaps that nobody sang. They are also heard anew."),
+    );
+    const scale = make("select", { "aria-label": "Scale" }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, word)));
+    const strength = number("Strength in per cent", { minimum: 0, maximum: 100 }, 100, 5);
+    snap.place.append(
+      make("label", {}, "Scale ", scale), strength.label,
+      button("Snap", tools.snap.meaning, apply(() => ({ tool: "snap", strength: strength.value() / 100, scale: scale.value }))), hint("Vibrato and glides stay."),
+    );
+    const notes = make("select", { "aria-label": "Note" });
+    for (let midi = HIGHEST_NOTE; midi >= LOWEST_NOTE; midi--) notes.append(make("option", { value: midi, selected: midi === MIDDLE_C }, noteName(midi)));
+    draw.place.append(
+      hint("Draw the curve in the picture, where it shall be."), make("label", {}, "or hold the note ", notes),
+      button("Hold", "The stretch on one note, without vibrato", () => editor.hold(Number(notes.value))),
+    );
+  }
+
+  /** The note that is proposed to be held. */
+  propose(midi) {
+    const select = this.#options.draw.place.querySelector("select");
+    if (document.activeElement !== select) select.value = Math.min(HIGHEST_NOTE, Math.max(LOWEST_NOTE, Math.round(midi)));
+  }
+
+  #seconds(name, changed) {
+    const input = make("input", { type: "number", min: 0, step: 0.01, "aria-label": `${name} (seconds)` });
+    input.addEventListener("change", () => Number.isFinite(input.valueAsNumber) && changed(input.valueAsNumber));
+    return { input, label: make("label", {}, `${name} `, input) };
+  }
+
+  #walk(event, names) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step || event.altKey) return;
+    event.preventDefault();
+    this.choose(names[(names.indexOf(this.chosen) + step + names.length) % names.length], true);
+  }
+}
+
+function group(label, ...children) {
+  return make("div", { class: "pitch-group", role: "group", "aria-label": label }, ...children);
+}
+
+function button(text, title, does, label = null) {
+  return make("button", { type: "button", class: "pitch-button", title, "aria-label": label, onclick: does }, text);
+}
+
+function hint(text) {
+  return make("span", { class: "pitch-hint" }, text);
+}
+
+function number(name, { minimum, maximum }, value, step) {
+  const input = make("input", { type: "number", min: minimum, max: maximum, step, value });
+  const within = () => Math.min(maximum, Math.max(minimum, Number.isFinite(input.valueAsNumber) ? input.valueAsNumber : value));
+  input.addEventListener("change", () => (input.value = within()));
+  return { label: make("label", {}, `${name} `, input), value: within };
+}
