@@ -187,3 +187,43 @@ def test_old_answers_and_counts_are_forgotten(database, storage, me):
         connection.execute(update(table).where(table.c.key == "old").values(created_at=Now() - 25 * 3600))
         connection.execute(insert(rates).values(account_id=me.id, minute=1, calls=3))
     assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "answers": 1, "rates": 1}
+
+
+# ---- recordings that were only looked at
+
+
+def analysed(database, storage, account, age_s: float, state: str = "completed") -> tuple[str, str]:
+    """The id of an analysis that was put in so long ago, and the prefix of its files."""
+    task_id = os.urandom(12).hex()
+    place = f"{'' if account.is_local else f'accounts/{account.id}/'}tasks/{task_id}"
+    for name in ("input.wav", "1/note.png"):
+        storage.put_bytes(b"x", f"{place}/{name}")
+    with database.write() as connection:
+        tasks.submit(connection, account.id, "analysis", {"input_key": f"{place}/input.wav"}, task_id=task_id)
+    if state != "queued":
+        task = tasks.claim(database, "worker", ["analysis"], 60)
+        if state == "completed":
+            with database.write() as connection:
+                tasks.complete(connection, task, {})
+    with database.write() as connection:
+        connection.execute(update(rows).where(rows.c.id == task_id).values(created_at=Now() - age_s))
+    return task_id, place
+
+
+def test_recordings_that_were_only_looked_at_go_after_a_day_with_their_rows(database, storage, me):
+    other = create_account(database, "other")
+    kept, kept_place = analysed(database, storage, me, 0.9 * DAY_S)
+    old = [analysed(database, storage, account, 1.1 * DAY_S) for account in (me, other)]
+    old.append(analysed(database, storage, me, 1.1 * DAY_S, "queued"))
+    assert sweep(database, storage, KEPT).analyses == 3
+    assert below(storage, kept_place) == ["1/note.png", "input.wav"]
+    with database.read() as connection:
+        assert set(connection.scalars(select(rows.c.id))) == {kept}
+    assert not [key for _, place in old for key in storage.list_keys(place)]
+
+
+def test_one_that_is_being_looked_at_stays(database, storage, me):
+    task_id, place = analysed(database, storage, me, 2 * DAY_S, "running")
+    assert sweep(database, storage, KEPT).analyses == 0
+    assert below(storage, place) == ["1/note.png", "input.wav"]
+    assert tasks.find(database, me.id, task_id).state == "running"

@@ -19,19 +19,25 @@ def waiting_worker(tmp_path) -> list[str]:
     return [sys.executable, str(path)]
 
 
-def submit_training(installation) -> None:
+def submit(installation, kind: str, model_id: str | None = None) -> None:
     from studio import tasks
 
     with installation.database.write() as connection:
-        tasks.submit(connection, installation.account.id, "training", {}, model_id="mia")
+        tasks.submit(connection, installation.account.id, kind, {}, model_id=model_id)
+
+
+def submit_training(installation) -> None:
+    submit(installation, "training", "mia")
 
 
 def test_as_many_workers_as_the_settings_say_and_none_for_trainings(installation, waiting_worker):
     with installation.executor(waiting_worker, conversion_workers=3) as executor:
         installation.eventually(lambda: executor.alive()["workers"] == 3)
         time.sleep(0.6)
-        assert executor.alive() == {"workers": 3, "training_workers": 0, "restarts": 0, "watched": 1}
-    assert executor.alive() == {"workers": 0, "training_workers": 0, "restarts": 0, "watched": 0}
+        assert executor.alive() == {
+            "workers": 3, "training_workers": 0, "analysis_workers": 0, "restarts": 0, "watched": 1,
+        }  # fmt: skip
+    assert set(executor.alive().values()) == {0}
 
 
 def test_a_worker_for_trainings_comes_when_one_waits(installation, waiting_worker):
@@ -42,6 +48,16 @@ def test_a_worker_for_trainings_comes_when_one_waits(installation, waiting_worke
         installation.eventually(lambda: executor.alive()["training_workers"] == 1)
         time.sleep(0.6)
         assert executor.alive()["training_workers"] == 1
+
+
+def test_a_worker_for_analyses_comes_beside_the_others_when_one_waits(installation, waiting_worker):
+    with installation.executor(waiting_worker) as executor:
+        submit(installation, "analysis")
+        submit(installation, "analysis")
+        executor.wake()
+        installation.eventually(lambda: executor.alive()["analysis_workers"] == 1)
+        time.sleep(0.6)
+        assert (executor.alive()["analysis_workers"], executor.alive()["training_workers"]) == (1, 0)
 
 
 def test_no_worker_for_trainings_where_the_settings_want_none(installation, waiting_worker):

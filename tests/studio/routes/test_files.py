@@ -38,6 +38,19 @@ def test_a_file_is_there_in_whole(http, link):
 
 
 @pytest.mark.parametrize(
+    ("name", "media_type"),
+    [("note.png", "image/png"), ("curves.json", "application/json"), ("notes.mid", "application/octet-stream"),
+     ("page.html", "application/octet-stream"), ("picture.svg", "application/octet-stream")],
+)  # fmt: skip
+def test_pictures_and_curves_of_ours_are_shown_and_nothing_that_could_act(http, name, media_type):
+    http.studio.storage.put_bytes(b"{}", f"tasks/abc/1/{name}")
+    answer = http.stranger().get(http.studio.link(f"tasks/abc/1/{name}", http.base_url, time.time()))
+    assert (answer.status_code, answer.headers["content-type"], answer.content) == (200, media_type, b"{}")
+    assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
     ("asked", "start", "stop"),
     [
         ("bytes=0-0", 0, 1), ("bytes=100-299", 100, 300), ("bytes=2047990-", 2_047_990, 2_048_000),

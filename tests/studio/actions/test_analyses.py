@@ -1,0 +1,217 @@
+"""Recordings that are looked at, by a real worker's work in this process."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import soundfile
+import structlog
+
+from studio.actions.analyses import (
+    MOST_WAITING,
+    analysis_view,
+    cancel_analysis,
+    compare_analyses,
+    start_analysis,
+    taken_recording,
+)
+from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
+from studio.executors.heartbeat import Stopping
+from studio.executors.job import Workbench
+from studio.executors.voice_cache import VoiceCache
+from studio.executors.work import run_task
+from studio.tasks import claim, find, list_tasks
+
+BASE = "http://127.0.0.1:1"
+NOW_S = 1_800_000_000.0
+RATE = 16_000
+once = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # what is the same on both
+
+
+@pytest.fixture
+def vocal(tmp_path):
+    """Makes a file to be given away: a voice on one note, after so many seconds of silence."""
+
+    def make(seconds: float = 1.5, hertz: float = 220.0, later_s: float = 0.0, name: str = "vocal.wav"):
+        time_s = np.arange(round(seconds * RATE)) / RATE
+        buzz = sum(np.cos(2 * np.pi * n * hertz * time_s) / n for n in range(1, 12))
+        beats = 0.05 + 0.95 * (np.sin(2 * np.pi * 1.3 * time_s**1.2) > -0.3)
+        samples = np.concatenate((np.zeros(round(later_s * RATE)), 0.1 * beats * buzz))
+        soundfile.write(tmp_path / name, samples, RATE)
+        return tmp_path / name
+
+    return make
+
+
+def looked_at(studio, audio, file_name="My vocal.wav", account=None) -> str:
+    """The id of an analysis that is done."""
+    task_id = start_analysis(studio, account or studio.local, audio, file_name)
+    bench = Workbench(
+        studio.settings, studio.service, studio.database, studio.storage, VoiceCache(), Stopping(0.0),
+        structlog.get_logger(),
+    )  # fmt: skip
+    run_task(bench, claim(studio.database, "worker", ["analysis"], 60))
+    return task_id
+
+
+def view_of(studio, task_id, account=None):
+    return analysis_view(studio, account or studio.local, task_id, BASE, NOW_S)
+
+
+def content(studio, link) -> bytes:
+    return b"".join(studio.storage.read(link.removeprefix(f"{BASE}/files/").split("?")[0]))
+
+
+def test_a_recording_waits_to_be_looked_at(studio, vocal):
+    audio = vocal()
+    view = view_of(studio, start_analysis(studio, studio.local, audio, "folder/My vocal.wav"))
+    assert (view["state"], view["progress"], view["file_name"]) == ("queued", 0.0, "My vocal.wav")
+    assert (view["roll"], view["summary"], view["notes"], view["pictures"]) == (None, None, [], {})
+    assert not audio.exists()
+
+
+def test_all_that_is_found_is_shown(studio, vocal):
+    view = view_of(studio, looked_at(studio, vocal(2.0, 220.0)))
+    assert (view["state"], view["error"]) == ("completed", None)
+    assert view["duration_s"] == pytest.approx(2.0, abs=0.01)
+    summary = view["summary"]
+    assert summary["vocal_range"] == {"min": "A3", "max": "A3", "lowest": 57, "highest": 57}
+    assert summary["pitch"]["median"] == pytest.approx(57.0, abs=0.2)
+    assert -40 < summary["loudness_lufs"] < -10
+    assert view["pitch_histogram"][0]["midi"] == 57
+    assert {note["midi"] for note in view["notes"]} == {57}
+    assert set(view["pictures"]) == {"note", "mel", "linear"}
+    roll = view["roll"]
+    assert (roll["picture"]["scale"], roll["range"]["low"], roll["duration_s"]) == ("note", 57, view["duration_s"])
+    curves = json.loads(content(studio, roll["curves"][0]["url"]))
+    assert len({len(curves[name]) for name in ("hertz", "confidence", "db", "low", "high")}) == 1
+    assert curves["step_s"] == 0.01
+    assert any(one is None for one in curves["hertz"]) or min(curves["hertz"]) > 0
+    assert content(studio, roll["picture"]["url"]).startswith(b"\x89PNG")
+    assert content(studio, view["downloads"][0]["url"]).startswith(b"MThd")
+    assert view["downloads"][0]["name"] == "My vocal.mid"
+    table = content(studio, view["downloads"][1]["url"]).decode().splitlines()
+    assert table[0] == "seconds,hertz,confidence,loudness_db"
+    assert len(table) == len(curves["hertz"]) + 1
+    assert json.loads(json.dumps(view)) == view
+
+
+@once
+def test_what_browsers_cannot_play_is_stored_as_something_they_can(studio, vocal, tmp_path):
+    samples, rate = soundfile.read(vocal())
+    soundfile.write(tmp_path / "vocal.aiff", samples, rate)
+    heard = {
+        name: content(studio, view_of(studio, looked_at(studio, audio, name))["audio_url"])[:4]
+        for name, audio in (("a.aiff", tmp_path / "vocal.aiff"), ("a.wav", vocal()))
+    }
+    assert heard == {"a.aiff": b"fLaC", "a.wav": b"RIFF"}
+
+
+@once
+def test_silence_is_looked_at_too(studio, tmp_path):
+    soundfile.write(tmp_path / "silence.wav", np.zeros(RATE), RATE)
+    view = view_of(studio, looked_at(studio, tmp_path / "silence.wav"))
+    assert view["state"] == "completed"
+    assert (view["summary"]["vocal_range"], view["summary"]["pitch"], view["summary"]["loudness_lufs"]) == (None,) * 3
+    assert (view["notes"], view["pitch_histogram"], view["roll"]["range"]) == ([], [], None)
+
+
+@once
+def test_what_is_no_audio_is_refused_under_its_own_name_and_nothing_is_left(studio, tmp_path):
+    (tmp_path / "x").write_bytes(b"a letter")
+    with pytest.raises(NotReadable, match=r"letter\.wav"):
+        start_analysis(studio, studio.local, tmp_path / "x", "letter.wav")
+    assert list_tasks(studio.database, studio.local.id, kind="analysis")[0] == []
+
+
+@once
+def test_what_turns_out_to_be_damaged_fails_under_its_own_name(studio, vocal):
+    audio = vocal(12.0, name="whole.flac")
+    audio.write_bytes(audio.read_bytes()[: audio.stat().st_size * 9 // 10])  # its beginning is looked at at once
+    view = view_of(studio, looked_at(studio, audio, "Mine.flac"))
+    assert view["state"] == "failed"
+    assert "Mine.flac" in view["error"]
+    assert "input" not in view["error"]
+
+
+@once
+def test_a_recording_that_is_too_long_is_refused(studio, vocal):
+    short = replace(studio, service=replace(studio.service, longest_audio_minutes=0.05))
+    with pytest.raises(Invalid, match="at most"):
+        start_analysis(short, studio.local, vocal(4.0), "long.wav")
+
+
+def test_so_many_wait_and_no_more(studio, vocal):
+    for _ in range(MOST_WAITING):
+        start_analysis(studio, studio.local, vocal(0.1), "a.wav")
+    with pytest.raises(TooMany):
+        start_analysis(studio, studio.local, vocal(0.1), "a.wav")
+    assert len(list((studio.settings.data / "tasks").iterdir())) == MOST_WAITING
+
+
+def test_it_is_no_part_of_the_history(studio, vocal):
+    start_analysis(studio, studio.local, vocal(0.1), "a.wav")
+    assert list_tasks(studio.database, studio.local.id)[0] == []
+
+
+def test_one_that_waits_is_cancelled(studio, vocal):
+    task_id = start_analysis(studio, studio.local, vocal(0.1), "a.wav")
+    cancel_analysis(studio, studio.local, task_id)
+    assert view_of(studio, task_id)["state"] == "cancelled"
+    with pytest.raises(WrongState):
+        cancel_analysis(studio, studio.local, task_id)
+
+
+def test_nobody_else_sees_hears_or_stops_it(studio, other, vocal):
+    task_id = looked_at(studio, vocal())
+    for act in (
+        lambda: view_of(studio, task_id, other),
+        lambda: cancel_analysis(studio, other, task_id),
+        lambda: compare_analyses(studio, other, task_id, task_id),
+        lambda: taken_recording(studio, other, task_id).__enter__(),
+    ):
+        with pytest.raises(NotFound, match="Put it in again"):
+            act()
+    mine = looked_at(studio, vocal(), account=other)
+    assert find(studio.database, other.id, mine).parameters["input_key"].startswith(f"accounts/{other.id}/")
+
+
+@once
+def test_the_recording_can_be_taken_for_something_else(studio, vocal):
+    audio = vocal()
+    was = audio.read_bytes()
+    task_id = looked_at(studio, audio)
+    with taken_recording(studio, studio.local, task_id) as (copy, name):
+        assert (copy.read_bytes(), name) == (was, "My vocal.wav")
+        copy.unlink()  # as it is when it is moved
+    with taken_recording(studio, studio.local, task_id) as (copy, _):
+        assert copy.exists()
+    assert not copy.exists()
+    with pytest.raises(NotFound, match="a voice"), taken_recording(studio, studio.local, task_id):
+        raise NotFound("There is no such thing as a voice.")  # what goes wrong outside is not told as ours
+
+
+@once
+def test_a_recording_that_is_gone_is_told(studio, vocal):
+    task_id = looked_at(studio, vocal())
+    studio.storage.delete_below(f"tasks/{task_id}")
+    with pytest.raises(NotFound, match="no longer here"), taken_recording(studio, studio.local, task_id):
+        pass
+
+
+@once
+def test_two_are_compared(studio, vocal):
+    first = looked_at(studio, vocal(4.0, 220.0))
+    second = looked_at(studio, vocal(4.0, 261.63, later_s=0.5))
+    found = compare_analyses(studio, studio.local, first, second)
+    assert found.offset_s == pytest.approx(0.5, abs=0.03)
+    assert found.semitones == pytest.approx(3.0, abs=0.1)
+    assert found.same_notes > 0.95
+
+
+@once
+def test_one_that_is_not_looked_at_yet_cannot_be_compared(studio, vocal):
+    first = looked_at(studio, vocal())
+    with pytest.raises(WrongState):
+        compare_analyses(studio, studio.local, first, start_analysis(studio, studio.local, vocal(), "b.wav"))
