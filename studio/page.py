@@ -25,6 +25,7 @@ from studio.studio import Studio
 OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
 STATIC = Path(__file__).parent / "static" / "page"
 _DELETE_CACHE_S = (3600, 86400)  # how often, and how old
+_LOOK_S = 0.02  # between two looks for events
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
 
@@ -45,6 +46,7 @@ def mount_page(app: FastAPI, studio: Studio, ask_for_token: bool) -> FastAPI:
     account_of = _account_named(studio) if ask_for_token else lambda request: studio.local
     page = build_page(studio, account_of)
     page.queue(default_concurrency_limit=_CALLS_AT_ONCE, api_open=False)
+    page._queue.sleep_when_free = _LOOK_S  # gradio looks for events every millisecond, which keeps a core 5 % busy
     return gr.mount_gradio_app(
         app,
         page,
