@@ -59,8 +59,10 @@ def show_figure(widget: Any, figure: Figure) -> None:
     widget.value = figure_png(figure)
 
 
-def table(rows: Iterable[Any], names: Mapping[str, str] | None = None) -> HTML:
-    """Rows (mappings, or dataclasses) as a table. names: the fields to show and what stands above them; else all."""
+def table(rows: Iterable[Any] | Mapping[str, Any], names: Mapping[str, str] | None = None) -> HTML:
+    """Rows (mappings or dataclasses; or just one mapping) as a table. names: the fields to show, and what stands above
+    them; else all."""
+    rows = [rows] if isinstance(rows, Mapping) else rows
     values = [row if isinstance(row, Mapping) else _fields(row) for row in rows]
     names = names or {name: name.replace("_", " ") for row in values[:1] for name in row}
     heads = "".join(f'<th style="text-align: left">{html.escape(head)}</th>' for head in names.values())

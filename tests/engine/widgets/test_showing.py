@@ -36,6 +36,10 @@ def test_columns_can_be_chosen_and_named():
     assert ">1<" in shown
 
 
+def test_a_mapping_alone_is_one_row():
+    assert table({"seconds": 8.9, "style": None}).data == table([{"seconds": 8.9, "style": None}]).data
+
+
 def test_nothing_is_an_empty_table():
     assert "<td" not in table([]).data
 
