@@ -80,10 +80,9 @@ class RayExecutor:
         if self._thread.ident is not None:
             self._thread.join(_LONGEST_BACKOFF_S)
         process = self._process
-        if process is None or process.stdin is None:
+        if process is None:
             return
-        with contextlib.suppress(OSError):
-            process.stdin.close()
+        self._dismiss(process)
         try:
             process.wait(self._service.grace_s + OVERDUE_S + _LAST_S)
         except subprocess.TimeoutExpired:
@@ -98,6 +97,7 @@ class RayExecutor:
             now = time.monotonic()
             if self._process is not None and (status := self._process.poll()) is not None:
                 self._log.warning("dispatcher_died", pid=self._process.pid, status=status)
+                self._dismiss(self._process)
                 self._process, self._said = None, {}
                 self._restarts += 1
                 failures = 1 if now - begun_at > _HEALTHY_S else failures + 1
@@ -125,6 +125,12 @@ class RayExecutor:
         threading.Thread(target=self._hear, args=(process,), name="dispatcher says", daemon=True).start()
         self._log.info("dispatcher_started", pid=process.pid)
         return process
+
+    def _dismiss(self, process: subprocess.Popen[bytes]) -> None:
+        """Say by the end of its stdin that it is to end."""
+        with contextlib.suppress(OSError):
+            if process.stdin:
+                process.stdin.close()
 
     def _hear(self, process: subprocess.Popen[bytes]) -> None:
         """Keep what the dispatcher says last: a line of JSON whenever something has changed."""
