@@ -1,0 +1,246 @@
+"""The notebooks as they lie in git, and each of them run from top to bottom in a fresh kernel."""
+
+import ast
+import builtins
+import importlib.util
+import json
+import os
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+
+from studio.settings import HOME_VARIABLE
+from studio.trial_service import TrialService, trial_service
+
+ROOT = Path(__file__).parents[2]
+NAMES = (
+    "1_listen_and_look.ipynb",
+    "2_convert.ipynb",
+    "3_create_and_train.ipynb",
+    "4_under_the_hood.ipynb",
+    "5_the_service.ipynb",
+)
+CELL_S = 600
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def notebook(name: str) -> NotebookNode:
+    return nbformat.read(ROOT / "notebooks" / name, as_version=4)
+
+
+def code_cells(name: str) -> list[NotebookNode]:
+    return [cell for cell in notebook(name).cells if cell.cell_type == "code"]
+
+
+# ---- as they lie in git
+
+
+def test_these_are_all():
+    assert sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb")) == list(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_holds_no_outputs_and_nothing_of_who_ran_it(name):
+    text = (ROOT / "notebooks" / name).read_text(encoding="utf-8")
+    content = json.loads(text)
+    nbformat.validate(content)
+    assert set(content["metadata"]) == {"kernelspec", "language_info"}
+    assert content["metadata"]["kernelspec"]["name"] == "python3"
+    assert set(content["metadata"]["language_info"]) == {"name"}
+    for cell in content["cells"]:
+        assert cell["metadata"] == {}
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_explains_itself_and_its_cells_are_short(name):
+    cells = notebook(name).cells
+    assert cells[0].cell_type == "markdown"
+    assert cells[0].source.startswith(f"# {name[0]}. ")
+    assert sum(cell.cell_type == "markdown" for cell in cells) >= 5
+    assert all(len(cell.source.splitlines()) <= 22 for cell in cells)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_notebook_starts_a_page_or_asks_for_input(name):
+    source = "\n".join(cell.source for cell in code_cells(name))
+    for word in ("gradio", "uvicorn", "subprocess", "os.system", "run_server", "input(", "getpass"):
+        assert word not in source
+
+
+# ---- where nothing is installed yet
+
+
+def first_cell(name: str) -> str:
+    return code_cells(name)[0].source
+
+
+def test_all_begin_with_the_same_cell_which_knows_where_the_project_is():
+    (source,) = {first_cell(name) for name in NAMES}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    published = project.get("urls", {}).get("Repository", "")
+    where = f"git+{published}" if published else ""
+    assert f'WHERE = "{where}"' in source  # once the project has an address, notebooks find it there
+
+
+class Shell:
+    """Instead of the notebook's: notes what would be installed."""
+
+    def __init__(self) -> None:
+        self.installed: list[str] = []
+
+    def run_line_magic(self, magic: str, line: str, *_: Any) -> None:
+        assert magic == "pip"
+        self.installed.append(line.format(**self.namespace))
+
+    namespace: dict[str, Any]
+
+
+def run_first_cell(monkeypatch: pytest.MonkeyPatch, there: bool, where: str = "") -> list[str]:
+    shell = Shell()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if there else None)
+    monkeypatch.setattr(builtins, "get_ipython", lambda: shell, raising=False)
+    source = TransformerManager().transform_cell(first_cell(NAMES[0]).replace('WHERE = ""', f'WHERE = "{where}"'))
+    shell.namespace = {}
+    exec(compile(source, "first cell", "exec"), shell.namespace)
+    return shell.installed
+
+
+def test_where_the_engine_is_nothing_is_installed(monkeypatch):
+    assert run_first_cell(monkeypatch, there=True) == []
+
+
+def test_in_a_checkout_that_is_installed(monkeypatch):
+    monkeypatch.chdir(ROOT / "notebooks")
+    (line,) = run_first_cell(monkeypatch, there=False)
+    assert line.split()[-1] == str(ROOT)
+
+
+def test_elsewhere_an_uploaded_file_is_installed_or_the_address(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="WHERE"):
+        run_first_cell(monkeypatch, there=False)
+    (tmp_path / "timbre-studio-main.zip").write_bytes(b"")
+    (line,) = run_first_cell(monkeypatch, there=False)
+    assert line.split()[-1] == str(tmp_path / "timbre-studio-main.zip")
+    (line,) = run_first_cell(monkeypatch, there=False, where="git+https://example.org/timbre")
+    assert line.split()[-1] == "git+https://example.org/timbre"
+
+
+# ---- from top to bottom
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, tmp_path) -> None:
+    """Nothing of the user's installation, quiet networks, and no service but the test's."""
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    for name in [name for name in os.environ if name.startswith("TIMBRE_STUDIO_") and name != HOME_VARIABLE]:
+        monkeypatch.delenv(name)
+
+
+def run(name: str, folder: Path) -> NotebookNode:
+    """The notebook with its outputs, run in `folder` as by somebody who presses 'run all' and does nothing else."""
+    ran = notebook(name)
+    client = NotebookClient(ran, timeout=CELL_S, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+    client.execute()
+    return ran
+
+
+def outputs(ran: NotebookNode, kind: str) -> list[Any]:
+    """All that is shown of a kind, such as image/png."""
+    shown = [output for cell in ran.cells if cell.cell_type == "code" for output in cell.outputs]
+    return [output["data"][kind] for output in shown if kind in output.get("data", {})]
+
+
+def refuse_noise(ran: NotebookNode) -> None:
+    """No warnings or other text that nobody asked for."""
+    noise = [
+        output["text"] for cell in ran.cells for output in cell.get("outputs", []) if output["output_type"] == "stream"
+    ]
+    assert not noise
+
+
+@pytest.mark.filterwarnings("default")  # of the client, in the test's own process
+@pytest.mark.parametrize(
+    ("name", "widgets", "tables", "pictures"),
+    [
+        ("1_listen_and_look.ipynb", 4, 3, 1),
+        ("2_convert.ipynb", 4, 1, 0),
+        pytest.param("3_create_and_train.ipynb", 5, 2, 1, marks=pytest.mark.slow),
+        pytest.param("4_under_the_hood.ipynb", 7, 1, 2, marks=pytest.mark.slow),
+    ],
+)
+def test_it_runs_from_top_to_bottom(name, widgets, tables, pictures, tmp_path):
+    ran = run(name, tmp_path)
+    assert len(outputs(ran, WIDGET)) == widgets
+    assert len(outputs(ran, "text/html")) == tables
+    assert len(outputs(ran, "image/png")) == pictures
+    refuse_noise(ran)
+
+
+@pytest.fixture
+def service(tmp_path) -> Iterator[TrialService]:
+    with trial_service(tmp_path / "service", grace_s=1) as running:
+        yield running
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_the_service_is_used_from_top_to_bottom(service, tmp_path, monkeypatch):
+    monkeypatch.setenv("TIMBRE_STUDIO_ADDRESS", service.base_url)
+    monkeypatch.setenv("TIMBRE_STUDIO_TOKEN", service.token())
+    ran = run("5_the_service.ipynb", tmp_path)
+    tables = outputs(ran, "text/html")
+    assert "koguchi" in tables[0]
+    assert "404" in tables[-1]
+    assert len(list((tmp_path / "results").glob("*.wav"))) == 4
+    refuse_noise(ran)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("token", "sentence"),
+    [("", "There is no token: run"), ("some-token", "cannot be reached: is the service running there?")],
+)
+def test_without_a_service_the_last_notebook_says_what_to_do(token, sentence, tmp_path, monkeypatch):
+    monkeypatch.setenv("TIMBRE_STUDIO_ADDRESS", "http://127.0.0.1:9")
+    monkeypatch.setenv("TIMBRE_STUDIO_TOKEN", token)
+    ran = notebook("5_the_service.ipynb")
+    ran.cells = [cell for cell in ran.cells if cell.cell_type == "code"][:3]
+    started_s = time.monotonic()
+    with pytest.raises(CellExecutionError):
+        NotebookClient(ran, timeout=CELL_S, kernel_name="python3").execute()
+    assert time.monotonic() - started_s < CELL_S
+    (shown,) = ran.cells[2].outputs
+    assert sentence in shown["data"]["text/html"]  # as a sentence, not as the place in our code
+
+
+def imported(path: Path) -> set[str]:
+    """Names of the modules that a module imports, anywhere in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def test_only_notebooks_need_their_widgets():
+    """The rest of the engine and the studio run where neither ipywidgets nor IPython is installed."""
+    for package in ("engine", "studio"):
+        for path in (ROOT / package).rglob("*.py"):
+            if path.parent != ROOT / "engine" / "widgets":
+                needed = {name for name in imported(path) if name.split(".")[0] in ("ipywidgets", "IPython")}
+                assert not needed, path
+                assert not [name for name in imported(path) if f"{name}.".startswith("engine.widgets.")], path
