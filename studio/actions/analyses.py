@@ -36,7 +36,7 @@ from studio.tasks import Task, find, request_cancel, submit, waiting_and_running
 
 KIND = "analysis"
 MOST_WAITING = 20  # of an account
-PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR = "#d6246e", "#1769aa", "#2f855a"
+PITCH_COLOUR = "var(--accent)"
 _RETRY_S = 5.0
 _LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
 _GONE = "This recording is no longer here: what was only looked at is deleted after a day. Put it in again."

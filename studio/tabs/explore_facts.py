@@ -9,7 +9,7 @@ from engine.frames import note_name, semitones_to_hertz
 
 View = Mapping[str, Any]
 _STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}
-_NOTHING = "none"
+_NOTHING = "\N{EN DASH}"
 _SAME_TIME_S = 0.03  # nobody hears less as later
 _SAME_NOTES = 0.75  # share of the frames; above, it is the same melody
 

@@ -1,8 +1,9 @@
 // <timbre-histogram>: how long each semitone is sung, over a keyboard.
 //   data: {parts: [{label, colour, histogram: [{midi, seconds}]}]}
-// <timbre-notes>: the notes of a recording as a list; a click, or enter, plays from there.
-//   data: {notes: [{start_s, end_s, midi, cents}], follows: the id of a player, name: how the MIDI file is called}
+// <timbre-notes>: the notes of a recording as a list; a click on its time goes there.
+//   data: {notes: [{start_s, end_s, midi, cents}], follows: the id of a player}
 
+import { make } from "./dom.js";
 import { clock, noteName, toHertz } from "./roll-drawing.js";
 
 const BLACK = new Set([1, 3, 6, 8, 10]);
@@ -21,22 +22,22 @@ class Histogram extends HTMLElement {
     const wholes = parts.map((one) => one.histogram.reduce((sum, { seconds }) => sum + seconds, 0));
     const seconds = parts.map((one) => new Map(one.histogram.map((bar) => [bar.midi, bar.seconds])));
     const most = Math.max(...parts.flatMap((one, i) => one.histogram.map((bar) => bar.seconds / wholes[i])));
-    const drawn = made("div", "bars", { role: "img", "aria-label": this.#described(parts, wholes) });
+    const drawn = make("div", { class: "bars", role: "img", "aria-label": this.#described(parts, wholes) });
     for (let midi = low; midi <= high; midi++) {
-      const column = made("div", "column");
-      const bars = made("div", "heights");
+      const column = make("div", { class: "column" });
+      const bars = make("div", { class: "heights" });
       const told = [`${noteName(midi)}, ${toHertz(midi).toFixed(0)} Hz`];
       parts.forEach((one, i) => {
         const held = seconds[i].get(midi) ?? 0;
-        const bar = made("i", "bar");
+        const bar = make("i", { class: "bar" });
         bar.style.height = `${(100 * held) / wholes[i] / most}%`;
         bar.style.background = one.colour;
         bars.append(bar);
         told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${held.toFixed(1)} s (${Math.round((100 * held) / wholes[i])} %)`);
       });
       column.title = told.join("\n");
-      const key = made("span", BLACK.has(((midi % 12) + 12) % 12) ? "key black" : "key");
-      if (midi % 12 === 0) key.append(write("b", "", noteName(midi)));
+      const key = make("span", { class: BLACK.has(midi % 12) ? "key black" : "key" });
+      if (midi % 12 === 0) key.append(make("b", {}, noteName(midi)));
       column.append(bars, key);
       drawn.append(column);
     }
@@ -71,32 +72,19 @@ class Notes extends HTMLElement {
     this.#data = given;
     this.replaceChildren();
     if (!given?.notes.length) return;
-    const table = made("table", "");
-    const head = made("tr", "");
-    for (const name of ["Time", "Note", "Off by", "Length"]) head.append(write("th", "", name, { scope: "col" }));
-    table.append(made("thead", ""), made("tbody", ""));
-    table.tHead.append(head);
-    given.notes.slice(0, MOST_ROWS).forEach((note, index) => table.tBodies[0].append(this.#row(note, index)));
-    const box = made("div", "scroll", { tabindex: 0, role: "region", "aria-label": "Notes" });
-    box.append(table);
-    this.append(box);
+    const head = ["Time", "Note", "Off by", "Length"].map((name) => make("th", { scope: "col" }, name));
+    const rows = given.notes.slice(0, MOST_ROWS).map((note, index) => this.#row(note, index));
+    const table = make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
+    this.append(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Notes" }, table));
     const left = given.notes.length - MOST_ROWS;
-    if (left > 0) this.append(write("p", "more", `And ${left} more: they are in the MIDI file.`));
+    if (left > 0) this.append(make("p", { class: "more" }, `And ${left} more: they are in the MIDI file.`));
   }
 
   #row(note, index) {
-    const row = made("tr", "");
-    const from = write("button", "from", clock(note.start_s, 2), { type: "button", "data-index": index, title: "Hear from here" });
-    const at = made("td", "");
-    at.append(from);
     const cents = Math.round(note.cents);
-    row.append(
-      at,
-      write("td", "", noteName(note.midi)),
-      write("td", "", `${cents < 0 ? "−" : "+"}${Math.abs(cents)} ct`),
-      write("td", "", `${(note.end_s - note.start_s).toFixed(2)} s`),
-    );
-    return row;
+    const from = make("button", { class: "from", type: "button", "data-index": index, title: "Hear from here" }, clock(note.start_s, 2));
+    const told = [noteName(note.midi), `${cents < 0 ? "−" : "+"}${Math.abs(cents)} ct`, `${(note.end_s - note.start_s).toFixed(2)} s`];
+    return make("tr", {}, make("td", {}, from), told.map((one) => make("td", {}, one)));
   }
 
   #chosen = (event) => {
@@ -115,19 +103,6 @@ class Notes extends HTMLElement {
     before?.classList.remove("sung");
     now?.classList.add("sung");
   };
-}
-
-function made(tag, name, attributes = {}) {
-  const one = document.createElement(tag);
-  if (name) one.className = name;
-  for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
-  return one;
-}
-
-function write(tag, name, text, attributes = {}) {
-  const one = made(tag, name, attributes);
-  one.textContent = text;
-  return one;
 }
 
 customElements.define("timbre-histogram", Histogram);

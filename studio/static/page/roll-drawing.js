@@ -428,3 +428,16 @@ export function drawLaneName(context, box, name, colours) {
   context.fillText(name, box.x + 4, box.y);
   context.restore();
 }
+
+/** What a lane's heights mean, from the top to the bottom, at its left. */
+export function drawLaneScale(context, box, labels, colours) {
+  context.save();
+  context.font = `10px ${colours.font}`;
+  context.textAlign = "right";
+  context.fillStyle = colours.pale;
+  labels.forEach((label, i) => {
+    context.textBaseline = ["top", "middle", "bottom"][labels.length === 1 ? 0 : Math.round((2 * i) / (labels.length - 1))];
+    context.fillText(label, box.x - 6, box.y + (box.height * i) / Math.max(labels.length - 1, 1));
+  });
+  context.restore();
+}

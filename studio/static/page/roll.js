@@ -8,17 +8,20 @@
 // A url leads to a JSON file with those arrays. follows: the id of a player, whose position is shown, and which is sent
 // to where one clicks. group: rolls of one group look at the same seconds. shown: which of "notes", "range",
 // "waveform", "loudness", "confidence" are there at first; left out, all but the notes and the confidence. hidden:
-// numbers of curves that are not.
+// numbers of curves that are not. isClose: whether only the notes that are sung are looked at, at first.
 //
-// Others may build on it: class MyRoll extends Roll, with paintOver and grasp of its own.
+// Others may build on it: they put methods of their own into the place of `paintOver` and `grasp`.
 
+import { make } from "./dom.js";
 import * as draw from "./roll-drawing.js";
 
 const LANES = { waveform: 44, loudness: 52, confidence: 40 }; // heights
 const NAMED = { notes: "Notes", range: "Range", waveform: "Waveform", loudness: "Loudness", confidence: "Confidence" };
-const GAP = 8, TIMES = 20, HEIGHTS = 66, NARROW_HEIGHTS = 34, NARROW = 560, MAP = 30;
+const SCALES = { waveform: [], loudness: ["0 dB", "−40", "−80"], confidence: ["100 %", "0"] };
+const GAP = 8, TIMES = 20, HEIGHTS = 66, NARROW_HEIGHTS = 38, HERTZ = 52, NARROW = 560, MAP = 30;
 const ZOOM = 1.6, CLICK = 4; // pixels a click may move
 const CLOSE_UP = 4; // semitones around the pitch
+const HINT = "Click: hear from here. Drag or arrows: move. Ctrl and wheel, two fingers, + and −: zoom.";
 
 export class Roll extends HTMLElement {
   #data = null;
@@ -29,10 +32,12 @@ export class Roll extends HTMLElement {
   #isClose = false;
   #cursor = null; // {seconds, hertz or null}
   #head = null; // seconds of the player that is followed
+  #isPlaying = false;
   #files = new Map(); // url -> what it holds, once it is there
   #images = new Map(); // url -> {image, tints}
   #parts = null;
   #frame = 0;
+  #isStale = true; // whether more than what moves has to be painted
   #pointers = new Map();
   #resized = new ResizeObserver(() => this.redraw());
   #themed = new MutationObserver(() => this.#retint());
@@ -49,6 +54,7 @@ export class Roll extends HTMLElement {
       this.#plot = new draw.Plot(given.duration_s);
       this.#cursor = this.#head = null;
       this.#hidden = new Set(given.hidden ?? []);
+      this.#isClose = given.isClose ?? false;
       this.#picture = null;
     }
     if (!old || String(old.shown) !== String(given.shown)) this.#shown = new Set(given.shown ?? ["range", "waveform", "loudness"]);
@@ -98,8 +104,14 @@ export class Roll extends HTMLElement {
     return false;
   }
 
-  /** Draw again, soon. */
+  /** Draw everything again, soon. */
   redraw() {
+    this.#isStale = true;
+    this.redrawOver();
+  }
+
+  /** Draw again what lies over the picture. */
+  redrawOver() {
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
       this.#paint();
@@ -123,9 +135,10 @@ export class Roll extends HTMLElement {
     const { id, seconds, playing } = event.detail;
     if (!this.#data || this.#data.follows == null || id !== this.#data.follows) return;
     this.#head = seconds;
+    this.#isPlaying = playing;
     const { start, end, span } = this.#plot;
     if (playing && !this.#pointers.size && (seconds < start || seconds > end)) this.show(seconds - 0.05 * span, seconds + 0.95 * span);
-    this.redraw();
+    this.redrawOver();
   };
 
   #viewed = (event) => {
@@ -264,7 +277,7 @@ export class Roll extends HTMLElement {
     this.#cursor = { seconds: Math.min(Math.max(seconds, 0), this.#plot.duration), hertz };
     const { start, end, span } = this.#plot;
     if (hertz === null && (seconds < start || seconds > end)) this.#scroll(this.#cursor.seconds - start - span / 2);
-    this.redraw();
+    this.redrawOver();
   }
 
   #key = (event) => {
@@ -319,6 +332,7 @@ export class Roll extends HTMLElement {
     if (!this.#pointers.size && this.grasp(place, event)) return;
     this.#parts.stage.setPointerCapture(event.pointerId);
     this.#pointers.set(event.pointerId, { ...place, from: place.x, moved: false });
+    if (this.#pointers.size > 1) for (const one of this.#pointers.values()) one.moved = true; // no tap of either
   };
 
   #moved = (event) => {
@@ -352,21 +366,20 @@ export class Roll extends HTMLElement {
   #left = () => {
     if (this.#pointers.size || document.activeElement === this.#parts.stage) return;
     this.#cursor = null;
-    this.redraw();
+    this.redrawOver();
   };
 
   // ---- what one sees
 
   #build() {
     if (this.#parts) return this.#buildTools();
-    const stage = part("div", "roll-stage", { role: "slider", tabindex: 0, "aria-valuemin": 0 });
-    stage.title = "Click: hear from here. Arrows: move and zoom. Ctrl and wheel, or two fingers: zoom. Drag: scroll.";
-    const base = part("canvas", "", { "aria-hidden": true }), over = part("canvas", "roll-over", { "aria-hidden": true });
+    const stage = make("div", { class: "roll-stage", role: "slider", tabindex: 0, "aria-valuemin": 0, "aria-description": HINT });
+    const base = make("canvas", { "aria-hidden": "true" }), over = make("canvas", { class: "roll-over", "aria-hidden": "true" });
     stage.append(base, over);
-    const map = part("canvas", "roll-map", { "aria-hidden": true });
+    const map = make("canvas", { class: "roll-map", "aria-hidden": "true" });
     const parts = {
-      stage, base, over, map, tools: part("div", "roll-tools", { role: "toolbar", "aria-label": "What is shown" }),
-      told: part("div", "roll-told"), trouble: part("p", "roll-trouble", { role: "alert", hidden: "" }),
+      stage, base, over, map, tools: make("div", { class: "roll-tools", role: "toolbar", "aria-label": "What is shown" }),
+      told: make("div", { class: "roll-told" }), trouble: make("p", { class: "roll-trouble", role: "alert", hidden: true }),
     };
     stage.addEventListener("keydown", this.#key);
     stage.addEventListener("wheel", this.#wheel, { passive: false });
@@ -389,7 +402,7 @@ export class Roll extends HTMLElement {
     const groups = [];
     const offered = this.#offered();
     if (offered.length > 1) {
-      const group = part("span", "roll-group", { role: "radiogroup", "aria-label": "Spectrogram" });
+      const group = make("span", { class: "roll-group", role: "radiogroup", "aria-label": "Spectrogram" });
       for (const picture of offered) {
         group.append(
           tool(picture.label ?? picture.scale, { role: "radio", "aria-checked": picture.scale === this.#picture?.scale }, () => {
@@ -401,7 +414,7 @@ export class Roll extends HTMLElement {
       }
       groups.push(group);
     }
-    const zoom = part("span", "roll-group");
+    const zoom = make("span", { class: "roll-group" });
     zoom.append(
       tool("−", { "aria-label": "Zoom out", title: "Zoom out (−)" }, () => this.#zoom(1 / ZOOM, this.#zoomedAt())),
       tool("+", { "aria-label": "Zoom in", title: "Zoom in (+)" }, () => this.#zoom(ZOOM, this.#zoomedAt())),
@@ -413,7 +426,7 @@ export class Roll extends HTMLElement {
       }),
     );
     groups.push(zoom);
-    const layers = part("span", "roll-group");
+    const layers = make("span", { class: "roll-group" });
     for (const [index, curve] of (this.#data.curves ?? []).entries()) {
       const one = toggle(curve.label || `Curve ${index + 1}`, !this.#hidden.has(index), null, (isOn) => {
         if (isOn) this.#hidden.delete(index);
@@ -436,8 +449,24 @@ export class Roll extends HTMLElement {
       );
     }
     groups.push(layers);
+    groups.push(tool("Save picture", { title: "What is seen here, as a PNG file" }, () => this.#save()));
     tools.replaceChildren(...groups);
     if (had) [...tools.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
+  }
+
+  /** What is seen, as a file of the visitor's. */
+  #save() {
+    const { base, over } = this.#parts;
+    const whole = new OffscreenCanvas(base.width, base.height);
+    const context = whole.getContext("2d");
+    context.fillStyle = this.#colours().ground;
+    context.fillRect(0, 0, base.width, base.height);
+    for (const layer of [base, over]) context.drawImage(layer, 0, 0);
+    whole.convertToBlob({ type: "image/png" }).then((blob) => {
+      const href = URL.createObjectURL(blob);
+      make("a", { href, download: `${this.#data.name ?? "pitch"}.png` }).click();
+      setTimeout(() => URL.revokeObjectURL(href), 10_000);
+    });
   }
 
   #zoomedAt() {
@@ -452,7 +481,8 @@ export class Roll extends HTMLElement {
 
   /** The plot's box and the lanes' below it, for a stage of this width and height. */
   #layOut(width, height) {
-    const left = width < NARROW || this.#picture?.scale !== "note" ? (width < NARROW ? NARROW_HEIGHTS : 52) : HEIGHTS;
+    const isOfNotes = (this.#picture?.scale ?? "note") === "note";
+    const left = !isOfNotes ? HERTZ : width < NARROW ? NARROW_HEIGHTS : HEIGHTS;
     const lanes = this.#lanes();
     const below = lanes.reduce((sum, name) => sum + LANES[name] + GAP, 0);
     this.#plot.box = { x: left, y: 4, width: Math.max(width - left - 2, 10), height: Math.max(height - below - TIMES - 6, 40) };
@@ -473,7 +503,8 @@ export class Roll extends HTMLElement {
     if (!width || !height) return;
     const lanes = this.#layOut(width, height);
     const colours = this.#colours();
-    this.#paintBase(sized(base, width, height), lanes, colours, width);
+    if (this.#isStale) this.#paintBase(sized(base, width, height), lanes, colours, width);
+    this.#isStale = false;
     this.#paintOver(sized(over, width, height), lanes, colours);
     this.#paintMap(sized(map, map.clientWidth, MAP), colours);
     this.#tell();
@@ -535,6 +566,7 @@ export class Roll extends HTMLElement {
       });
     }
     draw.drawLaneName(context, box, NAMED[name], colours);
+    draw.drawLaneScale(context, box, SCALES[name], colours);
   }
 
   #paintOver(context, lanes, colours) {
@@ -595,7 +627,8 @@ export class Roll extends HTMLElement {
     const { stage, told } = this.#parts;
     const at = this.#cursor?.seconds ?? this.#head;
     const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
-    told.textContent = words.join("   ");
+    told.textContent = words.join("   ") || HINT;
+    if (this.#head !== null && this.#isPlaying) return; // whoever listens to the sound wants no numbers read out
     stage.setAttribute("aria-label", this.#data.label ?? "Pitch over the spectrogram");
     stage.setAttribute("aria-valuemax", this.#plot.duration.toFixed(2));
     stage.setAttribute("aria-valuenow", (at ?? 0).toFixed(2));
@@ -633,18 +666,13 @@ function sized(canvas, width, height) {
   return context;
 }
 
-function part(tag, name, attributes = {}) {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
+function tool(label, attributes, act) {
+  return make("button", { class: "roll-tool", type: "button", onclick: act, ...said(attributes) }, label);
 }
 
-function tool(label, attributes, act) {
-  const made = part("button", "roll-tool", { type: "button", ...attributes });
-  made.textContent = label;
-  made.addEventListener("click", act);
-  return made;
+/** Attributes whose "false" is said, as aria- ones are. */
+function said(attributes) {
+  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, String(value)]));
 }
 
 function toggle(label, isOn, title, change) {

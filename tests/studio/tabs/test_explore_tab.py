@@ -1,0 +1,122 @@
+"""The Explore tab, as somebody uses it who has a recording, and then another."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Page, expect
+
+import engine
+
+SAMPLES = Path(engine.__path__[0]) / "samples"
+WORK_MS = 120_000  # a worker has to come first
+RATE = 16_000
+
+
+def put_in(page: Page, which: str, path: Path) -> None:
+    page.locator(f"#explore-{which} input[type=file]").set_input_files(path)
+
+
+def result(page: Page):
+    return page.locator("#explore-facts")
+
+
+def painted_share(page: Page, selector: str) -> float:
+    """The share of a canvas that is not empty."""
+    return page.locator(selector).first.evaluate(
+        """canvas => {
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          let painted = 0;
+          for (let i = 3; i < data.length; i += 4) painted += data[i] > 0;
+          return painted / (data.length / 4);
+        }"""
+    )
+
+
+@pytest.fixture
+def seconds_of_silence(tmp_path) -> Path:
+    soundfile.write(tmp_path / "silence.wav", np.zeros(RATE), RATE)
+    return tmp_path / "silence.wav"
+
+
+@pytest.fixture
+def no_audio(tmp_path) -> Path:
+    (tmp_path / "letter.wav").write_text("Dear all,")
+    return tmp_path / "letter.wav"
+
+
+def test_a_recording_is_looked_at_and_another_compared_with_it(new_visitor, open_tab, photographed):
+    page = new_visitor("Explore")
+    page.get_by_role("button", name="singing.flac").or_(page.get_by_text("singing.flac")).first.click()
+    expect(result(page)).to_contain_text("A2 to F3", timeout=WORK_MS)
+    expect(result(page)).to_contain_text("Singing")
+    expect(page.locator("#explore-progress")).to_be_hidden()
+
+    # seen: a spectrogram on each scale, curves under it, notes as a list and as bars
+    stage = page.locator("#explore-roll .roll-stage")
+    expect(page.get_by_role("radio", name="Notes")).to_have_attribute("aria-checked", "true")
+    page.wait_for_function("document.querySelector('#explore-roll timbre-roll').curve(0)?.hertz.length > 800")
+    for scale in ("Mel", "Linear", "Notes"):
+        page.get_by_role("radio", name=scale).click()
+        page.wait_for_timeout(200)
+        assert painted_share(page, "#explore-roll .roll-stage canvas") > 0.6
+    assert page.locator("timbre-notes tbody tr").count() > 10
+    assert page.get_by_role("img", name="singing.flac: from").is_visible()
+
+    # heard: a click in the picture, and one on a note, move the player
+    position = page.get_by_role("slider", name="Position")
+    box = stage.bounding_box()
+    stage.click(position={"x": box["width"] / 2, "y": 100})
+    page.wait_for_function("Number(document.querySelector('#explore-player .wave').getAttribute('aria-valuenow')) > 3")
+    note = page.locator("timbre-notes .from").first
+    note.click()
+    expect(page.locator("timbre-notes tr.sung")).to_have_count(1)
+    assert float(position.get_attribute("aria-valuenow")) < 1
+
+    with page.expect_download() as download:
+        page.locator("#explore-player").get_by_role("link", name="notes (MIDI)").click()
+    assert download.value.suggested_filename == "singing.mid"
+    assert Path(download.value.path()).read_bytes().startswith(b"MThd")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save picture").click()
+    assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+    photographed(page, "explore")
+
+    # another: sentences, both curves over each other, and both to be heard
+    put_in(page, "second", SAMPLES / "speech.flac")
+    expect(page.locator("#explore-compared")).to_contain_text("not sung or said at the same times", timeout=WORK_MS)
+    expect(page.get_by_role("columnheader", name="speech.flac")).to_be_visible()
+    expect(page.locator("#explore-player [role=radio]")).to_have_count(2)
+    expect(page.locator("#explore-roll-second .roll-stage")).to_be_visible()
+    expect(page.locator("#explore-roll .roll-curve")).to_have_count(3)
+    photographed(page, "explore-two")
+
+    # after a reload all of it is there again, until it is cleared
+    page.reload()
+    open_tab(page, "Explore")
+    expect(page.locator("#explore-compared li").first).to_be_visible()
+    page.get_by_role("button", name="Clear", exact=True).click()
+    expect(result(page)).to_be_hidden()
+    page.reload()
+    open_tab(page, "Explore")
+    page.locator("#explore-first").wait_for()
+    expect(result(page)).to_be_hidden()
+
+
+def test_what_is_wrong_is_said_where_it_happened_and_what_was_there_stays(new_visitor, seconds_of_silence, no_audio):
+    page = new_visitor("Explore")
+    put_in(page, "first", seconds_of_silence)
+    expect(result(page)).to_contain_text("No voice found", timeout=WORK_MS)
+    put_in(page, "first", no_audio)
+    expect(page.locator("#explore-notice [role=alert]")).to_contain_text("letter.wav")
+    expect(result(page)).to_contain_text("silence.wav")
+
+
+def test_it_can_be_sent_to_be_converted(new_visitor):
+    page = new_visitor("Explore")
+    put_in(page, "first", SAMPLES / "speech.flac")
+    expect(result(page)).to_contain_text("Speech", timeout=WORK_MS)
+    page.get_by_role("button", name="Convert it").click()
+    expect(page.get_by_role("tab", name="Convert", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(page.locator("[role=tabpanel]:visible").first).to_contain_text("speech.flac")
