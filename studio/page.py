@@ -1,7 +1,7 @@
 """The page: tabs over the same actions as the service's routes.
 
 On this machine alone it works as the local account. Where others can reach it, it asks for a token, and whoever has
-one works in that token's account.
+one works in that token's account. In a demo every browser has an account of its own for a while.
 """
 
 import os
@@ -17,20 +17,22 @@ from studio.accounts import Account, account_of_token, find_account, may_still_c
 from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.errors import Unauthorised
 from studio.gate import API
-from studio.reach import OnlyThisMachine
-from studio.service_settings import MEGABYTE
+from studio.reach import OnlyThisMachine, is_for_this_machine
+from studio.service_settings import MEGABYTE, ServiceSettings
 from studio.studio import Studio
+from studio.visitors import VisitorCookies, account_of_visitor, cookie_of
 
 # before gradio is imported: it looks hosts up otherwise, and starts a second server where it finds Node
 OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
 STATIC = Path(__file__).parent / "static" / "page"
 _DELETE_CACHE_S = (3600, 86400)  # how often, and how old
+_DELETE_DEMO_CACHE_S = (600, 3600)
 _LOOK_S = 0.02  # between two looks for events
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
 
 
-def mount_page(app: FastAPI, studio: Studio, ask_for_token: bool) -> FastAPI:
+def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     """The app with the page at "/", behind its own routes."""
     os.environ.update(OFFLINE)
     os.environ.setdefault("GRADIO_TEMP_DIR", str(studio.settings.work / "page"))
@@ -39,11 +41,16 @@ def mount_page(app: FastAPI, studio: Studio, ask_for_token: bool) -> FastAPI:
     from studio.parts.element import FILES, head
     from studio.parts.theme import theme
 
-    if not ask_for_token:
+    is_demo = studio.service.is_demo
+    local_only = is_for_this_machine(studio.service) and not is_demo
+    ask_for_token = not local_only and not is_demo
+    if local_only:
         app.add_middleware(OnlyThisMachine, guarded=API)
+    if is_demo:
+        app.add_middleware(VisitorCookies)
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
-    account_of = _account_named(studio) if ask_for_token else lambda request: studio.local
+    account_of = _account_named(studio) if ask_for_token else _visitor(studio) if is_demo else _local(studio)
     page = build_page(studio, account_of)
     page.queue(default_concurrency_limit=_CALLS_AT_ONCE, api_open=False)
     page._queue.sleep_when_free = _LOOK_S  # gradio looks for events every millisecond, which keeps a core 5 % busy
@@ -84,8 +91,11 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
         "Explore": build_explore_tab,
         "Settings": build_settings_tab,
     }
-    with gr.Blocks(title="Timbre Studio", analytics_enabled=False, delete_cache=_DELETE_CACHE_S) as blocks:
-        gr.HTML(_HEADING, elem_id="heading")
+    if studio.service.is_demo:
+        del tabs["Settings"]  # tokens and the machine are its host's business
+    kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
+    with gr.Blocks(title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
+        gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:
             page = Page(studio, account_of, blocks, choice, wishes)
@@ -93,6 +103,26 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
                 with gr.Tab(name, id=name.lower()) as tab:
                     build(page, tab)
     return blocks
+
+
+def _demo_terms(service: ServiceSettings) -> str:
+    return (
+        f"<p>A demo: recordings of up to {service.longest_audio_minutes * 60:.0f} seconds, trainings of up to "
+        f"{service.epochs_at_most} epochs, and after {service.visitor_minutes:.0f} minutes all of yours is deleted. "
+        "On a machine of your own nothing is limited.</p>"
+    )
+
+
+def _local(studio: Studio) -> Callable[[Any], Account]:
+    return lambda request: studio.local
+
+
+def _visitor(studio: Studio) -> Callable[[Any], Account]:
+    def account_of(request: Any) -> Account:
+        cookie = cookie_of(request.headers.get("cookie", ""))
+        return account_of_visitor(studio.database, cookie, request.session_hash or "")
+
+    return account_of
 
 
 def _check(studio: Studio) -> Callable[[str, str], bool]:

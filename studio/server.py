@@ -79,7 +79,7 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
         if service.page != "off":
             from studio.page import mount_page  # takes seconds, which a service without a page does not need
 
-            app = mount_page(app, studio, ask_for_token=not local_only)
+            app = mount_page(app, studio)
         serve_app(app, studio, executor, lambda address: announce(address, local_only))
     finally:
         studio.close()

@@ -21,6 +21,11 @@ class ServiceSettings:
     cdn_url: str = text_setting("", "Where links to audio begin; left out, BASE_URL/files.")
     page: str = text_setting("auto", "Serve the page: auto, on or off. Beyond this machine it asks for a token.",
                              ("auto", "on", "off"))  # fmt: skip
+    api: str = text_setting("auto", "Serve the HTTP interface: on, off, or auto, which is on except in a demo.",
+                            ("auto", "on", "off"))  # fmt: skip
+    demo: str = text_setting("auto", "Serve a public demo, where every browser is a visitor: auto (on a hosted Space), "
+                             "on or off.", ("auto", "on", "off"))  # fmt: skip
+    visitor_minutes: float = setting(60.0, 0.05, 100_000.0, "How long a demo keeps what a visitor has made.")
     database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; left out, a file in the data folder.")
     storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; left out, the data folder.")
     executor: str = text_setting("local", "What does the work: processes of this machine, a Ray cluster, or none here.",
@@ -43,6 +48,8 @@ class ServiceSettings:
     reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls of an account in a minute.")
     conversions_per_account: int = setting(100, 1, 1_000_000, "Conversions of an account that wait or run.")
     trainings_per_account: int = setting(10, 1, 100_000, "Trainings of an account that wait or run.")
+    epochs_at_most: int = setting(10_000, 1, 10_000, "The most epochs a voice may be trained for.")
+    waiting_at_most: int = setting(1_000_000, 1, 100_000_000, "Conversions, and trainings, of all that wait or run.")
     models_per_account: int = setting(1000, 1, 10_000_000, "Voices of an account.")
     free_disk_mb: int = setting(500, 0, 10_000_000, "Room on the disk that is never filled, in millions of bytes.")
     keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, "Recordings and results are deleted after this; 0 keeps.")
@@ -56,3 +63,30 @@ class ServiceSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether this is a public demo; `load_service_settings` says whether `auto` means one."""
+        return self.demo == "on"
+
+    @property
+    def has_api(self) -> bool:
+        """Whether the HTTP interface is served."""
+        return self.api == "on" or (self.api == "auto" and not self.is_demo)
+
+
+# Of a demo, where nothing else is said: what a small machine that strangers share can do for all of them.
+DEMO = ServiceSettings(
+    host="0.0.0.0",
+    page="on",
+    demo="on",
+    longest_audio_minutes=1.0,
+    largest_upload_mb=25,
+    uploads_at_once=8,
+    uploads_per_account=2,
+    conversions_per_account=12,
+    trainings_per_account=1,
+    epochs_at_most=10,
+    waiting_at_most=40,
+    models_per_account=3,
+)

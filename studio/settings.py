@@ -8,10 +8,11 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from studio.options import read_settings
-from studio.service_settings import ServiceSettings
+from studio.service_settings import DEMO, ServiceSettings
 
 PREFIX = "TIMBRE_STUDIO_"
 HOME_VARIABLE = PREFIX + "HOME"
+SPACE_VARIABLE = "SPACE_ID"  # which hosts of Spaces set
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,16 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
 def load_service_settings(
     given: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
 ) -> ServiceSettings:
-    """How the service runs: what is given, else what the environment says, else the defaults. Raises SettingsError."""
+    """How the service runs: what is given, else what the environment says, else the defaults. Raises SettingsError.
+
+    The defaults are those of a demo where one is asked for, and, unless that is refused, on a hosted Space.
+    """
     environment = os.environ if environment is None else environment
     values: dict[str, str | None] = {}
     for one in fields(ServiceSettings):
         values[one.name] = environment.get(PREFIX + one.name.upper(), "").strip() or None
-    return read_settings(ServiceSettings(), values | {name: text for name, text in (given or {}).items() if text})
+    values |= {name: text for name, text in (given or {}).items() if text}
+    wish = read_settings(ServiceSettings(), {"demo": values["demo"]}).demo
+    if wish == "on" or (wish == "auto" and environment.get(SPACE_VARIABLE, "").strip()):
+        return read_settings(DEMO, values | {"demo": "on"})
+    return read_settings(ServiceSettings(), values)

@@ -441,6 +441,13 @@ def waiting_and_running(connection: Connection, account_id: str, kind: str) -> i
     return connection.scalar(select(func.count()).select_from(tasks).where(active)) or 0
 
 
+def under_way(connection: Connection, kind: str) -> int:
+    """How many tasks of this kind all accounts have that have not ended; who asks at the same time may be told the
+    same."""
+    active = and_(tasks.c.kind == kind, tasks.c.state.in_(ACTIVE))
+    return connection.scalar(select(func.count()).select_from(tasks).where(active)) or 0
+
+
 def places(database: Database, kind: str) -> dict[str, int]:
     """Which place each waiting task of this kind has, of all accounts, 1 for the next; of the first MOST_LISTED."""
     waiting = select(tasks.c.id).where(tasks.c.state == "queued", tasks.c.kind == kind)

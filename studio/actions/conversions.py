@@ -14,11 +14,12 @@ from studio.actions.recordings import check_recording, shown_name, suffix_of
 from studio.catalogue import find_model
 from studio.errors import TooMany, WrongState
 from studio.studio import Studio, account_prefix
-from studio.tasks import Task, find, submit, waiting_and_running
+from studio.tasks import Task, find, submit, under_way, waiting_and_running
 
 KIND = "conversion"
 DEMO = "demo"  # whose the demo voices are
 _QUEUE_RETRY_S = 10.0
+_FULL_RETRY_S = 120.0
 _NO_LINKS_AFTER = "Its recordings have been deleted, as the settings of this service ask."
 
 
@@ -77,7 +78,9 @@ def start_conversion(
 
 
 def refuse_full_queue(studio: Studio, account: Account, connection: Connection) -> None:
-    """Raises TooMany where the account has as many conversions under way as it may have."""
+    """Raises TooMany where the account, or all accounts, have as many conversions under way as they may have."""
+    if under_way(connection, KIND) >= studio.service.waiting_at_most:
+        raise TooMany("Too many others are waiting already: try again in some minutes.", _FULL_RETRY_S, "queue_full")
     limit = studio.service.conversions_per_account
     if waiting_and_running(connection, account.id, KIND) >= limit:
         text = f"{limit} conversions wait or run already: wait until some of them are done."

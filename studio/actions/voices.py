@@ -27,7 +27,7 @@ from studio.catalogue import (
 )
 from studio.errors import NotFound, TooMany, WrongState
 from studio.studio import Studio
-from studio.tasks import ACTIVE, Task, latest, latest_in, submit, waiting_and_running
+from studio.tasks import ACTIVE, Task, latest, latest_in, submit, under_way, waiting_and_running
 from studio.workspaces import refuse_in_training
 
 _LATER_S = 30.0
@@ -103,6 +103,9 @@ def train_model(
     WrongState for a voice that has no recordings here, SettingsError, TooMany.
     """
     plan = checked_plan(epochs, settings or {})
+    most = studio.service.epochs_at_most
+    if epochs > most:
+        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.")
     found = find_model(studio.database, studio.storage, account, model_id)
     if found.is_demo or found.dataset_key is None:
         why = "comes with the program" if found.is_demo else "was brought in without its recordings"
@@ -116,6 +119,8 @@ def train_model(
         before = latest_in(connection, account.id, model_id, "training")
         status = _status(model, before, epochs, failure_is_new)
         if status is None:
+            if under_way(connection, "training") >= studio.service.waiting_at_most:
+                raise TooMany("Too many trainings of others wait already: try again later.", _LATER_S, "queue_full")
             _refuse_too_many_trainings(studio, trainings)
             submit(connection, account.id, "training", plan, model_id=model_id, request_id=request_id)
             training_begun(connection, account.id, model_id)

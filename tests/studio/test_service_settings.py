@@ -3,7 +3,7 @@ from dataclasses import fields
 import pytest
 
 from engine.errors import SettingsError
-from studio.service_settings import ServiceSettings
+from studio.service_settings import DEMO, ServiceSettings
 from studio.settings import load_service_settings
 
 
@@ -44,3 +44,27 @@ def test_a_value_outside_is_a_sentence_that_names_it(name, value, said):
 def test_every_setting_says_what_it_is_for():
     for one in fields(ServiceSettings):
         assert one.metadata["meaning"].endswith("."), one.name
+
+
+def test_on_a_hosted_space_it_is_a_demo_unless_that_is_refused():
+    space = {"SPACE_ID": "somebody/timbre"}
+    service = load_service_settings(environment=space)
+    assert service == DEMO
+    assert (service.is_demo, service.has_api, service.host, service.longest_audio_minutes) == (
+        True,
+        False,
+        "0.0.0.0",
+        1,
+    )
+    assert load_service_settings({"demo": "off"}, space) == ServiceSettings(demo="off")
+    assert load_service_settings(environment={"TIMBRE_STUDIO_DEMO": "on"}) == DEMO
+
+
+def test_what_is_said_wins_over_what_a_demo_would_have():
+    service = load_service_settings({"api": "on"}, {"SPACE_ID": "x", "TIMBRE_STUDIO_LONGEST_AUDIO_MINUTES": "2"})
+    assert (service.has_api, service.longest_audio_minutes) == (True, 2.0)
+
+
+def test_the_interface_is_there_unless_it_is_switched_off():
+    assert ServiceSettings().has_api
+    assert not ServiceSettings(api="off").has_api
