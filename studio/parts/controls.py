@@ -48,9 +48,16 @@ def _control(one: "Field[Any]", value: Any) -> Any:
     lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
     whole = isinstance(lowest, int)
     number = value if isinstance(value, int | float) else 0
-    if whole and highest - lowest > 10 * _STEPS_OF_A_RANGE:
-        return gr.Number(number, label=title, info=meaning, minimum=lowest, maximum=highest, precision=0)
+    if _is_wide(lowest, highest):  # without its limits: gradio would tell them in a corner, the engine tells them well
+        return gr.Number(number, label=title, info=meaning, precision=0 if whole else None)
     step = 1 if whole else (highest - lowest) / _STEPS_OF_A_RANGE
     return gr.Slider(
         lowest, highest, number, step=step, label=title, info=meaning, precision=0 if whole else None, buttons=["reset"]
     )
+
+
+def _is_wide(lowest: float, highest: float) -> bool:
+    """Whether a slider would leave out too many values: of whole numbers, or of those that count by their ratio."""
+    if isinstance(lowest, int):
+        return highest - lowest > 10 * _STEPS_OF_A_RANGE
+    return lowest > 0 and highest / lowest > 10 * _STEPS_OF_A_RANGE

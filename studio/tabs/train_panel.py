@@ -97,12 +97,14 @@ class Panel:
         names = {one["id"]: one["name"] for one in voices}
         rows = [row_of(task | {"model_name": names.get(task["model"])}) for task in waiting]
         now = {
-            self.voice: gr.Dropdown(choices=[choice_of(one) for one in voices], value=view["id"] if view else None),
             self.queue: gr.HTML(value=shown({"tasks": rows, "empty": _NOTHING_WAITS})),
             self.timer: gr.Timer(active=bool(waiting) or (view is not None and is_timed(view))),
         }
+        # not at every look: somebody may just be choosing
+        choices = [choice_of(one) for one in voices]
+        listed = {self.voice: gr.Dropdown(choices=choices, value=view["id"] if view else None)}
         if view is None:
-            return now | self._nothing(NO_VOICES if not voices else CHOOSE)
+            return now | listed | self._nothing(NO_VOICES if not voices else CHOOSE)
         busy = is_active(view)
         now |= {
             self.state: gr.HTML(value=shown({"rows": state_rows(view)})),
@@ -113,7 +115,7 @@ class Panel:
         }
         if signature(view) == given[self.drawn] and not again:
             return now
-        return now | self._drawing(view, given)
+        return now | listed | self._drawing(view, given)
 
     def estimated(self, given: Given, view: Mapping[str, Any]) -> Any:
         """How long it takes, while that is a question."""

@@ -1,0 +1,185 @@
+"""The Train tab as visitors use it, with a real training that is as short as can be."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import engine
+from engine.audio import Audio, read_audio, write_audio
+from engine.dataset import create_dataset, load_dataset
+from engine.training_plan import TrainingPlan
+
+SAMPLES = Path(engine.__path__[0]) / "samples"
+WORK_MS = 240_000  # for what the engine does, on a busy machine
+
+
+@pytest.fixture(autouse=True)
+def patience():
+    """Other tests keep the machine busy: what is expected may come late."""
+    expect.set_options(timeout=60_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory) -> Path:
+    """The folder of a dataset with a minimum of a voice."""
+    folder = tmp_path_factory.mktemp("recordings")
+    sounds = [SAMPLES / "speech.flac", SAMPLES / "singing.flac", SAMPLES / "foreign" / "singing-high.flac"]
+    return create_dataset(sounds, folder / "dataset", {"name": "Mia"}).folder
+
+
+@pytest.fixture(scope="module")
+def begun(recordings, tmp_path_factory) -> Path:
+    """The same after an epoch in steps that are quick, heard on one second of somebody else."""
+    from engine.training import train_dataset
+
+    short = tmp_path_factory.mktemp("foreign")
+    spoken = read_audio(SAMPLES / "foreign" / "speech-high.flac")
+    second = Audio(spoken.samples[:, spoken.rate : 2 * spoken.rate], spoken.rate)
+    write_audio(short / "speech-high.flac", second)
+    folder = shutil.copytree(recordings, tmp_path_factory.mktemp("begun") / "dataset")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.audition.FOREIGN", short)
+        train_dataset(load_dataset(folder), TrainingPlan(epochs=1, batch=8, foreign=1))
+    return folder
+
+
+@pytest.fixture
+def brought(studio_page) -> Callable[[Path, str], None]:
+    """Brings a dataset into the service's folder, as the command line would; what is there is gone afterwards."""
+    made = []
+
+    def bring(dataset: Path, name: str) -> None:
+        home = studio_page.home / "datasets" / name
+        shutil.copytree(dataset, home)
+        profile = home / "model.json"
+        profile.write_text(profile.read_text().replace('"Mia"', f'"{name.capitalize()}"'))
+        made.append(name)
+
+    yield bring
+    for name in made:
+        for kind in ("datasets", "voices"):
+            shutil.rmtree(studio_page.home / kind / name, ignore_errors=True)
+
+
+@pytest.fixture
+def page(visitor) -> Page:
+    visitor.set_default_timeout(60_000)
+    return visitor
+
+
+def choose(page: Page, name: str) -> None:
+    page.get_by_label("Voice", exact=True).click()
+    page.get_by_role("option", name=re.compile(rf"^{name}")).click()
+
+
+def state(page: Page):
+    return page.locator("#train-state .fact").first
+
+
+def test_a_training_goes_on_and_is_watched_and_heard(studio_page, page, open_tab, brought, begun, photographed):
+    brought(begun, "mia")
+    open_tab(page, "Train")
+    choose(page, "Mia")
+    expect(state(page)).to_contain_text("stopped: it can go on")
+    expect(page.locator("timbre-curves figure")).to_have_count(3)
+    expect(page.locator("#train-estimate")).to_contain_text("from epoch 1 to")
+    page.get_by_label("Epochs", exact=True).fill("3")
+    page.get_by_label("Epochs", exact=True).press("Tab")
+    expect(page.locator("#train-estimate")).to_contain_text("from epoch 1 to 3")
+    page.get_by_role("button", name="Go on from epoch 1").click()
+    expect(page.locator("#train-queue .task")).to_have_count(1)
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Go on from epoch 1")).to_be_disabled()
+
+    expect(state(page)).to_contain_text("trained", timeout=WORK_MS)  # by itself: it is followed
+    expect(page.locator("#train-queue .task")).to_have_count(0)
+    expect(page.locator("#train-state")).to_contain_text("3 of 3")
+    expect(page.locator("#train-state")).to_contain_text(re.compile(r"Kept✓? ?epoch \d, score \d\.\d{3}"))
+    assert (studio_page.home / "voices" / "mia" / "card.json").is_file()
+
+    expect(page.locator("#train-player [role=radio]")).to_have_count(4)  # original, before, 1 or 3 epochs
+    expect(page.locator("#train-player .time")).to_contain_text("0:0")
+    curve = page.locator("timbre-curves svg").first
+    curve.press("Home")
+    expect(page.locator("#train-player [role=radio][aria-checked=true]")).to_contain_text("Before training")
+    expect(curve).to_have_attribute("aria-valuenow", "0")
+    expect(curve).to_be_focused()
+    photographed(page, "train")
+
+    page.get_by_role("button", name="Go on from epoch 3").click()
+    expect(page.locator("#train-notice")).to_contain_text("has been trained for 3 epochs already")
+    open_tab(page, "History")
+    expect(page.locator("timbre-tasks .task").first).to_contain_text("Training to 3 epochs")
+
+
+def test_several_are_queued_and_stopped(page, open_tab, brought, begun):
+    for name in ("ada", "bea"):
+        brought(begun, name)
+    open_tab(page, "Train")
+    for name in ("Ada", "Bea"):
+        choose(page, name)
+        expect(state(page)).to_contain_text("stopped")
+        page.get_by_label("Epochs", exact=True).fill("900")
+        page.get_by_label("Epochs", exact=True).press("Tab")
+        page.get_by_role("button", name="Go on from epoch 1").click()
+        expect(page.locator("#train-queue .task").filter(has_text=name)).to_have_count(1)
+    expect(state(page)).to_contain_text("waits: it is next")
+    waiting = page.locator("#train-queue .task").filter(has_text="Bea")
+    waiting.locator(".task-head").click()
+    waiting.locator(".actions .train").click()
+    waiting.locator(".actions .cancel").click()
+    expect(waiting).to_have_count(0)
+    choose(page, "Ada")
+    expect(state(page)).to_contain_text("in training", timeout=WORK_MS)
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator("#train-notice")).to_contain_text("can go on")
+    expect(state(page)).to_contain_text("stopped: it can go on", timeout=WORK_MS)
+    expect(page.locator("#train-queue .empty")).to_contain_text("Nothing is being trained")
+
+
+def test_a_new_voice_is_timed_and_what_was_learned_can_be_forgotten(studio_page, page, open_tab, brought, begun):
+    brought(begun, "cleo")
+    open_tab(page, "Train")
+    choose(page, "Cleo")
+    page.get_by_text("More settings").click()
+    batch = page.get_by_role("slider", name=re.compile("^Batch|range slider for Batch")).first
+    expect(batch).to_be_disabled()
+    page.get_by_role("button", name="Begin afresh").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.locator("#train-notice")).to_contain_text("begins anew")
+    expect(state(page)).to_contain_text("to be trained")
+    expect(batch).to_be_enabled()
+    assert not (studio_page.home / "datasets" / "cleo" / "training").exists()
+    expect(page.locator("#train-estimate")).to_contain_text("Finding out how long it takes here")
+    expect(page.locator("#train-estimate")).to_contain_text(re.compile(r"About \d+ \w+"), timeout=WORK_MS)
+
+
+def test_errors_are_told_where_they_happen_and_the_form_keeps_its_values(page, open_tab, brought, begun):
+    brought(begun, "dora")
+    open_tab(page, "Train")
+    choose(page, "Dora")
+    expect(state(page)).to_contain_text("stopped")
+    page.get_by_label("Epochs", exact=True).fill("0")
+    page.get_by_label("Epochs", exact=True).press("Tab")
+    page.get_by_role("button", name="Go on from epoch 1").click()
+    expect(page.locator("#train-notice [role=alert]")).to_contain_text("epochs must be a whole number from 1")
+    page.get_by_label("Epochs", exact=True).fill("77")
+    page.get_by_label("Epochs", exact=True).press("Tab")
+    expect(page.locator("#train-estimate")).to_contain_text("to 77")
+    page.wait_for_function("localStorage.getItem('timbre-train')")
+    page.reload()
+    open_tab(page, "Train")
+    expect(page.get_by_label("Epochs", exact=True)).to_have_value("77")
+    expect(page.get_by_label("Voice", exact=True)).to_have_value(re.compile("^Dora"))
+
+
+def test_who_has_no_voice_is_told_where_to_make_one(page, open_tab):
+    open_tab(page, "Train")
+    expect(page.locator("#train-state")).to_contain_text("Create tab")
+    expect(page.get_by_role("button", name="Start training")).to_be_disabled()
