@@ -245,6 +245,11 @@ def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit]) -> EditedPitch:
     """The curve of a whole take after edits, one after the other; where none is, the same to the last bit.
 
     Raises SettingsError for a stretch that lies beyond the end.
+
+    >>> held = Pitch(np.full(300, 220.0, np.float32), np.ones(300, np.float32))
+    >>> edited = edit_pitch(held, [Shift(1.0, 2.0, semitones=12.0), Snap(1.0, 2.0)]).pitch
+    >>> [float(edited.hertz[frame]) for frame in (50, 150, 250)]
+    [220.0, 440.0, 220.0]
     """
     change = np.zeros(len(pitch))
     octaves = np.zeros(len(pitch), np.int8)

@@ -75,6 +75,14 @@ def edit_take(
 
     `report(fraction, message)` is called as the work goes on and may raise Cancelled. Raises EditError where the take
     cannot be edited, SettingsError for a stretch beyond its end.
+
+    >>> from engine import Shift, convert, load_voice, read_audio
+    >>> vocal, voice = read_audio("vocal.flac"), load_voice("koguchi")
+    >>> conversion = convert(vocal, voice)
+    >>> edited = edit_take(vocal, conversion, 0, voice, [Shift(1.0, 1.5, semitones=2.0)])
+    >>> old, new = conversion.takes[0].audio.samples, edited.audio.samples
+    >>> bool((new[:, : SAMPLE_RATE // 2] == old[:, : SAMPLE_RATE // 2]).all()), bool((new == old).all())
+    (True, False)
     """
     plan = plan_patches(conversion.groundwork, number, edits)
     singer = _Singer(at_engine_rate(HeldRecording(audio)), conversion.groundwork, number, voice)
@@ -276,7 +284,7 @@ class _Splice:
     def _tell(self, samples: int, weight: int) -> None:
         self._done += weight * samples / HOP
         if self._report:
-            self._report(min(1.0, self._done / max(self._work, 1)), "singing the edits")
+            self._report(min(1.0, self._done / max(self._work, 1)), "rendering the edits")
 
 
 def _joined(old: list[np.ndarray], new: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ from studio.tasks import Task, find, submit
 
 _GONE = "What this take was made from has been deleted: convert the recording again, then edit it."
 _TOO_OLD = "This take was made before takes could be edited: convert the recording again, then edit it."
-_NOTHING = "There is nothing to sing anew: the curve is as it was."
+_NOTHING = "There is nothing to render: the curve is as it was."
 
 
 @dataclass(frozen=True)

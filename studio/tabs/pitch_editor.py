@@ -1,4 +1,4 @@
-"""The pitch editor, below the result of a conversion: a take's pitch is edited, and sung anew where it was."""
+"""The pitch editor, below the result of a conversion: a take's pitch is edited, and rendered anew where it was."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     chosen: the take that is looked at, {task, take} (with the id of its `analysis`, where that is known), or None;
     done: is given the id of the conversion that came of the edits.
     """
-    # opened: what is in the editor; looks: the analyses of takes; singing: the conversion that is on its way
-    is_open, opened, looks, singing = gr.State(False), gr.State(None), gr.State({}), gr.State(None)
+    # opened: what is in the editor; looks: the analyses of takes; rendering: the conversion that is on its way
+    is_open, opened, looks, rendering = gr.State(False), gr.State(None), gr.State({}), gr.State(None)
     drawing, timer = gr.Timer(_POLL_S, active=False), gr.Timer(_POLL_S, active=False)
     with gr.Accordion("Edit the pitch", open=False, elem_id="pitch-editor") as fold:
         player = element("player", elem_id=_PLAYER)
-        editor = element("pitch-editor", events=("changed", "sing", "wanted"), elem_id="pitch-editor-curve")
+        editor = element("pitch-editor", events=("changed", "render", "wanted"), elem_id="pitch-editor-curve")
         with gr.Row(visible=False) as going:
             progress = gr.HTML(elem_id="pitch-editor-progress")
             cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
@@ -90,14 +90,14 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
             return {editor: shown(answer | {"isRefused": True}), problem: told_error(str(error))}
         return {editor: shown(answer | {"changes": changes})}
 
-    def sing(visit: Visit, data: dict[str, Any], now: dict[str, Any] | None) -> Updates:
+    def render(visit: Visit, data: dict[str, Any], now: dict[str, Any] | None) -> Updates:
         if not now or data["id"] != now["id"]:
             return None
         task_id = start_edit(visit.studio, visit.account, now["task"], now["take"], data["edits"])
         busy = shown({"id": now["id"], "isBusy": True})
         bar = progress_bar(0.0, "It begins")
         return {
-            singing: task_id,
+            rendering: task_id,
             timer: gr.Timer(active=True),
             editor: busy,
             going: gr.Row(visible=True),
@@ -105,7 +105,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
         }
 
     def watch(visit: Visit, task_id: str | None, now: dict[str, Any] | None) -> Updates:
-        over: dict[Any, Any] = {singing: None, timer: gr.Timer(active=False), going: gr.Row(visible=False)}
+        over: dict[Any, Any] = {rendering: None, timer: gr.Timer(active=False), going: gr.Row(visible=False)}
         if now:
             over[editor] = shown({"id": now["id"], "isBusy": False})
         if task_id is None:
@@ -122,7 +122,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
             return over | {done: task_id, problem: silent()}
         if view["state"] == "failed":
             return over | {problem: told_error(view["error"])}
-        return over | {problem: told("Nothing was changed: the singing was cancelled.")}
+        return over | {problem: told("Nothing was changed: the rendering was cancelled.")}
 
     def stop(visit: Visit, task_id: str | None) -> Updates:
         if task_id:
@@ -134,9 +134,9 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     page.on_data(editor.wanted, again, [chosen], in_editor, notice=problem)
     page.on(drawing.tick, draw, [opened, looks], [looks, editor, drawing])
     page.on_data(editor.changed, changed, [opened], [editor], notice=problem)
-    page.on_data(editor.sing, sing, [opened], [singing, timer, editor, going, progress], notice=problem)
-    page.on(timer.tick, watch, [singing, opened], [singing, timer, going, progress, editor, done], notice=problem)
-    page.on(cancel.click, stop, [singing], [], notice=problem)
+    page.on_data(editor.render, render, [opened], [rendering, timer, editor, going, progress], notice=problem)
+    page.on(timer.tick, watch, [rendering, opened], [rendering, timer, going, progress, editor, done], notice=problem)
+    page.on(cancel.click, stop, [rendering], [], notice=problem)
 
 
 def _looked_at(visit: Visit, analysis: str | None) -> tuple[str | None, dict[str, Any] | None]:

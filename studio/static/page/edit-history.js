@@ -1,4 +1,4 @@
-// The edits of a take, with undo and redo, kept in the browser until they are sung.
+// The edits of a take, with undo and redo, kept in the browser until they are rendered.
 //
 // Edits are lists that are never changed: each step has a list of its own, beginning from the take as it was converted.
 
@@ -11,18 +11,18 @@ export class EditHistory {
   #past = [];
   #future = [];
   now = [];
-  sung = []; // those that the take has
+  rendered = []; // those that the take has
 
-  /** Begin with a take that has these edits; what was not sung when this browser left is there again. */
-  open(id, sung) {
-    const isSame = id === this.#id && same(sung, this.now);
+  /** Begin with a take that has these edits; what was not rendered when this browser left is there again. */
+  open(id, rendered) {
+    const isSame = id === this.#id && same(rendered, this.now);
     this.#id = id;
-    this.sung = sung;
+    this.rendered = rendered;
     if (!isSame) {
       const left = kept()[id];
       this.#past = this.#future = [];
-      this.now = sung;
-      if (left && same(left.sung, sung) && !same(left.now, sung)) this.push(left.now);
+      this.now = rendered;
+      if (left && same(left.rendered, rendered) && !same(left.now, rendered)) this.push(left.now);
     }
     this.#keep();
   }
@@ -70,13 +70,13 @@ export class EditHistory {
     return this.#future.length > 0;
   }
 
-  get isSung() {
-    return same(this.now, this.sung);
+  get isRendered() {
+    return same(this.now, this.rendered);
   }
 
   #keep() {
     const others = Object.entries(kept()).filter(([id]) => id !== this.#id);
-    const mine = this.isSung ? [] : [[this.#id, { sung: this.sung, now: this.now }]];
+    const mine = this.isRendered ? [] : [[this.#id, { rendered: this.rendered, now: this.now }]];
     try {
       localStorage.setItem(KEY, JSON.stringify(Object.fromEntries([...others, ...mine].slice(-MOST_KEPT))));
     } catch {

@@ -4,7 +4,7 @@
 //   notes, range, isBusy}, as `studio.actions.pitch_edits.edit_view` gives it, the last of them as <timbre-roll> has them.
 // Later data of the same id may hold parts of it only: {id, version, changes} is what edits come to that were told, or
 // {id, version, isRefused: true}.
-// Tells `changed` {id, edits, version} with each step, `sing` {id, edits} when they are to be sung, and `wanted` {id}
+// Tells `changed` {id, edits, version} with each step, `render` {id, edits} when they are to be rendered, and `wanted` {id}
 // where it is shown parts of what it has never seen.
 
 import { make, tell } from "./dom.js";
@@ -20,7 +20,8 @@ const LEAP = 1.5; // semitones to another note
 const LOWEST_NOTE = 24, HIGHEST_NOTE = 96; // that can be drawn
 const FINE = 0.1;
 const BEFORE_COLOUR = "#8a94a0", NOW_COLOUR = "var(--accent)";
-const ABOUT = "Drag across: choose a stretch. Double click: choose a note. Drag the curve in it: shift. Click: hear from here.";
+const HINT = "Drag across: choose a stretch. Double click: choose a note. Drag the curve in it: shift. Click: hear from here.";
+const KEYS = "[ and ]: a stretch from or to the cursor. Alt with left and right: from note to note. Alt with up and down: shift.";
 
 export class PitchEditor extends HTMLElement {
   selection = null; // {start, end} in seconds
@@ -30,7 +31,8 @@ export class PitchEditor extends HTMLElement {
   #answered = 0;
   #before = null; // the curves in hertz: as converted, as edited, and as the take is now
   #now = null;
-  #sung = null;
+  #rendered = null;
+  #pending = []; // where the last two differ: [seconds, seconds]
   #roll = null;
   #tools = null;
   #held = null; // what the pointer is doing: {does, ...}
@@ -63,21 +65,22 @@ export class PitchEditor extends HTMLElement {
   #open(given) {
     const isSame = given.id === this.#data?.id;
     this.#data = { ...given };
-    this.#before = Float64Array.from(given.hertz);
+    this.#before = given.hertz;
     this.#now = this.#with(given.changes);
-    this.#sung = this.#now.slice();
+    this.#rendered = this.#now.slice();
+    this.#pending = [];
     this.#history.open(given.id, given.edits);
     if (!isSame) this.selection = null;
     this.#build();
     this.#feed();
     if (!isSame) this.#lookCloser();
-    if (!this.#history.isSung) this.#ask();
+    if (!this.#history.isRendered) this.#ask();
     this.#show();
   }
 
   #with(changes) {
     const curve = this.#before.slice();
-    for (const { first, hertz } of changes) curve.set(hertz, first);
+    for (const { first, hertz } of changes) hertz.forEach((one, frame) => (curve[first + frame] = one));
     return curve;
   }
 
@@ -88,7 +91,8 @@ export class PitchEditor extends HTMLElement {
     }
     this.#answered = version;
     if (version !== this.#version) return; // something newer is on its way
-    this.#now.set(this.#with(changes));
+    this.#with(changes).forEach((hertz, frame) => (this.#now[frame] = hertz)); // the roll has this very array
+    this.#pending = this.#stretches();
   }
 
   #ask() {
@@ -168,14 +172,15 @@ export class PitchEditor extends HTMLElement {
     this.#show();
   }
 
-  sing() {
-    if (!this.#history.isSung && !this.#data.isBusy) tell(this, "sing", { id: this.#data.id, edits: this.edits });
+  render() {
+    if (!this.#history.isRendered && !this.#data.isBusy) tell(this, "render", { id: this.#data.id, edits: this.edits });
   }
 
   /** What the curve will about be, until that is known. */
   #guess(moved) {
     const [first, stop] = this.#frames();
     for (let i = first; i <= stop; i++) this.#now[i] = moved(this.#now[i]);
+    this.#pending = this.#stretches();
   }
 
   #frames({ start, end } = this.selection) {
@@ -267,7 +272,7 @@ export class PitchEditor extends HTMLElement {
       const semitones = toMidi(place.hertz) - toMidi(held.from.hertz);
       held.semitones = event.shiftKey ? Math.round(semitones) : Math.round(20 * semitones) / 20;
     } else held.points.push(place);
-    this.#roll.redraw();
+    this.#roll.redrawOver();
   };
 
   #released = (event) => {
@@ -320,7 +325,7 @@ export class PitchEditor extends HTMLElement {
     this.#roll.grasp = (place, event) => this.#grasp(place, event);
     this.#roll.paintOver = (context, plot, colours) => this.#paint(context, plot, colours);
     this.#tools = new PitchTools(this, this.#data.tools);
-    this.replaceChildren(this.#tools.element, this.#roll);
+    this.replaceChildren(this.#tools.element, this.#roll, this.#tools.steps);
     this.addEventListener("keydown", this.#key, { capture: true });
   }
 
@@ -328,14 +333,13 @@ export class PitchEditor extends HTMLElement {
     const { id, duration_s, step_s, confidence, follows, picture, pictures, notes, range } = this.#data;
     const curve = (label, colour, hertz) => ({ label, colour, step_s, hertz, confidence });
     this.#roll.data = {
-      id: `pitch-${id}`, duration_s, follows, picture, pictures, notes, range, shown: [],
+      id: `pitch-${id}`, duration_s, follows, picture, pictures, notes, range, shown: [], label: "Pitch of the take", hint: HINT,
       curves: [curve("As converted", BEFORE_COLOUR, this.#before), curve("Edited", NOW_COLOUR, this.#now)],
     };
     const stage = this.#stage();
     if (stage.dataset.pitch) return;
     stage.dataset.pitch = "there";
-    stage.title = ABOUT;
-    stage.setAttribute("aria-label", "Pitch of the take. [ and ] choose a stretch from or to the cursor, Alt with the arrows moves it or goes from note to note.");
+    stage.setAttribute("aria-description", `${HINT} ${KEYS}`);
     stage.addEventListener("pointermove", this.#moved);
     stage.addEventListener("pointerup", this.#released);
     stage.addEventListener("pointercancel", this.#released);
@@ -351,7 +355,7 @@ export class PitchEditor extends HTMLElement {
   }
 
   #show() {
-    if (!this.#roll) return;
+    if (!this.#tools) return;
     const [first, stop] = this.selection ? this.#frames() : [0, -1];
     const voiced = [];
     for (let i = first; i <= stop; i++) if (this.#data.confidence[i] > VOICED) voiced.push(this.#now[i]);
@@ -362,9 +366,9 @@ export class PitchEditor extends HTMLElement {
       where: this.#where(middle),
       canUndo: this.#history.canUndo,
       canRedo: this.#history.canRedo,
-      isSung: this.#history.isSung,
+      isRendered: this.#history.isRendered,
       hasEdits: this.edits.length > 0,
-      seconds: this.#stretches(this.#sung).reduce((sum, [from, to]) => sum + to - from, 0),
+      seconds: this.#pending.reduce((sum, [from, to]) => sum + to - from, 0),
       isBusy: Boolean(this.#data.isBusy),
     });
     const takesTouch = this.#tools.chosen === "draw" || this.selection;
@@ -379,11 +383,11 @@ export class PitchEditor extends HTMLElement {
     return `${clock(start, 2)} to ${clock(end, 2)}${note}`;
   }
 
-  /** Where the curve is another than `other`: [seconds, seconds]. */
-  #stretches(other) {
+  /** Where the curve is another than that of the take: [seconds, seconds]. */
+  #stretches() {
     const step = this.#data.step_s, found = [];
     for (let i = 0; i < this.#now.length; i++) {
-      if (Math.abs(this.#now[i] - other[i]) < 1e-6) continue;
+      if (Math.abs(this.#now[i] - this.#rendered[i]) < 1e-6) continue;
       const last = found.at(-1);
       if (last && i * step - last[1] < 2.5 * step) last[1] = i * step;
       else found.push([i * step, i * step]);
@@ -415,7 +419,7 @@ export class PitchEditor extends HTMLElement {
     context.rect(box.x, box.y, box.width, box.height);
     context.clip();
     context.fillStyle = context.strokeStyle = colours.accent;
-    for (const [start, end] of this.#stretches(this.#sung)) {
+    for (const [start, end] of this.#pending) {
       context.globalAlpha = 0.9;
       context.fillRect(plot.x(start), box.y, Math.max(plot.x(end) - plot.x(start), 2), 4);
     }

@@ -14,7 +14,8 @@ export class PitchTools {
   #editor;
   #parts = {};
   #options = {}; // of each tool
-  element;
+  element; // what stands above the picture
+  steps; // and below it
 
   constructor(editor, tools) {
     this.#editor = editor;
@@ -24,8 +25,8 @@ export class PitchTools {
     const none = button("None", "No stretch (Escape)", () => editor.select(null));
     const before = button("◀", "The note before (Alt+Left)", () => editor.selectNote(-1), "Note before");
     const after = button("▶", "The next note (Alt+Right)", () => editor.selectNote(1), "Next note");
-    const where = make("span", { class: "pitch-where", role: "status" });
-    const stretch = group("Stretch", from.label, to.label, make("span", { class: "pitch-unit" }, "s"), before, after, all, none, where);
+    const where = make("p", { class: "pitch-where", role: "status" });
+    const stretch = group("Stretch", from.label, to.label, make("span", { class: "pitch-unit" }, "s"), before, after, all, none);
     const kinds = make("div", { class: "pitch-group", role: "radiogroup", "aria-label": "Tool" });
     for (const [name, { meaning }] of Object.entries(tools)) {
       const one = make("button", { type: "button", class: "pitch-tool", role: "radio", title: meaning, onclick: () => this.choose(name) }, NAMES[name] ?? name);
@@ -37,14 +38,14 @@ export class PitchTools {
     const undo = button("Undo", "Undo (Ctrl+Z)", () => editor.undo());
     const redo = button("Redo", "Redo (Ctrl+Shift+Z)", () => editor.redo());
     const away = button("All edits away", "The take as it was converted", () => editor.removeAll());
-    const sing = make("button", { type: "button", class: "pitch-sing", onclick: () => editor.sing() }, "Sing the edits");
+    const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, "Render the edits");
     const extent = make("span", { class: "pitch-where" });
-    this.#parts = { from, to, none, where, undo, redo, away, sing, extent, kinds };
+    this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds };
     this.element = make(
       "div", { class: "pitch-tools" },
-      stretch, kinds, ...Object.values(this.#options).map(({ place }) => place),
-      group("Steps", undo, redo, away, sing, extent),
+      stretch, where, kinds, ...Object.values(this.#options).map(({ place }) => place),
     );
+    this.steps = make("div", { class: "pitch-tools pitch-steps" }, group("Steps", undo, redo, away, render, extent));
     this.choose(this.chosen, false);
   }
 
@@ -60,9 +61,9 @@ export class PitchTools {
     this.#editor.toolChosen(name);
   }
 
-  /** What there is to do now: {selection, where, canUndo, canRedo, isSung, hasEdits, seconds, isBusy}. */
+  /** What there is to do now: {selection, where, canUndo, canRedo, isRendered, hasEdits, seconds, isBusy}. */
   show(state) {
-    const { from, to, none, where, undo, redo, away, sing, extent } = this.#parts;
+    const { from, to, none, where, undo, redo, away, render, extent } = this.#parts;
     for (const [input, value] of [[from.input, state.selection?.start], [to.input, state.selection?.end]]) {
       if (document.activeElement !== input) input.value = value === undefined ? "" : value.toFixed(2);
     }
@@ -71,9 +72,9 @@ export class PitchTools {
     undo.disabled = !state.canUndo;
     redo.disabled = !state.canRedo;
     away.disabled = !state.hasEdits;
-    sing.disabled = state.isSung || state.isBusy;
-    sing.textContent = state.isBusy ? "Singing …" : "Sing the edits";
-    extent.textContent = state.isSung ? "" : state.seconds > 0 ? `${state.seconds.toFixed(1)} s will be sung anew.` : "The take will be as it was.";
+    render.disabled = state.isRendered || state.isBusy;
+    render.textContent = state.isBusy ? "Rendering …" : "Render the edits";
+    extent.textContent = state.isRendered ? "" : state.seconds > 0 ? `${state.seconds.toFixed(1)} s will be rendered anew.` : "The take will be as it was.";
     for (const { place } of Object.values(this.#options)) {
       for (const one of place.querySelectorAll("button")) one.disabled = !state.selection;
     }

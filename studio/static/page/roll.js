@@ -8,7 +8,7 @@
 // A url leads to a JSON file with those arrays. follows: the id of a player, whose position is shown, and which is sent
 // to where one clicks. group: rolls of one group look at the same seconds. shown: which of "notes", "range",
 // "waveform", "loudness", "confidence" are there at first; left out, all but the notes and the confidence. hidden:
-// numbers of curves that are not. isClose: whether only the notes that are sung are looked at, at first.
+// numbers of curves that are not. hint: what is said where nothing is pointed at, if it is not the usual. isClose: whether only the notes that are sung are looked at, at first.
 //
 // Others may build on it: they put methods of their own into the place of `paintOver` and `grasp`.
 
@@ -627,7 +627,7 @@ export class Roll extends HTMLElement {
     const { stage, told } = this.#parts;
     const at = this.#cursor?.seconds ?? this.#head;
     const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
-    told.textContent = words.join("   ") || HINT;
+    told.textContent = words.join("   ") || (this.#data.hint ?? HINT);
     if (this.#head !== null && this.#isPlaying) return; // whoever listens to the sound wants no numbers read out
     stage.setAttribute("aria-label", this.#data.label ?? "Pitch over the spectrogram");
     stage.setAttribute("aria-valuemax", this.#plot.duration.toFixed(2));

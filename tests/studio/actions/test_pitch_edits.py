@@ -158,7 +158,7 @@ def files(studio) -> set:
 @pytest.mark.parametrize("edits", [[], [SHIFT | {"semitones": 0.0}], [SHIFT, SHIFT | {"semitones": -2.0}]])
 def test_nothing_is_not_sung_anew(studio, converted, edits):
     before = files(studio)
-    with pytest.raises(Invalid, match="nothing to sing anew"):
+    with pytest.raises(Invalid, match="nothing to render"):
         start_edit(studio, studio.local, converted, 1, edits)
     assert files(studio) == before
 
