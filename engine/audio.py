@@ -34,7 +34,11 @@ QUALITY = "HQ"  # soxr: 20-bit precision, linear phase
 
 @dataclass(frozen=True, eq=False)
 class Audio:
-    """A recording in memory: `samples` float32 (channels, samples) at `rate` Hz. ValueError for another shape."""
+    """A recording in memory: `samples` float32 (channels, samples) at `rate` Hz. ValueError for another shape.
+
+    >>> Audio(np.zeros((2, 44100), np.float32), 44100).duration_s
+    1.0
+    """
 
     samples: Samples
     rate: int
@@ -48,6 +52,7 @@ class Audio:
 
     @property
     def channels(self) -> int:
+        """How many there are."""
         return int(self.samples.shape[0])
 
     @property
@@ -57,6 +62,7 @@ class Audio:
 
     @property
     def duration_s(self) -> float:
+        """Seconds."""
         return self.sample_count / self.rate
 
     def mono(self) -> Samples:
@@ -87,6 +93,7 @@ class AudioSource:
 
     @property
     def duration_s(self) -> float | None:
+        """Seconds, by the header's word; None when unknown."""
         return None if self.sample_count is None else self.sample_count / self.rate
 
     def blocks(self, samples_per_block: int) -> Iterator[Samples]:
@@ -112,6 +119,7 @@ class AudioSource:
             raise _no_sound(self.path)
 
     def close(self) -> None:
+        """Let go of the file; a `with` statement does."""
         self._decoder.close()
 
     def __enter__(self) -> Self:
@@ -122,12 +130,25 @@ class AudioSource:
 
 
 def open_audio(path: Path | str) -> AudioSource:
-    """Open an audio file to read block by block: `with open_audio(path) as source`, then `source.blocks(n)`."""
+    """Open an audio file to read block by block: `with open_audio(path) as source`, then `source.blocks(n)`.
+
+    >>> with open_audio("vocal.flac") as source:
+    ...     sum(block.shape[1] for block in source.blocks(44100))
+    132300
+    """
     return AudioSource(path)
 
 
 def read_audio(path: Path | str) -> Audio:
-    """A whole audio file. AudioError, one sentence, for anything wrong with it."""
+    """A whole audio file. AudioError, one sentence, for anything wrong with it.
+
+    >>> vocal = read_audio("vocal.flac")
+    >>> vocal.rate, vocal.channels, vocal.duration_s
+    (44100, 1, 3.0)
+    >>> read_audio("no-such-file.wav")
+    Traceback (most recent call last):
+    engine.errors.AudioError: ...
+    """
     with open_audio(path) as source:
         return Audio(np.concatenate(list(source.blocks(READ_BLOCK)), axis=1), source.rate)
 
@@ -235,7 +256,10 @@ class AudioWriter:
 
 
 def write_audio(path: Path | str, audio: Audio) -> None:
-    """Write a whole recording. AudioError as AudioWriter; then no file is left, or the old one untouched."""
+    """Write a whole recording. AudioError as AudioWriter; then no file is left, or the old one untouched.
+
+    >>> write_audio("louder.mp3", Audio(1.2 * read_audio("vocal.flac").samples, 44100))
+    """
     with AudioWriter(path, audio.rate, audio.channels) as writer:
         writer.write(audio.samples)
 
@@ -265,7 +289,11 @@ def resampled_length(sample_count: int, from_rate: int, to_rate: int) -> int:
 
 
 def resample(samples: npt.NDArray[np.floating], from_rate: int, to_rate: int) -> Samples:
-    """float (..., samples) at another rate: float32 (..., resampled_length(samples, from_rate, to_rate))."""
+    """float (..., samples) at another rate: float32 (..., resampled_length(samples, from_rate, to_rate)).
+
+    >>> resample(np.zeros((2, 44100), np.float32), 44100, 16000).shape
+    (2, 16000)
+    """
     *outer, count = samples.shape
     if from_rate == to_rate:
         return samples.astype(np.float32)

@@ -49,8 +49,11 @@ class Decoder(Protocol):
     sample_count: int | None
     slack: int | None
 
-    def chunks(self) -> Iterator[Samples]: ...
-    def close(self) -> None: ...
+    def chunks(self) -> Iterator[Samples]:
+        """float32 (channels, n) from the beginning on. Raises AudioError where the file turns out damaged."""
+
+    def close(self) -> None:
+        """Let go of the file."""
 
 
 def open_decoder(path: Path) -> Decoder:
@@ -131,6 +134,7 @@ def refuse_truncated(path: Path, container: str) -> None:
 
 
 def truncated(path: Path) -> AudioError:
+    """The error for a file that ends before its header says so."""
     return AudioError(f'"{path.name}" is cut short: its header promises more sound than the file holds.')
 
 

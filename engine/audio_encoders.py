@@ -32,6 +32,8 @@ SUFFIXES = (".wav", *SNDFILE_OPTIONS)
 
 
 class Encoder(Protocol):
+    """A file being encoded block by block."""
+
     def write(self, block: Samples) -> None:
         """Encode float32 (channels, samples). OSError when the disk refuses."""
 

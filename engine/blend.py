@@ -35,6 +35,11 @@ def blend_voices(first: Voice, second: Voice, share: float, name: str, identifie
 
     It has no preview yet: that is rendered with it. Raises SettingsError for a share outside 0..1, VoiceError for a
     name or an id that no voice can have.
+
+    >>> from engine import load_voice
+    >>> between = blend_voices(load_voice("kathleen"), load_voice("kerstin"), 0.3, "Kathrin", "kathrin")
+    >>> between.card.name, between.card.licence
+    ('Kathrin', 'CC-BY-4.0 (recordings CC0-1.0)')
     """
     if isinstance(share, bool) or not isinstance(share, Real) or not 0.0 <= share <= 1.0:
         raise SettingsError(f"share must be a number from 0 to 1, not {share}.")

@@ -49,6 +49,7 @@ class Clip:
 
     @property
     def duration_s(self) -> float:
+        """Seconds."""
         return len(self.pitch) / FRAME_RATE
 
     def piece(self, first: int, stop: int) -> "Clip":
@@ -86,7 +87,12 @@ def analysed_clip(path: Path, cache: Path | None = None) -> Clip:
 def analysed_clips(
     paths: Sequence[Path], cache: Path | None = None, report: Callable[[float, str], None] = lambda fraction, text: None
 ) -> list[Clip]:
-    """The clips of several files; `report` may raise Cancelled, after which what was analysed stays in `cache`."""
+    """The clips of several files; `report` may raise Cancelled, after which what was analysed stays in `cache`.
+
+    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")], cache=Path("clips"))
+    >>> [round(clip.duration_s, 1) for clip in clips]
+    [8.9, 6.4]
+    """
     clips = []
     for number, path in enumerate(paths):
         report(number / len(paths), f"analysing {path.name}")

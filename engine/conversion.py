@@ -71,6 +71,12 @@ def convert(audio: Audio, voice: Voice, settings: Chosen | None = None, report: 
 
     settings: the settings, or a function that gives them for the style of the recording, once that is known.
     `report(fraction, message)` is called as the work goes on and may raise Cancelled, which is passed on.
+
+    >>> from engine import load_voice, read_audio
+    >>> vocal = read_audio("vocal.flac")
+    >>> conversion = convert(vocal, load_voice("koguchi"), ConversionSettings(transpose="auto", takes=2))
+    >>> [take.audio.duration_s for take in conversion.takes], conversion.transpose, conversion.style
+    ([3.0, 3.0], 0, 'melodic')
     """
     base, progress = load_base(), _Progress(report, audio.duration_s)
     survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed)
@@ -100,6 +106,11 @@ def convert_file(
     settings: the settings, or a function that gives them for the style of the recording, once that is known. The
     suffix of each target chooses its format. Raises AudioError for a file that cannot be read or written, and
     SettingsError where there are not as many targets as takes. The targets appear whole at the end, or not at all.
+
+    >>> from engine import load_voice
+    >>> done = convert_file(Path("vocal.flac"), [Path("koguchi.wav")], load_voice("koguchi"))
+    >>> done.paths[0].name, done.transpose
+    ('koguchi.wav', 0)
     """
     if not callable(settings):
         _refuse_other_count(settings or ConversionSettings(), targets)

@@ -15,7 +15,16 @@ AUTO = "auto"  # what the recording says: the shift that fits the voice, the pre
 
 @dataclass(frozen=True)
 class ConversionSettings:
-    """How to convert. Each field's metadata holds its range and what one hears of it."""
+    """How to convert. Each field's metadata holds its range and what one hears of it.
+
+    >>> ConversionSettings(transpose="auto", takes=3).takes
+    3
+    >>> ConversionSettings(likeness=2)
+    Traceback (most recent call last):
+    engine.errors.SettingsError: likeness must be a number from 0.0 to 1.0, not 2.
+    >>> sorted(ConversionSettings.presets)
+    ['melodic', 'rhythmic', 'spoken']
+    """
 
     presets: ClassVar[dict[str, "ConversionSettings"]]
 
@@ -60,7 +69,11 @@ ConversionSettings.presets = {
 
 def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], ConversionSettings]:
     """What gives the settings for a recording once its style is known: those of the preset, or with `auto` of its
-    style's, with the values that are given. Raises SettingsError for an unknown preset, setting or value."""
+    style's, with the values that are given. Raises SettingsError for an unknown preset, setting or value.
+
+    >>> by_style("auto", {"takes": 2})("rhythmic").likeness
+    0.8
+    """
     if preset != AUTO and preset not in ConversionSettings.presets:
         names = ", ".join([AUTO, *ConversionSettings.presets])
         raise SettingsError(f"There is no preset '{preset}'; the presets are: {names}.")

@@ -145,6 +145,10 @@ def examine_recordings(
     """Examine recordings, which are named relative to `root` or else to the folder they have in common.
 
     cache: a folder for the analysed recordings. A file that cannot be read is a finding, not an error.
+
+    >>> report = examine_recordings([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    >>> report.verdict, [one.name for one in report.recordings], report.usable_s > 10
+    ('warn', ['one.flac', 'two.flac'], True)
     """
     names = _names(recordings, root)
     sizes = [_size(path) for path in recordings]

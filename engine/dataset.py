@@ -67,6 +67,13 @@ def create_dataset(source: Path | Sequence[Path], folder: Path, given: Mapping[s
 
     given: values of a profile, which win over those of model.json. Raises ArchiveError for a zip that is not safe,
     ProfileError for a wrong or missing field, DatasetError for anything else; then nothing is left of `folder`.
+
+    >>> dataset = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> dataset.profile.name, [recording.name for recording in dataset.recordings]
+    ('Mia', ['one.flac', 'two.flac'])
+    >>> create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    Traceback (most recent call last):
+    engine.errors.DatasetError: There is a dataset "mia" already; delete it first, or take another name.
     """
     if folder.exists() or folder.is_symlink():
         raise DatasetError(f'There is a dataset "{folder.name}" already; delete it first, or take another name.')
@@ -93,7 +100,11 @@ def create_dataset(source: Path | Sequence[Path], folder: Path, given: Mapping[s
 
 
 def load_dataset(folder: Path) -> Dataset:
-    """The dataset in `folder`. Raises DatasetError where there is none, ProfileError where its profile is damaged."""
+    """The dataset in `folder`. Raises DatasetError where there is none, ProfileError where its profile is damaged.
+
+    >>> create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"}) == load_dataset(Path("mia"))
+    True
+    """
     if not (folder / MODEL_FILE).is_file():
         raise DatasetError(f'"{folder.name}" is no dataset: it has no {MODEL_FILE}.')
     audio = folder / AUDIO_FOLDER

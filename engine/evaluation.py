@@ -110,6 +110,10 @@ def score_performance(source: Path | str, output: Path | str, transpose: float =
     """Melody, silence and length of `output` against `source`, which was transposed by `transpose` semitones.
 
     Streams both files: memory stays flat, and the work is about 0.02 s per second. Raises AudioError.
+
+    >>> scores = score_performance("vocal.flac", "vocal.flac")
+    >>> scores.pitch_accuracy, scores.voicing_error, scores.length_error
+    (1.0, 0.0, 0.0)
     """
     return compare_performances(trace_file(source), trace_file(output), transpose)
 

@@ -35,7 +35,11 @@ def hertz_to_semitones(hertz: float) -> float: ...
 @overload
 def hertz_to_semitones(hertz: np.ndarray) -> np.ndarray: ...
 def hertz_to_semitones(hertz: float | np.ndarray) -> float | np.ndarray:
-    """MIDI note number (fractional) of a frequency above zero."""
+    """MIDI note number (fractional) of a frequency above zero.
+
+    >>> float(hertz_to_semitones(220.0))
+    57.0
+    """
     return _A4_NUMBER + 12.0 * np.log2(np.asarray(hertz) / _A4_HERTZ)
 
 
@@ -44,18 +48,30 @@ def semitones_to_hertz(semitones: float) -> float: ...
 @overload
 def semitones_to_hertz(semitones: np.ndarray) -> np.ndarray: ...
 def semitones_to_hertz(semitones: float | np.ndarray) -> float | np.ndarray:
-    """Frequency of a (fractional) MIDI note number."""
+    """Frequency of a (fractional) MIDI note number.
+
+    >>> float(semitones_to_hertz(57.0))
+    220.0
+    """
     return _A4_HERTZ * 2.0 ** ((np.asarray(semitones) - _A4_NUMBER) / 12.0)
 
 
 def note_name(semitones: float) -> str:
-    """Name of the nearest note, sharps only, C4 = 60: `note_name(57.2)` is `A3`."""
+    """Name of the nearest note, sharps only, C4 = 60: `note_name(57.2)` is `A3`.
+
+    >>> note_name(57.2), note_name(61)
+    ('A3', 'C#4')
+    """
     number = math.floor(semitones + 0.5)
     return f"{_NOTE_NAMES[number % 12]}{number // 12 - 1}"
 
 
 def note_number(name: str) -> int:
-    """MIDI number of a note name such as `A3`, `C#4` or `Bb2`. Raises SettingsError for anything else."""
+    """MIDI number of a note name such as `A3`, `C#4` or `Bb2`. Raises SettingsError for anything else.
+
+    >>> note_number("A3"), note_number("Bb2")
+    (57, 46)
+    """
     match = re.fullmatch(r"([A-Ga-g])([#b]?)(-?\d)", name.strip())
     if not match:
         raise SettingsError(f"'{name}' is not a note name; write it like A2, C#4 or Bb3.")

@@ -55,6 +55,7 @@ class Groundwork:
 
     @property
     def takes(self) -> int:
+        """How many there are."""
         return len(self.hertz)
 
 

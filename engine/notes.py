@@ -35,6 +35,7 @@ class Note:
 
     @property
     def seconds(self) -> float:
+        """How long it is held."""
         return self.end_s - self.start_s
 
 
@@ -42,6 +43,12 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
     """The notes of a recording in the order of time, none shorter than 80 ms; vibrato and glides are no notes.
 
     loudness_db: (frames,) as measure_loudness gives it, as long as `pitch`.
+
+    >>> from engine import analyse, read_audio
+    >>> heard = analyse(read_audio("vocal.flac"))
+    >>> notes = find_notes(heard.pitch, heard.loudness_db)
+    >>> all(note.end_s > note.start_s for note in notes)
+    True
     """
     sung = binary_closing(audible(pitch, loudness_db), np.ones(_BRIDGED_FRAMES + 1))
     semitones = pitch.semitones.astype(np.float64)

@@ -58,6 +58,10 @@ def export_voice(voice_folder: Path, target: Path) -> Path:
 
     `target` is the file, replaced if it exists, or a folder, in which the file is named after the voice. Raises
     VoiceError for a damaged voice, and where the file cannot be written.
+
+    >>> from engine import load_voice
+    >>> export_voice(load_voice("kathleen").folder, Path(".")).name
+    'kathleen.voice.zip'
     """
     voice = load_voice(voice_folder)
     target = target / (voice.card.id + PACKAGE_SUFFIX) if target.is_dir() else target
@@ -87,6 +91,11 @@ def import_voice(package: Path, voices: Path, taken: Collection[str] = ()) -> Vo
 
     It keeps its id, unless one of `taken` or a voice in `voices` has it. Raises ArchiveError for what is no zip, or not
     safe to open, and VoiceError for what is no whole voice; nothing is left behind then.
+
+    >>> from engine import load_voice
+    >>> package = export_voice(load_voice("kathleen").folder, Path("kathleen.voice.zip"))
+    >>> import_voice(package, Path("voices")).id, import_voice(package, Path("voices")).id
+    ('kathleen', 'kathleen-2')
     """
     with tempfile.TemporaryDirectory() as temporary:
         unpacked = Path(temporary) / "package"

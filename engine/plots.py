@@ -39,7 +39,11 @@ def plot_pitch_over_spectrogram(audio: Audio, analysis: Analysis) -> Figure:
 
 
 def plot_file(path: Path | str, analysis: Analysis) -> Figure:
-    """The same for a file of any length, read piece by piece. Raises AudioError if it cannot be read."""
+    """The same for a file of any length, read piece by piece. Raises AudioError if it cannot be read.
+
+    >>> from engine import analyse_file
+    >>> plot_file("vocal.flac", analyse_file("vocal.flac")).savefig("vocal.png")
+    """
     with open_audio(path) as source:
         return _plot(mono_pieces(source), analysis)
 

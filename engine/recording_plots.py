@@ -55,6 +55,9 @@ def plot_recording(
     """Waveform, spectrogram with pitch, range and notes, and loudness, between two moments.
 
     The pitch line fades with the voicing; where nothing is voiced there is none.
+
+    >>> from engine import read_audio
+    >>> plot_recording(look_at(read_audio("vocal.flac")), 0.5, 2.0, "mel").savefig("part.png")
     """
     start_s, end_s = _within(look, start_s, end_s)
     figure = new_figure(12.0, 7.6)

@@ -17,9 +17,14 @@ class Source(Protocol):
     """Samples to be read once from the beginning."""
 
     @property
-    def rate(self) -> int: ...
+    def rate(self) -> int:
+        """Hertz."""
+        ...
+
     @property
-    def channels(self) -> int: ...
+    def channels(self) -> int:
+        """How many there are."""
+        ...
 
     def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
         """float32 (channels, n)."""
@@ -42,6 +47,7 @@ class HeldRecording:
 
     @property
     def sample_count(self) -> int:
+        """Samples per channel."""
         return self.audio.sample_count
 
     def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:

@@ -47,6 +47,11 @@ def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
     """The source-filter parts of a recording of seconds to a minute; the same seed gives the same noise.
 
     Raises VoiceError where the base model is missing.
+
+    >>> from engine import read_audio
+    >>> parts = take_apart(read_audio("vocal.flac"))
+    >>> bool(np.allclose(parts.harmonic.samples + parts.breath.samples, parts.whole.samples))
+    True
     """
     synthesizer = load_base().synthesizer
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)

@@ -64,6 +64,7 @@ class StyleEvidence:
 
     @property
     def style(self) -> Style:
+        """What the evidence says."""
         score = (
             HELD_WEIGHT * self.held_share
             + VOICED_WEIGHT * self.voiced_share

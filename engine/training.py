@@ -80,6 +80,11 @@ def train(
     `plan.epochs` is the total; a training that has as many is not trained further. `report(fraction, message)` may
     raise Cancelled, which is passed on after the state was saved. Raises TrainingError where there is too little
     voice, the recordings are not those the training was begun with, or it cannot go on.
+
+    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    >>> voice = train(clips, TrainingPlan(epochs=1), Path("training"), profile=VoiceProfile(name="Mia"))
+    >>> voice.card.name, voice.card.training["epochs"]
+    ('Mia', 1)
     """
     _refuse_too_little(clips)
     profile = profile or VoiceProfile(name="Voice")
@@ -108,7 +113,12 @@ def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: No
 
 
 def estimate_training(clips: Sequence[Clip], plan: TrainingPlan) -> Estimate:
-    """How long a training from the beginning would take here: a few steps and one rendering are timed, about 5 s."""
+    """How long a training from the beginning would take here: a few steps and one rendering are timed, about 5 s.
+
+    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    >>> estimate_training(clips, TrainingPlan(epochs=100)).total_s > 1
+    True
+    """
     _refuse_too_little(clips)
     with tempfile.TemporaryDirectory() as folder:
         return _Training(clips, plan, Path(folder), VoiceProfile(name="Voice")).estimate()

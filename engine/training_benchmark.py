@@ -31,6 +31,7 @@ CLIPS_FOLDER, TRAINING_FOLDER = "clips", "training"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark as its command does; gives the exit status."""
     options = _parser().parse_args(arguments)
     if options.threads:
         torch.set_num_threads(options.threads)

@@ -84,7 +84,11 @@ def write_history(history: TrainingHistory, folder: Path) -> None:
 
 
 def read_history(folder: Path) -> TrainingHistory | None:
-    """The history of the training in a folder; None where none was begun. Raises TrainingError if it is damaged."""
+    """The history of the training in a folder; None where none was begun. Raises TrainingError if it is damaged.
+
+    >>> read_history(Path("no-training-here")) is None
+    True
+    """
     try:
         values = json.loads((folder / HISTORY_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:

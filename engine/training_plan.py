@@ -10,7 +10,14 @@ MAY_CHANGE = ("epochs", "patience", "evaluate_epochs", "save_s")  # between one 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How to train. Each field's metadata holds its range and its meaning; SettingsError for a value outside."""
+    """How to train. Each field's metadata holds its range and its meaning; SettingsError for a value outside.
+
+    >>> TrainingPlan(epochs=50).patience
+    10
+    >>> TrainingPlan(epochs=0)
+    Traceback (most recent call last):
+    engine.errors.SettingsError: epochs must be a whole number from 1 to 100000, not 0.
+    """
 
     epochs: int = setting(
         100, 1, 100_000, "The most passes over the recordings; the best moment is kept, whenever it was."

@@ -61,6 +61,10 @@ def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
     """Write the voice as a folder, whole or not at all; a voice that is there already is replaced.
 
     Raises VoiceError where it cannot be written, or where the card holds what could not be read again.
+
+    >>> save_voice(load_voice("kathleen"), Path("voices/kathleen"))
+    >>> load_voice("kathleen", Path("voices")).card.name
+    'Kathleen'
     """
     weights = {f"decoder.{name}": value for name, value in voice.decoder.state_dict().items()}
     weights |= {"timbre": voice.timbre, "spread": voice.spread, "centre": voice.centre, "contrast": voice.contrast}
@@ -81,6 +85,13 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
     names.
 
     Raises VoiceError, naming the voices there are, where the id is unknown.
+
+    >>> voice = load_voice("kathleen")
+    >>> voice.card.name, voice.card.gender, voice.card.base_language
+    ('Kathleen', 'female', 'en')
+    >>> load_voice("nobody")
+    Traceback (most recent call last):
+    engine.errors.VoiceError: There is no voice 'nobody'. The voices here are: goekhan, kathleen, kerstin, koguchi.
     """
     home = voice if isinstance(voice, Path) else find_voice(voice, folder)
     card = load_card(home) if isinstance(voice, Path) else replace(load_card(home), id=voice)

@@ -24,6 +24,7 @@ PARTS = ("analyse", "acoustic", "synthesizer", "refine", "publish")
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Do what the command says; gives the exit status."""
     options = _parser().parse_args(arguments)
     device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if options.threads:

@@ -75,6 +75,7 @@ class Batch:
     speaker: Tensor  # (batch,)
 
     def to(self, device: torch.device) -> "Batch":
+        """The same on a device."""
         return Batch(**{name: value.to(device) for name, value in vars(self).items()})
 
 
@@ -88,6 +89,7 @@ class BatchMaker:
             self.by_speaker.setdefault(clip.speaker, []).append(clip)
 
     def make(self, step: int, perturbed: bool = True) -> Batch:
+        """The batch of a step; not perturbed, the encoder hears the recordings as they are."""
         plan = self.plan
         random = torch.Generator().manual_seed(plan.seed * 1_000_003 + step)
         choices = np.random.default_rng([plan.seed, step, 1])
@@ -171,6 +173,7 @@ class AcousticNetworks(nn.Module):
         self.classifier = SpeakerClassifier(speakers)
 
     def reconstruct(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """The decoded envelope, the content and the timbre of a batch."""
         content = self.content(batch.heard)
         timbre = self.timbre(batch.reference)
         return self.decoder(content, batch.prosody, timbre), content, timbre

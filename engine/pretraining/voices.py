@@ -108,6 +108,7 @@ def _print_progress(fraction: float, message: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Do what the command says; gives the exit status."""
     parser = argparse.ArgumentParser(prog="python -m engine.pretraining.voices", description=__doc__)
     parser.add_argument("--corpus", type=Path, required=True, help="folder with manifest.tsv and the recordings")
     parser.add_argument("--out", type=Path, default=DEMO_VOICES, help="folder for the voices (the engine's own)")

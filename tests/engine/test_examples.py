@@ -1,0 +1,114 @@
+"""Every public function of the engine says what it does, and the examples in what it says are true."""
+
+import ast
+import doctest
+import importlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.audio import Audio, read_audio, write_audio
+
+ENGINE = Path(__file__).parents[2] / "engine"
+SAMPLES = ENGINE / "samples"
+LONG = {"engine.training.train", "engine.training.estimate_training"}  # take more than a few seconds
+# what users call; the rest of the engine may have examples, these must
+CALLED_BY_USERS = {
+    "analysis": ("analyse", "analyse_file"),
+    "audio": ("open_audio", "read_audio", "write_audio"),
+    "blend": ("blend_voices",),
+    "card": ("list_voices",),
+    "clips": ("analysed_clips",),
+    "conversion": ("convert", "convert_file"),
+    "conversion_settings": ("ConversionSettings", "by_style"),
+    "data_report": ("examine_recordings",),
+    "dataset": ("create_dataset", "load_dataset"),
+    "evaluation": ("score_performance",),
+    "notes": ("find_notes",),
+    "package": ("export_voice", "import_voice"),
+    "plots": ("plot_file",),
+    "training": ("estimate_training", "train"),
+    "training_history": ("read_history",),
+    "training_plan": ("TrainingPlan",),
+    "voice": ("load_voice", "save_voice"),
+}
+# what a class's docstring, or that of the protocol it keeps to, already says
+_SAID_BY_THE_CLASS = {
+    "forward",
+    "backward",
+    "chunks",
+    "blocks",
+    "rate",
+    "channels",
+    "close",
+    "write",
+    "finish",
+    "abandon",
+}
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ENGINE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = sorted(ENGINE.rglob("*.py"))
+WITH_EXAMPLES = [module_name(path) for path in MODULES if ">>>" in path.read_text(encoding="utf-8")]
+
+
+def examples() -> list[doctest.DocTest]:
+    """Of all modules that have any."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = [one for name in WITH_EXAMPLES for one in finder.find(importlib.import_module(name), name)]
+    return [one for one in found if one.examples]
+
+
+def public(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Public functions, classes and methods, with their names."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            if any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list):
+                continue
+            yield prefix + node.name, node
+            if isinstance(node, ast.ClassDef):
+                yield from public(node.body, f"{node.name}.")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_everything_public_says_what_it_does(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    silent = [name for name, node in public(tree.body) if not ast.get_docstring(node)]
+    assert not [name for name in silent if "." not in name or name.split(".")[1] not in _SAID_BY_THE_CLASS]
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory) -> Path:
+    """What the examples speak of: vocal.flac, and the folder recordings."""
+    folder = tmp_path_factory.mktemp("examples")
+    singing = read_audio(SAMPLES / "singing.flac")
+    write_audio(folder / "vocal.flac", Audio(singing.samples[:, : 3 * singing.rate], singing.rate))
+    (folder / "recordings").mkdir()
+    shutil.copy(SAMPLES / "singing.flac", folder / "recordings" / "one.flac")
+    shutil.copy(SAMPLES / "foreign" / "singing-high.flac", folder / "recordings" / "two.flac")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.name in LONG else []) for one in examples()],
+)
+def test_an_example_is_true(example, recordings, tmp_path, monkeypatch):
+    place = tmp_path / "place"
+    shutil.copytree(recordings, place)
+    monkeypatch.chdir(place)
+    said: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(example, out=said.append)
+    assert not runner.failures, "".join(said)
+
+
+def test_what_users_call_has_an_example():
+    there = {one.name for one in examples()}
+    wanted = {f"engine.{module}.{name}" for module, names in CALLED_BY_USERS.items() for name in names}
+    assert not wanted - there
