@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Iterator
 from pathlib import PurePosixPath
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import iterate_in_threadpool
@@ -47,7 +46,7 @@ async def get_file(call: Calling, request: Request, key: str, expires: Expires, 
         "ETag": etag,
         "Last-Modified": http_date(file.modified_s),
         "Cache-Control": "private, max-age=3600",
-        "Content-Disposition": f"inline; filename*=UTF-8''{quote(PurePosixPath(key).name)}",
+        "Content-Disposition": "inline",  # without a name, which would go before the one that a link of the page gives
         "Content-Security-Policy": _POLICY,
     }
     if is_unchanged(request.headers, etag, file.modified_s):

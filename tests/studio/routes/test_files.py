@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from urllib.parse import quote
 
 import pytest
 
@@ -26,7 +25,7 @@ def test_a_file_is_there_in_whole(http, link):
         "content-type": "audio/wav",
         "accept-ranges": "bytes",
         "content-length": str(len(CONTENT)),
-        "content-disposition": f"inline; filename*=UTF-8''{quote('take 1 ü.wav')}",
+        "content-disposition": "inline",  # so it is called as its link says, or else as its address ends
         "x-content-type-options": "nosniff",
     }
     assert answer.headers.items() >= expected.items()
