@@ -76,6 +76,8 @@ def build_settings_tab(page: Page, tab: gr.Tab) -> None:
 
     def show(visit: Visit) -> Any:
         studio, account = visit.studio, visit.account
+        if checkup_view(studio, account) is None and studio.service.executor == "local":
+            start_checkup(studio, account)  # once; later it is asked for
         facts = machine_rows(machine_view(studio, account), work_view(studio, account))
         return {
             call: gr.HTML(value=shown((last_call(studio, account) or {}) | {"otherwise": _NOTHING_DONE})),

@@ -8,10 +8,10 @@ from engine.training_plan import TrainingPlan
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings import forget_training, queue_view, start_estimate, start_training, trainable_view
 from studio.parts.controls import controls
-from studio.parts.element import element, shown
+from studio.parts.element import element
 from studio.parts.notice import notice, told
 from studio.parts.page import Page, Visit
-from studio.tabs.train_course import given_settings, is_active, sounds
+from studio.tabs.train_course import given_settings, is_active
 from studio.tabs.train_panel import CHOOSE, Given, Panel
 
 _POLL_S = 1.0
@@ -46,10 +46,11 @@ def build_train_tab(page: Page, tab: gr.Tab) -> None:
             course = element("curves", events=("chosen",), elem_id="train-curves")
             part = gr.Dropdown([], label="Listen to", visible=False, filterable=False)
             player = element("player", elem_id="train-player")
+            scores = element("facts", elem_id="train-scores")
     timer, drawn, chosen = gr.Timer(_POLL_S, active=False), gr.State([]), gr.State(None)
     kept = gr.BrowserState({}, storage_key="timbre-train", secret="timbre-train")
     panel = Panel(
-        voice, state, estimate, start, stop, afresh, queue, course, part, player, timer, drawn, chosen, made
+        voice, state, estimate, start, stop, afresh, queue, course, part, player, scores, timer, drawn, chosen, made
     )  # fmt: skip
 
     def come(visit: Visit, given: Given) -> Any:
@@ -110,7 +111,7 @@ def build_train_tab(page: Page, tab: gr.Tab) -> None:
 
     def listen(visit: Visit, given: Given) -> Any:
         view = panel.view(visit, given[voice])
-        return {player: gr.HTML(value=shown(sounds(view, given[part], given[chosen]) if view else None))}
+        return panel.heard(view, given[part], given[chosen])
 
     def hear(visit: Visit, data: dict[str, Any], given: Given) -> Any:
         return {chosen: data.get("epoch"), **listen(visit, {**given, chosen: data.get("epoch")})}
@@ -140,6 +141,6 @@ def build_train_tab(page: Page, tab: gr.Tab) -> None:
     page.on(keep.click, lambda visit: {question: gr.Group(visible=False)}, [], [question])
     page.on(sure.click, forget, asked, [*panel.all, question], notice=said)
     page.on_data(queue.asked, of_queue, asked, panel.all, notice=said)
-    page.on(part.input, listen, asked, [player])
-    page.on_data(course.chosen, hear, asked, [player, chosen])
+    page.on(part.input, listen, asked, [player, scores])
+    page.on_data(course.chosen, hear, asked, [player, scores, chosen])
     page.on_data(page.tabs.select, leave, [], [timer])

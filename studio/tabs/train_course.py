@@ -11,6 +11,12 @@ _MOST_POINTS = 300  # of a curve, which is no wider on the page
 _FIRST_EPOCHS = (
     TrainingPlan().epochs
 )  # what is proposed for a new voice, and how many more for one that has been trained
+_SCORES = (  # name in the history, what it is called, how it is written
+    ("likeness", "likeness", ".3f"),
+    ("content", "words kept", ".3f"),
+    ("mel_distance", "difference of held-out recordings", ".2f"),
+    ("pitch_error_cents", "pitch error in cents", ".0f"),
+)
 _STATES = {
     "pending": "to be trained",
     "training": "in training",
@@ -136,12 +142,10 @@ def sounds(view: Mapping[str, Any], part: str | None, chosen: int | None) -> dic
     """Data of <timbre-player>: one part as it was before, at the beginning, at the kept moment, at the last, and at
     the one that was chosen; None where there is nothing to hear."""
     original = next((one for one in view["parts"] if one["name"] == part), None)
-    heard = [line for line in view["evaluations"] if part in line["sounds"]]
-    if original is None or not heard:
+    lines = _heard(view, part, chosen)
+    if original is None or not lines:
         return None
     kept = _kept(view)
-    wanted = {heard[0]["epoch"], heard[-1]["epoch"], chosen, kept["epoch"] if kept else None}
-    lines = [line for line in heard if line["epoch"] in wanted]
     tracks = [{"label": "Original", "url": original["url"]}]
     tracks += [
         {"label": _moment(line), "url": line["sounds"][part], "note": f"score {line['score']:.3f}"} for line in lines
@@ -149,6 +153,19 @@ def sounds(view: Mapping[str, Any], part: str | None, chosen: int | None) -> dic
     epochs = [line["epoch"] for line in lines]
     first = chosen if chosen in epochs else kept["epoch"] if kept and kept["epoch"] in epochs else epochs[-1]
     return {"id": f"train-{view['id']}-{part}", "tracks": tracks, "chosen": 1 + epochs.index(first)}
+
+
+def score_rows(view: Mapping[str, Any], part: str | None, chosen: int | None) -> list[dict[str, Any]]:
+    """The scores of the moments that can be heard, line by line."""
+    return [
+        {
+            "label": _moment(line),
+            "value": ", ".join(
+                f"{name} {line[score]:{form}}" for score, name, form in _SCORES if line.get(score) is not None
+            ),
+        }
+        for line in _heard(view, part, chosen)
+    ]
 
 
 def signature(view: Mapping[str, Any]) -> list[Any]:
@@ -170,6 +187,14 @@ def _state(view: Mapping[str, Any]) -> str:
 
 def _kept(view: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((line for line in view["evaluations"] if line["kept"]), None)
+
+
+def _heard(view: Mapping[str, Any], part: str | None, chosen: int | None) -> list[Mapping[str, Any]]:
+    """The evaluations that are heard side by side: the first, the kept, the last, and the one that was chosen."""
+    heard = [line for line in view["evaluations"] if part in line["sounds"]]
+    kept = _kept(view)
+    wanted = {line["epoch"] for line in (*heard[:1], *heard[-1:])} | {chosen, kept["epoch"] if kept else None}
+    return [line for line in heard if line["epoch"] in wanted]
 
 
 def _moment(line: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from studio.tabs.train_course import (
     is_active,
     is_timed,
     proposed_epochs,
+    score_rows,
     signature,
     sounds,
     start_label,
@@ -50,6 +51,7 @@ class Panel:
     course: gr.HTML
     part: gr.Dropdown
     player: gr.HTML
+    scores: gr.HTML
     timer: gr.Timer
     drawn: gr.State
     chosen: gr.State
@@ -65,7 +67,7 @@ class Panel:
         """What `show` changes."""
         return [
             self.voice, self.state, self.estimate, self.start, self.stop, self.afresh, self.queue, self.course,
-            self.part, self.player, self.timer, self.drawn,
+            self.part, self.player, self.scores, self.timer, self.drawn,
         ]  # fmt: skip
 
     @property
@@ -150,9 +152,15 @@ class Panel:
         return {
             self.course: gr.HTML(value=shown(curves(view, given[self.chosen]))),
             self.part: gr.Dropdown(choices=parts, value=heard, visible=bool(parts)),
-            self.player: gr.HTML(value=shown(sounds(view, heard, given[self.chosen]))),
+            **self.heard(view, heard, given[self.chosen]),
             self.drawn: signature(view),
         }
+
+    def heard(self, view: Mapping[str, Any] | None, part: str | None, chosen: int | None) -> dict[Any, Any]:
+        """The sounds of one part, and the scores of the moments they are from."""
+        data = sounds(view, part, chosen) if view else None
+        rows = score_rows(view, part, chosen) if view else []
+        return {self.player: gr.HTML(value=shown(data)), self.scores: gr.HTML(value=shown({"rows": rows}))}
 
     def _nothing(self, why: str) -> dict[Any, Any]:
         return {
@@ -163,6 +171,6 @@ class Panel:
             self.afresh: gr.Button(visible=False),
             self.course: gr.HTML(value=""),
             self.part: gr.Dropdown(visible=False),
-            self.player: gr.HTML(value=""),
+            **self.heard(None, None, None),
             self.drawn: [],
         }

@@ -9,6 +9,7 @@ from studio.tabs.train_course import (
     given_settings,
     is_active,
     proposed_epochs,
+    score_rows,
     signature,
     sounds,
     start_label,
@@ -92,6 +93,13 @@ def test_and_the_moment_that_was_chosen():
     assert len(data["tracks"]) == 5
     assert sounds(BEGUN, "nothing", 10) is None
     assert sounds(BEGUN, "speech-high", 7)["chosen"] == 2  # none such: the kept one
+
+
+def test_the_scores_of_what_is_heard_are_told():
+    rows = score_rows(BEGUN, "speech-high", None)
+    assert [row["label"] for row in rows] == ["Before training", "Epoch 20 (kept)", "Epoch 40"]
+    assert rows[0]["value"] == "likeness 0.800, words kept 0.700, difference of held-out recordings 0.50"
+    assert score_rows(BEFORE, None, None) == []
 
 
 def test_it_says_where_it_stands():
