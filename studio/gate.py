@@ -29,7 +29,7 @@ from studio.bodies import too_large
 from studio.errors import DiskFull, TooMany, Unauthorised, Unavailable
 from studio.metrics import Metrics
 from studio.problem import problem_of
-from studio.rates import count_call
+from studio.rates import SharedReads, count_call
 from studio.reach import is_for_this_machine
 from studio.reading import read_soon
 from studio.service_settings import MEGABYTE
@@ -94,6 +94,7 @@ class Gate:
     def __init__(self, app: ASGIApp, studio: Studio, doors: Doors, metrics: Metrics) -> None:
         self._app, self._studio, self._doors, self._metrics = app, studio, doors, metrics
         self._buckets: dict[str, Bucket] = {}
+        self._reads = SharedReads(studio.database, studio.service.reads_per_minute)
         self._largest_body = studio.service.largest_upload_mb * MEGABYTE + ROOM_BESIDE_A_FILE
         self._log = structlog.get_logger("studio.http")
 
@@ -145,7 +146,10 @@ class Gate:
             await to_thread.run_sync(note_use, self._studio.database, holder)
         account = holder.account
         if scope["method"] != "POST":
-            self._bucket(account).take(time.monotonic())
+            now_s = time.monotonic()
+            self._bucket(account).take(now_s)
+            if not self._reads.has_one(account.id, now_s):
+                await to_thread.run_sync(self._reads.take, account.id, now_s)
             return account
         if self._doors.shutting_down:
             raise Unavailable("The service is shutting down: try again in a moment.", RETRY_S, "shutting_down")

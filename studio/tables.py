@@ -147,6 +147,7 @@ rates = Table(
     "rates",
     METADATA,
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("what", String(16), primary_key=True),  # submissions or reads
     Column("minute", BigInteger, primary_key=True),
     Column("calls", Integer, nullable=False),
 )

@@ -8,7 +8,7 @@ from sqlalchemy import func, select, update
 from studio import rates
 from studio.accounts import create_account, local_account
 from studio.database import open_database
-from studio.errors import TooMany
+from studio.errors import TooMany, Unavailable
 from studio.tables import rates as table
 
 LIMIT = 5
@@ -91,3 +91,58 @@ def test_old_counts_are_swept(database, account):
     pass_minutes(database, 2)
     assert rates.sweep(database) == 1
     assert rows(database) == 0
+
+
+# ---- reads, of which several are taken at a time
+
+
+def reads_taken(reads, account, number) -> int:
+    taken = 0
+    for _ in range(number):
+        try:
+            if not reads.has_one(account, 0.0):
+                reads.take(account, 0.0)
+        except TooMany:
+            continue
+        taken += 1
+    return taken
+
+
+def test_servers_share_what_may_be_read(database, account):
+    one, other = (rates.SharedReads(database, 200) for _ in range(2))
+    assert reads_taken(one, account, 3) == 3
+    with database.read() as connection:
+        assert connection.scalar(select(table.c.calls)) == 4  # a hundredth at a time
+    assert reads_taken(one, account, 100) == 100
+    assert reads_taken(other, account, 100) == 96  # one that the first took and has not used is nobody else's
+    assert reads_taken(one, account, 5) == 1
+
+
+def test_who_was_refused_is_refused_without_a_look_at_the_database(database, account, monkeypatch):
+    reads = rates.SharedReads(database, 1)
+    assert reads_taken(reads, account, 2) == 1
+    monkeypatch.setattr(rates, "_take", None)
+    with pytest.raises(TooMany):
+        reads.has_one(account, 1.0)
+    assert not reads.has_one(account, 2 * rates.MINUTE_S)
+
+
+def test_a_few_reads_are_shared_to_the_last(database, account):
+    one, other = (rates.SharedReads(database, LIMIT) for _ in range(2))
+    assert reads_taken(one, account, 3) + reads_taken(other, account, 3) + reads_taken(one, account, 3) == LIMIT
+    assert calls_taken(database, account, LIMIT) == LIMIT  # submissions are counted apart
+
+
+def test_what_was_taken_is_worth_nothing_in_the_next_minute(database, account):
+    reads = rates.SharedReads(database, 1000)
+    reads.take(account, 0.0)
+    assert reads.has_one(account, 1.0)
+    assert not reads.has_one(account, 2 * rates.MINUTE_S)
+
+
+def test_nobody_is_turned_away_because_the_database_is_away(database, account, monkeypatch):
+    def away(*_):
+        raise Unavailable("The database is busy: try again in a moment.", 2.0)
+
+    monkeypatch.setattr(rates, "_take", away)
+    rates.SharedReads(database, 1).take(account, 0.0)
