@@ -23,15 +23,15 @@ _PLAYER = "pitch-editor-player"
 def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     """Layout and events; to be called where the editor shall be.
 
-    chosen: the take that is looked at, {task, take} (with the id of its `analysis`, where that is known), or None;
-    done: is given the id of the conversion that came of the edits.
+    chosen: the take that is looked at, {task, take}, or None; it may have the id of its `analysis` and the voice's
+    `range`, as <timbre-roll> shows it. done: is given the id of the conversion that came of the edits.
     """
     # opened: what is in the editor; looks: the analyses of takes; rendering: the conversion that is on its way
     is_open, opened, looks, rendering = gr.State(False), gr.State(None), gr.State({}), gr.State(None)
     drawing, timer = gr.Timer(_POLL_S, active=False), gr.Timer(_POLL_S, active=False)
     with gr.Accordion("Edit the pitch", open=False, elem_id="pitch-editor") as fold:
         player = element("player", elem_id=_PLAYER)
-        editor = element("pitch-editor", events=("changed", "render", "wanted"), elem_id="pitch-editor-curve")
+        editor = element("pitch-editor", events=("changed", "ordered", "wanted"), elem_id="pitch-editor-curve")
         with gr.Row(visible=False) as going:
             progress = gr.HTML(elem_id="pitch-editor-progress")
             cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
@@ -52,7 +52,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
         heard = view.pop("heard")
         name = f"{_PLAYER}-{view['id']}"
         tracks = {"id": name, "tracks": heard, "chosen": len(heard) - 1}
-        data = view | {"follows": name}
+        data = view | {"follows": name, "range": take.get("range")}
         now = {"task": take["task"], "take": take["take"], "id": view["id"], "analysis": take.get("analysis")}
         return {opened: now, player: shown(tracks), editor: shown(data), drawing: gr.Timer(active=True)}
 
@@ -134,7 +134,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     page.on_data(editor.wanted, again, [chosen], in_editor, notice=problem)
     page.on(drawing.tick, draw, [opened, looks], [looks, editor, drawing])
     page.on_data(editor.changed, changed, [opened], [editor], notice=problem)
-    page.on_data(editor.render, render, [opened], [rendering, timer, editor, going, progress], notice=problem)
+    page.on_data(editor.ordered, render, [opened], [rendering, timer, editor, going, progress], notice=problem)
     page.on(timer.tick, watch, [rendering, opened], [rendering, timer, going, progress, editor, done], notice=problem)
     page.on(cancel.click, stop, [rendering], [], notice=problem)
 

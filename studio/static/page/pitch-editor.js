@@ -4,7 +4,7 @@
 //   notes, range, isBusy}, as `studio.actions.pitch_edits.edit_view` gives it, the last of them as <timbre-roll> has them.
 // Later data of the same id may hold parts of it only: {id, version, changes} is what edits come to that were told, or
 // {id, version, isRefused: true}.
-// Tells `changed` {id, edits, version} with each step, `render` {id, edits} when they are to be rendered, and `wanted` {id}
+// Tells `changed` {id, edits, version} with each step, `ordered` {id, edits} when they are to be rendered, and `wanted` {id}
 // where it is shown parts of what it has never seen.
 
 import { make, tell } from "./dom.js";
@@ -64,7 +64,8 @@ export class PitchEditor extends HTMLElement {
 
   #open(given) {
     const isSame = given.id === this.#data?.id;
-    this.#data = { ...given };
+    const { picture, pictures, notes } = isSame ? this.#data : {}; // until there are those of this version
+    this.#data = { picture, pictures, notes, ...given };
     this.#before = given.hertz;
     this.#now = this.#with(given.changes);
     this.#rendered = this.#now.slice();
@@ -173,7 +174,7 @@ export class PitchEditor extends HTMLElement {
   }
 
   render() {
-    if (!this.#history.isRendered && !this.#data.isBusy) tell(this, "render", { id: this.#data.id, edits: this.edits });
+    if (!this.#history.isRendered && !this.#data.isBusy) tell(this, "ordered", { id: this.#data.id, edits: this.edits });
   }
 
   /** What the curve will about be, until that is known. */
