@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.errors import EngineError
 from studio.accounts import Account, holder_of_token, note_use
 from studio.bodies import too_large
-from studio.errors import DiskFull, TooMany, Unauthorised, Unavailable
+from studio.errors import DiskFull, NotFound, TooMany, Unauthorised, Unavailable
 from studio.metrics import Metrics
 from studio.problem import problem_of
 from studio.rates import SharedReads, count_call
@@ -36,6 +36,7 @@ from studio.service_settings import MEGABYTE
 from studio.studio import Studio
 
 API = frozenset({"convert", "check-task", "models", "tasks", "files", "health", "metrics"})
+WITHOUT_API = frozenset({"files", "health"})  # there where the interface is switched off: what the page needs
 DOCUMENTATION = frozenset({"docs", "openapi.json", "docs-files"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the seams
 DRAINED = 256 << 20  # bytes of a refused body that are read and forgotten, so that the client sees the answer
@@ -119,6 +120,8 @@ class Gate:
         state = scope.setdefault("state", {})
         state["request_id"], state["account"] = exchange.request_id, None
         try:
+            if area not in WITHOUT_API and not self._studio.service.has_api:
+                raise NotFound("The HTTP interface is switched off here.", "api_off")
             if not self._is_open(scope, area):
                 state["account"] = await self._admit(scope, exchange)
             async with self._room(scope, exchange):

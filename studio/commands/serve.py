@@ -1,8 +1,11 @@
 """`serve`: the page and the HTTP service, until it is ended."""
 
+from functools import partial
+
 import typer
 
 from studio.edge import in_one_sentence
+from studio.service_settings import ServiceSettings
 
 
 @in_one_sentence
@@ -11,12 +14,16 @@ def serve(**given: str | None) -> None:
     from studio.server import run_server
     from studio.settings import load_service_settings, load_settings
 
-    run_server(load_settings(), load_service_settings(given), announce)
+    service = load_service_settings(given)
+    run_server(load_settings(), service, partial(announce, service))
 
 
-def announce(address: str, local_only: bool) -> None:
+def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
     """Say where the studio is, and how a program gets in."""
     typer.echo(f"Timbre Studio runs at {address}", err=True)
-    typer.echo("A token for the API: python -m studio token create my-program", err=True)
-    if not local_only:
+    if service.has_api:
+        typer.echo("A token for the API: python -m studio token create my-program", err=True)
+    if service.is_demo:
+        typer.echo("It is a demo: everybody is let in, and what they make is deleted after a while.", err=True)
+    elif not local_only:
         typer.echo("Other machines can reach it: the page asks for a token, as the API does.", err=True)

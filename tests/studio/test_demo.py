@@ -1,0 +1,62 @@
+"""What a hosted Space runs: a demo, for whoever comes by. What its page does is tested in a browser."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from studio.trial_service import TrialService, trial_service
+from studio.visitors import COOKIE
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory) -> Iterator[TrialService]:
+    """Started as the host of a Space does it."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("SPACE_ID", "somebody/timbre")
+        environment.setenv("GRADIO_SSR_MODE", "True")
+        with trial_service(tmp_path_factory.mktemp("demo") / "home", executor="none") as service:
+            yield service
+
+
+@pytest.fixture
+def browser(demo) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=demo.base_url, trust_env=False, timeout=30) as client:
+        yield client
+
+
+def test_everybody_gets_the_page_and_a_cookie(browser):
+    answer = browser.get("/")
+    assert answer.status_code == 200
+    assert "all of yours is deleted" in answer.text
+    assert COOKIE in answer.cookies
+
+
+def test_there_is_no_tab_for_tokens(browser):
+    tabs = [
+        part["props"]["label"]
+        for part in browser.get("/config").json()["components"]
+        if part["type"] in ("tabitem", "tab")
+    ]
+    assert tabs[0] == "Convert"
+    assert "Settings" not in tabs
+
+
+@pytest.mark.parametrize("path", ["/models", "/tasks/x", "/docs", "/openapi.json", "/metrics", "/check-task/x"])
+def test_the_interface_is_off_and_says_so_as_json(browser, path):
+    answer = browser.get(path)
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert answer.json()["code"] == "api_off"
+
+
+def test_nothing_can_be_sent_to_it_either(browser):
+    answer = browser.post("/convert", files={"audio": ("a.wav", b"x")}, headers={"Authorization": "Bearer ts_x"})
+    assert (answer.status_code, answer.json()["code"]) == (404, "api_off")
+
+
+def test_it_says_that_it_is_well(browser):
+    assert browser.get("/health").json()["status"] == "ok"
+
+
+def test_it_says_what_it_is_when_it_starts(demo):
+    assert "It is a demo" in demo.log.read_text()
