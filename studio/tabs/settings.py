@@ -20,7 +20,7 @@ from studio.parts.page import Page, Visit
 from studio.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
 
 _POLL_S = 1.0
-_EXPIRY = {"when I revoke it": None, "in 30 days": 30, "in 90 days": 90, "in a year": 365}
+_EXPIRY = {"never": None, "in 30 days": 30, "in 90 days": 90, "in a year": 365}
 _NOTHING_DONE = "Convert something, or train a voice: the line that does the same from a program is then shown here."
 _LAST_TOKEN = "This is the only token: without it nobody can log in here any more, you included."
 _NOT_TRIED = "What the machine can do has not been tried yet."

@@ -105,7 +105,8 @@ def opened(page: Page, text: str):
     return one.locator(".inside")
 
 
-def test_a_conversion_is_heard_repeated_and_deleted(studio_page, page, open_tab, clean, song, photographed):
+def test_a_conversion_is_heard_repeated_and_deleted(studio_page, page, open_tab, clean, database, song, photographed):
+    put_failed(database, "The recording holds no sound: choose another.", "Broken.mp3")
     with Client(studio_page.base_url, studio_page.token()) as client:
         made = client.convert(song, "koguchi", transpose=7)
     open_tab(page, "History")
@@ -120,7 +121,7 @@ def test_a_conversion_is_heard_repeated_and_deleted(studio_page, page, open_tab,
 
     inside.get_by_role("button", name="Convert again").click()
     expect(page.locator("#history-notice")).to_contain_text("begun again")
-    expect(page.locator("timbre-tasks .task")).to_have_count(2)
+    expect(page.locator("timbre-tasks .task")).to_have_count(3)
     expect(page.locator("timbre-tasks .task .label").first).to_have_text("Done", timeout=WORK_MS)
     again = page.locator("timbre-tasks .task").first
     gone = again.get_attribute("data-task")
@@ -133,7 +134,7 @@ def test_a_conversion_is_heard_repeated_and_deleted(studio_page, page, open_tab,
     expect(again.get_by_role("button", name="Delete")).to_be_focused()
     again.get_by_role("button", name="Delete").press("Enter")
     again.locator(".sure").click()
-    expect(page.locator("timbre-tasks .task")).to_have_count(1)
+    expect(page.locator("timbre-tasks .task")).to_have_count(2)
     assert row(page, "My song.wav").get_attribute("data-task") == made
     left = {path.name for path in (studio_page.home / "tasks").iterdir()}
     assert made in left

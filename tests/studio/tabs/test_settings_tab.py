@@ -39,14 +39,13 @@ def status(service, token: str) -> int:
     return httpx.get(f"{service.base_url}/models", headers=headers, trust_env=False).status_code
 
 
-def test_a_token_is_made_shown_once_copied_and_revoked(studio_page, page, open_tab, photographed):
+def test_a_token_is_made_shown_once_copied_and_revoked(studio_page, page, open_tab):
     name = "my <b>program</b>"
     page.get_by_label("What it is for").fill(name)
     page.get_by_role("button", name="Make a token").click()
     shown = page.get_by_label(f"The new token {name}")
     token = shown.input_value()
     assert status(studio_page, token) == 200
-    photographed(page, "settings")
     page.locator("#tokens .made .copy").click()
     assert page.evaluate("navigator.clipboard.readText()") == token
 
@@ -79,13 +78,14 @@ def test_a_new_token_is_not_left_lying_about(page, open_tab):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed here")
-def test_what_was_done_last_can_be_done_from_a_terminal(studio_page, page, open_tab, tmp_path):
+def test_what_was_done_last_can_be_done_from_a_terminal(studio_page, page, open_tab, tmp_path, photographed):
     token = studio_page.token()
     with Client(studio_page.base_url, token) as client:
         client.convert(SPEECH, "kathleen", transpose="auto")
         open_tab(page, "History")
         open_tab(page, "Settings")
         expect(page.locator("#last-call")).to_contain_text("Converting speech.flac to kathleen")
+        photographed(page, "settings")
         page.locator("#last-call .copy").click()
         lines = page.evaluate("navigator.clipboard.readText()")
         assert studio_page.base_url in lines
