@@ -19,7 +19,10 @@ _POLL_S = 0.4
 
 @dataclass(frozen=True)
 class Pitch:
-    """The part of the result with the pitch. wanted: {task, take, range} that is to be drawn, or None."""
+    """The part of the result with the pitch.
+
+    wanted: the take that is to be drawn, {task, take, range}, with the id of its `analysis` once it is drawn; or None.
+    """
 
     wanted: gr.State
     timer: gr.Timer
@@ -68,9 +71,10 @@ def build_pitch(page: Page, now: gr.State) -> Pitch:
             return still | {problem: told_error(f"The pitch cannot be shown. {why or ''}".strip())}
         # a recording that is trimmed begins later than its analysis
         trimmed_s = (of["start_s"] or 0.0) if made[of_recording] == of["recording"] else 0.0
-        return still | {looks: made, roll: shown(_roll(views[0], views[1], what, f"convert-{of['task']}", trimmed_s))}
+        drawn = _roll(views[0], views[1], what, f"convert-{of['task']}", trimmed_s)
+        return still | {looks: made, roll: shown(drawn), wanted: what | {"analysis": made[of_take]}}
 
-    page.on(timer.tick, draw, [wanted, now, looks], [timer, progress, roll, looks], notice=problem)
+    page.on(timer.tick, draw, [wanted, now, looks], [timer, progress, roll, looks, wanted], notice=problem)
     return Pitch(wanted, timer)
 
 

@@ -1,5 +1,6 @@
 """The recording of the Convert tab: dropped, recorded or a sample; heard, trimmed, and told about."""
 
+import html
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.errors import EngineError
 from studio.actions.analyses import analysis_view, start_analysis
 from studio.actions.arrivals import workplace
 from studio.actions.samples import SAMPLES, take_sample
@@ -82,10 +84,13 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
 
     def put_in(visit: Visit, path: str | None) -> Updates:
         if path is None:
-            return None
-        with workplace(visit.studio) as place:
-            copy = Path(shutil.copyfile(path, place / "recording"))  # the page keeps its own for a day
-            return part.take(start_analysis(visit.studio, visit.account, copy, Path(path).name))
+            return {problem: gr.skip()}
+        try:
+            with workplace(visit.studio) as place:
+                copy = Path(shutil.copyfile(path, place / "recording"))  # the page keeps its own for a day
+                return part.take(start_analysis(visit.studio, visit.account, copy, Path(path).name))
+        except EngineError as error:  # room for another one
+            return {problem: told_error(str(error)), drop: gr.Audio(value=None)}
 
     def put_in_sample(title: str) -> Any:
         return lambda visit: part.take(take_sample(visit.studio, visit.account, title))
@@ -130,7 +135,7 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
             drop: gr.Audio(value=None, visible=True), taken: gr.Column(visible=False),
         }  # fmt: skip
 
-    page.on(drop.input, put_in, [drop], part.outputs, notice=problem, **in_turn)
+    page.on(drop.input, put_in, [drop], [drop, *part.outputs], notice=problem, **in_turn)
     for button, sample in zip(samples, SAMPLES, strict=True):
         page.on(button.click, put_in_sample(sample.title), [], part.outputs, notice=problem, **in_turn)
     outputs = [drop, taken, player, facts, progress, looked_at, *part.outputs]
@@ -152,8 +157,6 @@ def _player(view: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
 
 def _facts(view: dict[str, Any]) -> str:
     """What was found in a recording, in a line."""
-    import html
-
     summary = view["summary"]
     voice = summary["vocal_range"]
     said = [view["file_name"], f"{view['duration_s']:.1f} s", _STYLES[summary["style"]]]

@@ -20,6 +20,7 @@ from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar, time_left
 from studio.tabs.convert_pitch import build_pitch
 from studio.tabs.convert_scores import heading, scores_table
+from studio.tabs.pitch_editor import build_pitch_editor
 
 _POLL_S = 0.4
 _SECRET = "timbre-studio"
@@ -36,11 +37,13 @@ class Result:
     now: gr.State
     kept: gr.BrowserState
     timer: gr.Timer
+    going: gr.Row
+    progress: gr.HTML
 
     @property
     def watched(self) -> list[Any]:
         """What changes when another conversion is to be shown."""
-        return [self.now, self.kept, self.timer]
+        return [self.now, self.kept, self.timer, self.going, self.progress]
 
     def begun(
         self, visit: Visit, task_id: str, chosen: Mapping[str, Any], kept: Sequence[Now] | None
@@ -52,10 +55,16 @@ class Result:
             "recording": chosen.get("id"),
             "start_s": chosen.get("start_s"),
             "stop_s": chosen.get("stop_s"),
-            "label": f"{view['voice']} · {view['file_name']}",
+            "label": f"{_name(view)} · {view['file_name']}",
         }
         others = [one for one in kept or [] if one["task"] != task_id]
-        return {self.now: now, self.kept: [now, *others][:_MOST_KEPT], self.timer: gr.Timer(active=True)}
+        return {
+            self.now: now,
+            self.kept: [now, *others][:_MOST_KEPT],
+            self.timer: gr.Timer(active=True),
+            self.going: gr.Row(visible=True),
+            self.progress: progress_bar(view["progress"], _how_far(view)),
+        }
 
     def restore(self, visit: Visit, kept: Sequence[Now] | None) -> dict[Any, Any]:
         """Updates that show what was shown when this browser left."""
@@ -67,10 +76,10 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
     now, tracks, played = gr.State(None), gr.State([]), gr.State(None)
     kept = gr.BrowserState([], storage_key="timbre-convert-results", secret=_SECRET)
     timer = gr.Timer(_POLL_S, active=False)
-    part = Result(now, kept, timer)
     with progress_place, gr.Row(visible=False) as going:
         progress = gr.HTML(elem_id="convert-bar")
         cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+    part = Result(now, kept, timer, going, progress)
     with progress_place:
         ended = notice("convert-ended")
     with gr.Column(visible=False, elem_id="convert-result") as place:
@@ -82,6 +91,8 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
             send = gr.Button("Send to this voice", scale=1, min_width=150)
             earlier = gr.Dropdown(label="Earlier results", scale=2, min_width=180, visible=False)
         pitch = build_pitch(page, now)
+        edited = gr.State(None)
+        build_pitch_editor(page, pitch.wanted, edited)
         with gr.Accordion("Scores", open=False):
             scores = gr.HTML(elem_id="convert-scores")
 
@@ -116,7 +127,7 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
             "tracks": [
                 {"label": "Before", "url": view["input_url"]},
                 *(_track(view, take) for take in view["takes"]),
-                *(_track(one, one["takes"][0], one["voice"]) for one in beside),
+                *(_track(one, one["takes"][0], _name(one)) for one in beside),
             ],
         }
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
@@ -167,6 +178,11 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
         task_id = convert_again(visit.studio, visit.account, of["task"], model)
         return part.begun(visit, task_id, {"id": of["recording"], **of}, before)
 
+    def show_edited(visit: Visit, task_id: str | None, of: Now | None, before: Sequence[Now]) -> Updates:
+        if not task_id:
+            return None
+        return part.begun(visit, task_id, {"id": of["recording"], **of} if of else {}, before)
+
     def go_back(visit: Visit, task_id: str | None, before: Sequence[Now]) -> Updates:
         found = next((one for one in before if one["task"] == task_id), None)
         return {now: found, timer: gr.Timer(active=True)} if found else None
@@ -177,13 +193,18 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
     page.on_data(player.download, download, [tracks, played], [player, played], notice=problem)
     page.on(cancel.click, stop, [now], [], notice=ended)
     page.on(send.click, send_on, [now, other_voice, kept], part.watched, notice=problem)
+    page.on(edited.change, show_edited, [edited, now, kept], part.watched, notice=problem)
     page.on(earlier.input, go_back, [earlier, kept], [now, timer])
     return part
 
 
+def _name(view: dict[str, Any]) -> str:
+    return f"{view['voice']}, edited" if view["edited"] else str(view["voice"])
+
+
 def _how_far(view: dict[str, Any]) -> str:
     """What is going on with a conversion that has not ended, in a line."""
-    if view["state"] == "queued":
+    if view["state"] != "running":
         ahead = view["ahead"] or 0
         return f"Waiting: {ahead} before it" if ahead else "It begins"
     said = [f"{view['message'] or 'converting'} {100 * view['progress']:.0f} %".capitalize(), time_left(view["left_s"])]
@@ -215,7 +236,7 @@ def _track(view: dict[str, Any], take: dict[str, Any], label: str | None = None)
     mark = None if take["mark"] is None else f"{100 * take['mark']:.0f} % kept"
     is_best = several and take is view["takes"][0] and label is None
     return {
-        "label": label or (f"Take {take['number']}" if several else view["voice"]),
+        "label": label or (f"Take {take['number']}" if several else _name(view)),
         "url": take["url"],
         "note": " · ".join(filter(None, ["best" if is_best else None, mark])) or None,
         "downloads": offered(),

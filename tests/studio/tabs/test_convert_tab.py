@@ -1,0 +1,221 @@
+"""The Convert tab as visitors use it, with real conversions."""
+
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Page, expect
+
+from engine.audio import read_audio
+
+RATE = 16_000
+WORK_MS = 120_000  # for what the engine does, on a busy machine
+
+
+@pytest.fixture(autouse=True)
+def patience():
+    """Other tests keep the machine busy: what is expected may come late."""
+    expect.set_options(timeout=60_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+@pytest.fixture
+def page(visitor) -> Page:
+    """Somebody who has just opened the page, and sees the voices."""
+    visitor.set_default_timeout(60_000)
+    expect(visitor.get_by_role("radio", name="Kathleen")).to_be_visible(timeout=WORK_MS)
+    return visitor
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """Makes a file to drop: a note of the given hertz that swells and fades."""
+
+    def make(name: str = "vocal.wav", seconds: float = 2.0, hertz: float = 220.0) -> Path:
+        time_s = np.arange(round(seconds * RATE)) / RATE
+        tone = sum(np.sin(2 * np.pi * hertz * k * time_s) / k for k in range(1, 6))
+        soundfile.write(tmp_path / name, 0.1 * tone * np.sin(np.pi * time_s / seconds), RATE)
+        return tmp_path / name
+
+    return make
+
+
+def drop(page: Page, *files: Path, into: str = "#convert-drop") -> None:
+    page.locator(f"{into} input[type=file]").first.set_input_files(files if len(files) > 1 else files[0])
+
+
+def is_taken(page: Page) -> None:
+    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+
+
+def convert(page: Page) -> None:
+    page.get_by_role("button", name="Convert", exact=True).click()
+
+
+def result(page: Page, voice: str) -> None:
+    """Wait for a result in this voice."""
+    expect(page.locator("#convert-title h2")).to_contain_text(f"by {voice}", timeout=WORK_MS)
+    expect(page.locator("timbre-player .time")).to_contain_text(re.compile(r"/ 0:0[1-9]"))
+
+
+def seconds(page: Page) -> float:
+    return float(page.locator("timbre-player .wave").get_attribute("aria-valuenow"))
+
+
+def slider(page: Page, name: str):
+    return page.locator("#convert-settings").get_by_role("slider", name=re.compile(name))
+
+
+def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, photographed, tmp_path):
+    clicks = ["Speech", "Convert"]  # a voice is chosen already
+    for name in clicks:
+        page.get_by_role("button", name=name, exact=True).click()
+    assert len(clicks) <= 3
+    chosen = page.locator("timbre-voices [aria-checked=true] .name").text_content()
+    result(page, chosen)
+    tracks = page.locator("#convert-player").get_by_role("radio")
+    expect(tracks).to_have_count(2)
+    expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")
+    expect(tracks.nth(1)).to_contain_text(re.compile(r"\d+ % kept"))
+
+    # before and after are heard at the same position
+    page.locator("#convert-player").get_by_role("button", name="Play").click()
+    page.wait_for_function("Number(document.querySelector('timbre-player .wave').getAttribute('aria-valuenow')) > 0.3")
+    page.keyboard.press("1")
+    expect(tracks.nth(0)).to_have_attribute("aria-checked", "true")
+    assert 0.3 < seconds(page) < 4.5
+    page.locator("#convert-player").get_by_role("button", name="Pause").click()
+    stopped = seconds(page)
+    page.keyboard.press("2")
+    expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")
+    assert seconds(page) == pytest.approx(stopped, abs=0.05)
+
+    # pitch of both over the spectrogram
+    expect(page.locator("timbre-roll canvas").first).to_be_visible(timeout=WORK_MS)
+    roll = page.locator("timbre-roll")
+    assert roll.evaluate("roll => roll.data.curves.map(one => one.label)") == ["Recording", "Take"]
+    photographed(page, "convert-result")
+
+    for kind in ("wav", "flac", "mp3"):
+        with page.expect_download() as coming:
+            page.locator("#convert-player").get_by_text(kind, exact=True).click()
+        assert coming.value.suggested_filename == f"speech - {chosen}.{kind}"
+        coming.value.save_as(tmp_path / f"got.{kind}")
+        original = read_audio(Path("engine/samples/speech.flac")).duration_s
+        assert read_audio(tmp_path / f"got.{kind}").duration_s == pytest.approx(original, abs=0.1)
+
+
+def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page, recording, tmp_path):
+    convert(page)
+    expect(page.locator("#convert-problem")).to_contain_text("Put in a recording first")
+    page.get_by_role("radio", name="Kerstin").click()
+    slider(page, "Takes").fill("2")
+    page.get_by_role("button", name="Advanced settings").click()
+    slider(page, "Likeness").fill("0.7")
+    soundfile.write(tmp_path / "telephone.wav", np.zeros(4000), 4000)
+    drop(page, tmp_path / "telephone.wav")
+    expect(page.locator("#convert-recording-problem")).to_contain_text('"telephone.wav" is at 4000 Hz')
+    drop(page, recording("my vocal.wav", 3.0))
+    is_taken(page)
+    expect(page.locator("#convert-recording-problem")).to_be_hidden()
+    expect(page.locator("#convert-facts")).to_contain_text("my vocal.wav · 3.0 s · singing")
+    expect(page.get_by_label("Singing (measured)")).to_be_checked()
+    page.get_by_label("Rap").check()
+    expect(slider(page, "Consonant")).to_have_value("0.3")
+    slider(page, "Likeness").fill("0.7")
+    handle = page.locator("timbre-recording").get_by_role("slider", name="Beginning")
+    handle.focus()
+    for _ in range(10):
+        handle.press("ArrowRight")
+    expect(page.locator("timbre-recording .kept")).to_contain_text("1.0 s to 3.0 s")
+    slider(page, "Transpose").fill("3")
+    expect(page.get_by_label("Auto", exact=False).first).not_to_be_checked()
+    convert(page)
+    result(page, "Kerstin")
+
+    page.reload()
+    result(page, "Kerstin")
+    is_taken(page)
+    expect(page.get_by_role("radio", name="Kerstin").first).to_have_attribute("aria-checked", "true")
+    expect(page.locator("timbre-recording .kept")).to_contain_text("1.0 s to 3.0 s")
+    expect(page.get_by_label("Rap")).to_be_checked()
+    expect(slider(page, "Takes")).to_have_value("2")
+    expect(slider(page, "Transpose")).to_have_value("3")
+    page.get_by_role("button", name="Advanced settings").click()
+    expect(slider(page, "Likeness")).to_have_value("0.7")
+    expect(page.locator("#convert-title")).to_contain_text("Moved up 3 semitones")
+    takes = page.locator("#convert-player").get_by_role("radio")
+    expect(takes).to_have_count(3)
+    expect(takes.nth(1)).to_contain_text("best")
+    length = page.evaluate("document.querySelector('timbre-player').duration")
+    assert length == pytest.approx(2.0, abs=0.02)
+
+    page.get_by_label("The same in another voice").click()
+    page.get_by_role("option", name="Kathleen").click()
+    page.get_by_role("button", name="Send to this voice").click()
+    result(page, "Kathleen")
+    expect(page.locator("#convert-player").get_by_role("radio", name="Kerstin")).to_be_visible()  # to compare with
+    page.get_by_label("Earlier results").click()
+    page.get_by_role("option", name=re.compile("Kerstin")).click()
+    result(page, "Kerstin")
+
+
+def test_the_picture_of_the_ranges_follows_the_slider_at_once(page, recording):
+    said = page.locator("timbre-fit p")
+    page.get_by_role("radio", name="Kerstin").click()
+    expect(said).to_contain_text("Kerstin sings and speaks from B2 to B3")
+    drop(page, recording(hertz=220.0))  # A3
+    is_taken(page)
+    expect(said).to_contain_text("Auto: as recorded. All")
+    page.context.set_offline(True)  # nothing is asked of the server
+    slider(page, "Transpose").fill("6")
+    expect(said).to_contain_text(re.compile("Up 6 semitones.*outside Kerstin's range, above B3"))
+    slider(page, "Transpose").fill("-12")
+    expect(said).to_contain_text("below B2")
+    page.get_by_label("Auto", exact=False).first.check()
+    expect(said).to_contain_text("Auto: as recorded. All")
+    page.context.set_offline(False)
+
+
+def test_a_recording_is_made_in_the_browser(page):
+    page.get_by_label("Record audio").click()
+    page.get_by_role("button", name="Record", exact=True).click()
+    page.locator("#convert-drop").get_by_text("0:01").first.wait_for()
+    page.locator("#convert-drop button:visible", has_text="Stop").first.click()
+    is_taken(page)
+    page.get_by_role("button", name="Another recording").click()
+    expect(page.get_by_label("Record audio")).to_be_visible()
+
+
+def test_a_conversion_is_cancelled(page):
+    page.get_by_role("button", name="Singing", exact=True).click()
+    is_taken(page)
+    slider(page, "Takes").fill("10")
+    convert(page)
+    page.locator("#convert-progress").get_by_role("button", name="Cancel").click()
+    expect(page.locator("#convert-ended")).to_contain_text("was cancelled", timeout=WORK_MS)
+    expect(page.locator("#convert-progress").get_by_role("button", name="Cancel")).to_be_hidden()
+
+
+def test_several_recordings_come_back_as_a_zip(page, recording, tmp_path, photographed):
+    page.get_by_role("radio", name="Kathleen").click()
+    page.get_by_role("tab", name="Several at once").click()
+    (tmp_path / "broken.wav").write_text("no sound")
+    drop(page, recording("one.wav"), recording("two.wav"), tmp_path / "broken.wav", into="[role=tabpanel]:visible")
+    expect(page.get_by_text("two.wav")).to_be_visible()
+    page.get_by_role("button", name="Convert all").click()
+    rows = page.locator("#convert-batch tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(2)).to_contain_text("is no audio")
+    expect(page.get_by_text("3 of 3 done")).to_be_visible(timeout=WORK_MS)
+    photographed(page, "convert-batch")
+    with page.expect_download() as coming:
+        page.get_by_role("button", name="Get all as a zip").click()
+    assert coming.value.suggested_filename == "kathleen - 2 recordings.zip"
+    coming.value.save_as(tmp_path / "got.zip")
+    with zipfile.ZipFile(tmp_path / "got.zip") as archive:
+        assert archive.namelist() == ["one - Kathleen.wav", "two - Kathleen.wav"]
