@@ -372,6 +372,8 @@ export class PitchEditor extends HTMLElement {
       seconds: this.#pending.reduce((sum, [from, to]) => sum + to - from, 0),
       isBusy: Boolean(this.#data.isBusy),
     });
+    // who has just used up a button goes on with the keys
+    if (this.contains(document.activeElement) && document.activeElement.disabled) this.#stage().focus({ preventScroll: true });
     const takesTouch = this.#tools.chosen === "draw" || this.selection;
     this.#stage().style.touchAction = takesTouch ? "none" : "pan-y";
     this.#roll.redraw();
