@@ -12,6 +12,7 @@ from engine.frames import hertz_to_semitones
 
 SAME_NOTE_SEMITONES = 0.5
 ALIGNED = 0.5  # a correlation above this is no chance
+SAME_MELODY = 0.75  # share of the frames; above, it is one
 _MOST_OFFSET_S = 60.0
 _LEAST_SHARED = 0.3  # of the shorter recording
 _VOICED = 0.6  # confidence
@@ -51,6 +52,11 @@ class Comparison:
     def is_aligned(self) -> bool:
         """Whether they are one performance, by when something is sung."""
         return self.alignment > ALIGNED
+
+    @property
+    def is_same_melody(self) -> bool:
+        """Whether they are on the same notes, but for the key."""
+        return self.same_notes is not None and self.same_notes > SAME_MELODY
 
 
 def compare_recordings(first: Performed, second: Performed) -> Comparison:

@@ -22,7 +22,7 @@ from engine.spectrogram import SCALES, Scale, Shades, measure_spectrograms
 Report = Callable[[float, str], None]  # fraction 0..1 and a message; may raise Cancelled
 
 MOST_POINTS = 60_000  # of each curve: ten minutes at 10 ms
-MOST_COLUMNS = 24_000  # of each spectrogram: four minutes at 10 ms
+MOST_COLUMNS = 30_000  # of each spectrogram: five minutes at 10 ms
 COLUMNS_PER_TILE = 2_000
 MOST_NOTES = 4_000
 _ANALYSIS_SHARE = 0.6  # of the work

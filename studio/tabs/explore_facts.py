@@ -11,7 +11,6 @@ View = Mapping[str, Any]
 _STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}
 _NOTHING = "\N{EN DASH}"
 _SAME_TIME_S = 0.03  # nobody hears less as later
-_SAME_NOTES = 0.75  # share of the frames; above, it is the same melody
 
 
 def facts(views: Sequence[View]) -> str:
@@ -64,7 +63,7 @@ def _sentences(found: Comparison) -> Iterator[str]:
         yield "There is too little voice in both at the same time to compare their notes."
         return
     moved = round(found.semitones)
-    if found.same_notes < _SAME_NOTES:
+    if not found.is_same_melody:
         yield f"They are on the same note in {100 * found.same_notes:.0f} % of the time that both are voiced."
     else:
         key = f"{abs(moved)} semitones {'higher' if moved > 0 else 'lower'}" if moved else "in the same key"

@@ -78,10 +78,12 @@ class Result:
         own = [{**view["roll"]["curves"][0], "label": view["file_name"]} for view in views]
         laid_over = {**own[1], "colour": _SECOND_COLOUR, "offset_s": -comparison.offset_s}
         curves = [own[0], laid_over]
-        if comparison.semitones and round(comparison.semitones):
-            curves.append(laid_over | {"label": "in the first's key", "semitones": -round(comparison.semitones)})
+        if comparison.is_same_melody and (moved := round(comparison.semitones or 0.0)):
+            curves.append(laid_over | {"label": "in the first's key", "semitones": -moved})
+        longest_s = max(view["duration_s"] for view in views)  # so that both have the same axis
         rolls = [
-            view["roll"] | {"follows": PLAYER, "group": PLAYER, "label": f"Pitch of {view['file_name']}"}
+            view["roll"]
+            | {"follows": PLAYER, "group": PLAYER, "duration_s": longest_s, "label": f"Pitch of {view['file_name']}"}
             for view in views
         ]
         return {

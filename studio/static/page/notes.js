@@ -8,6 +8,7 @@ import { clock, noteName, toHertz } from "./roll-drawing.js";
 
 const BLACK = new Set([1, 3, 6, 8, 10]);
 const AROUND = 2; // semitones beside the lowest and highest
+const LEAST = 0.005; // of all that is sung; what is rarer does not widen the picture
 const MOST_ROWS = 400;
 
 class Histogram extends HTMLElement {
@@ -15,11 +16,11 @@ class Histogram extends HTMLElement {
     this.replaceChildren();
     const parts = given?.parts?.filter((one) => one.histogram.length) ?? [];
     if (!parts.length) return;
-    const sung = parts.flatMap((one) => one.histogram);
-    const low = Math.min(...sung.map((one) => one.midi)) - AROUND;
-    const high = Math.max(...sung.map((one) => one.midi)) + AROUND;
     // each recording in its own share, so that a long one and a short one can be compared
     const wholes = parts.map((one) => one.histogram.reduce((sum, { seconds }) => sum + seconds, 0));
+    const sung = parts.flatMap((one, i) => one.histogram.filter((bar) => bar.seconds > LEAST * wholes[i]));
+    const low = Math.min(...sung.map((one) => one.midi)) - AROUND;
+    const high = Math.max(...sung.map((one) => one.midi)) + AROUND;
     const seconds = parts.map((one) => new Map(one.histogram.map((bar) => [bar.midi, bar.seconds])));
     const most = Math.max(...parts.flatMap((one, i) => one.histogram.map((bar) => bar.seconds / wholes[i])));
     const drawn = make("div", { class: "bars", role: "img", "aria-label": this.#described(parts, wholes) });

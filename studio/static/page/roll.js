@@ -53,10 +53,10 @@ export class Roll extends HTMLElement {
     if (old?.id !== given.id || old.duration_s !== given.duration_s) {
       this.#plot = new draw.Plot(given.duration_s);
       this.#cursor = this.#head = null;
-      this.#hidden = new Set(given.hidden ?? []);
       this.#isClose = given.isClose ?? false;
       this.#picture = null;
     }
+    if (!old || old.id !== given.id || String(old.hidden) !== String(given.hidden)) this.#hidden = new Set(given.hidden ?? []);
     if (!old || String(old.shown) !== String(given.shown)) this.#shown = new Set(given.shown ?? ["range", "waveform", "loudness"]);
     this.#usePicture(this.#offered().find((one) => one.scale === this.#picture?.scale) ?? given.picture ?? null);
     this.#forget();
@@ -593,7 +593,7 @@ export class Roll extends HTMLElement {
     const width = map.clientWidth, { duration, start, end } = this.#plot;
     const picture = this.#picture;
     const whole = picture?.url ? this.#image(picture.url) : null;
-    if (whole) context.drawImage(whole, 0, 0, whole.width * Math.min(1, duration / (picture.end_s ?? duration)), whole.height, 0, 0, width, MAP);
+    if (whole) context.drawImage(whole, 0, 0, width * ((picture.end_s ?? duration) / duration), MAP);
     context.fillStyle = colours.ground;
     context.globalAlpha = 0.65;
     context.fillRect(0, 0, (start / duration) * width, MAP);

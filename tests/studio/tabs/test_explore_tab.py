@@ -89,7 +89,7 @@ def test_a_recording_is_looked_at_and_another_compared_with_it(new_visitor, open
     expect(page.get_by_role("columnheader", name="speech.flac")).to_be_visible()
     expect(page.locator("#explore-player [role=radio]")).to_have_count(2)
     expect(page.locator("#explore-roll-second .roll-stage")).to_be_visible()
-    expect(page.locator("#explore-roll .roll-curve")).to_have_count(3)
+    expect(page.locator("#explore-roll .roll-curve")).to_have_count(2)
     photographed(page, "explore-two")
 
     # after a reload all of it is there again, until it is cleared
