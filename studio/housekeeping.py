@@ -14,6 +14,7 @@ from sqlalchemy import and_, delete, or_, select, update
 
 from studio import answers, rates
 from studio.database import Database, Now
+from studio.drafts import DRAFTS, moment_of
 from studio.service_settings import ServiceSettings
 from studio.storage import GONE, Storage
 from studio.tables import accounts, tasks
@@ -22,6 +23,7 @@ DAY_S = 24 * 3600.0
 _AT_ONCE = 200  # tasks that are read at a time
 _LATE_S = 3600.0  # after the end of a task, until nobody still writes files for it
 _LOOKED_BACK_S = 3 * DAY_S
+_DRAFTS_KEPT_S = 14 * DAY_S
 _PASSING = re.compile(
     r"(voice|training)-[0-9a-f]{16}|" + re.escape(GONE) + r"[0-9a-f]{16}|\.voice-[0-9a-f]{16}\.[0-9a-f]{8}\.part"
 )
@@ -35,6 +37,7 @@ class Swept:
     attempts: int = 0  # tasks of which something was left by lost attempts
     analyses: int = 0  # recordings that were only looked at
     inputs: int = 0  # recordings whose task was never begun
+    drafts: int = 0  # recordings that were gathered for a voice that nobody has made
     uploads: int = 0  # abandoned ones, and other passing folders
     answers: int = 0
     rates: int = 0
@@ -50,6 +53,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
         attempts=_delete_attempts(database, storage),
         analyses=_delete_analyses(database, storage),
         inputs=_delete_inputs(database, storage),
+        drafts=_delete_drafts(database, storage),
         uploads=_delete_passing(storage.scratch),
         answers=answers.sweep(database),
         rates=rates.sweep(database),
@@ -130,10 +134,8 @@ def _place(row: Any) -> str:
 def _delete_inputs(database: Database, storage: Storage) -> int:
     """Delete recordings that were stored for a task that a crash kept out of the queue. Only where the storage is a
     folder: elsewhere it would take long to find them, and they are rare."""
-    with database.read() as connection:
-        prefixes = ["", *(f"accounts/{account}/" for account in connection.scalars(select(accounts.c.id)))]
     deleted = 0
-    for prefix in prefixes:
+    for prefix in _prefixes(database):
         place = storage.folder(f"{prefix}tasks")
         old = {path.name for path in _older(place, DAY_S)} if place is not None else set()
         known: set[str] = set()
@@ -144,6 +146,27 @@ def _delete_inputs(database: Database, storage: Storage) -> int:
             storage.delete_below(f"{prefix}tasks/{name}")
             deleted += 1
     return deleted
+
+
+def _delete_drafts(database: Database, storage: Storage) -> int:
+    """Delete drafts to which nothing was added for long."""
+    deleted = 0
+    for prefix in _prefixes(database):
+        touched: dict[str, float] = {}
+        for key in list(storage.list_keys(f"{prefix}{DRAFTS}")):
+            draft, _, rest = key.removeprefix(f"{prefix}{DRAFTS}/").partition("/")
+            touched[draft] = max(touched.get(draft, 0.0), moment_of(rest) or 0.0)
+        for draft, last_s in touched.items():
+            if time.time() - last_s > _DRAFTS_KEPT_S:
+                storage.delete_below(f"{prefix}{DRAFTS}/{draft}")
+                deleted += 1
+    return deleted
+
+
+def _prefixes(database: Database) -> list[str]:
+    """Where the files of each account begin."""
+    with database.read() as connection:
+        return ["", *(f"accounts/{account}/" for account in connection.scalars(select(accounts.c.id)))]
 
 
 def _parts(names: list[str]) -> Iterator[list[str]]:

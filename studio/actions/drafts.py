@@ -1,13 +1,6 @@
-"""Recordings that are being gathered for a new voice, until it is made of them.
-
-A draft is a prefix of the account's storage: what is brought at one time lies in a folder of its own, in there each
-recording below its length in milliseconds, so that a list of keys tells all that is shown of them. Beside them lies
-model.json with what came in a zip. A draft that nobody adds to is cleared away after some days.
-"""
+"""Recordings that are being gathered for a new voice, until it is made of them."""
 
 import json
-import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -23,12 +16,9 @@ from studio.actions.creations import keep_dataset
 from studio.actions.gathering import free_path, gather, gather_dataset, take
 from studio.actions.voices import delete_model
 from studio.catalogue import find_model
+from studio.drafts import DRAFTS, Gathered, gathered_at, is_draft_id, new_draft_id, new_moment
 from studio.errors import Invalid, NotFound, WrongState
 from studio.studio import Studio, account_prefix
-
-DRAFTS = "drafts"
-_ID = re.compile("[0-9a-f]{24}")
-_PLACE = re.compile(r"([0-9a-f]{17})/(\d+)/(.+)")  # which time, milliseconds, path
 
 
 @dataclass(frozen=True)
@@ -52,7 +42,7 @@ def add_recordings(
 
     Raises NotFound for a draft that is none, DiskFull, Unavailable. What cannot be read is told of, and left out.
     """
-    draft_id = _known(draft_id) if draft_id else secrets.token_hex(12)
+    draft_id = _known(draft_id) if draft_id else new_draft_id()
     refuse_full_disk(studio)
     values: dict[str, Any] = {}
     refused: list[str] = []
@@ -68,7 +58,7 @@ def add_recordings(
         if there + added > LIMITS.most_files:
             raise Invalid([("recordings", f"A voice is made of at most {LIMITS.most_files:,} recordings.")])
         if added:
-            studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{_moment(now_s)}")
+            studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{new_moment(now_s)}")
         if values:
             studio.storage.put_bytes(json.dumps(values).encode(), f"{_place(account, draft_id)}/{MODEL_FILE}")
     return Brought(draft_id, added, values, tuple(refused))
@@ -89,7 +79,7 @@ def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, n
 
     None are left of a draft that was cleared away. Raises Unavailable.
     """
-    found = _recordings(studio, account, draft_id) if _ID.fullmatch(draft_id) else []
+    found = _recordings(studio, account, draft_id) if is_draft_id(draft_id) else []
     return [
         {
             "id": one.place,
@@ -103,7 +93,7 @@ def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, n
 
 def remove_recording(studio: Studio, account: Account, draft_id: str, recording: str) -> None:
     """Take one out of a draft, by its `id`; one that is gone is taken out already. Raises NotFound, Unavailable."""
-    if not _PLACE.fullmatch(recording):
+    if gathered_at(recording, "") is None:
         raise NotFound("There is no such recording among these.", "recording_not_found")
     studio.storage.delete(f"{_place(account, _known(draft_id))}/{recording}")
 
@@ -157,11 +147,11 @@ def take_back(studio: Studio, account: Account, model_id: str, now_s: float, onl
         dataset = load_dataset(place / "dataset")
         gathered, refused = place / "gathered", list[str]()
         gather_dataset(dataset, gathered, refused, bad)
-        draft_id = secrets.token_hex(12)
+        draft_id = new_draft_id()
         values = profile_as_json(dataset.profile)
         added = sum(path.is_file() for path in gathered.rglob("*"))
         if added:
-            studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{_moment(now_s)}")
+            studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{new_moment(now_s)}")
         studio.storage.put_bytes(json.dumps(values).encode(), f"{_place(account, draft_id)}/{MODEL_FILE}")
     try:
         delete_model(studio, account, model_id)
@@ -190,21 +180,10 @@ def _refuse_unstated(values: Mapping[str, Any], has_recordings: bool) -> None:
 # ---- what is there
 
 
-@dataclass(frozen=True)
-class _Recording:
-    key: str
-    place: str  # below the draft
-    name: str
-    duration_s: float
-
-
-def _recordings(studio: Studio, account: Account, draft_id: str) -> list[_Recording]:
-    below = f"{_place(account, draft_id)}/"
-    found = []
-    for key in studio.storage.list_keys(below):
-        if named := _PLACE.fullmatch(key.removeprefix(below)):
-            found.append(_Recording(key, named[0], named[3], int(named[2]) / 1000))
-    return sorted(found, key=lambda one: (one.place.partition("/")[0], one.name))
+def _recordings(studio: Studio, account: Account, draft_id: str) -> list[Gathered]:
+    place = _place(account, draft_id)
+    found = [gathered_at(key, place) for key in studio.storage.list_keys(place)]
+    return sorted((one for one in found if one is not None), key=lambda one: (one.moment, one.name))
 
 
 def _other(studio: Studio, account: Account, draft_id: str) -> dict[str, Any]:
@@ -213,12 +192,7 @@ def _other(studio: Studio, account: Account, draft_id: str) -> dict[str, Any]:
         values = json.loads(b"".join(studio.storage.read(f"{_place(account, draft_id)}/{MODEL_FILE}")))
     except NotFound:
         return {}
-    return read_profile(values).other
-
-
-def _moment(now_s: float) -> str:
-    """A name for what is brought now, after those of what was brought before."""
-    return f"{round(now_s * 1000):013x}{secrets.token_hex(2)}"
+    return read_profile({"name": draft_id} | values).other
 
 
 def _place(account: Account, draft_id: str) -> str:
@@ -226,6 +200,6 @@ def _place(account: Account, draft_id: str) -> str:
 
 
 def _known(draft_id: str) -> str:
-    if not _ID.fullmatch(draft_id):
+    if not is_draft_id(draft_id):
         raise NotFound("These recordings are no longer here: add them again.", "draft_not_found")
     return draft_id

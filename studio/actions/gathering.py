@@ -95,7 +95,8 @@ def _model_file(file: Path) -> dict[str, Any]:
         raise ArchiveError(f'"{file.name}" cannot be read as a model.json: it is no JSON.') from cause
     if not isinstance(values, dict):
         raise ArchiveError(f'"{file.name}" is no model.json: it must hold one object, such as {{"name": "Anna"}}.')
-    return profile_as_json(read_profile({"name": "Voice"} | values))
+    profile = profile_as_json(read_profile({"name": file.stem} | values))
+    return {name: value for name, value in profile.items() if name != "name" or name in values}
 
 
 def take(file: Path, target: Path) -> None:

@@ -73,12 +73,12 @@ class ProfileForm:
         return updates
 
 
-def profile_form(today: date | None = None) -> ProfileForm:
-    """The controls, made where this is called. today: what the day of the consent is at first."""
+def profile_form(today: date | None = None, consent: str = "<h3>Consent</h3>") -> ProfileForm:
+    """The controls, made where this is called. today: what the day of the consent is at first; consent: its heading."""
     made: dict[str, Any] = {}
     with gr.Row():
-        made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="What it is called in lists")
-        made["description"] = gr.Textbox(label="Description", lines=1, max_lines=4, placeholder="A sentence about it")
+        made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="What it is called", min_width=220)
+        made["description"] = gr.Textbox(label="Description", max_lines=4, placeholder="A sentence", min_width=220)
     with gr.Row():
         made["gender"] = _choice("Gender", GENDERS)
         made["age"] = _choice("Age", AGES)
@@ -103,7 +103,7 @@ def profile_form(today: date | None = None) -> ProfileForm:
                 allow_custom_value=True, info="What others may do with it, where you pass it on.",
             )  # fmt: skip
             made["source"] = gr.Textbox(label="Source", info="Where the recordings come from, and whom to credit.")
-    gr.HTML("<h3>Consent</h3>")
+    gr.HTML(consent)
     whose = gr.Radio(
         [("It is my own voice", MINE), ("It is somebody else's, who has agreed", AGREED)],
         label="Whose voice is it?", value=None,

@@ -1,7 +1,7 @@
 """The Create tab: a voice of one's own: recordings, who it is, consent, and what is found in it before any training."""
 
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import Any
 
@@ -21,18 +21,17 @@ _SECRET = "timbre-studio"
 def build_create_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
     kept = gr.BrowserState(None, storage_key="timbre-create", secret=_SECRET)  # what the form holds
+    has_come = gr.State(False)  # whether what was kept has been filled in again
     with gr.Column(elem_id="create-form") as form_place:
         gr.HTML("<h2>1. Recordings</h2>")
         recordings = build_recordings(page)
         gr.HTML("<h2>2. Who it is</h2>")
-        form = profile_form(datetime.now().astimezone().date())
+        form = profile_form(_today(), consent="<h2>3. Consent</h2>")
         sure = gr.Checkbox(
             label="I confirm that whoever is heard in these recordings has agreed to this", elem_id="create-sure"
         )
+        gr.HTML("<p>Next you see what is good and what is not in them. Nothing is trained yet.</p>")
         make = gr.Button("Examine the recordings", variant="primary", size="lg", elem_id="create-make")
-        gr.HTML(
-            "<p>Next you see what is good and what is not in them. Nothing is trained yet.</p>", elem_classes="hint"
-        )
         problem = notice("create-problem")
     report = build_report(page, tab)
     recordings.connect(page, form)
@@ -45,7 +44,7 @@ def build_create_tab(page: Page, tab: gr.Tab) -> None:
         model = create_from_draft(visit.studio, visit.account, given[recordings.draft], values)
         return {
             **recordings.show(visit, None),
-            **form.filled({}),
+            **form.filled({"consent": {"date": _today().isoformat()}}),
             sure: False,
             kept: None,
             **report.begin(visit, model),
@@ -53,11 +52,15 @@ def build_create_tab(page: Page, tab: gr.Tab) -> None:
         }
 
     def remember(visit: Visit, given: dict[Any, Any]) -> Updates:
-        return {kept: form.kept(given)}
+        return {kept: form.kept(given)} if given[has_come] else None
 
-    def come_back(visit: Visit, stored: dict[str, Any] | None, draft: str | None, model: str | None) -> Updates:
-        """What was here when the page was left."""
-        updates = recordings.show(visit, draft) | form.restored(stored or {}) | report.end()
+    def come(
+        visit: Visit, come_before: bool, stored: dict[str, Any] | None, draft: str | None, model: str | None
+    ) -> Updates:
+        """What was here when the tab was left, or the page."""
+        updates = {has_come: True, **recordings.show(visit, draft), **report.end()}
+        if not come_before:
+            updates |= form.restored(stored or {})
         if model is not None:
             with suppress(NotFound):  # it was deleted since
                 updates |= report.begin(visit, model) | {form_place: gr.Column(visible=False)}
@@ -78,11 +81,11 @@ def build_create_tab(page: Page, tab: gr.Tab) -> None:
             form_place: gr.Column(visible=True),
         }
 
-    everything = [*recordings.outputs, *form.components, sure, kept, *report.outputs, form_place]
+    everything = [*recordings.outputs, *form.components, sure, kept, has_come, *report.outputs, form_place]
     page.on(make.click, create, {recordings.draft, sure, *form.components}, everything, notice=problem)
     changed = partial(gr.on, [control.change for control in form.components])
-    page.on(changed, remember, set(form.components), [kept], trigger_mode="always_last")
-    page.on(page.blocks.load, come_back, [kept, recordings.draft, report.model], everything)
+    page.on(changed, remember, {has_come, *form.components}, [kept], trigger_mode="always_last")
+    page.on(tab.select, come, [has_come, kept, recordings.draft, report.model], everything)
     page.on(report.another.click, begin_anew, [], everything)
     there = [page.tabs, page.wishes["train"]]
     page.on(report.train.click, train, [report.model], [*there, *everything], notice=report.problem)
@@ -94,3 +97,8 @@ def build_create_tab(page: Page, tab: gr.Tab) -> None:
         report.without_bad.click, lambda visit, model: take_back(visit, model, only_good=True), [report.model],
         everything, notice=report.problem,
     )  # fmt: skip
+
+
+def _today() -> date:
+    """The day it is where this runs."""
+    return datetime.now().astimezone().date()

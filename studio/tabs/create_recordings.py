@@ -99,7 +99,7 @@ def build_recordings(page: Page) -> Recordings:
             file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
         )  # fmt: skip
         microphone = gr.Audio(
-            label="Or record here; each recording is added to the list", sources=["microphone"], type="filepath",
+            label="Or record here", sources=["microphone"], type="filepath",
             format="wav", editable=False, buttons=[], elem_id="create-microphone",
         )  # fmt: skip
     said = notice("create-recordings-notice")

@@ -82,7 +82,7 @@ class Report:
             self.problem: told_error(task["error"] or "The recordings were not examined.") if failed else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
             self.without_bad: gr.Button(
-                f"Leave out the {len(bad)} that are not good" if len(bad) > 1 else "Leave out the one that is not good",
+                f"Leave out the {len(bad)} bad ones" if len(bad) > 1 else "Leave out the bad one",
                 visible=bool(bad) and some_are_good,
             ),
             self.change: gr.Button(visible=not waits),
@@ -109,7 +109,7 @@ def build_report(page: Page, tab: gr.Tab) -> Report:
         problem = notice("create-report-problem")
         with gr.Row():
             train = gr.Button("Train it", variant="primary", visible=False)
-            without_bad = gr.Button("Leave out what is not good", visible=False)
+            without_bad = gr.Button("Leave out the bad ones", visible=False)
             change = gr.Button("Change the recordings", visible=False)
             again = gr.Button("Examine them again", visible=False)
             another = gr.Button("Make another voice")

@@ -5,6 +5,7 @@ from typing import Any
 
 import gradio as gr
 
+from studio.actions.creations import examine_again
 from studio.actions.packages import import_model
 from studio.actions.voice_cards import voice_cards, voice_details
 from studio.actions.voices import delete_model
@@ -87,6 +88,12 @@ def build_voices_tab(page: Page, tab: gr.Tab) -> None:
         delete_model(visit.studio, visit.account, model)
         return library(visit, None) | {said: told("The voice is deleted.")}
 
+    def examine(visit: Visit, model: str | None) -> Updates:
+        if model is None:
+            return None
+        examine_again(visit.studio, visit.account, model)
+        return library(visit, model)
+
     def take_moment(visit: Visit, model: str | None, epoch: int | None) -> Updates:
         sentence = moments.take(visit, model, epoch)
         return library(visit, model) | {moments.said: told(sentence)}
@@ -102,6 +109,7 @@ def build_voices_tab(page: Page, tab: gr.Tab) -> None:
     page.on_data(cards.chosen, choose, [], all_of_it, notice=said, **IN_TURN)
     page.on(bring.upload, take_in, [bring], all_of_it, notice=said, show_progress="minimal", **IN_TURN)
     page.on(edit.sure.click, save, {chosen, *edit.form.components}, all_of_it, notice=edit.problem, **IN_TURN)
+    page.on(details.examine.click, examine, [chosen], all_of_it, notice=said, **IN_TURN)
     page.on(edit.delete.click, delete, [chosen], [*all_of_it, said], notice=edit.problem, **IN_TURN)
     page.on(moments.choose.click, take_moment, [chosen, moments.heard], all_of_it, notice=moments.said, **IN_TURN)
     page.on(

@@ -9,6 +9,7 @@ import gradio as gr
 from studio.actions.auditions import auditions_view
 from studio.actions.checkpoints import choose_checkpoint
 from studio.actions.trainings import training_view
+from studio.actions.voice_cards import voice_details
 from studio.errors import Invalid
 from studio.parts.element import element, shown
 from studio.parts.notice import notice, silent
@@ -47,30 +48,35 @@ class Moments:
             return none
         part = part if part is not None and part in parts else next(iter(parts))
         now = voice["learned"].get("best_epoch")
+        kept = next((line["epoch"] for line in view["evaluations"] if line["kept"]), None)
         return {
             self.place: gr.Accordion(visible=True),
             self.course: shown(curves(view, now)),
             self.part: gr.Dropdown([(label, name) for name, label in parts.items()], value=part),
             self.said: silent(),
-            **self.hear(voice["id"], view, part, now),
+            **self.hear(voice["id"], view, part, kept if now is None else now, now),
         }
 
-    def hear(self, model: str, view: Mapping[str, Any], part: str, epoch: int | None) -> dict[Any, Any]:
-        """Updates that offer moments to be heard in a part, this one chosen."""
+    def hear(
+        self, model: str, view: Mapping[str, Any], part: str, epoch: int | None, in_use: int | None
+    ) -> dict[Any, Any]:
+        """Updates that offer moments to be heard in a part, that of `epoch` chosen. in_use: that of the voice."""
         lines = side_by_side([line for line in view["evaluations"] if part in line["sounds"]], epoch)
         epochs = [line["epoch"] for line in lines]
         original = next(one for one in view["parts"] if one["name"] == part)
         tracks = [{"label": "Original", "url": original["url"]}]
-        tracks += [{"label": _label(line), "url": line["sounds"][part], "note": _note(line)} for line in lines]
+        tracks += [{"label": _label(line), "url": line["sounds"][part], "note": _note(line, in_use)} for line in lines]
         place = 1 + epochs.index(epoch) if epoch in epochs else 0
         data = {"id": f"moments-{model}-{part}", "tracks": tracks, "chosen": place}
-        return {self.player: shown(data), self.epochs: epochs, self.heard: epoch, **self.offer(view, epoch)}
+        return {self.player: shown(data), self.epochs: epochs, self.heard: epoch, **self.offer(view, epoch, in_use)}
 
-    def offer(self, view: Mapping[str, Any], epoch: int | None) -> dict[Any, Any]:
+    def offer(self, view: Mapping[str, Any], epoch: int | None, in_use: int | None) -> dict[Any, Any]:
         """Updates of the button that makes the moment which is heard the voice."""
         line = next((one for one in view["evaluations"] if one["epoch"] == epoch), None)
         if line is None:
             return {self.choose: gr.Button("Choose a moment to make it the voice", interactive=False)}
+        if epoch == in_use:
+            return {self.choose: gr.Button(f"Epoch {epoch} is the voice", interactive=False)}
         if not line["complete"]:
             return {self.choose: gr.Button(f"Of epoch {epoch} only the sound was kept", interactive=False)}
         return {self.choose: gr.Button(f"Make epoch {epoch} the voice", interactive=True)}
@@ -105,19 +111,28 @@ def build_moments(page: Page, chosen: gr.BrowserState) -> Moments:
         said = notice("voice-moments-notice")
     moments = Moments(place, course, part, player, choose, said, gr.State(None), gr.State([]))
 
-    def look(visit: Visit, model: str) -> dict[str, Any]:
-        return auditions_view(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+    def look(visit: Visit, model: str) -> tuple[dict[str, Any], int | None]:
+        """What was heard, and the epoch of the moment that the voice is."""
+        heard = auditions_view(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        return heard, voice["learned"].get("best_epoch")
 
     def another_part(visit: Visit, model: str | None, name: str, epoch: int | None) -> Updates:
-        return moments.hear(model, look(visit, model), name, epoch) if model else None
+        if model is None:
+            return None
+        heard, in_use = look(visit, model)
+        return moments.hear(model, heard, name, epoch, in_use)
 
     def another_track(visit: Visit, data: dict[str, Any], model: str | None, epochs: list[int]) -> Updates:
+        if model is None:
+            return None
         place = int(data["index"]) - 1
         epoch = epochs[place] if 0 <= place < len(epochs) else None
-        return {moments.heard: epoch, **moments.offer(look(visit, model), epoch)} if model else None
+        heard, in_use = look(visit, model)
+        return {moments.heard: epoch, **moments.offer(heard, epoch, in_use)}
 
     def another_moment(visit: Visit, data: dict[str, Any], model: str | None, name: str) -> Updates:
-        return moments.hear(model, look(visit, model), name, data["epoch"]) if model else None
+        return another_part(visit, model, name, data["epoch"])
 
     page.on(part.input, another_part, [chosen, part, moments.heard], moments.outputs, notice=said)
     page.on_data(player.chosen, another_track, [chosen, moments.epochs], moments.outputs, notice=said)
@@ -129,6 +144,7 @@ def _label(line: Mapping[str, Any]) -> str:
     return f"Epoch {line['epoch']}" if line["epoch"] else "Before training"
 
 
-def _note(line: Mapping[str, Any]) -> str:
-    score = f"score {line['score']:.3f}"
-    return f"{score}, the best" if line["kept"] else score
+def _note(line: Mapping[str, Any], in_use: int | None) -> str:
+    more = ["the best"] if line["kept"] else []
+    more += ["the voice"] if line["epoch"] == in_use else []
+    return ", ".join([f"score {line['score']:.3f}", *more])

@@ -14,6 +14,7 @@ from studio.tabs.voices_report import about, head, range_picture, report_picture
 
 _WORDS = {"pass": "good to train on", "warn": "can be trained on, with warnings", "fail": "not good to train on"}
 _WAITS = "They are being examined: come back in a moment."
+_NOT_YET = "They have not been examined yet; they are before the voice is first trained."
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Panel:
         return {
             self.head: shown(head(voice)),
             self.preview: shown(_preview(voice)),
-            self.range: gr.HTML(value=range_picture(voice)),
+            self.range: _picture(range_picture(voice)),
             self.convert: gr.Button(visible=voice["state"] == "completed"),
             self.train: gr.Button(_train_label(voice), visible=voice["has_recordings"]),
         }
@@ -49,6 +50,7 @@ class Details:
     about: gr.HTML
     recordings: gr.Accordion
     examined: gr.HTML
+    examine: gr.Button
     report: gr.HTML
     picture: gr.HTML
     training: gr.Accordion
@@ -57,21 +59,27 @@ class Details:
     @property
     def outputs(self) -> list[Any]:
         """What `show` changes."""
-        return [self.about, self.recordings, self.examined, self.report, self.picture, self.training, self.learned]
+        return [
+            self.about, self.recordings, self.examined, self.examine, self.report, self.picture, self.training,
+            self.learned,
+        ]  # fmt: skip
 
     def show(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
         """Updates that show what a voice was made of, and what its training came to."""
         learned, report = training_rows(voice), voice["data_report"]
-        waits = ""
+        waits, is_active = "", False
         if report is None and voice["has_recordings"]:
-            waits = examination_view(visit.studio, visit.account, voice["id"])["error"] or _WAITS
+            task = examination_view(visit.studio, visit.account, voice["id"])
+            is_active = task["state"] in ("queued", "running")
+            waits = _WAITS if is_active else task["error"] or _NOT_YET
         label = f"Recordings: {_WORDS[report['verdict']]}" if report else "Recordings"
         return {
             self.about: shown(about(voice)),
             self.recordings: gr.Accordion(label, visible=voice["has_recordings"]),
             self.examined: gr.HTML(value=f"<p>{html.escape(waits)}</p>", visible=bool(waits)),
+            self.examine: gr.Button(visible=bool(waits) and not is_active),
             self.report: shown(report),
-            self.picture: gr.HTML(value=report_picture(report) if report else ""),
+            self.picture: _picture(report_picture(report) if report else ""),
             self.training: gr.Accordion(visible=bool(learned)),
             self.learned: shown({"rows": learned}),
         }
@@ -93,11 +101,12 @@ def build_details() -> Details:
     about_part = element("facts", elem_id="voice-about")
     with gr.Accordion("Recordings", open=False, visible=False, elem_id="voice-recordings") as recordings:
         examined = gr.HTML(visible=False)
+        examine = gr.Button("Examine them now", size="sm", visible=False)
         report = element("report")
         picture = gr.HTML()
     with gr.Accordion("Training", open=False, visible=False, elem_id="voice-training") as training:
         learned = element("facts")
-    return Details(about_part, recordings, examined, report, picture, training, learned)
+    return Details(about_part, recordings, examined, examine, report, picture, training, learned)
 
 
 def _preview(voice: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -105,6 +114,10 @@ def _preview(voice: Mapping[str, Any]) -> dict[str, Any] | None:
     if voice["preview_url"] is None:
         return None
     return {"id": f"voice-{voice['id']}", "tracks": [{"label": voice["name"], "url": voice["preview_url"]}]}
+
+
+def _picture(drawn: str) -> gr.HTML:
+    return gr.HTML(value=drawn, visible=bool(drawn))
 
 
 def _train_label(voice: Mapping[str, Any]) -> str:

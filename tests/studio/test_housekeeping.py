@@ -11,6 +11,7 @@ from sqlalchemy import insert, select, update
 from studio import answers, tasks
 from studio.accounts import Account, create_account, local_account
 from studio.database import Database, Now
+from studio.drafts import new_draft_id, new_moment
 from studio.housekeeping import DAY_S, Swept, sweep
 from studio.service_settings import ServiceSettings
 from studio.storage import Storage
@@ -227,3 +228,19 @@ def test_one_that_is_being_looked_at_stays(database, storage, me):
     assert sweep(database, storage, KEPT).analyses == 0
     assert below(storage, place) == ["1/note.png", "input.wav"]
     assert tasks.find(database, me.id, task_id).state == "running"
+
+
+def test_drafts_go_when_nothing_was_added_for_two_weeks(database, storage, me):
+    guest = create_account(database, "guest")
+    old, new = (f"drafts/{new_draft_id()}" for _ in range(2))
+    theirs = f"accounts/{guest.id}/drafts/{new_draft_id()}"
+    for age_days, place in ((20, old), (20, new), (1, new), (20, theirs)):
+        moment = new_moment(time.time() - age_days * DAY_S)
+        storage.put_bytes(b"recording", f"{place}/{moment}/1000/a.wav")
+    storage.put_bytes(b"{}", f"{old}/model.json")
+    assert asdict(sweep(database, storage, KEPT)) == NOTHING | {"drafts": 2}
+    left = list(storage.list_keys("drafts"))
+    assert len(left) == 2
+    assert all(key.startswith(new) for key in left)
+    assert not list(storage.list_keys(f"accounts/{guest.id}"))
+    assert asdict(sweep(database, storage, KEPT)) == NOTHING

@@ -41,7 +41,7 @@ class Gathered extends HTMLElement {
   }
 
   #list() {
-    return make("ul", { "aria-label": "Recordings" }, this.#recordings.map((one) => make("li", { "data-id": one.id },
+    return make("ul", { class: "list", "aria-label": "Recordings" }, this.#recordings.map((one) => make("li", { class: "row", "data-id": one.id },
       button("play", `Hear ${one.name}`, PLAY, () => this.#listening.toggle(one.id, one.url)),
       make("span", { class: "name" }, one.name),
       make("span", { class: "length" }, length(one.duration_s)),
@@ -49,7 +49,7 @@ class Gathered extends HTMLElement {
   }
 
   #mark() {
-    for (const row of this.querySelectorAll("li")) {
+    for (const row of this.querySelectorAll(".row")) {
       const plays = row.dataset.id === this.#listening.heard;
       row.querySelector(".play").setAttribute("aria-pressed", plays);
       row.querySelector(".play path").setAttribute("d", plays ? STOP : PLAY);

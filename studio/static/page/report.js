@@ -38,7 +38,7 @@ function facts(report) {
     ["Room", report.reverberation_s === null ? "" : `${report.reverberation_s.toFixed(2)} s until it has died away`],
     ["Highest frequencies", report.bandwidth_hertz === null ? "" : `up to ${(report.bandwidth_hertz / 1000).toFixed(1)} kHz`],
   ].filter(([, value]) => value);
-  return make("dl", { class: "facts" }, rows.map(([label, value]) => make("div", {}, make("dt", {}, label), make("dd", {}, value))));
+  return make("dl", { class: "measured" }, rows.map(([label, value]) => make("div", {}, make("dt", {}, label), make("dd", {}, value))));
 }
 
 function heard({ style, vocal_range: range, voice_type: type }) {
@@ -48,7 +48,7 @@ function heard({ style, vocal_range: range, voice_type: type }) {
 
 function findings(found) {
   if (!found.length) return [make("p", { class: "nothing" }, "Nothing was found against these recordings.")];
-  return [make("h3", {}, "What to know"), make("ul", { class: "findings" }, found.map(finding))];
+  return [make("h3", { class: "part" }, "What to know"), make("ul", { class: "plain findings" }, found.map(finding))];
 }
 
 function finding({ verdict, reason, remedy }) {
@@ -64,7 +64,7 @@ function recordings(all) {
   const count = { pass: 0, warn: 0, fail: 0 };
   for (const one of all) count[one.verdict] += 1;
   const told = [count.fail && `${count.fail} not good`, count.warn && `${count.warn} with warnings`, count.pass && `${count.pass} good`];
-  const list = make("ul", { class: "recordings" }, sorted.slice(0, FIRST).map((one) => recording(one, longest)));
+  const list = make("ul", { class: "plain recordings" }, sorted.slice(0, FIRST).map((one) => recording(one, longest)));
   const rest = sorted.slice(FIRST);
   const more = rest.length ? make("button", { type: "button", class: "more", onclick: () => {
     const next = list.childElementCount;
@@ -73,7 +73,7 @@ function recordings(all) {
     list.children[next].tabIndex = -1;
     list.children[next].focus();
   } }, `Show all ${all.length}`) : null;
-  return make("section", {}, make("h3", {}, "Recording by recording ", make("small", {}, told.filter(Boolean).join(", "))), list, more);
+  return make("section", {}, make("h3", { class: "part" }, "Recording by recording ", make("small", {}, told.filter(Boolean).join(", "))), list, more);
 }
 
 function recording(one, longest) {
@@ -92,7 +92,7 @@ function recording(one, longest) {
     make("span", { class: "mark", title: words }, mark, make("span", { class: "unseen" }, ` ${words}: `)),
     make("div", { class: "what" },
       make("span", { class: "name" }, one.name), make("span", { class: "measures" }, measures), bar,
-      one.findings.length ? make("ul", {}, one.findings.map(({ reason, remedy }) => make("li", {}, reason, " ", make("em", {}, remedy)))) : null));
+      one.findings.length ? make("ul", { class: "plain found" }, one.findings.map(({ reason, remedy }) => make("li", {}, reason, " ", make("em", {}, remedy)))) : null));
 }
 
 function number(value, unit, digits) {

@@ -1,11 +1,11 @@
 import pytest
 
 from engine.errors import ArchiveError, DatasetError, ProfileError
-from studio.actions.creations import create_model
+from studio.actions.creations import create_model, examination_view, examine_again
 from studio.actions.once import Idempotency
 from studio.actions.voices import model_view, models_view
-from studio.errors import DiskFull, NotReadable, TooMany
-from studio.tasks import list_tasks
+from studio.errors import DiskFull, NotFound, NotReadable, TooMany, WrongState
+from studio.tasks import claim, fail, list_tasks
 
 PUBLISHED = {
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
@@ -80,3 +80,20 @@ def test_a_full_disk_is_told_and_leaves_no_row(studio, package, monkeypatch):
         create_model(studio, studio.local, package())
     assert not list_tasks(studio.database, studio.local.id)[0]
     assert not list(studio.settings.data.rglob("one.wav"))
+
+
+def test_how_the_examination_stands_is_told_and_it_can_be_repeated(studio, other, package):
+    model = create_model(studio, studio.local, package())
+    assert examination_view(studio, studio.local, model)["state"] == "queued"
+    claimed = claim(studio.database, "worker", ["report"], 60)
+    with studio.database.write() as connection:
+        fail(connection, claimed, "It did not work.", "reason")
+    view = examination_view(studio, studio.local, model)
+    assert (view["state"], view["error"]) == ("failed", "It did not work.")
+    examine_again(studio, studio.local, model)
+    assert examination_view(studio, studio.local, model)["state"] == "queued"
+    with pytest.raises(NotFound):
+        examine_again(studio, other, model)
+    with pytest.raises(WrongState):
+        examine_again(studio, studio.local, "kathleen")
+    assert examination_view(studio, studio.local, "kathleen")["state"] == "completed"

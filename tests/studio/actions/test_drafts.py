@@ -7,7 +7,15 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import DatasetError, ProfileError
-from studio.actions.drafts import add_recordings, create_from_draft, draft_view, drop_draft, remove_recording, take_back
+from studio.actions.drafts import (
+    add_recorded,
+    add_recordings,
+    create_from_draft,
+    draft_view,
+    drop_draft,
+    remove_recording,
+    take_back,
+)
 from studio.actions.voices import model_view, train_model
 from studio.catalogue import held_model, report_made
 from studio.errors import DiskFull, Invalid, NotFound, WrongState
@@ -67,6 +75,19 @@ def test_what_is_brought_stays_where_it_is(studio, recording):
     drop_draft(studio, studio.local, draft)
     assert audio.read_bytes() == content
     assert listed(studio, draft) == []
+
+
+def test_what_is_recorded_on_the_page_gets_a_name_of_its_own(studio, recording):
+    draft = None
+    for number in range(3):
+        draft = add_recorded(studio, studio.local, draft, recording(1.0, "audio.wav"), NOW_S + number).draft_id
+    assert names(studio, draft) == ["recorded 1.wav", "recorded 2.wav", "recorded 3.wav"]
+
+
+def test_a_loose_model_file_says_who_the_voice_is(studio, tmp_path):
+    (tmp_path / "model.json").write_text('{"genre": "jazz", "mood": "blue"}')
+    brought = add_recordings(studio, studio.local, None, [tmp_path / "model.json"], NOW_S)
+    assert (brought.values, brought.added, brought.refused) == ({"genre": "jazz", "mood": "blue"}, 0, ())
 
 
 def test_two_of_one_name_are_two_recordings(studio, recording, tmp_path):

@@ -1,0 +1,133 @@
+"""The Create tab as visitors use it: recordings, who it is, consent, and what was found, until it is trained."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import engine
+
+SAMPLES = Path(engine.__path__[0]) / "samples"
+SINGING, SPEECH = SAMPLES / "singing.flac", SAMPLES / "speech.flac"
+WORK_MS = 120_000  # for what the engine does, on a busy machine
+NAME = 'Mia <b>of</b> the "tests"'
+
+
+@pytest.fixture(autouse=True)
+def patience():
+    """Other tests keep the machine busy: what is expected may come late."""
+    expect.set_options(timeout=60_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+@pytest.fixture
+def page(visitor, open_tab) -> Page:
+    """Somebody who wants to make a voice."""
+    visitor.set_default_timeout(60_000)
+    open_tab(visitor, "Create")
+    expect(visitor.locator("#create-gathered")).to_contain_text("Nothing here yet")
+    return visitor
+
+
+def drop(page: Page, *files: Path) -> None:
+    page.locator("#create-files input[type=file]").set_input_files(files)
+
+
+def rows(page: Page):
+    return page.locator("#create-gathered .row")
+
+
+def fill(page: Page, name: str) -> None:
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("radio", name="It is my own voice").check()
+    page.get_by_role("textbox", name="Who has agreed").fill("Mia")
+
+
+def examine(page: Page) -> None:
+    page.get_by_role("button", name="Examine the recordings").click()
+
+
+def problem(page: Page):
+    return page.locator("#create-problem")
+
+
+def test_a_voice_is_made_of_files_and_what_is_recorded_here(page, studio_page, open_tab, photographed):
+    drop(page, SINGING)
+    expect(rows(page)).to_have_count(1)
+    drop(page, SPEECH)
+    expect(rows(page)).to_have_count(2)
+    page.locator("#create-microphone").get_by_role("button", name="Record").click()
+    page.wait_for_timeout(300)
+    page.locator("#create-microphone").get_by_role("button", name="Stop").click()
+    expect(rows(page)).to_have_count(3)
+    expect(rows(page).nth(2)).to_contain_text("recorded 1.wav")
+    page.get_by_role("button", name="Hear speech.flac").click()
+    expect(page.get_by_role("button", name="Hear speech.flac")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Remove recorded 1.wav").click()
+    expect(rows(page)).to_have_count(2)
+
+    examine(page)
+    expect(problem(page)).to_contain_text("Tick the box")
+    page.locator("#create-sure").get_by_role("checkbox").check()
+    examine(page)
+    expect(problem(page)).to_contain_text("Give the voice a name")
+    expect(problem(page)).to_contain_text("has agreed")
+    fill(page, NAME)
+    expect(page.get_by_label("Statement")).not_to_have_value("")
+    photographed(page, "create")
+
+    page.reload()
+    open_tab(page, "Create")
+    expect(rows(page)).to_have_count(2)
+    expect(page.get_by_label("Name", exact=True)).to_have_value(NAME)
+    expect(page.get_by_role("textbox", name="Who has agreed")).to_have_value("Mia")
+    page.locator("#create-sure").get_by_role("checkbox").check()
+    examine(page)
+    found = page.locator("#create-found")
+    expect(found.locator(".verdict")).to_contain_text("in 2 recordings", timeout=WORK_MS)
+    expect(page.locator("#create-report h2")).to_have_text(f"The recordings of {NAME}")
+    expect(found).to_contain_text("There are only")
+    expect(page.locator("#create-report svg.keyboard")).to_be_visible()
+    photographed(page, "create-report")
+
+    page.reload()
+    open_tab(page, "Create")
+    expect(found.locator(".verdict")).to_be_visible()
+    page.get_by_role("button", name="Change the recordings").click()
+    expect(rows(page)).to_have_count(2)
+    expect(page.get_by_label("Name", exact=True)).to_have_value(NAME)
+    page.locator("#create-sure").get_by_role("checkbox").check()
+    examine(page)
+    expect(found.locator(".verdict")).to_be_visible(timeout=WORK_MS)
+    page.get_by_role("button", name="Train it").click()
+    expect(page.get_by_role("tab", name="Train", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_label("Voice", exact=True)).to_have_value(f"{NAME} (to be trained)")
+    open_tab(page, "Create")
+    expect(page.get_by_role("button", name="Examine the recordings")).to_be_visible()
+    studio_page.command("voices", "delete", "mia-b-of-b-the-tests", "--yes")
+
+
+def test_a_zip_fills_in_what_it_says_and_what_is_no_recording_is_told(page, tmp_path):
+    with zipfile.ZipFile(tmp_path / "anna.zip", "w") as archive:
+        archive.writestr("model.json", json.dumps({"name": "Anna", "genre": "jazz", "traits": ["smoky"]}))
+        archive.write(SPEECH, "audio/day 1/speech.flac")
+        archive.writestr("audio/broken.wav", b"RIFF")
+    drop(page, tmp_path / "anna.zip")
+    expect(rows(page)).to_have_count(1)
+    expect(rows(page).first).to_contain_text("day 1/speech.flac")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Anna")
+    expect(page.get_by_label("Genre")).to_have_value("jazz")
+    expect(page.locator("#create-recordings-notice")).to_contain_text('"broken.wav"')
+
+    page.locator("#create-sure").get_by_role("checkbox").check()
+    fill(page, "Anna")
+    examine(page)
+    expect(problem(page)).to_contain_text("5.3 seconds of sound")
+    expect(rows(page)).to_have_count(1)
+    page.get_by_role("button", name="Remove day 1/speech.flac").click()
+    expect(page.locator("#create-gathered")).to_contain_text("Nothing here yet")
+    examine(page)
+    expect(problem(page)).to_contain_text("Add recordings first")

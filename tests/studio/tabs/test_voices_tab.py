@@ -1,0 +1,184 @@
+"""The Voices tab as visitors use it: heard, edited, blended, carried elsewhere, taken from a moment, deleted."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import engine
+from engine.card import DEMO_VOICES, load_card, update_card
+from engine.dataset import create_dataset
+from engine.training_history import TrainingHistory, write_history
+
+SAMPLES = Path(engine.__path__[0]) / "samples"
+WORK_MS = 120_000  # for what the engine does, on a busy machine
+ODD = "<img src=x onerror=alert(1)>"
+MADE_OF = {0: "koguchi", 4: "kerstin", 8: "kathleen"}  # demo voices instead of the moments of a training
+SCORES = {"likeness": 0.9, "content": 0.8, "mel_distance": 0.5, "pitch_error_cents": 8.0, "voicing_error": 0.1}
+
+
+@pytest.fixture(autouse=True)
+def patience():
+    """Other tests keep the machine busy: what is expected may come late."""
+    expect.set_options(timeout=60_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+@pytest.fixture
+def trained(studio_page) -> Iterator[Path]:
+    """A voice whose training was judged after 0, 4 and 8 epochs, and stopped; its folder of recordings."""
+    home = studio_page.home / "datasets" / "odd"
+    create_dataset([SAMPLES / "speech.flac"], home, {"name": ODD, "genre": "jazz"})
+    history = TrainingHistory("training", 20, [{"epoch": 8, "steps": 5, "seconds": 1.0, "envelope": 0.5}])
+    for epoch, name in MADE_OF.items():
+        evaluation = home / "training" / "evaluations" / f"{epoch:06d}"
+        shutil.copytree(DEMO_VOICES / name, evaluation)
+        update_card(evaluation, name=ODD, training={"epochs": epoch, "steps": 7 * epoch})
+        shutil.copy(SAMPLES / "foreign" / "speech-high.flac", evaluation)
+        history.evaluations.append({"epoch": epoch, "folder": f"{epoch:06d}", **SCORES, "score": 1.0 - epoch})
+    shutil.copytree(SAMPLES / "foreign", home / "training" / "originals")
+    write_history(history, home / "training")
+    yield home
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.rmtree(studio_page.home / "voices" / "odd", ignore_errors=True)
+
+
+@pytest.fixture
+def page(visitor, open_tab) -> Page:
+    """Somebody who looks at the voices."""
+    visitor.set_default_timeout(60_000)
+    open_tab(visitor, "Voices")
+    expect(shown(visitor)).not_to_be_empty()
+    return visitor
+
+
+@pytest.fixture
+def forget(studio_page) -> Iterator[Callable[[str], None]]:
+    """Voices that are deleted in the end, if they are there."""
+    names: list[str] = []
+    yield names.append
+    for name in names:
+        shutil.rmtree(studio_page.home / "voices" / name, ignore_errors=True)
+
+
+def shown(page: Page):
+    """The name of the voice that is looked at."""
+    return page.locator("#voice-head h2")
+
+
+def choose(page: Page, name: str) -> None:
+    page.locator("#voices-cards").get_by_role("radio", name=name).click()
+    expect(shown(page)).to_have_text(name)
+
+
+def button(page: Page, name: str):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def test_a_demo_voice_is_heard_fetched_and_converted_with_but_not_changed(page, tmp_path, photographed):
+    choose(page, "Kathleen")
+    expect(page.locator("#voice-range svg.keyboard")).to_have_attribute("aria-label", "Keyboard. B2 to A#3: B2 to A#3")
+    expect(page.locator("#voice-about")).to_contain_text("CC-BY-4.0")
+    for name in ("Edit", "Delete …", "Train this voice"):
+        expect(button(page, name)).to_have_count(0)
+    page.locator("#voice-preview .play").click()
+    expect(page.locator("#voice-preview .time")).not_to_contain_text("0:00 /")
+    photographed(page, "voices")
+    with page.expect_download(timeout=WORK_MS) as fetched:
+        button(page, "Export").click()
+    package = tmp_path / fetched.value.suggested_filename
+    fetched.value.save_as(package)
+    assert package.name == "kathleen.voice.zip"
+    assert package.stat().st_size > 1_000_000
+    button(page, "Convert with this voice").click()
+    expect(page.get_by_role("tab", name="Convert", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#convert-voices [aria-checked=true] .name")).to_have_text("Kathleen")
+
+
+def test_a_voice_comes_in_is_edited_and_deleted_after_a_question(page, studio_page, tmp_path, forget, photographed):
+    package = tmp_path / "koguchi.voice.zip"
+    studio_page.command("voices", "export", "koguchi", "--output", str(package))
+    forget("koguchi-2")
+    (tmp_path / "no.zip").write_bytes(b"nothing")
+    page.locator("#voices-import input[type=file]").set_input_files(tmp_path / "no.zip")
+    expect(page.locator("#voices-notice")).to_contain_text("no voice package", timeout=WORK_MS)
+    page.locator("#voices-import input[type=file]").set_input_files(package)
+    expect(page.locator("#voices-notice")).to_contain_text("Koguchi is here now. Licence: ", timeout=WORK_MS)
+    expect(shown(page)).to_have_text("Koguchi")
+
+    button(page, "Edit").click()
+    form = page.locator("#voice-form")
+    expect(form.get_by_label("Name", exact=True)).to_have_value("Koguchi")
+    form.get_by_label("Name", exact=True).fill(ODD)
+    form.get_by_label("On which day").fill("May")
+    photographed(page, "voices-edit")
+    button(page, "Save").click()
+    expect(page.locator("#voice-problem")).to_contain_text("must be a day")
+    expect(form.get_by_label("Name", exact=True)).to_have_value(ODD)
+    form.get_by_label("On which day").fill("2026-03-31")
+    button(page, "Save").click()
+    expect(shown(page)).to_have_text(ODD)
+    card = load_card(studio_page.home / "voices" / "koguchi-2")
+    assert (card.name, card.consent["date"]) == (ODD, "2026-03-31")
+
+    button(page, "Delete …").click()
+    expect(page.locator("#voice-question")).to_contain_text("This cannot be undone")
+    button(page, "Keep it").click()
+    expect(page.locator("#voice-question")).to_be_hidden()
+    button(page, "Delete …").click()
+    button(page, "Delete it").click()
+    expect(page.locator("#voices-notice")).to_contain_text("deleted")
+    expect(page.locator("#voices-cards").get_by_text(ODD)).to_have_count(0)
+    assert not (studio_page.home / "voices" / "koguchi-2").exists()
+
+
+def test_two_voices_are_blended(page, forget, photographed):
+    forget("half-and-half")
+    button(page, "Blend two").click()
+    button(page, "Blend").click()
+    expect(page.locator("#voices-blend-problem")).to_contain_text("Choose two voices")
+    blend = page.locator("#voices-blend")
+    for label, name in (("One voice", "Kathleen"), ("Another voice", "Koguchi")):
+        blend.get_by_label(label).click()
+        page.get_by_role("option", name=name).click()
+    blend.get_by_label("Name", exact=True).fill("Half and half")
+    photographed(page, "voices-blend")
+    button(page, "Blend").click()
+    expect(shown(page)).to_have_text("Half and half", timeout=WORK_MS)
+    expect(blend).to_be_hidden()
+    expect(page.locator("#voice-about")).to_contain_text("Kathleen (50 %), Koguchi (50 %)")
+    expect(page.locator("#voice-preview .time")).to_contain_text("/ 0:0")
+
+
+def test_the_moments_of_a_training_are_heard_side_by_side_and_one_is_chosen(
+    page, trained, studio_page, open_tab, photographed
+):
+    page.reload()
+    open_tab(page, "Voices")
+    expect(shown(page)).not_to_be_empty()
+    choose(page, ODD)
+    expect(page.locator("#voice-head .badge")).to_have_text("to be trained")
+    expect(button(page, "Convert with this voice")).to_be_hidden()
+    page.locator("#voice-moments").get_by_role("button", name="Moments of its training").click()
+    tracks = page.locator("#voice-moments-player").get_by_role("radio")
+    expect(tracks).to_have_count(4)
+    expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")  # the best
+    tracks.nth(2).click()
+    photographed(page, "voices-moments")
+    button(page, "Make epoch 4 the voice").click()
+    expect(page.locator("#voice-moments-notice")).to_contain_text("that of epoch 4 now")
+    expect(page.locator("#voice-moments-choose")).to_have_text("Epoch 4 is the voice")
+    expect(button(page, "Convert with this voice")).to_be_visible()
+    home = studio_page.home / "voices" / "odd"
+    assert (home / "weights.safetensors").read_bytes() == (DEMO_VOICES / "kerstin" / "weights.safetensors").read_bytes()
+    button(page, "Train it further").click()
+    expect(page.get_by_role("tab", name="Train", exact=True)).to_have_attribute("aria-selected", "true")
+    open_tab(page, "Voices")
+    expect(shown(page)).to_have_text(ODD)
+    button(page, "Delete …").click()
+    button(page, "Delete it").click()
+    expect(page.locator("#voices-notice")).to_contain_text("deleted")
+    assert not trained.exists()
