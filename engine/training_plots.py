@@ -25,6 +25,8 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
     held_out = scores.twinx()
     _draw(held_out, history.evaluations, {"mel_distance": "distance of held-out recordings"}, marker="s", first=2)
     held_out.set_ylabel("nepers", color=LOUDNESS_COLOUR)
+    held_out.spines[:].set_visible(False)
+    held_out.tick_params(colors=LOUDNESS_COLOUR, labelsize=9)
     best = history.best
     for axes in (losses, scores):
         dress(axes)
