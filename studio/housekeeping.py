@@ -18,6 +18,7 @@ from studio.drafts import DRAFTS, moment_of
 from studio.service_settings import ServiceSettings
 from studio.storage import GONE, Storage
 from studio.tables import accounts, tasks
+from studio.visitors import delete_old_visitors
 
 DAY_S = 24 * 3600.0
 _AT_ONCE = 200  # tasks that are read at a time
@@ -33,6 +34,7 @@ _PASSING = re.compile(
 class Swept:
     """How much was cleared away."""
 
+    visitors: int = 0  # of a demo, with all of theirs
     outputs: int = 0  # tasks whose recordings and results were too old
     attempts: int = 0  # tasks of which something was left by lost attempts
     analyses: int = 0  # recordings that were only looked at
@@ -49,6 +51,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
     Raises Unavailable where the database or the storage is out of reach; what was not done is done the next time.
     """
     return Swept(
+        visitors=delete_old_visitors(database, storage, service.visitor_minutes * 60) if service.is_demo else 0,
         outputs=_delete_old(database, storage, service.keep_outputs_days * DAY_S) if service.keep_outputs_days else 0,
         attempts=_delete_attempts(database, storage),
         analyses=_delete_analyses(database, storage),

@@ -39,6 +39,7 @@ _CANCEL_PATIENCE_S = {CONVERSIONS: 10.0, TRAININGS: 30.0, ANALYSES: 10.0}  # a t
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.25, 30.0  # until a worker that died at once is replaced
 _HEALTHY_S = 30.0  # whoever lived so long did not die of its start
 _SWEEP_S = 3600.0
+_DEMO_SWEEP_S = 60.0
 _FIRST_SWEEP_S = 5.0
 
 
@@ -285,7 +286,7 @@ class LocalExecutor:
     def _keep_house(self) -> None:
         pause_s = _FIRST_SWEEP_S
         while not self._stopping.wait(pause_s):
-            pause_s = _SWEEP_S
+            pause_s = _DEMO_SWEEP_S if self._service.is_demo else _SWEEP_S
             try:
                 remove_abandoned(self._database, self._settings.work)
                 storage = open_storage(self._service.storage_url, self._settings.data)

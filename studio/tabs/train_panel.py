@@ -133,7 +133,7 @@ class Panel:
             return self.show(visit, given, again=True)
         if not (view["begun"] or view["timed"] or view["estimating"] or is_active(view)):
             start_estimate(visit.studio, visit.account, view["id"])
-        given |= {self.made["epochs"]: proposed_epochs(view)}
+        given |= {self.made["epochs"]: min(proposed_epochs(view), visit.studio.service.epochs_at_most)}
         return self.restore(visit, given, view)
 
     def restore(self, visit: Visit, given: Given, view: Mapping[str, Any]) -> dict[Any, Any]:

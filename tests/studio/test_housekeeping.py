@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,11 @@ from studio.accounts import Account, create_account, local_account
 from studio.database import Database, Now
 from studio.drafts import new_draft_id, new_moment
 from studio.housekeeping import DAY_S, Swept, sweep
-from studio.service_settings import ServiceSettings
+from studio.service_settings import DEMO, ServiceSettings
 from studio.storage import Storage
-from studio.tables import rates
+from studio.tables import accounts, rates
 from studio.tables import tasks as rows
+from studio.visitors import account_of_visitor
 
 KEPT = ServiceSettings()
 TWO_DAYS = ServiceSettings(keep_outputs_days=2.0)
@@ -244,3 +245,12 @@ def test_drafts_go_when_nothing_was_added_for_two_weeks(database, storage, me):
     assert all(key.startswith(new) for key in left)
     assert not list(storage.list_keys(f"accounts/{guest.id}"))
     assert asdict(sweep(database, storage, KEPT)) == NOTHING
+
+
+def test_visitors_of_a_demo_go_after_their_time_and_of_no_other_service(database, folder_storage):
+    visitor = account_of_visitor(database, "cookie", "")
+    with database.write() as connection:
+        connection.execute(update(accounts).where(accounts.c.id == visitor.id).values(created_at=Now() - 3700))
+    assert sweep(database, folder_storage, ServiceSettings()).visitors == 0
+    assert sweep(database, folder_storage, replace(DEMO, visitor_minutes=70.0)).visitors == 0
+    assert sweep(database, folder_storage, DEMO).visitors == 1
