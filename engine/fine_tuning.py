@@ -26,10 +26,11 @@ from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import ACTIVE_NEPERS, BANDS, SILENT, loudness_of
 from engine.frames import hertz_to_semitones
 from engine.heard_timbre import heard_timbres, mean_timbre, timbre_spread
-from engine.losses import EnvelopeDiscriminator, envelope_distance
+from engine.losses import EnvelopeDiscriminator, envelope_distance, envelope_weight
 from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.shaping import voiced_semitones
 from engine.sounds import gather_sounds, mix_sounds, nearest_sounds
+from engine.team import ALONE, Step, Team
 from engine.timbre import timbre_input
 from engine.training_plan import TrainingPlan
 
@@ -108,8 +109,9 @@ def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: 
 class FineTuning:
     """One voice being learned: decoder, timbre, critic, their optimizers, and the running average that is used."""
 
-    def __init__(self, base: BaseModel, clips: Sequence[Clip], plan: TrainingPlan) -> None:
-        self.base, self.clips, self.plan = base, clips, plan
+    def __init__(self, base: BaseModel, clips: Sequence[Clip], plan: TrainingPlan, team: Team = ALONE) -> None:
+        """team: those that learn together, each with the same clips and plan."""
+        self.base, self.clips, self.plan, self.team = base, clips, plan, team
         timbres = heard_timbres(base, clips)
         self.heard_as, self.spread = mean_timbre(*timbres), timbre_spread(*timbres)
         self.bands = int(np.median([clip.bands for clip in clips]))
@@ -135,41 +137,65 @@ class FineTuning:
 
         rate_share: of the plan's rate, for a training that has to go more slowly.
         """
+        self.team.tell_step(Step(number, list(pieces), rate_share))
         batch = make_batch(self.clips, pieces, self.plan.seed, number)
         foreign_content, foreign_said, foreign_prosody = self._foreign(number)
-        count = len(batch.envelope)
-        own, other = (self.timbre[None].expand(n, -1) for n in (count, len(foreign_content)))
+        shares = _Shares.of(self.team, batch.envelope, len(foreign_content), self.bands)
+        mine, theirs = shares.mine, shares.theirs
+        envelope, foreign_content = batch.envelope[mine], foreign_content[theirs]
+        count, foreign_count = len(envelope), len(foreign_content)
+        own, other = (self.timbre[None].expand(n, -1) for n in (count, foreign_count))
         everyone = torch.cat([own, other]).detach()
         bands = torch.full((count,), self.bands)
+        distance = matching = deceiving = kept = taken = torch.zeros(())
+        fakes = []
         with torch.autocast("cpu", torch.bfloat16):
-            with torch.no_grad():
-                content = self._drawn(self.base.content(batch.heard).float(), pieces, number)
-                _, wanted = self.critic(batch.envelope, own)
-            predicted = self.decoder(content, batch.prosody, own)
-            converted = self.decoder(foreign_said, foreign_prosody, other)
+            if count:
+                with torch.no_grad():
+                    content = self._drawn(self.base.content(batch.heard[mine]).float(), pieces, number)
+                    _, wanted = self.critic(envelope, own)
+                predicted = self.decoder(content, batch.prosody[mine], own)
+                fakes.append(predicted)
+            if foreign_count:
+                converted = self.decoder(foreign_said[theirs], foreign_prosody[theirs], other)
+                fakes.append(converted)
             self.critic.requires_grad_(False)
-            fake = torch.cat([predicted, converted])
-            score, features = self.critic(fake, everyone)
-            distance = envelope_distance(predicted, batch.envelope, bands)
-            matching = torch.stack(
-                [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
-            ).mean()
-            deceiving = (score.float() - 1).square().mean()
-            said = self.base.content(content_input(converted.clamp_min(SILENT), 0.0, active_mean(converted.detach())))
-            kept = functional.l1_loss(said, foreign_content)
-            taken_for = self.base.timbre(timbre_input(converted, 0.0))
-            taken = 1 - functional.cosine_similarity(taken_for, self.heard_as[None]).mean()
+            if fakes:
+                fake = torch.cat(fakes)
+                score, features = self.critic(fake, everyone)
+                deceiving = (score.float() - 1).square().mean() * shares.of_all
+            if count:
+                distance = envelope_distance(predicted, envelope, bands) * shares.of_weight
+                matching = torch.stack(
+                    [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
+                ).mean() * shares.of_own  # fmt: skip
+            if foreign_count:
+                heard = content_input(converted.clamp_min(SILENT), 0.0, active_mean(converted.detach()))
+                kept = functional.l1_loss(self.base.content(heard), foreign_content) * shares.of_foreign
+                taken_for = self.base.timbre(timbre_input(converted, 0.0))
+                likeness = functional.cosine_similarity(taken_for, self.heard_as[None]).mean()
+                taken = (1 - likeness) * shares.of_foreign
             loss = distance + _MATCHING * matching + _CRITIC * deceiving + _KEPT * kept + _TAKEN * taken
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        if fakes:
+            loss.backward()
+        figures = {"loss": loss, "envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
+        figures = {name: value.detach().float() for name, value in figures.items()}
+        self._add_up([*self.decoder.parameters(), self.timbre], list(figures.values()))
         size = nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
         assert self.timbre.grad is not None
-        if not (torch.isfinite(loss) and torch.isfinite(size) and torch.isfinite(self.timbre.grad).all()):
+        if not (torch.isfinite(figures["loss"]) and torch.isfinite(size) and torch.isfinite(self.timbre.grad).all()):
             return None
         self._move(number, rate_share)
-        self._teach_critic(batch.envelope, own.detach(), fake.detach(), everyone)
-        figures = {"loss": loss, "envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
-        return {name: float(value.detach()) for name, value in figures.items()}
+        self._teach_critic(envelope, own.detach(), fake.detach() if fakes else None, everyone, shares)
+        return {name: float(value) for name, value in figures.items()}
+
+    def _add_up(self, parameters: Sequence[nn.Parameter], figures: list[Tensor]) -> None:
+        """Have the gradients, and the figures, of all who learn together."""
+        if self.team.size > 1:
+            for one in parameters:
+                one.grad = torch.zeros_like(one) if one.grad is None else one.grad
+            self.team.add_up([*(one.grad for one in parameters if one.grad is not None), *figures])
 
     def averaged(self) -> tuple[EnvelopeDecoder, Tensor]:
         """The decoder and the timbre to use: the running average of the steps, in evaluation mode."""
@@ -192,6 +218,7 @@ class FineTuning:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a state that `state` gave."""
+        self.team.tell_state(state)
         with torch.no_grad():
             for name, value in self._learned().items():
                 value.copy_(state["learned"][name])
@@ -226,14 +253,16 @@ class FineTuning:
         return nearest_sounds(content, self.sounds.content, around)
 
     def _drawn(self, content: Tensor, pieces: Sequence[Piece], number: int) -> Tensor:
-        """Content (batch, frames, CONTENT), half of the pieces drawn towards other sounds of the voice.
+        """Content (share of the batch, frames, CONTENT), half of the pieces drawn towards other sounds of the voice.
 
         So the decoder learns to make clear speech of the means that retrieval gives it.
         """
         choices = np.random.default_rng([self.plan.seed, number, 7])
+        strengths = [choices.uniform(-1.0, 1.0) for _ in pieces]  # also of those that others of the team learn from
+        mine = self.team.share(len(pieces))
         drawn = content.clone()
-        for place, (clip, first) in enumerate(pieces):
-            if (strength := choices.uniform(-1.0, 1.0)) > 0:
+        for place, ((clip, first), strength) in enumerate(zip(pieces[mine], strengths[mine], strict=True)):
+            if strength > 0:
                 nearest = self.other_sounds(content[place], clip, first)
                 drawn[place] = mix_sounds(content[place], nearest, strength)
         return drawn
@@ -250,15 +279,51 @@ class FineTuning:
         strength = torch.from_numpy(choices.uniform(0.0, 1.0, (len(chosen), 1, 1)).astype(np.float32))
         return content, mix_sounds(content, self.foreign_nearest[chosen], strength), prosody
 
-    def _teach_critic(self, real: Tensor, timbre: Tensor, fake: Tensor, everyone: Tensor) -> None:
+    def _teach_critic(
+        self, real: Tensor, timbre: Tensor, fake: Tensor | None, everyone: Tensor, shares: "_Shares"
+    ) -> None:
         self.critic.requires_grad_(True)
+        judged = torch.zeros(())
         with torch.autocast("cpu", torch.bfloat16):
-            judged = (self.critic(real, timbre)[0].float() - 1).square().mean()
-            judged = judged + self.critic(fake, everyone)[0].float().square().mean()
+            if len(real):
+                judged = (self.critic(real, timbre)[0].float() - 1).square().mean() * shares.of_own
+            if fake is not None:
+                judged = judged + self.critic(fake, everyone)[0].float().square().mean() * shares.of_all
         self.judge.zero_grad(set_to_none=True)
-        judged.backward()
-        if torch.isfinite(judged):
+        if fake is not None:
+            judged.backward()
+        figure = judged.detach().clone()
+        self._add_up(list(self.critic.parameters()), [figure])
+        if torch.isfinite(figure):
             self.judge.step()
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """What a process has of a step, and how much that counts in the means over all of it; 1.0 alone."""
+
+    mine: slice  # of the voice's pieces
+    theirs: slice  # of other people's
+    of_own: float
+    of_foreign: float
+    of_all: float  # own and foreign together
+    of_weight: float  # of the weights in the envelopes' distance
+
+    @classmethod
+    def of(cls, team: Team, envelope: Tensor, foreign: int, bands: int) -> "_Shares":
+        mine, theirs = team.share(len(envelope)), team.share(foreign)
+        if team.size == 1:
+            return cls(mine, theirs, 1.0, 1.0, 1.0, 1.0)
+        count, foreign_count = mine.stop - mine.start, theirs.stop - theirs.start
+        weights = envelope_weight(envelope, torch.full((len(envelope),), bands)).sum((1, 2))
+        return cls(
+            mine,
+            theirs,
+            count / len(envelope),
+            foreign_count / foreign,
+            (count + foreign_count) / (len(envelope) + foreign),
+            float(weights[mine].sum() / weights.sum()),
+        )
 
 
 def _loud(clip: Clip) -> np.ndarray:

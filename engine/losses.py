@@ -13,10 +13,15 @@ def envelope_distance(predicted: Tensor, wanted: Tensor, bands: Tensor) -> Tenso
 
     Bands above a recording's bandwidth (`bands`, (batch,)) do not count; frames close to silence count a third.
     """
+    weight = envelope_weight(wanted, bands)
+    return ((predicted - wanted).abs() * weight).sum() / weight.sum()
+
+
+def envelope_weight(wanted: Tensor, bands: Tensor) -> Tensor:
+    """How much each band of each frame counts in `envelope_distance`, (batch, frames, BANDS)."""
     known = torch.arange(wanted.shape[2], device=wanted.device)[None, None] < bands[:, None, None]
     audible = 1.0 / 3 + 2.0 / 3 * torch.sigmoid(2 * (wanted.amax(2, keepdim=True) + 4.5))
-    weight = known * audible
-    return ((predicted - wanted).abs() * weight).sum() / weight.sum()
+    return known * audible
 
 
 class EnvelopeDiscriminator(nn.Module):

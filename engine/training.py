@@ -41,6 +41,8 @@ from engine.pitch import Pitch
 from engine.profile import VoiceProfile
 from engine.snapshot import portray, snapshot
 from engine.style import measure_style
+from engine.team import ALONE, Team
+from engine.team_member import team_of_this_machine
 from engine.training_history import (
     EVALUATIONS_FOLDER,
     ORIGINALS_FOLDER,
@@ -74,12 +76,14 @@ def train(
     folder: Path,
     report: Report = lambda fraction, message: None,
     profile: VoiceProfile | None = None,
+    team: Team = ALONE,
 ) -> Voice:
     """Train a voice on clips of it, or go on with the training that was begun in `folder`; gives the best moment.
 
     `plan.epochs` is the total; a training that has as many is not trained further. `report(fraction, message)` may
-    raise Cancelled, which is passed on after the state was saved. Raises TrainingError where there is too little
-    voice, the recordings are not those the training was begun with, or it cannot go on.
+    raise Cancelled, which is passed on after the state was saved. team: processes that learn together, of which this is
+    the first. Raises TrainingError where there is too little voice, the recordings are not those the training was begun
+    with, or it cannot go on.
 
     >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
     >>> voice = train(clips, TrainingPlan(epochs=1), Path("training"), profile=VoiceProfile(name="Mia"))
@@ -88,18 +92,22 @@ def train(
     """
     _refuse_too_little(clips)
     profile = profile or VoiceProfile(name="Voice")
-    training = _Training(clips, plan, folder, profile, report)
+    training = _Training(clips, plan, folder, profile, report, team)
     training.run()
     return training.best_voice()
 
 
-def train_dataset(dataset: Dataset, plan: TrainingPlan, report: Report = lambda fraction, message: None) -> Voice:
+def train_dataset(
+    dataset: Dataset, plan: TrainingPlan, report: Report = lambda fraction, message: None, processes: int = 1
+) -> Voice:
     """Train a voice on the usable recordings of a dataset, in its own folder; the same as `train` otherwise.
 
-    Raises DatasetError where there is nothing to train on.
+    processes: how many of this machine learn together; what they learn differs only by rounding. Raises DatasetError
+    where there is nothing to train on, TeamLost where one of them dies.
     """
     clips = usable_clips(dataset, lambda fraction, message: report(0.0, message))
-    return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile)
+    with team_of_this_machine(dataset, plan, processes) as team:
+        return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile, team)
 
 
 def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: None) -> list[Clip]:
@@ -110,6 +118,12 @@ def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: No
     found = examined(dataset, report)
     refuse_unusable(found)
     return analysed_clips(usable_recordings(found, dataset.recordings), dataset.cache, report)
+
+
+def learned_clips(clips: Sequence[Clip], plan: TrainingPlan) -> list[Clip]:
+    """Those parts of the clips that a training learns from: what is sound, without what it is judged by."""
+    learned, _ = hold_out(_sound(clips), plan.seed)
+    return learned
 
 
 def estimate_training(clips: Sequence[Clip], plan: TrainingPlan) -> Estimate:
@@ -134,15 +148,16 @@ class _Training:
         folder: Path,
         profile: VoiceProfile,
         report: Report = lambda fraction, message: None,
+        team: Team = ALONE,
     ) -> None:
         self.plan, self.folder, self.report = plan, folder, report
         self.recordings = _identity(clips)
-        sound = [clip for clip in clips if np.isfinite(clip.envelope).all() and np.isfinite(clip.pitch.hertz).all()]
+        sound = _sound(clips)
         self.card = portray(profile, sound, new_identifier(profile.name, ()))
         self.preview = _preview_part(sound)
         self.base = load_base()
         learned, self.held_out = hold_out(sound, plan.seed)
-        self.tuning = FineTuning(self.base, learned, plan)
+        self.tuning = FineTuning(self.base, learned, plan, team)
         self.history = TrainingHistory()
         self.step = self.position = 0  # steps in all; pieces of the present epoch that are done
         self.sums: dict[str, float] = {}  # of the present epoch's losses
@@ -415,6 +430,11 @@ def _refuse_too_little(clips: Sequence[Clip]) -> None:
             f"There are only {voiced_s:.1f} seconds of voice; at least {LEAST_VOICE_S:.0f} are needed, "
             "five minutes are good."
         )
+
+
+def _sound(clips: Sequence[Clip]) -> list[Clip]:
+    """The clips without those that hold values that are no numbers."""
+    return [clip for clip in clips if np.isfinite(clip.envelope).all() and np.isfinite(clip.pitch.hertz).all()]
 
 
 def _identity(clips: Sequence[Clip]) -> str:

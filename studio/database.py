@@ -26,6 +26,9 @@ from studio.errors import DiskFull, Unavailable
 BUSY_S = 5.0  # how long a writer waits for others before it gives up
 RETRY_S = 2.0
 DATABASE_FILE = "studio.sqlite"
+# of libpq: without these whoever waits for a server that has vanished from the network waits for a quarter of an hour
+_AWAY = {"connect_timeout": 10, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3,
+         "tcp_user_timeout": 20_000}  # fmt: skip
 _SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter where the disk fills up below its shared memory
 _SQLITE_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _POSTGRESQL_FULL = ("53100",)
@@ -120,6 +123,7 @@ def open_database(url: str, busy_s: float = BUSY_S) -> Database:
             max_overflow=30,
             pool_timeout=busy_s,
             hide_parameters=True,  # in errors, which may come into a log
+            connect_args={name: value for name, value in _AWAY.items() if name not in parsed.query},
         )
     except (ArgumentError, NoSuchModuleError) as cause:
         raise SettingsError("The database's address cannot be read: sqlite:///FILE or postgresql://...") from cause

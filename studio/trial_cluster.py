@@ -4,10 +4,12 @@ import contextlib
 import os
 import re
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -91,7 +93,7 @@ def trial_cluster(folder: Path, nodes: int = 2, cpus: int = 1, **environment: st
     kept = {name: value for name, value in environment_of(1).items() if not name.startswith(PREFIX)}
     given = kept | ray_environment() | {"RAY_AUTH_TOKEN_PATH": str(token)} | environment
     [port] = _free_ports(1)
-    place = folder / "ray"
+    place = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # Ray's sockets need a short path
     arguments = ["--head", f"--port={port}", "--num-cpus=0", "--include-dashboard=false", f"--temp-dir={place}"]
     cluster = TrialCluster(f"127.0.0.1:{port}", folder, given, _started(arguments, given, folder / "head.log"))
     try:
@@ -101,6 +103,7 @@ def trial_cluster(folder: Path, nodes: int = 2, cpus: int = 1, **environment: st
     finally:
         for node in (*cluster.nodes, cluster.head):
             node.kill()
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _started(arguments: Sequence[str], environment: dict[str, str], log: Path) -> TrialNode:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Select, select
 
 from engine.dataset import TRAINING_FOLDER, load_dataset
-from engine.errors import Cancelled
+from engine.errors import Cancelled, TeamLost
 from engine.training_history import TrainingHistory, read_history
 from engine.training_plan import TrainingPlan
 from studio.catalogue import (
@@ -25,7 +25,7 @@ from studio.catalogue import (
     training_completed,
     training_reached,
 )
-from studio.errors import NotFound, StudioError
+from studio.errors import NotFound, StudioError, Unavailable
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.studio import account_prefix
 from studio.tables import models
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from engine.voice import Voice
 
 _ALMOST = 1e-6  # what a fraction of all epochs may lack, by rounding, of a whole one
+_RETRY_S = 5.0
 _SAVED_APART_S = 30.0  # of two checkpoints that are brought to a storage elsewhere
 _MARK = "saved"  # changes with each of them
 
@@ -70,7 +71,11 @@ def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, Trai
     course = _Course(job, model, workspace, plan)
     job.write_held(lambda connection: training_begun(connection, model.account_id, model.id))
     try:
-        voice = train_dataset(load_dataset(workspace.folder), plan, course.report)
+        processes = job.bench.service.training_processes
+        voice = train_dataset(load_dataset(workspace.folder), plan, course.report, processes)
+    except TeamLost as cause:  # as when this one is lost: another attempt goes on from the checkpoint
+        course.save_if_possible()
+        raise Unavailable(str(cause), _RETRY_S, "worker_lost") from cause
     except Cancelled:
         course.save_if_possible()
         raise

@@ -1,0 +1,101 @@
+"""Several processes that learn one voice together learn what one learns."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import psutil
+import pytest
+import soundfile
+import torch
+
+from engine.dataset import create_dataset, load_dataset
+from engine.errors import TeamLost
+from engine.frames import SAMPLE_RATE
+from engine.team import ALONE, Team
+from engine.training import CHECKPOINT_FILE, train_dataset
+from engine.training_history import read_history
+from engine.training_plan import TrainingPlan
+
+PLAN = TrainingPlan(epochs=4, batch=6, foreign=3, save_s=0.0, evaluate_epochs=100)
+TOLERANCE = 0.02  # of the losses, relative: sums of numbers of 8 bits are added in another order
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_auditions(tmp_path_factory, sing):
+    folder = tmp_path_factory.mktemp("foreign")
+    for name in ("speech-high", "singing-high"):
+        soundfile.write(folder / f"{name}.flac", sing(1.0, hertz=120.0), SAMPLE_RATE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.audition.FOREIGN", folder)
+        yield
+
+
+@pytest.fixture
+def recordings(tmp_path, sing):
+    paths = [tmp_path / f"{number}.wav" for number in range(2)]
+    for number, path in enumerate(paths):
+        soundfile.write(path, sing(10.0, hertz=150.0 + 20 * number, seed=number), SAMPLE_RATE)
+    return paths
+
+
+def dataset(recordings, folder):
+    return load_dataset(create_dataset(recordings, folder, {"name": "Mia"}).folder)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("count", [0, 1, 4, 16])
+def test_shares_are_all_of_it_and_fair(size, count):
+    parts = [list(range(count))[Team(place, size).share(count)] for place in range(size)]
+    assert [number for part in parts for number in part] == list(range(count))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_alone_nothing_is_added_and_nobody_is_told():
+    numbers = torch.ones(3)
+    ALONE.add_up([numbers])
+    ALONE.tell_state({})
+    ALONE.dismiss()
+    assert numbers.tolist() == [1, 1, 1]
+
+
+@pytest.mark.slow
+def test_two_processes_draw_the_same_curve_as_one_and_share_their_checkpoints(recordings, tmp_path):
+    one, two = (dataset(recordings, tmp_path / name) for name in ("one", "two"))
+    alone = train_dataset(one, PLAN)
+    together = train_dataset(two, PLAN, processes=2)
+    curves = [read_history(where.folder / "training").epochs for where in (one, two)]
+    for name in ("loss", "envelope", "kept", "taken"):
+        first, second = (np.array([line[name] for line in curve]) for curve in curves)
+        assert np.abs(second / first - 1).max() < TOLERANCE, name
+    apart = torch.nn.functional.cosine_similarity(alone.timbre, together.timbre, dim=0)
+    assert apart > 0.999
+    # what two have begun one goes on with, and the other way round
+    longer = TrainingPlan(**vars(PLAN) | {"epochs": 5})
+    train_dataset(two, longer)
+    train_dataset(one, longer, processes=2)
+    last = [read_history(where.folder / "training").epochs[-1] for where in (one, two)]
+    assert [line["epoch"] for line in last] == [5, 5]
+    assert last[0]["loss"] == pytest.approx(last[1]["loss"], rel=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_a_lost_member_ends_the_training_with_a_sentence_and_it_goes_on_later(recordings, tmp_path):
+    where = dataset(recordings, tmp_path / "one")
+    checkpoint = where.folder / "training" / CHECKPOINT_FILE
+
+    def kill():
+        while not checkpoint.exists():
+            time.sleep(0.05)
+        [member] = psutil.Process().children()
+        os.kill(member.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(TeamLost, match="goes on where it was"):
+        train_dataset(where, PLAN, processes=2)
+    killer.join()
+    assert psutil.Process().children() == []
+    assert train_dataset(where, PLAN, processes=2).card.training["epochs"] == 4
