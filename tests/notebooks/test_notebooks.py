@@ -207,7 +207,7 @@ def test_the_service_is_used_from_top_to_bottom(service, tmp_path, monkeypatch):
     tables = outputs(ran, "text/html")
     assert "koguchi" in tables[0]
     assert "404" in tables[-1]
-    assert len(list((tmp_path / "results").glob("*.wav"))) == 4
+    assert len(list((tmp_path / "results").glob("*.wav"))) == 9
     refuse_noise(ran)
 
 
