@@ -17,6 +17,7 @@ from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar
 
 _POLL_S = 0.4
+_SECRET = "timbre-studio"
 _PLAYER = "pitch-editor-player"
 
 
@@ -27,7 +28,8 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     `range`, as <timbre-roll> shows it. done: is given the id of the conversion that came of the edits.
     """
     # opened: what is in the editor; looks: the analyses of takes; rendering: the conversion that is on its way
-    is_open, opened, looks, rendering = gr.State(False), gr.State(None), gr.State({}), gr.State(None)
+    is_open, opened, looks = gr.State(False), gr.State(None), gr.State({})
+    rendering = gr.BrowserState(None, storage_key="timbre-pitch-editor", secret=_SECRET)
     drawing, timer = gr.Timer(_POLL_S, active=False), gr.Timer(_POLL_S, active=False)
     with gr.Accordion("Edit the pitch", open=False, elem_id="pitch-editor") as fold:
         player = element("player", elem_id=_PLAYER)
@@ -70,11 +72,14 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
         name = f"{now['task']} {now['take']}"
         analysis, view = _looked_at(visit, known.get(name) or now["analysis"])
         if view is None:
-            analysis = look_at_take(visit.studio, visit.account, now["task"], now["take"])
+            try:
+                analysis = look_at_take(visit.studio, visit.account, now["task"], now["take"])
+            except EngineError:  # it can be edited without a picture
+                return still
             return {looks: known | {name: analysis}}
         if view["state"] in ("queued", "running"):
             return None
-        if view["state"] != "completed":  # it can be edited without a picture
+        if view["state"] != "completed":
             return still
         parts = {part: view["roll"][part] for part in ("picture", "pictures", "notes")}
         return still | {looks: known | {name: analysis}, editor: shown({"id": now["id"], **parts})}
@@ -124,6 +129,10 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
             return over | {problem: told_error(view["error"])}
         return over | {problem: told("Nothing was changed: the rendering was cancelled.")}
 
+    def come_back(visit: Visit, task_id: str | None) -> Updates:
+        """What was on its way when this browser left."""
+        return {timer: gr.Timer(active=True), going: gr.Row(visible=True)} if task_id else None
+
     def stop(visit: Visit, task_id: str | None) -> Updates:
         if task_id:
             cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
@@ -136,6 +145,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     page.on_data(editor.changed, changed, [opened], [editor], notice=problem)
     page.on_data(editor.ordered, render, [opened], [rendering, timer, editor, going, progress], notice=problem)
     page.on(timer.tick, watch, [rendering, opened], [rendering, timer, going, progress, editor, done], notice=problem)
+    page.on(page.blocks.load, come_back, [rendering], [timer, going])
     page.on(cancel.click, stop, [rendering], [], notice=problem)
 
 

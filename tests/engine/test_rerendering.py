@@ -1,6 +1,7 @@
 """Edited takes: the pitch is what was asked for, all else is the take as it was, and nobody hears where it was cut."""
 
 import functools
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -283,6 +284,21 @@ def test_what_an_earlier_edit_has_sung_is_taken_over(files, voice, tmp_path, mon
     samples = read_audio(back.path).samples
     np.testing.assert_array_equal(samples[:, : 3 * SAMPLE_RATE], take[:, : 3 * SAMPLE_RATE])
     np.testing.assert_array_equal(samples[:, 3 * SAMPLE_RATE :], both_samples[:, 3 * SAMPLE_RATE :])
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch):
+    small_windows(monkeypatch)
+    peaks = []
+    for seconds in (8, 24):
+        write_audio(tmp_path / "long.wav", Audio(sing(seconds)[None], SAMPLE_RATE))
+        groundwork = convert_file(tmp_path / "long.wav", [tmp_path / "out.wav"], voice).groundwork
+        edits = [Shift(0.5, seconds - 0.5, 1.0)]
+        tracemalloc.start()
+        edit_file(tmp_path / "long.wav", tmp_path / "out.wav", tmp_path / "new.wav", groundwork, 0, voice, edits)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 1e6
 
 
 def test_a_voice_that_was_made_anew_is_refused(files, voice, tmp_path):

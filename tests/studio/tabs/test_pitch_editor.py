@@ -1,0 +1,97 @@
+"""The pitch editor below a result of the Convert tab, as visitors use it: real conversions, of which only what was
+edited is rendered again."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Locator, Page, expect
+
+RATE = 44_100
+WORK_MS = 120_000  # for what the engine does, on a busy machine
+SECONDS = 3.0
+
+
+@pytest.fixture(autouse=True)
+def patience():
+    """Other tests keep the machine busy: what is expected may come late."""
+    expect.set_options(timeout=60_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+@pytest.fixture
+def recording(tmp_path) -> Path:
+    """Three notes of a second each, with rests between them."""
+    time_s = np.arange(round(SECONDS * RATE)) / RATE
+    hertz = 180.0 * 2 ** (np.floor(time_s) * 2 / 12)
+    cycles = np.cumsum(hertz) / RATE
+    tone = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
+    soundfile.write(tmp_path / "three notes.wav", 0.1 * tone * np.sin(np.pi * (time_s % 1.0)) ** 0.5, RATE)
+    return tmp_path / "three notes.wav"
+
+
+def converted(page: Page, recording: Path) -> None:
+    page.set_default_timeout(60_000)
+    expect(page.get_by_role("radio", name="Kathleen")).to_be_visible(timeout=WORK_MS)
+    page.locator("#convert-drop input[type=file]").first.set_input_files(recording)
+    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    page.get_by_role("button", name="Convert", exact=True).click()
+    expect(page.locator("#convert-title h2")).to_contain_text("three notes", timeout=WORK_MS)
+
+
+def opened(page: Page) -> Locator:
+    """The editor, unfolded."""
+    page.get_by_role("button", name="Edit the pitch").click()
+    editor = page.locator("timbre-pitch-editor")
+    expect(editor.locator(".roll-stage")).to_be_visible(timeout=WORK_MS)
+    return editor
+
+
+def samples(page: Page, player: str, track: int) -> np.ndarray:
+    """What a visitor hears of a track, int32 (samples,)."""
+    url = page.evaluate("([id, track]) => document.querySelector(id).data.tracks[track].url", [player, track])
+    answer = page.request.get(page.evaluate("(url) => new URL(url, location).href", url))
+    assert answer.ok
+    return soundfile.read(io.BytesIO(answer.body()), dtype="int32")[0]
+
+
+def test_a_note_is_moved_and_only_that_is_rendered_again(visitor, recording, photographed):
+    page = visitor
+    converted(page, recording)
+    editor = opened(page)
+    editor.get_by_label("From (seconds)").fill("2.1")
+    editor.get_by_label("to (seconds)").fill("2.6")
+    editor.get_by_label("to (seconds)").press("Tab")
+    editor.get_by_role("button", name="+1", exact=True).click()
+    expect(editor.get_by_text("will be rendered anew")).to_contain_text("0.5 s")
+    # what was not rendered is there again after a reload
+    page.reload()
+    expect(page.locator("#convert-title h2")).to_contain_text("three notes", timeout=WORK_MS)
+    editor = opened(page)
+    expect(editor.get_by_text("will be rendered anew")).to_contain_text("0.5 s", timeout=WORK_MS)
+    # the spectrogram of the take comes by itself
+    page.wait_for_function("document.querySelector('timbre-pitch-editor').data.picture", timeout=WORK_MS)
+    photographed(page, "pitch-editor")
+    editor.get_by_role("button", name="Render the edits").click()
+    tracks = page.locator("#pitch-editor-player").get_by_role("radio")
+    expect(tracks).to_have_count(2, timeout=WORK_MS)
+    expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")
+    expect(editor.get_by_role("button", name="Render the edits")).to_be_disabled()
+    old, new = (samples(page, "#pitch-editor-player timbre-player", number) for number in (0, 1))
+    changed = np.flatnonzero(old != new) / RATE
+    assert len(old) == len(new) == round(SECONDS * RATE)
+    assert 1.6 < changed[0] < 2.1
+    assert changed[-1] > 2.6
+    # it is a result as any other: heard above, and in the history
+    expect(page.locator("#convert-title")).to_contain_text("dited")
+    # and can be taken back
+    editor.get_by_role("button", name="Undo").click()
+    editor.get_by_role("button", name="Render the edits").click()
+    expect(page.locator("#pitch-editor-progress")).to_be_hidden(timeout=WORK_MS)
+    page.wait_for_function(
+        "document.querySelector('timbre-pitch-editor').data.edits.length === 0", timeout=WORK_MS
+    )  # fmt: skip
+    np.testing.assert_array_equal(samples(page, "#pitch-editor-player timbre-player", 1), old)
