@@ -12,7 +12,8 @@ import gradio as gr
 FILES = "/page-files"
 _CONNECT = """
 const part = element.querySelector("%(tag)s");
-const show = () => { part.data = props.value ? JSON.parse(props.value) : null; };
+// before its module is there it is no more than a name, and what it is given then would hide its own property for ever
+const show = () => { if (customElements.get("%(tag)s")) part.data = props.value ? JSON.parse(props.value) : null; };
 customElements.whenDefined("%(tag)s").then(show);
 watch("value", show);
 for (const name of %(events)s) part.addEventListener("tell-" + name, told => trigger(name, told.detail));
