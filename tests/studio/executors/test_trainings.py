@@ -12,7 +12,7 @@ from engine.training_history import Estimate, read_history
 from engine.voice import load_voice
 from studio import tasks
 from studio.accounts import local_account
-from studio.catalogue import remove_model
+from studio.catalogue import describe, remove_model
 from studio.errors import Unavailable
 from studio.executors import trainings
 from studio.executors.heartbeat import Stopping
@@ -314,3 +314,19 @@ def test_a_storage_that_is_away_for_a_while_does_not_stop_a_training(elsewhere, 
     elsewhere.submit_training(voice.id, 2, save_s=0.0)
     assert run_task(elsewhere.bench(), elsewhere.claim()) == "completed"
     assert len(failed) == 2
+
+
+def test_what_is_said_of_a_voice_while_it_is_trained_counts(installation, voice):
+    """The best moment may be from before that."""
+    installation.submit_training(voice.id, 1)
+    said = {"id": voice.id, "name": "Nina", "genre": "jazz", "consent": {"by": "Nina"}}
+    with installation.database.write() as connection:
+        describe(connection, installation.account.id, voice.id, said)
+    assert run_task(installation.bench(), installation.claim("training")) == "completed"
+    model = installation.model(voice.id)
+    card = load_card(installation.settings.voices / voice.id)
+    for known in (card.name, model.name):
+        assert known == "Nina"
+    assert (card.genre, card.consent) == ("jazz", {"by": "Nina"})
+    assert card.vocal_range == model.card["vocal_range"]  # which nobody has stated
+    assert card.vocal_range["min"]

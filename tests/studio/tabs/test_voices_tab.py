@@ -74,6 +74,12 @@ def choose(page: Page, name: str) -> None:
     expect(shown(page)).to_have_text(name)
 
 
+def bring(page: Page, package: Path) -> None:
+    with page.expect_file_chooser() as asked:
+        page.locator("#voices-import").click()
+    asked.value.set_files(package)
+
+
 def button(page: Page, name: str):
     return page.get_by_role("button", name=name, exact=True)
 
@@ -103,9 +109,9 @@ def test_a_voice_comes_in_is_edited_and_deleted_after_a_question(page, studio_pa
     studio_page.command("voices", "export", "koguchi", "--output", str(package))
     forget("koguchi-2")
     (tmp_path / "no.zip").write_bytes(b"nothing")
-    page.locator("#voices-import input[type=file]").set_input_files(tmp_path / "no.zip")
+    bring(page, tmp_path / "no.zip")
     expect(page.locator("#voices-notice")).to_contain_text("no voice package", timeout=WORK_MS)
-    page.locator("#voices-import input[type=file]").set_input_files(package)
+    bring(page, package)
     expect(page.locator("#voices-notice")).to_contain_text("Koguchi is here now. Licence: ", timeout=WORK_MS)
     expect(shown(page)).to_have_text("Koguchi")
 
