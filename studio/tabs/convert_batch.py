@@ -83,8 +83,9 @@ def build_batch(page: Page) -> Batch:
     rows = gr.BrowserState([], storage_key="timbre-convert-batch", secret=_SECRET)
     timer = gr.Timer(_POLL_S, active=False)
     files = gr.File(
-        label="Recordings", file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150
-    )
+        label="Recordings", file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150,
+        elem_id="convert-files",
+    )  # fmt: skip
     start = gr.Button("Convert all", variant="primary")
     problem = notice("convert-batch-problem")
     listed = gr.HTML(visible=False, elem_id="convert-batch")

@@ -74,7 +74,8 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
         player = element("recording", events=("trimmed",), elem_id="convert-recording")
         with gr.Row(elem_classes="facts"):
             facts = gr.HTML(elem_id="convert-facts")
-            other = gr.Button("Another recording", size="sm", scale=0, min_width=160)
+            closer = gr.Button("Explore it", size="sm", scale=0, min_width=100)
+            other = gr.Button("Another recording", size="sm", scale=0, min_width=150)
     progress = gr.HTML(visible=False, elem_id="convert-listening")
     problem = notice("convert-recording-problem")
     with gr.Row(elem_classes="samples"):
@@ -135,6 +136,9 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
             drop: gr.Audio(value=None, visible=True), taken: gr.Column(visible=False),
         }  # fmt: skip
 
+    def explore(visit: Visit, now: dict[str, Any] | None) -> Updates:
+        return page.go("explore", recording=now["id"]) if now else None
+
     page.on(drop.input, put_in, [drop], [drop, *part.outputs], notice=problem, **in_turn)
     for button, sample in zip(samples, SAMPLES, strict=True):
         page.on(button.click, put_in_sample(sample.title), [], part.outputs, notice=problem, **in_turn)
@@ -142,6 +146,7 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
     page.on(timer.tick, look, [chosen], outputs, notice=problem)
     page.on_data(player.trimmed, trim, [chosen], [chosen, kept], **in_turn)
     page.on(other.click, put_away, [], outputs, notice=problem, **in_turn)
+    page.on(closer.click, explore, [chosen], [page.tabs, page.wishes["explore"]])
     return part
 
 

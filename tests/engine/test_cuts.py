@@ -48,7 +48,7 @@ def test_a_stretch_that_is_none_is_refused(ramp, tmp_path, start_s, stop_s):
 
 
 def test_a_stretch_behind_the_end_is_refused_and_leaves_nothing(ramp, tmp_path):
-    with pytest.raises(SettingsError, match="ends before 5.0 s"):
+    with pytest.raises(SettingsError, match=r"ends before 5\.0 s"):
         cut_recording(ramp, tmp_path / "cut.wav", 5.0, 6.0)
     assert not (tmp_path / "cut.wav").exists()
 

@@ -22,8 +22,8 @@ def upgrade() -> None:
     columns = ["account_id", "state", "folded_name", "id"]
     op.create_index(op.f("ix_models_account_id_state_folded_name_id"), "models", columns)
     op.drop_index(op.f("ix_tasks_state_kind_priority_created_at"), "tasks")
-    columns = ["state", "kind", sa.text("priority DESC"), "created_at", "id"]
-    op.create_index("ix_tasks_queue", "tasks", columns)
+    queue: list[str | sa.TextClause] = ["state", "kind", sa.text("priority DESC"), "created_at", "id"]
+    op.create_index("ix_tasks_queue", "tasks", queue)
     for one in ("state", "kind"):
         name = op.f(f"ix_tasks_account_id_{one}_created_at_id")
         op.create_index(name, "tasks", ["account_id", one, "created_at", "id"])

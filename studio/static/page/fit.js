@@ -92,7 +92,7 @@ class Fit extends HTMLElement {
     const all = histogram.filter((one) => one.seconds >= HARDLY_S);
     if (!out.length) {
       said.className = "good";
-      said.append(`All ${all.length} notes lie within ${voice.name}'s range.`);
+      said.append(`${all.length === 1 ? "Its one note lies" : `All ${all.length} notes lie`} within ${voice.name}'s range.`);
       return said;
     }
     const lost = sum(out), share = Math.max(1, Math.round((100 * lost) / sum(histogram)));
@@ -101,7 +101,7 @@ class Fit extends HTMLElement {
       out.some((one) => one.midi + shift < voice.low) ? `below ${noteName(voice.low)}` : "",
     ].filter(Boolean).join(" and ");
     said.className = "warn";
-    said.append(`${out.length} of ${all.length} notes lie outside ${voice.name}'s range, ${sides}: ${lost.toFixed(1)} s, ${share} % of what is heard.`);
+    said.append(`${out.length} of ${all.length} notes ${out.length === 1 ? "lies" : "lie"} outside ${voice.name}'s range, ${sides}: ${lost.toFixed(1)} s, ${share} % of what is heard.`);
     return said;
   }
 }

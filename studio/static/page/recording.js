@@ -39,12 +39,14 @@ export class Recording extends Player {
 
   opened() {
     this.#show();
+    if (!this.isPlaying && this.seconds < this.stretch.start) this.seek(this.stretch.start);
   }
 
   #handle(wave, end, label) {
     const handle = make("i", {
       class: `handle ${end}`, role: "slider", tabindex: 0, "aria-label": label, "aria-valuemin": 0,
       onkeydown: (event) => this.#key(event, end),
+      onblur: () => this.#settle(),
       onpointerdown: (event) => this.#drag(event, wave, handle, end),
     });
     return handle;
@@ -78,14 +80,21 @@ export class Recording extends Player {
     event.stopPropagation();
     this.#move(end, places[event.key]);
     clearTimeout(this.#waits);
-    this.#waits = setTimeout(() => this.#tell(), PATIENCE_MS);
+    this.#waits = setTimeout(() => this.#settle(), PATIENCE_MS);
+  }
+
+  /** What the keys did is told now. */
+  #settle() {
+    if (this.#waits) this.#tell();
   }
 
   #move(end, seconds) {
     const { start, stop } = this.stretch;
     const shortest = Math.min(SHORTEST_S, this.duration);
-    if (end === "start") this.#take({ start: Math.max(0, Math.min(seconds, stop - shortest)), stop });
-    else this.#take({ start, stop: Math.min(this.duration, Math.max(seconds, start + shortest)) });
+    if (end === "start") {
+      this.#take({ start: Math.max(0, Math.min(seconds, stop - shortest)), stop });
+      this.seek(this.stretch.start);
+    } else this.#take({ start, stop: Math.min(this.duration, Math.max(seconds, start + shortest)) });
   }
 
   #take(trim, tells = false) {
@@ -96,6 +105,8 @@ export class Recording extends Player {
   }
 
   #tell() {
+    clearTimeout(this.#waits);
+    this.#waits = 0;
     const round = (seconds) => Math.round(seconds * 1000) / 1000;
     tell(this, "trimmed", {
       start_s: this.#trim && round(this.#trim.start),

@@ -100,6 +100,13 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
     assert roll.evaluate("roll => roll.data.curves.map(one => one.label)") == ["Recording", "Take"]
     photographed(page, "convert-result")
 
+    # nothing is asked any more once all is done
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    for _ in range(5):
+        page.wait_for_timeout(300)
+    assert not [url for url in asked if "/queue/" in url]
+
     for kind in ("wav", "flac", "mp3"):
         with page.expect_download() as coming:
             page.locator("#convert-player").get_by_text(kind, exact=True).click()
@@ -109,7 +116,7 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
         assert read_audio(tmp_path / f"got.{kind}").duration_s == pytest.approx(original, abs=0.1)
 
 
-def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page, recording, tmp_path):
+def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page, open_tab, recording, tmp_path):
     convert(page)
     expect(page.locator("#convert-problem")).to_contain_text("Put in a recording first")
     page.get_by_role("radio", name="Kerstin").click()
@@ -163,6 +170,18 @@ def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page
     page.get_by_role("option", name=re.compile("Kerstin")).click()
     result(page, "Kerstin")
 
+    # from the history everything comes back: what was converted, in which voice, and how
+    page.get_by_label("Speech").check()
+    slider(page, "Transpose").fill("-1")
+    page.get_by_role("radio", name="Gökhan").click()
+    open_tab(page, "History")
+    page.locator("timbre-tasks .head", has_text="Kerstin").first.click()
+    page.get_by_role("button", name="Open in Convert").first.click()
+    expect(page.locator("#convert-facts")).to_contain_text("my vocal.wav · 2.0 s", timeout=WORK_MS)
+    expect(page.get_by_role("radio", name="Kerstin").first).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_label("Rap")).to_be_checked()
+    expect(slider(page, "Transpose")).to_have_value("3")
+
 
 def test_the_picture_of_the_ranges_follows_the_slider_at_once(page, recording):
     said = page.locator("timbre-fit p")
@@ -205,8 +224,8 @@ def test_several_recordings_come_back_as_a_zip(page, recording, tmp_path, photog
     page.get_by_role("radio", name="Kathleen").click()
     page.get_by_role("tab", name="Several at once").click()
     (tmp_path / "broken.wav").write_text("no sound")
-    drop(page, recording("one.wav"), recording("two.wav"), tmp_path / "broken.wav", into="[role=tabpanel]:visible")
-    expect(page.get_by_text("two.wav")).to_be_visible()
+    drop(page, recording("one.wav"), recording("two.wav"), tmp_path / "broken.wav", into="#convert-files")
+    expect(page.locator("#convert-files").get_by_text("two")).to_be_visible()
     page.get_by_role("button", name="Convert all").click()
     rows = page.locator("#convert-batch tbody tr")
     expect(rows).to_have_count(3)

@@ -113,10 +113,13 @@ def test_what_is_wrong_is_said_where_it_happened_and_what_was_there_stays(new_vi
     expect(result(page)).to_contain_text("silence.wav")
 
 
-def test_it_can_be_sent_to_be_converted(new_visitor):
+def test_it_can_be_sent_to_be_converted_and_back(new_visitor):
     page = new_visitor("Explore")
     put_in(page, "first", SAMPLES / "speech.flac")
     expect(result(page)).to_contain_text("Speech", timeout=WORK_MS)
     page.get_by_role("button", name="Convert it").click()
     expect(page.get_by_role("tab", name="Convert", exact=True)).to_have_attribute("aria-selected", "true")
     expect(page.locator("[role=tabpanel]:visible").first).to_contain_text("speech.flac")
+    page.get_by_role("button", name="Explore it").click()
+    expect(page.get_by_role("tab", name="Explore", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(result(page)).to_contain_text("speech.flac")

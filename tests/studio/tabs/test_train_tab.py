@@ -35,13 +35,13 @@ def recordings(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def begun(recordings, tmp_path_factory) -> Path:
-    """The same after an epoch in steps that are quick, heard on one second of somebody else."""
+    """The same after an epoch in steps that are quick, heard on a second each of others."""
     from engine.training import train_dataset
 
     short = tmp_path_factory.mktemp("foreign")
-    spoken = read_audio(SAMPLES / "foreign" / "speech-high.flac")
-    second = Audio(spoken.samples[:, spoken.rate : 2 * spoken.rate], spoken.rate)
-    write_audio(short / "speech-high.flac", second)
+    for name in ("speech-high.flac", "singing-high.flac"):
+        whole = read_audio(SAMPLES / "foreign" / name)
+        write_audio(short / name, Audio(whole.samples[:, whole.rate : 2 * whole.rate], whole.rate))
     folder = shutil.copytree(recordings, tmp_path_factory.mktemp("begun") / "dataset")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.audition.FOREIGN", short)
