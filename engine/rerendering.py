@@ -164,25 +164,25 @@ class _Stream:
         return True
 
 
-@dataclass(frozen=True)
 class _SungByHand:
     """The melody of a patch: outside of it, the curve of the take as it was."""
 
-    take: Pitch
-    patch: Patch
+    def __init__(self, take: Pitch, patch: Patch) -> None:
+        there = slice(patch.first, patch.last + 1)
+        hertz = take.hertz.copy()  # once: what windows are given of it are views
+        hertz[there] = patch.pitch.hertz
+        self._pitch = Pitch(hertz, take.voicing)
+        self._octaves = np.zeros(len(take), np.int8)
+        self._octaves[there] = patch.octaves
 
     def heard(self, first_frame: int, detected: Pitch) -> Pitch:
         """As it was detected, in the octave where it belongs."""
-        octaves = np.zeros(len(self.take), np.int8)
-        octaves[self.patch.first : self.patch.last + 1] = self.patch.octaves
-        there = octaves[first_frame : first_frame + len(detected)]
-        return limit_pitch(detected.transposed(12 * there)) if there.any() else detected
+        octaves = self._octaves[first_frame : first_frame + len(detected)]
+        return limit_pitch(detected.transposed(12 * octaves)) if octaves.any() else detected
 
     def sung(self, number: int, first_frame: int, heard: Pitch) -> Pitch:
         """The curve as it is planned, whatever was heard."""
-        hertz = self.take.hertz.copy()
-        hertz[self.patch.first : self.patch.last + 1] = self.patch.pitch.hertz
-        return Pitch(hertz, self.take.voicing)[first_frame : first_frame + len(heard)]
+        return self._pitch[first_frame : first_frame + len(heard)]
 
 
 class _Singer:

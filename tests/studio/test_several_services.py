@@ -36,6 +36,7 @@ def minute() -> int:
     return int(time.time() // 60)
 
 
+@pytest.mark.slow
 def test_two_services_are_one(postgresql_of_its_own, s3_server, s3_bucket, tmp_path, tone):
     shared = SHARED | {
         "database_url": postgresql_of_its_own,

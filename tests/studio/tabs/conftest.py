@@ -9,12 +9,20 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from studio.trial_service import TrialService, trial_service
 
+FOLDER = Path(__file__).parent
 SCREENSHOTS = Path(__file__).parents[3] / ".screenshots"
 LANGUAGE = "en-GB"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 PATIENCE_MS = 30_000  # for what is no work of the engine
 # a page that was left before its stream of events ended says so, and gradio what is put in and is no audio
 HARMLESS = ("AbortError", "Connection errored out", "net::ERR_ABORTED", "ERR_CONNECTION_REFUSED", "Waveform load error")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Stories told in a browser take minutes, so they are slow; that the page is there at all is always looked at."""
+    for item in items:
+        if item.path.parent == FOLDER and item.path.stem != "test_page_as_a_whole" and "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
