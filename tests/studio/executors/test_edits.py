@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from engine import rerendering
 from studio import tasks
 from studio.accounts import local_account
 from studio.actions.pitch_edits import edit_view, start_edit
@@ -90,7 +91,7 @@ def test_another_singer_is_refused(installation, monkeypatch):
     assert not [key for key in installation.results(edit_id) if "/original/" not in key]
 
 
-def test_one_that_is_cancelled_ends_so(installation):
+def test_one_that_is_cancelled_ends_so(installation, monkeypatch):
     account = local_account(installation.database)
     there = Studio(
         installation.settings, installation.service, installation.database, installation.storage, b"", account
@@ -99,5 +100,12 @@ def test_one_that_is_cancelled_ends_so(installation):
     assert run_task(installation.bench(), installation.claim()) == "completed"
     edit_id = start_edit(there, account, task_id, 1, [SHIFT | {"start_s": 0.3, "end_s": 0.6}])
     task = installation.claim()
-    tasks.request_cancel(installation.database, account.id, edit_id)
+
+    def cancel_on_the_way(*given):
+        tasks.request_cancel(installation.database, account.id, edit_id)
+        report = next(one for one in reversed(given) if callable(one))
+        while True:  # until the heartbeat has heard it
+            report(0.1, "converting")
+
+    monkeypatch.setattr(rerendering, "edit_file", cancel_on_the_way)
     assert run_task(installation.bench(), task) == "cancelled"
