@@ -44,10 +44,10 @@ def is_timed(view: Mapping[str, Any]) -> bool:
 
 def proposed_epochs(view: Mapping[str, Any]) -> int:
     """The total to propose: what was asked for and not reached, else so many more."""
-    asked = view["task"]["epochs"] if view["task"] else view["epochs"]
-    if view["state"] == "completed":
-        return max(int(asked), int(view["epochs"])) + _FIRST_EPOCHS
-    return int(asked) or _FIRST_EPOCHS
+    asked = int(view["task"]["epochs"] if view["task"] else view["epochs"])
+    if asked > view["epoch"] and view["state"] != "completed":
+        return asked
+    return max(asked, int(view["epochs"]), int(view["epoch"])) + _FIRST_EPOCHS
 
 
 def start_label(view: Mapping[str, Any]) -> str:
@@ -74,8 +74,8 @@ def estimate_text(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0
     if seconds is None:
         return (view["estimating"] or {}).get("error") or "How long it takes here is not known yet."
     if epochs <= view["epoch"]:
-        return f"It has {view['epoch']} epochs already: ask for more to go on."
-    more = f"from epoch {view['epoch']} to {epochs}" if view["epoch"] else f"for {epochs} epochs"
+        return f"It has {_epochs(view['epoch'])} already: ask for more to go on."
+    more = f"from epoch {view['epoch']} to {epochs}" if view["epoch"] else f"for {_epochs(epochs)}"
     return f"About {duration(seconds)} {more} on this machine; less where it ends by itself."
 
 
@@ -173,6 +173,10 @@ def signature(view: Mapping[str, Any]) -> list[Any]:
     history = view["history"]
     counted = [len(history["epochs"]), len(history["evaluations"]), history["ceiling"]] if history else []
     return [view["id"], view["state"], *counted]
+
+
+def _epochs(number: int) -> str:
+    return "1 epoch" if number == 1 else f"{number} epochs"
 
 
 def _state(view: Mapping[str, Any]) -> str:

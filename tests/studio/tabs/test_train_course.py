@@ -136,6 +136,7 @@ def test_the_number_of_epochs_is_proposed():
     assert proposed_epochs(BEGUN) == 100  # what was asked for, and not reached
     assert proposed_epochs(BEGUN | {"state": "completed", "epochs": 100}) == 200
     assert proposed_epochs(BEGUN | {"state": "completed", "epochs": 300, "task": None}) == 400
+    assert proposed_epochs(BEGUN | {"epochs": 40, "task": None}) == 140  # the command line has trained it
     assert start_label(BEGUN) == "Go on from epoch 40"
 
 

@@ -74,7 +74,7 @@ def page(visitor) -> Page:
 
 
 def choose(page: Page, name: str) -> None:
-    page.get_by_label("Voice", exact=True).click()
+    page.get_by_role("combobox", name="Voice").click()
     page.get_by_role("option", name=re.compile(rf"^{name}")).click()
 
 
@@ -103,7 +103,9 @@ def test_a_training_goes_on_and_is_watched_and_heard(studio_page, page, open_tab
     expect(page.locator("#train-state")).to_contain_text(re.compile(r"Kept✓? ?epoch \d, score \d\.\d{3}"))
     assert (studio_page.home / "voices" / "mia" / "card.json").is_file()
 
-    expect(page.locator("#train-player [role=radio]")).to_have_count(4)  # original, before, 1 or 3 epochs
+    expect(page.locator("#train-player [role=radio]").first).to_contain_text("Original")
+    expect(page.locator("#train-player [role=radio]").last).to_contain_text("Epoch 3")
+    expect(page.locator("#train-scores .fact").last).to_contain_text("likeness 0.")
     expect(page.locator("#train-player .time")).to_contain_text("0:0")
     curve = page.locator("timbre-curves svg").first
     curve.press("Home")
@@ -176,7 +178,7 @@ def test_errors_are_told_where_they_happen_and_the_form_keeps_its_values(page, o
     page.reload()
     open_tab(page, "Train")
     expect(page.get_by_label("Epochs", exact=True)).to_have_value("77")
-    expect(page.get_by_label("Voice", exact=True)).to_have_value(re.compile("^Dora"))
+    expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile("^Dora"))
 
 
 def test_who_has_no_voice_is_told_where_to_make_one(page, open_tab):
