@@ -61,7 +61,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         ssr_mode=False,
         run_history=False,
         auth=_check(studio) if ask_for_token else None,
-        footer_links=["settings"],
+        footer_links=[],  # the page has a Settings tab of its own
         auth_message="The name is that of your account, the password a token of it.",
         max_file_size=studio.service.largest_upload_mb * MEGABYTE,
         theme=theme(),

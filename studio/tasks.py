@@ -57,6 +57,8 @@ MOST_LISTED = 1000
 WORKER_LOST = "worker_lost"
 _BACKOFF_S = (1.0, 4.0, 16.0)  # before the second, third and every later attempt
 _CLAIMS_TRIED = 8
+_DAY_S = 86_400.0
+_LATEST_DONE = 20  # tasks from which it is said how long one usually takes
 _LONGEST_ID = 32
 _CANDIDATE = tasks.alias("candidate")
 _RUNNING = tasks.alias("running_one")
@@ -454,6 +456,16 @@ def places(database: Database, kind: str) -> dict[str, int]:
     in_turn = waiting.order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id).limit(MOST_LISTED)
     with database.read() as connection:
         return {task_id: place for place, task_id in enumerate(connection.scalars(in_turn), 1)}
+
+
+def usual_seconds(database: Database, kind: str) -> float | None:
+    """How long the latest tasks of this kind took on the average, of all accounts; None where none was done today."""
+    took = (tasks.c.finished_at - tasks.c.started_at).label("took")
+    done = select(took).where(tasks.c.finished_at > Now() - _DAY_S, tasks.c.kind == kind, tasks.c.state == "completed")
+    latest_done = done.order_by(tasks.c.finished_at.desc()).limit(_LATEST_DONE).subquery()
+    with database.read() as connection:
+        seconds = connection.scalar(select(func.avg(latest_done.c.took)))
+    return None if seconds is None else max(float(seconds), 0.0)
 
 
 def counts(database: Database) -> dict[tuple[str, str], int]:

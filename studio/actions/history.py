@@ -4,6 +4,7 @@ from typing import Any
 
 from studio.accounts import Account
 from studio.actions.conversions import KIND as CONVERSION
+from studio.actions.pitch_edits import repeat_edit
 from studio.actions.repeats import convert_again
 from studio.actions.tasks import task_views
 from studio.actions.trainings import KIND as TRAINING
@@ -51,8 +52,9 @@ def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
     task = find(studio.database, account.id, task_id)
     if task.state not in ENDED:
         raise WrongState("This has not ended yet.", "task_active")
-    if task.kind == CONVERSION and "edit" not in task.parameters:
-        return convert_again(studio, account, task_id)
+    if task.kind == CONVERSION:
+        again = repeat_edit if "edit" in task.parameters else convert_again
+        return again(studio, account, task_id)
     if task.kind == TRAINING:
         return _trained_again(studio, account, task)
     raise WrongState("This cannot be repeated from here: do it again where you did it first.", "not_repeatable")

@@ -98,6 +98,25 @@ def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits:
     after, now = edit_pitch(pitch, wanted), edit_pitch(pitch, read_edits(origin.edits))
     if not after.differs(now.pitch).any() and np.array_equal(after.octaves, now.octaves):
         raise Invalid([("edits", _NOTHING)], "nothing_edited")
+    return _submitted(studio, account, task, origin, plain_edits(wanted), of=task.id)
+
+
+def repeat_edit(studio: Studio, account: Account, task_id: str) -> str:
+    """Queue an edit once more as it was asked for, whatever became of it; gives the new task's id.
+
+    Raises NotFound, also where what it was made from has been deleted, and what `start_edit` raises for want of room.
+    """
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    edit = task.parameters["edit"]
+    original = edit["original"]
+    origin = _Origin(edit["conversion"], edit["take"], original["take"], original["groundwork"], edit["earlier"])
+    return _submitted(studio, account, task, origin, edit["edits"], of=edit["of"])
+
+
+def _submitted(
+    studio: Studio, account: Account, task: Task, origin: _Origin, edits: list[dict[str, Any]], of: str
+) -> str:
+    """Queue an edit with copies of all it is made from; of: the task whose take is edited."""
     voice = find_model(studio.database, studio.storage, account, task.model_id or "")
     if voice.state != "completed":
         raise WrongState(f"The voice '{voice.id}' is {voice.state}: a take can be edited once it is there again.")
@@ -111,10 +130,10 @@ def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits:
         "input_key": input_key,
         "settings": task.parameters["settings"] | {"takes": 1},
         "edit": {
-            "of": task.id,
+            "of": of,
             "conversion": origin.conversion,
             "take": origin.number,
-            "edits": plain_edits(wanted),
+            "edits": edits,
             "original": original,
             "earlier": origin.earlier,
         },

@@ -16,8 +16,15 @@ def progress_bar(fraction: float, text: str) -> str:
 
 def time_left(seconds: float | None) -> str:
     """About how long it still takes, for people; nothing while that is unknown."""
-    if seconds is None:
-        return ""
+    return "" if seconds is None else f"about {_rounded(seconds)} left"
+
+
+def time_until(seconds: float | None) -> str:
+    """About when it begins, for people; nothing while that is unknown."""
+    return "" if seconds is None else f"begins in about {_rounded(seconds)}"
+
+
+def _rounded(seconds: float) -> str:
     if seconds > _LONG_S:
-        return f"about {round(seconds / 60) or 1} min left"
-    return f"about {max(_STEP_S, _STEP_S * round(seconds / _STEP_S))} s left"
+        return f"{round(seconds / 60) or 1} min"
+    return f"{max(_STEP_S, _STEP_S * round(seconds / _STEP_S))} s"

@@ -17,7 +17,7 @@ from studio.errors import Invalid, NotFound
 from studio.parts.element import element, shown
 from studio.parts.notice import notice, silent, told, told_error
 from studio.parts.page import Page, Updates, Visit
-from studio.parts.progress_bar import progress_bar, time_left
+from studio.parts.progress_bar import progress_bar, time_left, time_until
 from studio.tabs.convert_pitch import build_pitch
 from studio.tabs.convert_scores import heading, scores_table
 from studio.tabs.pitch_editor import build_pitch_editor
@@ -205,8 +205,10 @@ def _name(view: dict[str, Any]) -> str:
 def _how_far(view: dict[str, Any]) -> str:
     """What is going on with a conversion that has not ended, in a line."""
     if view["state"] != "running":
-        ahead = view["ahead"] or 0
-        return f"Waiting: {ahead} before it" if ahead else "It begins"
+        if not view["ahead"]:
+            return "It begins"
+        before_it = f"Waiting: {view['ahead']} before it"
+        return ", ".join(filter(None, [before_it, time_until(view["starts_in_s"])]))
     said = [f"{view['message'] or 'converting'} {100 * view['progress']:.0f} %".capitalize(), time_left(view["left_s"])]
     return ", ".join(filter(None, said))
 

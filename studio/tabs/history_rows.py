@@ -141,8 +141,6 @@ def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
         "conversion": _REPEAT if state == "completed" else _REPEAT | {"label": "Try again"},
         "training": None if state == "completed" else _REPEAT | {"label": "Go on"},
     }.get(kind)
-    if task.get("edit"):
-        again = None
     if kind == "conversion" and task.get("input_audio_url") is None:
         again, beside = None, []
     return [*([again] if again else []), *beside, _DELETE | {"question": _QUESTIONS.get(kind, _QUESTION)}]

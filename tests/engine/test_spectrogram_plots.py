@@ -69,7 +69,7 @@ def test_a_pitch_curve_lies_on_its_note_and_fades_with_its_voicing(name):
 def test_a_leap_is_not_joined():
     drawn = axes()
     hertz = np.concatenate([np.full(10, 200.0), np.full(10, 400.0)]).astype(np.float32)
-    draw_pitch(drawn, Pitch(hertz, np.ones(20, np.float32)), scale_named("note"), dashed=True)
+    draw_pitch(drawn, Pitch(hertz, np.ones(20, np.float32)), scale_named("note"))
     assert len(drawn.collections[-1].get_segments()) == 18
 
 

@@ -340,7 +340,7 @@ def test_old_evaluations_lose_their_weights_but_not_their_sound_and_never_the_be
 
 def test_evaluations_get_rarer_and_one_is_always_last(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.0] * 1000)
-    monkeypatch.setattr(module, "_LATER_RARER", 4)
+    monkeypatch.setattr("engine.evaluation_schedule._LATER_RARER", 4)
     monkeypatch.setattr(module, "_STEPS_APART", 6)
     monkeypatch.setattr(module, "save_checkpoint", lambda *_: None)
     train(clips, replace(PLAN, epochs=61, evaluate_epochs=0, patience=0, save_s=3600.0), tmp_path)

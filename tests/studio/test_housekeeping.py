@@ -187,7 +187,7 @@ def test_old_answers_and_counts_are_forgotten(database, storage, me):
             answers.remember(connection, me.id, "convert", key, "f" * 64, {})
         table = answers.answers
         connection.execute(update(table).where(table.c.key == "old").values(created_at=Now() - 25 * 3600))
-        connection.execute(insert(rates).values(account_id=me.id, minute=1, calls=3))
+        connection.execute(insert(rates).values(account_id=me.id, what="calls", minute=1, calls=3))
     assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "answers": 1, "rates": 1}
 
 

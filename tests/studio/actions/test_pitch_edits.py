@@ -12,8 +12,9 @@ from engine.errors import EditError, SettingsError
 from engine.groundwork import Groundwork, write_groundwork
 from engine.pitch_edit import TOOLS
 from studio.actions.conversions import start_conversion
+from studio.actions.history import repeat_task
 from studio.actions.pitch_edits import changes_view, edit_view, start_edit
-from studio.actions.tasks import delete_task
+from studio.actions.tasks import cancel_task, delete_task
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.tables import tasks as rows
 from studio.tasks import claim, complete, find
@@ -146,6 +147,21 @@ def test_edits_can_be_taken_back(studio, converted, finished):
     edit_id = finished(start_edit(studio, studio.local, converted, 1, [SHIFT]), takes=1, with_groundwork=False)
     back = start_edit(studio, studio.local, edit_id, 1, [])
     assert find(studio.database, studio.local.id, back).parameters["edit"]["edits"] == []
+
+
+def test_an_edit_is_repeated_whatever_became_of_it_and_of_the_take(studio, converted):
+    edit_id = start_edit(studio, studio.local, converted, 2, [SHIFT])
+    with pytest.raises(WrongState):
+        repeat_task(studio, studio.local, edit_id)
+    cancel_task(studio, studio.local, edit_id, "", NOW_S)
+    delete_task(studio, studio.local, converted)
+    again = find(studio.database, studio.local.id, repeat_task(studio, studio.local, edit_id))
+    before = find(studio.database, studio.local.id, edit_id)
+    assert again.parameters["edit"] | {"original": None} == before.parameters["edit"] | {"original": None}
+    assert again.parameters["settings"] == before.parameters["settings"]
+    delete_task(studio, studio.local, edit_id)
+    assert stored(studio, again.parameters["edit"]["original"]["take"]) == f"take 2 of {converted}".encode()
+    assert b"".join(studio.storage.read(again.parameters["input_key"]))
 
 
 # ---- what cannot be

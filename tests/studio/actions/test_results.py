@@ -1,10 +1,12 @@
 """Conversions as the page shows them."""
 
 import pytest
+from sqlalchemy import update
 
 from studio.actions.conversions import start_conversion
 from studio.actions.results import kept_share, result_view
 from studio.errors import NotFound
+from studio.tables import tasks as rows
 from studio.tasks import claim, fail, renew
 
 NOW_S = 1_800_000_000.0
@@ -25,7 +27,17 @@ def test_one_that_waits_says_how_many_come_before_it(studio, recording, started)
     later = start_conversion(studio, studio.local, recording(), "b.wav", model="kathleen", settings={})
     assert (shown(studio, started)["state"], shown(studio, started)["ahead"]) == ("queued", 0)
     assert shown(studio, later)["ahead"] == 1
-    assert shown(studio, later)["left_s"] is None
+    assert (shown(studio, later)["left_s"], shown(studio, later)["starts_in_s"]) == (None, None)
+
+
+def test_one_that_waits_says_when_it_begins_once_some_were_done(studio, recording, converted):
+    with studio.database.write() as connection:
+        done = update(rows).where(rows.c.id == converted)
+        connection.execute(done.values(started_at=rows.c.finished_at - 8.0))
+    waiting = [
+        start_conversion(studio, studio.local, recording(), "b.wav", model="kathleen", settings={}) for _ in range(3)
+    ]
+    assert [shown(studio, one)["starts_in_s"] for one in waiting] == [None, pytest.approx(12.0), pytest.approx(20.0)]
 
 
 def test_one_that_runs_says_how_long_it_will_take(studio, started):

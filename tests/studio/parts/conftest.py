@@ -3,6 +3,7 @@
 Gradio makes an event loop for each page where none runs, and closes none: what is left of them goes here, unheard.
 """
 
+import asyncio
 import gc
 import warnings
 from collections.abc import Iterator
@@ -24,4 +25,5 @@ def nothing_is_left() -> Iterator[None]:
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
+        asyncio.set_event_loop(None)  # the last one, which would go in the middle of another test
         gc.collect()
