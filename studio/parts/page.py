@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
+import structlog
 
 from engine.errors import EngineError
 from studio.accounts import Account
@@ -14,6 +15,7 @@ from studio.parts.notice import silent, told_error
 from studio.studio import Studio
 
 Updates = Mapping[Any, Any] | None
+_OURS = "Something went wrong in the studio. The reason is in its log."
 _AT_ONCE = 8  # calls of the same event by different visitors
 
 
@@ -96,6 +98,11 @@ class Page:
             if notice is None:
                 raise gr.Error(str(error), print_exception=False) from error
             given = {notice: told_error(str(error))}
+        except Exception as error:  # a mistake of ours: its reason is for the log, a sentence for the visitor
+            structlog.get_logger("studio.page").exception("failed", action=action.__qualname__)
+            if notice is None:
+                raise gr.Error(_OURS, print_exception=False) from error
+            given = {notice: told_error(_OURS)}
         else:
             if notice is not None:
                 given.setdefault(notice, silent())

@@ -175,7 +175,7 @@ def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page
     slider(page, "Transpose").fill("-1")
     page.get_by_role("radio", name="Gökhan").click()
     open_tab(page, "History")
-    page.locator("timbre-tasks .head", has_text="Kerstin").first.click()
+    page.locator("timbre-tasks .task-head", has_text="Kerstin").first.click()
     page.get_by_role("button", name="Open in Convert").first.click()
     expect(page.locator("#convert-facts")).to_contain_text("my vocal.wav · 2.0 s", timeout=WORK_MS)
     expect(page.get_by_role("radio", name="Kerstin").first).to_have_attribute("aria-checked", "true")
@@ -189,14 +189,14 @@ def test_the_picture_of_the_ranges_follows_the_slider_at_once(page, recording):
     expect(said).to_contain_text("Kerstin sings and speaks from B2 to B3")
     drop(page, recording(hertz=220.0))  # A3
     is_taken(page)
-    expect(said).to_contain_text("Auto: as recorded. All")
+    expect(said).to_contain_text("Auto: as recorded.")
     page.context.set_offline(True)  # nothing is asked of the server
     slider(page, "Transpose").fill("6")
     expect(said).to_contain_text(re.compile("Up 6 semitones.*outside Kerstin's range, above B3"))
     slider(page, "Transpose").fill("-12")
     expect(said).to_contain_text("below B2")
     page.get_by_label("Auto", exact=False).first.check()
-    expect(said).to_contain_text("Auto: as recorded. All")
+    expect(said).to_contain_text("Auto: as recorded.")
     page.context.set_offline(False)
 
 
@@ -229,7 +229,7 @@ def test_several_recordings_come_back_as_a_zip(page, recording, tmp_path, photog
     page.get_by_role("button", name="Convert all").click()
     rows = page.locator("#convert-batch tbody tr")
     expect(rows).to_have_count(3)
-    expect(rows.nth(2)).to_contain_text("is no audio")
+    expect(rows.nth(2)).to_contain_text("is not an audio file")
     expect(page.get_by_text("3 of 3 done")).to_be_visible(timeout=WORK_MS)
     photographed(page, "convert-batch")
     with page.expect_download() as coming:
