@@ -15,6 +15,7 @@ from fastapi.staticfiles import StaticFiles
 from engine.card import DEMO_VOICES
 from studio.accounts import Account, account_of_token, find_account, may_still_come_in
 from studio.actions.voice_cards import DEMO_PREVIEWS
+from studio.early_script import EarlyScript
 from studio.errors import Unauthorised
 from studio.gate import API
 from studio.reach import OnlyThisMachine, is_for_this_machine
@@ -27,7 +28,7 @@ OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_
 STATIC = Path(__file__).parent / "static" / "page"
 _DELETE_CACHE_S = (3600, 86400)  # how often, and how old
 _DELETE_DEMO_CACHE_S = (600, 3600)
-_LOOK_S = 0.02  # between two looks for events
+_LOOK_S = 0.05  # between two looks for events
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
 
@@ -48,6 +49,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         app.add_middleware(OnlyThisMachine, guarded=API)
     if is_demo:
         app.add_middleware(VisitorCookies)
+    app.add_middleware(EarlyScript, source=f"{FILES}/frames.js")
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
     account_of = _account_named(studio) if ask_for_token else _visitor(studio) if is_demo else _local(studio)
@@ -95,10 +97,10 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
         del tabs["Settings"]  # tokens and the machine are its host's business
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
     with gr.Blocks(title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
-        gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
+        heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:
-            page = Page(studio, account_of, blocks, choice, wishes)
+            page = Page(studio, account_of, blocks, choice, wishes, heading)
             for name, build in tabs.items():
                 with gr.Tab(name, id=name.lower()) as tab:
                     build(page, tab)

@@ -31,13 +31,15 @@ class Visit:
 
 @dataclass(frozen=True)
 class Page:
-    """What a tab is built with. `tabs` holds the tabs by their ids; `wishes` what another tab asks of each."""
+    """What a tab is built with. `tabs` holds the tabs by their ids; `wishes` what another tab asks of each; `heading`
+    is always there."""
 
     studio: Studio
     account_of: Callable[[gr.Request], Account]
     blocks: gr.Blocks
     tabs: gr.Tabs
     wishes: Mapping[str, gr.State]
+    heading: gr.HTML
 
     def on(
         self,
@@ -59,7 +61,7 @@ class Page:
         def handler(request: gr.Request, *values: Any) -> Any:
             return self._done(request, action, values, told, notice)
 
-        return _wired(event, handler, inputs, told, options)
+        return self._wired(event, handler, inputs, told, options)
 
     def on_data(
         self,
@@ -77,7 +79,7 @@ class Page:
         def handler(request: gr.Request, event: gr.EventData, *values: Any) -> Any:
             return self._done(request, action, (event._data, *values), told, notice)
 
-        return _wired(event, handler, inputs, told, options)
+        return self._wired(event, handler, inputs, told, options)
 
     def go(self, tab: str, **wish: Any) -> dict[Any, Any]:
         """Updates that show another tab and tell it what is wished there; `self.tabs` and its wish are outputs then."""
@@ -110,25 +112,28 @@ class Page:
             return None
         return given or {told[0]: gr.skip()}
 
-
-def _wired(
-    event: Callable[..., Any],
-    handler: Callable[..., Any],
-    inputs: Sequence[Any] | set[Any],
-    outputs: Sequence[Any],
-    options: dict[str, Any],
-) -> Any:
-    # gradio looks at annotations to find what it shall give
-    handler.__annotations__ = {"request": gr.Request, "event": gr.EventData}
-    del handler.__wrapped__  # type: ignore[attr-defined]
-    return event(
-        handler,
-        inputs if isinstance(inputs, set) else list(inputs),
-        list(outputs),
-        **{
-            "api_visibility": "private",
-            "show_progress": "hidden",
-            "concurrency_limit": _AT_ONCE,
-            **options,
-        },
-    )
+    def _wired(
+        self,
+        event: Callable[..., Any],
+        handler: Callable[..., Any],
+        inputs: Sequence[Any] | set[Any],
+        outputs: Sequence[Any],
+        options: dict[str, Any],
+    ) -> Any:
+        # gradio looks at annotations to find what it shall give
+        handler.__annotations__ = {"request": gr.Request, "event": gr.EventData}
+        del handler.__wrapped__  # type: ignore[attr-defined]
+        return event(
+            handler,
+            inputs if isinstance(inputs, set) else list(inputs),
+            list(outputs),
+            **{
+                "api_visibility": "private",
+                "show_progress": "hidden",
+                # gradio counts time 60 times a second on what waits, for ever where that is taken away meanwhile
+                "show_progress_on": self.heading,
+                "concurrency_limit": _AT_ONCE,
+                **({"show_progress_on": None} if "show_progress" in options else {}),
+                **options,
+            },
+        )

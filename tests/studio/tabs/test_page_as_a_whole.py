@@ -22,3 +22,22 @@ def test_it_is_painted_within_two_seconds(new_visitor):
 def test_each_tab_opens(visitor, open_tab, tab):
     open_tab(visitor, tab)
     assert visitor.get_by_role("tab", name=tab, exact=True).get_attribute("aria-selected") == "true"
+
+
+COUNTED = """
+const asked = window.requestAnimationFrame.bind(window);
+window.framesAsked = 0;
+window.requestAnimationFrame = (callback) => { window.framesAsked += 1; return asked(callback); };
+"""
+
+
+@pytest.mark.parametrize("tab", ["Convert", "Train"])
+def test_a_page_on_which_nothing_happens_draws_nothing(visitor, open_tab, tab):
+    visitor.add_init_script(COUNTED)
+    visitor.reload()
+    open_tab(visitor, tab)
+    visitor.wait_for_timeout(4000)  # until what came in is drawn
+    before = visitor.evaluate("window.framesAsked")
+    assert before > 0
+    visitor.wait_for_timeout(1000)
+    assert visitor.evaluate("window.framesAsked") == before

@@ -1,0 +1,46 @@
+"""A script of ours that the page runs before Gradio's: what Gradio takes as a page's head comes after them."""
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_HEAD = b"<head>"
+
+
+class EarlyScript:
+    """Middleware that puts a script at the beginning of the page's head. source: its path on this server."""
+
+    def __init__(self, app: ASGIApp, source: str) -> None:
+        self._app = app
+        self._tag = f'<script src="{source}"></script>'.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, and where it is the page, with the script in it."""
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        start: Message | None = None
+        parts: list[bytes] = []
+
+        async def with_script(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            if message["type"] == "http.response.body" and start is not None:
+                parts.append(message.get("body", b""))
+                if message.get("more_body"):
+                    return
+                body = self._changed(b"".join(parts), start)
+                await send(start)
+                message = {"type": "http.response.body", "body": body}
+            await send(message)
+
+        await self._app(scope, receive, with_script)
+
+    def _changed(self, body: bytes, start: Message) -> bytes:
+        headers = MutableHeaders(scope=start)
+        if not headers.get("content-type", "").startswith("text/html") or "content-encoding" in headers:
+            return body
+        body = body.replace(_HEAD, _HEAD + self._tag, 1)
+        headers["content-length"] = str(len(body))
+        return body
