@@ -1,7 +1,9 @@
 """The page as a browser asks for it, before any script runs; what it does is tested in a browser with the tabs."""
 
+import secrets
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -39,6 +41,32 @@ def test_the_page_is_there_beside_the_service(local):
 def test_nothing_of_the_page_is_an_api_for_others(local):
     with asked(local) as client:
         assert client.get("/gradio_api/info").json() == {"named_endpoints": {}, "unnamed_endpoints": {}}
+
+
+FILE = {"meta": {"_type": "gradio.FileData"}}
+
+
+def told_by_event(client: httpx.Client, data: list[object], event: object = None) -> str:
+    """What the first event of the page that takes a file ends with."""
+    configuration = client.get("/config").json()
+    (drop,) = [one["id"] for one in configuration["components"] if one["props"].get("elem_id") == "convert-drop"]
+    (put_in,) = [one["id"] for one in configuration["dependencies"] if one["inputs"] == [drop]]
+    session = secrets.token_hex(8)
+    asked_for = {"fn_index": put_in, "session_hash": session, "data": data, "event_data": event}
+    assert client.post("/gradio_api/queue/join", json=asked_for).is_success
+    with client.stream("GET", "/gradio_api/queue/data", params={"session_hash": session}) as answer:
+        return next(line for line in answer.iter_lines() if "process_completed" in line)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "pyproject.toml", "https://example.org/a.wav"])
+def test_no_file_is_taken_that_was_not_uploaded(local, path):
+    with asked(local) as client:
+        assert "was not uploaded here" in told_by_event(client, [FILE | {"path": path}])
+        assert "was not uploaded here" in told_by_event(client, [None], {"at": [FILE | {"path": path}]})
+        (uploaded,) = client.post("/gradio_api/upload", files={"files": ("a.wav", b"no sound")}).json()
+        beside = str(Path(uploaded) / ".." / ".." / ".." / ".." / "studio.sqlite")
+        assert "was not uploaded here" in told_by_event(client, [FILE | {"path": beside}])
+        assert "is not an audio file" in told_by_event(client, [FILE | {"path": uploaded}])
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:7860", "192.168.1.5", "[", ""])
