@@ -24,10 +24,10 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
     with gr.Row(elem_id="convert"):
         with gr.Column(scale=7, min_width=320):
-            with gr.Tabs(elem_id="convert-input"):
-                with gr.Tab("One recording"):
+            with gr.Tabs(elem_id="convert-input") as number:
+                with gr.Tab("One recording", id="one") as one:
                     recording = build_recording(page, IN_TURN)
-                with gr.Tab("Several at once"):
+                with gr.Tab("Several at once", id="several") as several:
                     batch = build_batch(page)
             voice = build_voice(page, tab, recording)
         with gr.Column(scale=5, min_width=320, elem_id="convert-settings"):
@@ -59,6 +59,9 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
 
     inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls}
     page.on(start.click, convert, inputs, result.watched, notice=problem, **IN_TURN)
+    # several have a button of their own beside them
+    page.on(one.select, lambda visit: {start: gr.Button(visible=True)}, [], [start])
+    page.on(several.select, lambda visit: {start: gr.Button(visible=False)}, [], [start])
 
     def wished(visit: Visit, wish: dict[str, Any] | None, kept: Any) -> Updates:
         updates: dict[Any, Any] = {}
@@ -66,6 +69,8 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
             return updates
         if model := wish.get("voice"):
             updates |= voice.choose(visit, model)
+        if wish.get("recording") or wish.get("task"):
+            updates[number] = gr.Tabs(selected="one")
         if analysis := wish.get("recording"):
             updates |= recording.take(analysis)
         if task_id := wish.get("task"):
@@ -77,7 +82,7 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
             updates |= result.begun(visit, task_id, {"id": taken}, kept)
         return updates
 
-    filled = [*recording.outputs, *voice.outputs, *settings.controls, *result.watched]
+    filled = [number, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
     wish = page.wishes["convert"]
     page.on(wish.change, wished, [wish, result.kept], filled, notice=problem, **IN_TURN)
 
