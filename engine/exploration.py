@@ -12,6 +12,7 @@ from PIL import Image
 
 from engine.analysis import Analysis, analyse_file
 from engine.audio import Resampler, open_audio
+from engine.durations import in_words
 from engine.errors import AudioError
 from engine.frames import FRAME_RATE, HOP, SAMPLE_RATE
 from engine.notes import Note, audible, find_notes, measure_histogram
@@ -95,7 +96,7 @@ def explore_file(
 
     analysis = analyse_file(path, listening)
     if analysis.duration_s > longest_s:
-        raise AudioError(f"The recording is longer than {longest_s / 60:g} minutes, which are the most that are taken.")
+        raise AudioError(f"The recording is longer than {in_words(longest_s)}, which are the most that are taken.")
     frames = range(0, len(analysis.pitch), -(-len(analysis.pitch) // MOST_COLUMNS))
     reading = _Reading(path, -(-len(analysis.pitch) // MOST_POINTS) * HOP)
     shades = measure_spectrograms(reading.pieces(), frames, scales, drawing)

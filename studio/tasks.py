@@ -458,6 +458,13 @@ def places(database: Database, kind: str) -> dict[str, int]:
         return {task_id: place for place, task_id in enumerate(connection.scalars(in_turn), 1)}
 
 
+def running_now(database: Database, kind: str) -> int:
+    """How many tasks of this kind are being worked on, of all accounts."""
+    running = select(func.count()).where(tasks.c.state == "running", tasks.c.kind == kind)
+    with database.read() as connection:
+        return int(connection.scalar(running) or 0)
+
+
 def usual_seconds(database: Database, kind: str) -> float | None:
     """How long the latest tasks of this kind took on the average, of all accounts; None where none was done today."""
     took = (tasks.c.finished_at - tasks.c.started_at).label("took")

@@ -4,6 +4,7 @@ from pathlib import Path, PurePath
 
 from engine.audio import open_audio
 from engine.dataset import AUDIO_SUFFIXES
+from engine.durations import in_words
 from engine.errors import AudioError
 from studio.errors import Invalid, NotReadable
 
@@ -16,7 +17,8 @@ def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None
     try:
         with open_audio(audio) as source:
             if source.duration_s and source.duration_s > longest_minutes * 60:
-                text = f"The recording has {source.duration_s / 60:.1f} minutes; at most {longest_minutes:g} are taken."
+                length, longest = in_words(source.duration_s), in_words(60 * longest_minutes)
+                text = f"The recording is {length} long; at most {longest} are taken: put in a shorter one."
                 raise Invalid([("audio", text)], "audio_too_long")
             next(iter(source.blocks(_PROBED_SAMPLES)), None)
     except AudioError as cause:

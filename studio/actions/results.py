@@ -9,7 +9,7 @@ from studio.actions.conversions import KIND
 from studio.catalogue import find_model
 from studio.errors import NotFound
 from studio.studio import Studio
-from studio.tasks import ACTIVE, Task, find, places, usual_seconds
+from studio.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
 _LEAST_PROGRESS = 0.05  # before it the time that is left would be a guess
 _DELETED = "Its recordings have been deleted, as the settings of this service ask."
@@ -20,7 +20,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
 
     id, state, progress, message, error, created_at
     left_s               seconds until it is done, None while that is unknown
-    ahead                how many conversions come before it, None once it runs
+    ahead                how many conversions come before it, with those that keep all workers busy; None once it runs
     starts_in_s          about how long they will take, None while that is unknown
     model, voice         the voice's id and name
     file_name, preset, settings    as asked for; settings in full once it is done
@@ -36,7 +36,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     is_there = task.outputs_deleted_at is None
     found = result.get("output_settings", {})
     card = _card(studio, account, task.model_id or "")
-    ahead = places(studio.database, KIND).get(task.id, 1) - 1 if task.state == "queued" else None
+    waiting = places(studio.database, KIND).get(task.id, 1) - 1 if task.state == "queued" else 0
+    busy = _busy(studio) if task.state == "queued" else 0
     return {
         "id": task.id,
         "state": task.state,
@@ -45,8 +46,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "error": task.error,
         "created_at": task.created_at,
         "left_s": _left_s(task, now_s),
-        "ahead": ahead,
-        "starts_in_s": _starts_in_s(studio, ahead) if ahead else None,
+        "ahead": waiting + busy if task.state == "queued" else None,
+        "starts_in_s": _starts_in_s(studio, waiting, busy) if waiting + busy else None,
         "model": task.model_id,
         "voice": card.get("name") or task.model_id,
         "range": _range(card),
@@ -95,11 +96,17 @@ def _left_s(task: Task, now_s: float) -> float | None:
     return max(0.0, now_s - task.started_at) * (1.0 - task.progress) / task.progress
 
 
-def _starts_in_s(studio: Studio, ahead: int) -> float | None:
+def _busy(studio: Studio) -> int:
+    """How many conversions are under way, where one has to end before the next begins; else 0."""
+    running = running_now(studio.database, KIND)
+    return running if studio.service.executor == "local" and running >= studio.service.conversion_workers else 0
+
+
+def _starts_in_s(studio: Studio, waiting: int, busy: int) -> float | None:
     usual_s = usual_seconds(studio.database, KIND)
     workers = studio.service.conversion_workers if studio.service.executor == "local" else 1
-    # half of one more: what is under way is half done, taken over many
-    return None if usual_s is None else usual_s * (ahead + 0.5) / max(workers, 1)
+    # what is under way, or has just been taken, is half done, taken over many
+    return None if usual_s is None else usual_s * (waiting + max(busy, 1) / 2) / max(workers, 1)
 
 
 def _card(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:

@@ -10,7 +10,10 @@ from studio.service_settings import ServiceSettings
 
 @in_one_sentence
 def serve(**given: str | None) -> None:
-    """Start the studio: the page, and the HTTP service for programs. Ctrl-C ends it without loss."""
+    """Start the studio: the page, and the HTTP service for programs. Ctrl-C ends it without loss.
+
+    Each option is also a variable of the environment: --port is TIMBRE_STUDIO_PORT.
+    """
     from studio.server import run_server
     from studio.settings import load_service_settings, load_settings
 

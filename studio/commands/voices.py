@@ -101,8 +101,8 @@ def import_one(
 @voices.command()
 @in_one_sentence
 def blend(
-    first: VoiceId,
-    second: VoiceId,
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="A voice; `voices` lists them.")],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="Another one.")],
     share: Annotated[float, typer.Option(metavar="0..1", help="How much of the second voice it has.")] = 0.5,
     name: Annotated[str | None, typer.Option(help="What to call it; left out, after both.")] = None,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.audio import open_audio
 from engine.conversion_settings import AUTO, by_style
+from engine.durations import in_words
 from engine.errors import AudioError
 from studio.catalogue import find_model
 from studio.errors import Invalid, NotFound, Unavailable
@@ -172,7 +173,8 @@ def _refuse_too_long(path: Path, longest_minutes: float) -> None:
         for block in source.blocks(_SAMPLES_AT_ONCE):
             samples += block.shape[1]
             if samples > longest:
-                text = f"The recording is longer than {longest_minutes:g} minutes, which are the most that are taken."
+                longest_said = in_words(60 * longest_minutes)
+                text = f"The recording is longer than {longest_said}, which are the most that are taken."
                 raise Invalid([("audio", text)], "audio_too_long")
     if samples == 0:
         raise AudioError("The recording holds no sound.")

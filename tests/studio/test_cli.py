@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 from rich.progress import Progress
+from typer import Context
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import engine.card
@@ -132,6 +135,37 @@ def test_help_lists_every_setting_of_the_engine():
 
     text = run("convert", "--help").stdout
     assert all("--" + field.name.replace("_", "-") in text for field in fields(ConversionSettings))
+
+
+def commands(group: Any = None, prefix: tuple[str, ...] = ()) -> dict[str, Any]:
+    """All commands under their names, groups too: `voices export`; as they are when they are asked for."""
+    group = group or get_command(app)
+    found = {}
+    for name in group.list_commands(None):
+        words = (*prefix, name)
+        _, found[" ".join(words)], _ = group.resolve_command(Context(group), [name])
+        if hasattr(found[" ".join(words)], "commands"):
+            found |= commands(found[" ".join(words)], words)
+    return found
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_and_each_of_its_options_says_what_it_is(name):
+    command = commands()[name]
+    assert command.help.splitlines()[0].rstrip().endswith(".")
+    text = " ".join(run(*name.split(), "--help").stdout.replace("│", " ").split())
+    for parameter in command.params:
+        assert parameter.help, parameter.name
+        assert parameter.help.split(". (")[0] in text, parameter.name
+        if parameter.param_type_name == "option":
+            assert parameter.opts[-1] in text
+
+
+def test_these_are_all_commands():
+    groups = {"voices export", "voices import", "voices blend", "voices delete", "token create", "token list"}
+    alone = {"serve", "convert", "create", "report", "train", "analyse", "doctor", "demo", "voices", "token"}
+    assert set(commands()) == groups | alone | {"token revoke"}
+    assert all(f" {name} " in run("--help").stdout for name in alone)
 
 
 # ---- bad input

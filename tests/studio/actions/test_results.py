@@ -40,6 +40,18 @@ def test_one_that_waits_says_when_it_begins_once_some_were_done(studio, recordin
     assert [shown(studio, one)["starts_in_s"] for one in waiting] == [None, pytest.approx(12.0), pytest.approx(20.0)]
 
 
+def test_while_all_workers_are_busy_the_next_one_waits_for_what_is_under_way(studio, recording, converted):
+    with studio.database.write() as connection:
+        done = update(rows).where(rows.c.id == converted)
+        connection.execute(done.values(started_at=rows.c.finished_at - 8.0))
+    first, second, third = (
+        start_conversion(studio, studio.local, recording(), "b.wav", model="kathleen", settings={}) for _ in range(3)
+    )
+    assert claim(studio.database, "worker", ["conversion"], 60).id == first
+    assert [shown(studio, one)["ahead"] for one in (first, second, third)] == [None, 1, 2]
+    assert [shown(studio, one)["starts_in_s"] for one in (second, third)] == [pytest.approx(4.0), pytest.approx(12.0)]
+
+
 def test_one_that_runs_says_how_long_it_will_take(studio, started):
     task = claim(studio.database, "worker", ["conversion"], 60)
     began = shown(studio, started)
