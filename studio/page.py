@@ -20,6 +20,7 @@ from studio.errors import Unauthorised
 from studio.gate import API
 from studio.reach import OnlyThisMachine, is_for_this_machine
 from studio.service_settings import MEGABYTE, ServiceSettings
+from studio.start_mark import StartMark
 from studio.studio import Studio
 from studio.visitors import VisitorCookies, account_of_visitor, cookie_of
 
@@ -49,6 +50,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         app.add_middleware(OnlyThisMachine, guarded=API)
     if is_demo:
         app.add_middleware(VisitorCookies)
+    app.add_middleware(StartMark)
     app.add_middleware(EarlyScript, source=f"{FILES}/frames.js")
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))

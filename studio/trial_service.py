@@ -52,8 +52,7 @@ def trial_service(home: Path, **settings: str | int | float) -> Iterator[TrialSe
     Nothing of this process's own installation is seen by it. It is ended with its workers. Raises EngineError, with
     what it said last, where it does not start.
     """
-    port = _free_port()
-    given = {"host": "127.0.0.1", "port": port} | settings
+    given = {"host": "127.0.0.1", "port": _free_port()} | settings
     environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     environment |= {PREFIX + name.upper(): str(value) for name, value in given.items()}
     environment |= {HOME_VARIABLE: str(home)}
@@ -68,7 +67,7 @@ def trial_service(home: Path, **settings: str | int | float) -> Iterator[TrialSe
             start_new_session=True,  # so that it can be ended with all it started
         )
     try:
-        service = TrialService(f"http://127.0.0.1:{port}", home, process, log, environment)
+        service = TrialService(f"http://127.0.0.1:{given['port']}", home, process, log, environment)
         _wait_until_it_answers(service)
         yield service
     finally:

@@ -83,7 +83,8 @@ def build_create_tab(page: Page, tab: gr.Tab) -> None:
 
     everything = [*recordings.outputs, *form.components, sure, kept, has_come, *report.outputs, form_place]
     page.on(make.click, create, {recordings.draft, sure, *form.components}, everything, notice=problem)
-    changed = partial(gr.on, [control.change for control in form.components])
+    # also once it has come: what somebody quick has written before
+    changed = partial(gr.on, [*(control.change for control in form.components), has_come.change])
     page.on(changed, remember, {has_come, *form.components}, [kept], trigger_mode="always_last")
     page.on(tab.select, come, [has_come, kept, recordings.draft, report.model], everything)
     page.on(report.another.click, begin_anew, [], everything)

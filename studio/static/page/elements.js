@@ -1,4 +1,5 @@
 // The elements of the page. Each is a module that defines one custom element.
+import "./restart.js";
 import "./player.js";
 import "./roll.js";
 import "./voices.js";
