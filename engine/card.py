@@ -253,7 +253,11 @@ def delete_voice(identifier: str, folder: Path) -> None:
 
 
 def new_identifier(name: str, taken: Collection[str] = ()) -> str:
-    """An id made of a voice's name that none of `taken` has: Gökhan -> gokhan, or gokhan-2 where there is one."""
+    """An id made of a voice's name that none of `taken` has: Gökhan -> gokhan, or gokhan-2 where there is one.
+
+    >>> new_identifier("Gökhan"), new_identifier("Gökhan", {"gokhan"})
+    ('gokhan', 'gokhan-2')
+    """
     apart = unicodedata.normalize("NFKD", name.lower().translate(_PLAIN_LETTERS))
     plain = "".join(letter for letter in apart if not unicodedata.combining(letter))
     stem = re.sub(r"[^a-z0-9]+", "-", plain.replace("'", "")).strip("-")[:LONGEST_IDENTIFIER].strip("-") or "voice"

@@ -23,7 +23,13 @@ _HIGHEST_SHOWN_HERTZ = 5000.0  # of the spectra: where vowels have their resonan
 
 
 def plot_speaker_probes(probes: Sequence[SpeakerProbe]) -> Figure:
-    """How often the speaker of a frame is told from each view, beside guessing; and who was taken for whom."""
+    """How often the speaker of a frame is told from each view, beside guessing; and who was taken for whom.
+
+    >>> from engine import read_audio
+    >>> from engine.speaker_probe import probe_speakers
+    >>> recordings = {name: [read_audio(f"recordings/{name}.flac")] for name in ("one", "two")}
+    >>> plot_speaker_probes(probe_speakers(recordings)).savefig("probes.png")
+    """
     figure = new_figure(13.0, 4.6)
     axes, *squares = figure.subplots(1, 1 + len(probes), width_ratios=(0.8, *[1.0] * len(probes)))
     names = [_NAMES[probe.kind] for probe in probes]
@@ -74,7 +80,12 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
 
 
 def plot_perturbation_trial(trial: PerturbationTrial) -> Figure:
-    """Moments found again, distance before and after decoding, and the resonances themselves."""
+    """Moments found again, distance before and after decoding, and the resonances themselves.
+
+    >>> from engine import read_audio
+    >>> from engine.perturbation_trial import try_perturbation
+    >>> plot_perturbation_trial(try_perturbation(read_audio("vocal.flac"), (0.8, 1.25))).savefig("trial.png")
+    """
     figure = new_figure(13.0, 4.6)
     found, distance, spectra = figure.subplots(1, 3, width_ratios=(1.0, 1.0, 1.3))
     for kind, shares in zip(KINDS, (trial.found_by_mel, trial.found_by_content), strict=True):

@@ -177,6 +177,12 @@ def examined(dataset: Dataset, report: Report = lambda fraction, message: None) 
     """The report of a dataset: the one kept in its folder where it still holds, else made and kept there.
 
     Raises DatasetError where it cannot be written.
+
+    >>> from engine import create_dataset
+    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> report = examined(mia)
+    >>> [(one.name, one.verdict) for one in report.recordings]
+    [('one.flac', 'pass'), ('two.flac', 'pass')]
     """
     kept = dataset.folder / REPORT_FILE
     root = dataset.folder / AUDIO_FOLDER

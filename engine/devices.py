@@ -57,6 +57,9 @@ def choose_device(wanted: str = AUTO) -> Device:
 
     Raises SettingsError for an unknown kind, and for a wanted one that does not work: falling back in silence would
     hide a broken driver behind a conversion that takes thirty times as long.
+
+    >>> choose_device("cpu").kind
+    'cpu'
     """
     if wanted != AUTO and wanted not in KINDS:
         raise SettingsError(f"'{wanted}' is not a device; choose {AUTO}, {', '.join(KINDS[:-1])} or {KINDS[-1]}.")

@@ -282,14 +282,26 @@ def _told(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
 
 
 def trace(audio: Audio) -> Performance:
-    """The performance in `audio`."""
+    """The performance in `audio`.
+
+    >>> from engine import read_audio
+    >>> vocal = trace(read_audio("vocal.flac"))
+    >>> compare_performances(vocal, vocal, transpose=0.0).pitch_accuracy
+    1.0
+    """
     step = round(BLOCK_S * audio.rate)
     blocks = (audio.samples[:, start : start + step] for start in range(0, audio.sample_count, step))
     return _trace(blocks, audio.rate)
 
 
 def compare_performances(source: Performance, output: Performance, transpose: float = 0.0) -> PerformanceScores:
-    """Scores of `output` as the same performance as `source`, `transpose` semitones higher."""
+    """Scores of `output` as the same performance as `source`, `transpose` semitones higher.
+
+    >>> from engine import read_audio
+    >>> vocal = trace(read_audio("vocal.flac"))
+    >>> compare_performances(vocal, vocal, transpose=12.0).pitch_accuracy  # an octave higher was asked for
+    0.0
+    """
     return PerformanceScores(
         pitch_accuracy=_pitch_accuracy(source, output, transpose),
         pitch_corr=_pitch_correlation(source, output),

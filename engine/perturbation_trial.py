@@ -47,6 +47,11 @@ def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> Pertur
     """Warp a recording's spectrum by each factor, encode it, and decode it with the timbre of the recording itself.
 
     Raises AudioError for a recording that is too short, VoiceError where the base model is missing.
+
+    >>> from engine import read_audio
+    >>> trial = try_perturbation(read_audio("vocal.flac"), (0.8, 1.25))
+    >>> bool((trial.found_by_content > trial.found_by_mel).all())
+    True
     """
     base, clip, original = load_base(), analyse_clip(audio), measure_features(audio)
     envelope = torch.from_numpy(clip.envelope.astype(np.float32))
@@ -69,6 +74,11 @@ def warp_voice(audio: Audio, factor: float) -> Audio:
     """The recording as if its singer's vocal tract were shorter (factor above 1) or longer, at the same pitch.
 
     Mono at SAMPLE_RATE, as long as the recording: what the content encoder was trained to hear through.
+
+    >>> from engine import read_audio
+    >>> warped = warp_voice(read_audio("vocal.flac"), 1.15)
+    >>> warped.duration_s
+    3.0
     """
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch = detect_pitch(mono, SAMPLE_RATE)

@@ -61,7 +61,14 @@ def _detector() -> Any:
 
 
 def detect_pitch(samples: np.ndarray, rate: int) -> Pitch:
-    """Pitch of mono `samples`, float (samples,), on the 10 ms grid; silence and noise give voicing near 0."""
+    """Pitch of mono `samples`, float (samples,), on the 10 ms grid; silence and noise give voicing near 0.
+
+    >>> from engine import read_audio
+    >>> vocal = read_audio("vocal.flac")
+    >>> pitch = detect_pitch(vocal.mono(), vocal.rate)
+    >>> len(pitch), bool(100 < np.median(pitch.hertz[pitch.voiced]) < 1000)
+    (301, True)
+    """
     frames = frame_count(round(len(samples) * SAMPLE_RATE / rate))
     listened = samples if rate == DETECTOR_RATE else soxr.resample(samples, rate, DETECTOR_RATE)
     listened = np.asarray(listened, np.float32)

@@ -14,6 +14,9 @@ def render_preview(voice: Voice, target: Path, report: Report | None = None) -> 
     """Write the bundled recording in this voice to `target`, whose suffix chooses the format.
 
     Raises AudioError where it cannot be written; `report` may raise Cancelled.
+
+    >>> from engine import load_voice
+    >>> render_preview(load_voice("kathleen"), Path("preview.wav"))
     """
     settings = ConversionSettings(transpose="auto")
     write_audio(target, convert(read_audio(SAMPLE), voice, settings, report).takes[0].audio)

@@ -43,7 +43,12 @@ class Look:
 
 
 def look_at(audio: Audio, name: str = "") -> Look:
-    """Analyse a recording in memory for the pictures below."""
+    """Analyse a recording in memory for the pictures below.
+
+    >>> from engine import read_audio
+    >>> look_at(read_audio("vocal.flac"), "my vocal").name
+    'my vocal'
+    """
     found = analyse(audio)
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     return Look(name, mono, found, find_notes(found.pitch, found.loudness_db))

@@ -42,7 +42,12 @@ _QUIETEST_DB = -70.0  # of the level; silence is drawn there too
 
 
 def plot_data_report(report: DataReport) -> Figure:
-    """The report on one page, whether it is of five recordings or of two thousand."""
+    """The report on one page, whether it is of five recordings or of two thousand.
+
+    >>> from pathlib import Path
+    >>> from engine import examine_recordings
+    >>> plot_data_report(examine_recordings([Path("recordings/one.flac")])).savefig("report.png")
+    """
     figure = Figure(figsize=SIZE_INCHES, dpi=DPI, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     rows = figure.add_gridspec(2, 1, height_ratios=(5.0, 1.5))

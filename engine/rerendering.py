@@ -108,6 +108,13 @@ def edit_file(
     before: an edit of the same take that was rendered already. Memory does not grow with the length. Raises EditError
     where the take cannot be edited, SettingsError for a stretch beyond its end, AudioError for a file that cannot be
     read or written. The target appears whole at the end, or not at all.
+
+    >>> from engine import Shift, convert_file, load_voice
+    >>> vocal, take, voice = Path("vocal.flac"), Path("take.wav"), load_voice("koguchi")
+    >>> groundwork = convert_file(vocal, [take], voice).groundwork
+    >>> edits = [Shift(1.0, 1.5, semitones=2.0)]
+    >>> edit_file(vocal, take, Path("edited.wav"), groundwork, 0, voice, edits).path.name
+    'edited.wav'
     """
     plan = plan_patches(groundwork, number, edits)
     known = plan_patches(groundwork, number, before.edits).patches if before is not None else []

@@ -67,6 +67,13 @@ def nearest_sounds(content: Tensor, sounds: Tensor, forbidden: slice = slice(0))
     """For each frame of content (frames, CONTENT) the mean of the most similar of `sounds` (sounds, CONTENT).
 
     forbidden: those that may not be taken.
+
+    >>> import torch
+    >>> from engine import load_voice, read_audio
+    >>> from engine.features import measure_features
+    >>> content = torch.from_numpy(measure_features(read_audio("vocal.flac")).content)
+    >>> nearest_sounds(content, load_voice("koguchi").sounds).shape == content.shape
+    True
     """
     keys = in_context(sounds).T
     means = []

@@ -46,6 +46,11 @@ def probe_speakers(recordings: Mapping[str, Sequence[Audio]], seed: int = 0) -> 
 
     Of several recordings of a speaker the first half is learned from and the others are asked about; a single one is
     cut in the middle. Raises AudioError where there are fewer than two speakers, or nothing is heard of one.
+
+    >>> from engine import read_audio
+    >>> mel, content = probe_speakers({name: [read_audio(f"recordings/{name}.flac")] for name in ("one", "two")})
+    >>> mel.accuracy > content.accuracy
+    True
     """
     if len(recordings) < FEWEST_SPEAKERS:
         raise AudioError(f"A speaker probe needs recordings of at least {FEWEST_SPEAKERS} people.")

@@ -104,6 +104,11 @@ def train_dataset(
 
     processes: how many of this machine learn together; what they learn differs only by rounding. Raises DatasetError
     where there is nothing to train on, TeamLost where one of them dies.
+
+    >>> from engine import create_dataset
+    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> train_dataset(mia, TrainingPlan(epochs=1)).card.name
+    'Mia'
     """
     clips = usable_clips(dataset, lambda fraction, message: report(0.0, message))
     with team_of_this_machine(dataset, plan, processes) as team:
@@ -114,6 +119,11 @@ def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: No
     """The analysed recordings of a dataset that are good to train on; analysed once, and kept in the dataset.
 
     Raises DatasetError where there is too little voice in them.
+
+    >>> from engine import create_dataset
+    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> [clip.name for clip in usable_clips(mia)]
+    ['one.flac', 'two.flac']
     """
     found = examined(dataset, report)
     refuse_unusable(found)

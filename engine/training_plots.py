@@ -14,7 +14,11 @@ _COLOURS = (PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR)
 
 
 def plot_learning_curves(history: TrainingHistory) -> Figure:
-    """Losses over the epochs, and below them the scores of what was rendered, the kept epoch marked in both."""
+    """Losses over the epochs, and below them the scores of what was rendered, the kept epoch marked in both.
+
+    >>> history = TrainingHistory(epochs=[{"epoch": 1, "envelope": 0.4}, {"epoch": 2, "envelope": 0.3}])
+    >>> plot_learning_curves(history).savefig("curves.png")
+    """
     figure = Figure(figsize=SIZE_INCHES, dpi=DPI, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     losses, scores = figure.subplots(2, 1, sharex=True)

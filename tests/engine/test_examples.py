@@ -3,6 +3,9 @@
 import ast
 import doctest
 import importlib
+import inspect
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,27 +16,46 @@ from engine.audio import Audio, read_audio, write_audio
 
 ENGINE = Path(__file__).parents[2] / "engine"
 SAMPLES = ENGINE / "samples"
-LONG = {"engine.training.train", "engine.training.estimate_training"}  # take more than a few seconds
+LONG = {
+    f"engine.training.{name}" for name in ("train", "train_dataset", "estimate_training")
+}  # take more than a few seconds
 # what users call; the rest of the engine may have examples, these must
 CALLED_BY_USERS = {
     "analysis": ("analyse", "analyse_file"),
     "audio": ("open_audio", "read_audio", "write_audio"),
     "blend": ("blend_voices",),
-    "card": ("list_voices",),
+    "card": ("list_voices", "new_identifier"),
     "clips": ("analysed_clips",),
+    "content_plots": ("plot_perturbation_trial", "plot_speaker_probes"),
     "conversion": ("convert", "convert_file"),
     "conversion_settings": ("ConversionSettings", "by_style"),
-    "data_report": ("examine_recordings",),
+    "data_report": ("examine_recordings", "examined"),
     "dataset": ("create_dataset", "load_dataset"),
-    "evaluation": ("score_performance",),
+    "devices": ("choose_device",),
+    "evaluation": ("compare_performances", "score_performance", "trace"),
+    "features": ("measure_features",),
+    "frames": ("note_name", "note_number"),
     "notes": ("find_notes",),
     "package": ("export_voice", "import_voice"),
+    "perturbation_trial": ("try_perturbation", "warp_voice"),
+    "pitch": ("detect_pitch",),
+    "pitch_edit": ("edit_pitch",),
     "plots": ("plot_file",),
-    "training": ("estimate_training", "train"),
+    "preview": ("render_preview",),
+    "recording_plots": ("look_at", "plot_recording"),
+    "report_plots": ("plot_data_report",),
+    "rerendering": ("edit_file", "edit_take"),
+    "sounds": ("nearest_sounds",),
+    "source_filter_parts": ("take_apart",),
+    "speaker_probe": ("probe_speakers",),
+    "training": ("estimate_training", "train", "train_dataset", "usable_clips"),
     "training_history": ("read_history",),
     "training_plan": ("TrainingPlan",),
+    "training_plots": ("plot_learning_curves",),
     "voice": ("load_voice", "save_voice"),
 }
+# asks judges that are installed apart from the rest
+WITHOUT_EXAMPLE = {"engine.evaluation.compare"}
 # what a class's docstring, or that of the protocol it keeps to, already says
 _SAID_BY_THE_CLASS = {
     "forward",
@@ -62,6 +84,11 @@ def examples() -> list[doctest.DocTest]:
     finder = doctest.DocTestFinder(exclude_empty=True)
     found = [one for name in WITH_EXAMPLES for one in finder.find(importlib.import_module(name), name)]
     return [one for one in found if one.examples]
+
+
+def with_example() -> set[str]:
+    """The full names of what users call."""
+    return {f"engine.{module}.{name}" for module, names in CALLED_BY_USERS.items() for name in names}
 
 
 def public(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
@@ -110,5 +137,30 @@ def test_an_example_is_true(example, recordings, tmp_path, monkeypatch):
 
 def test_what_users_call_has_an_example():
     there = {one.name for one in examples()}
-    wanted = {f"engine.{module}.{name}" for module, names in CALLED_BY_USERS.items() for name in names}
-    assert not wanted - there
+    assert not with_example() - there
+
+
+def sources() -> Iterator[str]:
+    """What our own users of the engine read: the README's Python, the notebooks, the commands."""
+    readme = (ENGINE.parent / "README.md").read_text(encoding="utf-8")
+    yield from re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    for path in sorted((ENGINE.parent / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code = "".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")
+        yield re.sub(r"^(\s*)%pip .*$", r"\1pass", code, flags=re.MULTILINE)
+    for path in sorted((ENGINE.parent / "studio" / "commands").glob("*.py")):
+        yield path.read_text(encoding="utf-8")
+
+
+def test_what_is_called_by_readme_notebooks_and_commands_is_among_them():
+    imports = [
+        (node.module or "", alias.name)
+        for source in sources()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "engine"
+        for alias in node.names
+    ]
+    used = [getattr(importlib.import_module(module), name) for module, name in imports if name != "widgets"]
+    called = {f"{one.__module__}.{one.__name__}" for one in used if inspect.isfunction(one)}
+    assert len(called) > 20
+    assert not called - WITHOUT_EXAMPLE - with_example()
