@@ -11,10 +11,11 @@ import numpy as np
 from engine.frames import hertz_to_semitones
 
 SAME_NOTE_SEMITONES = 0.5
-ALIGNED = 0.5  # a correlation above this is no chance
+ALIGNED = 0.75  # a correlation: conversions agree by 0.85 and more, recordings of other things by 0.7 at most
 SAME_MELODY = 0.75  # share of the frames; above, it is one
 _MOST_OFFSET_S = 60.0
 _LEAST_SHARED = 0.3  # of the shorter recording
+_LEAST_SHARED_S, _LEAST_SHARED_SHORT = 5.0, 0.6  # a few seconds, or of a short recording most: less agrees by chance
 _VOICED = 0.6  # confidence
 _QUIET_DB = -60.0  # below the loudest; all that is quieter is the same
 _FEWEST_FRAMES = 20
@@ -63,7 +64,7 @@ def compare_recordings(first: Performed, second: Performed) -> Comparison:
     """See Comparison. The two may have other steps; the coarser one is taken."""
     step_s = max(first.step_s, second.step_s)
     one, other = _at_step(first, step_s), _at_step(second, step_s)
-    lag, alignment = _best_lag(_activity(one), _activity(other), round(_MOST_OFFSET_S / step_s))
+    lag, alignment = _best_lag(_activity(one), _activity(other), step_s)
     if alignment <= ALIGNED:
         lag = 0
     start, stop = max(0, -lag), min(len(one.hertz), len(other.hertz) - lag)
@@ -101,13 +102,15 @@ def _activity(recording: Performed) -> np.ndarray:
     return activity - activity.mean() if len(activity) else activity
 
 
-def _best_lag(one: np.ndarray, other: np.ndarray, most: int) -> tuple[int, float]:
+def _best_lag(one: np.ndarray, other: np.ndarray, step_s: float) -> tuple[int, float]:
     """By how many points `other` is later, and the correlation of what they share then."""
     if not (one.any() and other.any()):
         return 0, 0.0
     lags = np.arange(1 - len(one), len(other))
     shared = np.minimum(len(one), len(other) - lags) - np.maximum(0, -lags)
-    likely = (np.abs(lags) <= most) & (shared >= _LEAST_SHARED * min(len(one), len(other)))
+    shorter = min(len(one), len(other))
+    least = max(_LEAST_SHARED * shorter, min(_LEAST_SHARED_SHORT * shorter, _LEAST_SHARED_S / step_s))
+    likely = (np.abs(lags) <= _MOST_OFFSET_S / step_s) & (shared >= least)
     # the energy of the parts that are over each other, so that a short overlap can be as good as a long one
     energy = _correlated(np.ones(len(other)), one**2) * _correlated(other**2, np.ones(len(one)))
     correlation = np.where(likely, _correlated(other, one) / np.sqrt(energy.clip(1e-12)), -1.0)

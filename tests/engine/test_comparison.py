@@ -1,11 +1,16 @@
+from itertools import combinations
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.analysis import analyse_file
 from engine.comparison import Performed, compare_recordings
 
 STEP_S = 0.01
+SAMPLES = Path(__file__).parents[2] / "engine" / "samples"
 
 
 def melody(seed: int = 0, notes: int = 12) -> Performed:
@@ -73,3 +78,24 @@ def test_silence_is_compared_without_a_word_on_notes(frames):
     silence = Performed(STEP_S, np.zeros(frames), np.zeros(frames), np.full(frames, -120.0))
     for found in (compare_recordings(silence, melody()), compare_recordings(melody(), silence)):
         assert (found.semitones, found.same_notes, found.louder_db, found.is_aligned) == (None, None, None, False)
+
+
+def heard(name: str) -> Performed:
+    """A bundled recording."""
+    found = analyse_file(SAMPLES / name)
+    return Performed(STEP_S, found.pitch.hertz, found.pitch.voicing, found.loudness_db)
+
+
+def test_recordings_of_other_things_are_never_told_to_be_one_performance():
+    samples = [heard(f"{name}.flac") for name in ("singing", "speech", "foreign/singing-high", "foreign/speech-high")]
+    for one, other in combinations(samples, 2):
+        assert not compare_recordings(one, other).is_aligned
+
+
+def test_a_piece_of_a_performance_is_found_in_it():
+    whole = heard("singing.flac")
+    part = slice(300, None)
+    piece = Performed(STEP_S, whole.hertz[part], whole.confidence[part], whole.loudness_db[part] - 6.0)
+    found = compare_recordings(whole, piece)
+    assert found.is_aligned
+    assert (found.offset_s, found.same_notes) == (pytest.approx(-3.0), 1.0)

@@ -11,6 +11,7 @@ from studio.trial_service import TrialService, trial_service
 
 FOLDER = Path(__file__).parent
 SCREENSHOTS = Path(__file__).parents[3] / ".screenshots"
+FIRST_STORY = "test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares"
 LANGUAGE = "en-GB"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 PATIENCE_MS = 30_000  # for what is no work of the engine
@@ -19,9 +20,10 @@ HARMLESS = ("AbortError", "Connection errored out", "net::ERR_ABORTED", "ERR_CON
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Stories told in a browser take minutes, so they are slow; that the page is there at all is always looked at."""
+    """Stories told in a browser take minutes, so they are slow, but for what every visitor does first."""
     for item in items:
-        if item.path.parent == FOLDER and item.path.stem != "test_page_as_a_whole" and "browser" in item.fixturenames:
+        is_story = item.path.parent == FOLDER and "browser" in item.fixturenames
+        if is_story and item.path.stem != "test_page_as_a_whole" and item.name != FIRST_STORY:
             item.add_marker(pytest.mark.slow)
 
 
