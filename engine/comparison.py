@@ -12,6 +12,7 @@ from engine.frames import hertz_to_semitones
 
 SAME_NOTE_SEMITONES = 0.5
 ALIGNED = 0.75  # a correlation: conversions agree by 0.85 and more, recordings of other things by 0.7 at most
+LIKELY_ALIGNED = 0.5  # enough where the melody is the same, too
 SAME_MELODY = 0.75  # share of the frames; above, it is one
 _MOST_OFFSET_S = 60.0
 _LEAST_SHARED = 0.3  # of the shorter recording
@@ -52,7 +53,7 @@ class Comparison:
     @property
     def is_aligned(self) -> bool:
         """Whether they are one performance, by when something is sung."""
-        return self.alignment > ALIGNED
+        return self.alignment > (LIKELY_ALIGNED if self.is_same_melody else ALIGNED)
 
     @property
     def is_same_melody(self) -> bool:
@@ -65,12 +66,16 @@ def compare_recordings(first: Performed, second: Performed) -> Comparison:
     step_s = max(first.step_s, second.step_s)
     one, other = _at_step(first, step_s), _at_step(second, step_s)
     lag, alignment = _best_lag(_activity(one), _activity(other), step_s)
-    if alignment <= ALIGNED:
-        lag = 0
+    found = _compared(one, other, lag, alignment)
+    return found if found.is_aligned or not lag else _compared(one, other, 0, alignment)
+
+
+def _compared(one: Performed, other: Performed, lag: int, alignment: float) -> Comparison:
+    """The second against the first where it is so many points later."""
     start, stop = max(0, -lag), min(len(one.hertz), len(other.hertz) - lag)
     here, there = slice(start, stop), slice(start + lag, stop + lag)
     both = one.voiced[here] & other.voiced[there] if stop > start else np.zeros(0, bool)
-    offset_s = lag * step_s
+    offset_s = lag * one.step_s
     if both.sum() < _FEWEST_FRAMES:
         return Comparison(offset_s, alignment, None, None, None, None)
     higher = hertz_to_semitones(other.hertz[there][both]) - hertz_to_semitones(one.hertz[here][both])
