@@ -1,0 +1,220 @@
+"""What a task costs beside the conversion itself, through each executor: `python -m studio.throughput`.
+
+    python -m studio.throughput                 the engine itself, then a service with 1 and 2 workers on SQLite
+    python -m studio.throughput --database-url postgresql://... --storage-url 's3://...'
+                                                also a Ray cluster of 1 and 2 nodes on this machine, with these; the
+                                                database should be empty
+    python -m studio.throughput --json          as JSON
+
+All convert the same recording with one thread each, a warm voice, and the same scores of the take, in one run, so that
+what differs is the way to the worker and back. Services and clusters are begun for it on loopback, and ended.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.audio import read_audio
+from engine.errors import EngineError
+from studio.client import Client
+from studio.commands.convert import bundled_sample
+from studio.executors.local import environment_of
+from studio.tasks import ACTIVE
+from studio.trial_service import TrialService, trial_service
+
+VOICE = "kathleen"
+CONVERSIONS = 40
+_POLL_S = 0.02
+_CALL_OFF_S = 600.0
+_SERVICE: dict[str, str | int | float] = {
+    "threads": 1, "submissions_per_minute": 1_000_000, "conversions_per_account": 10_000, "page": "off",
+}  # fmt: skip
+# the engine's own share, in a process with one thread as the workers have: seconds of each conversion, warm
+_ENGINE = """
+import json, sys, tempfile, time
+from pathlib import Path
+from engine.conversion import convert_file
+from engine.conversion_settings import ConversionSettings
+from engine.evaluation import score_performance
+from engine.voice import load_voice
+source, voice, number = Path(sys.argv[1]), load_voice(sys.argv[2]), int(sys.argv[3])
+with tempfile.TemporaryDirectory() as folder:
+    target = Path(folder) / "take.wav"
+    def convert():
+        done = convert_file(source, [target], voice, ConversionSettings(transpose="auto"))
+        score_performance(source, target, done.transpose)
+    convert()
+    begin_s = time.perf_counter()
+    for _ in range(number):
+        convert()
+    print(json.dumps((time.perf_counter() - begin_s) / number))
+"""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How conversions were done; seconds: from the first that was asked for to the last that was done."""
+
+    name: str
+    workers: int
+    conversions: int
+    seconds: float
+
+    @property
+    def worker_seconds(self) -> float:
+        """Of one conversion: what it kept a worker for."""
+        return self.seconds * self.workers / self.conversions
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """The same recording by all ways, the engine itself first."""
+
+    audio_s: float
+    ways: list[Way]
+
+    def overhead_ms(self, way: Way) -> float:
+        """What a task costs more than the engine itself, in milliseconds of a worker."""
+        return 1000 * (way.worker_seconds - self.ways[0].worker_seconds)
+
+
+def measure_engine(recording: Path, conversions: int) -> Way:
+    """The engine itself, in a process of one thread. Raises EngineError."""
+    command = [sys.executable, "-c", _ENGINE, str(recording), VOICE, str(conversions)]
+    done = subprocess.run(command, env=environment_of(1), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EngineError(f"The engine could not be measured: {done.stderr.strip()[-500:]}")
+    return Way("the engine itself", 1, conversions, float(json.loads(done.stdout)) * conversions)
+
+
+def measure_service(service: TrialService, recording: Path, name: str, workers: int, conversions: int) -> Way:
+    """A service whose workers are warmed up first. Raises EngineError where a conversion fails."""
+    with Client(service.base_url, service.token("throughput")) as client:
+        _wait(client, [client.convert(recording, VOICE, transpose="auto") for _ in range(4 * workers)])
+        begin_s = time.perf_counter()
+        _wait(client, [client.convert(recording, VOICE, transpose="auto") for _ in range(conversions)])
+        return Way(name, workers, conversions, time.perf_counter() - begin_s)
+
+
+def measure(
+    conversions: int, workers: Sequence[int], cluster_places: dict[str, str], say: Callable[[str], None]
+) -> Throughput:
+    """All ways; cluster_places: database_url and storage_url for Ray, which is left out where there are none."""
+    recording = bundled_sample()
+    say("the engine itself ...")
+    ways = [measure_engine(recording, conversions)]
+    with tempfile.TemporaryDirectory(prefix="studio-throughput-") as folder:
+        for number in workers:
+            say(f"a service with {number} ...")
+            settings = _SERVICE | {"conversion_workers": number}
+            with trial_service(Path(folder) / f"local-{number}", **settings) as service:
+                ways.append(measure_service(service, recording, "local workers", number, conversions))
+        for number in workers if cluster_places else ():
+            say(f"a Ray cluster of {number} ...")
+            with _ray_service(Path(folder) / f"ray-{number}", number, cluster_places) as service:
+                ways.append(measure_service(service, recording, "Ray", number, conversions))
+    return Throughput(read_audio(recording).duration_s, ways)
+
+
+@contextmanager
+def _ray_service(folder: Path, nodes: int, places: dict[str, str]) -> Iterator[TrialService]:
+    from studio.trial_cluster import trial_cluster  # of the extras "development" and "ray"
+
+    folder.mkdir()
+    with trial_cluster(folder / "cluster", nodes=nodes) as cluster:
+        settings = _SERVICE | places | {"executor": "ray", "ray_address": cluster.address}
+        before = os.environ.get("RAY_AUTH_TOKEN_PATH")
+        os.environ["RAY_AUTH_TOKEN_PATH"] = cluster.environment["RAY_AUTH_TOKEN_PATH"]  # for the service to join
+        try:
+            with trial_service(folder / "service", **settings) as service:
+                yield service
+        finally:
+            os.environ.pop("RAY_AUTH_TOKEN_PATH")
+            if before is not None:
+                os.environ["RAY_AUTH_TOKEN_PATH"] = before
+
+
+def _wait(client: Client, tasks: Sequence[str]) -> None:
+    deadline = time.monotonic() + _CALL_OFF_S
+    for task in tasks:
+        while (found := client.task(task))["state"] in ACTIVE:
+            if time.monotonic() > deadline:
+                raise EngineError("The conversions took too long.")
+            time.sleep(_POLL_S)
+        if found["state"] != "completed":
+            raise EngineError(f"A conversion did not succeed: {found.get('error')}")
+
+
+# ---- the command
+
+
+def as_table(found: Throughput) -> Table:
+    """The figures for eyes."""
+    table = Table("", "workers", "conversions", "a minute", "worker s each", "more than the engine")
+    for way in found.ways:
+        table.add_row(
+            way.name,
+            f"{way.workers}",
+            f"{way.conversions}",
+            f"{60 * way.conversions / way.seconds:.0f}",
+            f"{way.worker_seconds:.3f}",
+            "" if way is found.ways[0] else f"{found.overhead_ms(way):.0f} ms",
+        )
+    return table
+
+
+def as_json(found: Throughput) -> str:
+    """The figures for programs."""
+    ways = [
+        asdict(way) | {"worker_seconds": way.worker_seconds, "overhead_ms": found.overhead_ms(way)}
+        for way in found.ways
+    ]
+    return json.dumps({"audio_s": found.audio_s, "ways": ways}, indent=2)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    options = _parser().parse_args(arguments)
+    given = {"database_url": options.database_url, "storage_url": options.storage_url}
+    if any(given.values()) and not all(given.values()):
+        print("Ray needs both --database-url and --storage-url.", file=sys.stderr)
+        return 2
+    places = given if all(given.values()) else {}
+    try:
+        found = measure(options.conversions, options.workers, places, Console(stderr=True).print)
+    except EngineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.json:
+        print(as_json(found))
+    else:
+        Console().print(as_table(found))
+        print(f"Each conversion: {found.audio_s:.1f} s of audio, one thread.")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m studio.throughput", description=(__doc__ or "").split("\n", maxsplit=1)[0]
+    )
+    parser.add_argument("--conversions", type=int, default=CONVERSIONS)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--database-url", help="PostgreSQL, for Ray")
+    parser.add_argument("--storage-url", help="S3, for Ray")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
