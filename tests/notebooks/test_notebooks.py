@@ -5,6 +5,7 @@ import builtins
 import importlib.util
 import json
 import os
+import shlex
 import tomllib
 from collections.abc import Iterator
 from copy import deepcopy
@@ -123,18 +124,21 @@ def test_where_the_engine_is_nothing_is_installed(monkeypatch):
 def test_in_a_checkout_that_is_installed(monkeypatch):
     monkeypatch.chdir(ROOT / "notebooks")
     (line,) = run_first_cell(monkeypatch, there=False)
-    assert line.split()[-1] == str(ROOT)
+    assert shlex.split(line)[-1] == str(ROOT)
 
 
 def test_elsewhere_an_uploaded_file_is_installed_or_the_address(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="WHERE"):
         run_first_cell(monkeypatch, there=False)
-    (tmp_path / "timbre-studio-main.zip").write_bytes(b"")
+    (tmp_path / "my folder").mkdir()
+    monkeypatch.chdir(tmp_path / "my folder")
+    Path("timbre-studio-main.zip").write_bytes(b"")
     (line,) = run_first_cell(monkeypatch, there=False)
-    assert line.split()[-1] == str(tmp_path / "timbre-studio-main.zip")
+    assert shlex.split(line)[-1] == str(tmp_path / "my folder" / "timbre-studio-main.zip")
+    assert "--ignore-requires-python" in line  # Colab's Python is a later one
     (line,) = run_first_cell(monkeypatch, there=False, where="git+https://example.org/timbre")
-    assert line.split()[-1] == "git+https://example.org/timbre"
+    assert shlex.split(line)[-1] == "git+https://example.org/timbre"
 
 
 # ---- from top to bottom
