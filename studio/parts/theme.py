@@ -19,4 +19,7 @@ def theme() -> gr.themes.Base:
         radius_size="md",
         font=["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"],
         font_mono=["ui-monospace", "Cascadia Mono", "Menlo", "monospace"],
+    ).set(  # gradio's own are too faint to be read easily
+        body_text_color_subdued="*neutral_500",
+        link_text_color_dark="*secondary_400",
     )

@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 import engine
+from engine.errors import EngineError
 from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
 from studio.errors import NotFound, WrongState
 from studio.parts.notice import notice, told_error
@@ -82,12 +83,14 @@ def build_explore_tab(page: Page, tab: gr.Tab) -> None:
     def putting_in(which: str) -> Callable[..., dict[Any, Any]]:
         def put_in(visit: Visit, path: str | None, ids: Mapping[str, str | None], before: Any) -> dict[Any, Any]:
             if not path:
-                return {}
+                return {place: gr.skip()}
             copies = visit.studio.settings.work / "incoming" / token_hex(8)
             copies.mkdir(parents=True)
             try:
                 copy = Path(shutil.copy(path, copies / "recording"))
                 task_id = start_analysis(visit.studio, visit.account, copy, Path(path).name)
+            except EngineError as error:  # room for another one
+                return {place: told_error(str(error)), inputs[which]: None}
             finally:
                 shutil.rmtree(copies, ignore_errors=True)
             now = {**ids, which: task_id}

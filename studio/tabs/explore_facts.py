@@ -20,7 +20,7 @@ def facts(views: Sequence[View]) -> str:
         told = "".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in columns[0].items()
         )
-        return f'<h3>{escape(views[0]["file_name"])}</h3><dl class="facts">{told}</dl>'
+        return f'<h3 aria-level="2">{escape(views[0]["file_name"])}</h3><dl class="facts">{told}</dl>'
     names = "".join(f'<th scope="col">{escape(view["file_name"])}</th>' for view in views)
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'

@@ -30,7 +30,7 @@ def build_settings_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
     with gr.Row(equal_height=False):
         with gr.Column(min_width=360):
-            gr.Markdown("### Tokens\nA program that uses the service needs a token. It works in your account.")
+            gr.Markdown("## Tokens\nA program that uses the service needs a token. It works in your account.")
             tokens = element("tokens", events=("revoke", "noted"), elem_id="tokens")
             with gr.Row(equal_height=True):
                 name = gr.Textbox(label="What it is for", placeholder="my program", max_length=200)
@@ -40,21 +40,21 @@ def build_settings_tab(page: Page, tab: gr.Tab) -> None:
             make = gr.Button("Make a token", variant="primary")
             said = notice("tokens-notice")
             gr.Markdown(
-                "### From a program\nWhat you did last on the page, as lines for a terminal. "
+                "## From a program\nWhat you did last on the page, as lines for a terminal. "
                 "`$TOKEN` stands for a token of yours; all calls are described [here](/docs)."
             )
             call = element("command", elem_id="last-call")
-            gr.Markdown("### Limits")
+            gr.Markdown("## Limits")
             element("facts", data={"rows": limit_rows(limits_view(page.studio))}, elem_id="limits")
         with gr.Column(min_width=360):
-            gr.Markdown("### Look")
+            gr.Markdown("## Look")
             element("theme", data={}, elem_id="theme")
-            gr.Markdown("### Machine")
+            gr.Markdown("## Machine")
             machine = element("facts", elem_id="machine")
             findings = element("facts", elem_id="findings")
             check = gr.Button("Try what it can do", size="sm")
             checked = notice("machine-notice")
-            gr.Markdown("### Storage")
+            gr.Markdown("## Storage")
             storage = element("facts", elem_id="storage")
     timer = gr.Timer(_POLL_S, active=False)
 

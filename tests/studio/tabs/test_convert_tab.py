@@ -210,6 +210,24 @@ def test_a_recording_is_made_in_the_browser(page):
     expect(page.get_by_label("Record audio")).to_be_visible()
 
 
+@pytest.mark.parametrize("name", ["vocal.webm", "vocal"])
+def test_a_file_is_taken_whatever_the_browser_holds_it_for(page, recording, name):
+    drop(page, recording().rename(recording().with_name(name)))  # chromium holds .webm for a video
+    is_taken(page)
+    expect(page.locator("#convert-facts")).to_contain_text(f"{name} · 2.0 s")
+
+
+def test_what_is_dropped_and_is_no_audio_is_told(page):
+    page.locator("#convert-drop").evaluate(
+        """place => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File(["x"], "letter.pdf", { type: "application/pdf" }));
+          place.querySelector("button").dispatchEvent(new DragEvent("drop", { bubbles: true, dataTransfer }));
+        }"""
+    )
+    expect(page.locator("#convert-recording-problem")).to_contain_text('"letter.pdf" is not an audio file')
+
+
 def test_a_conversion_is_cancelled(page):
     page.get_by_role("button", name="Singing", exact=True).click()
     is_taken(page)

@@ -1,0 +1,36 @@
+// Gradio takes a file as audio by what the browser says it is, and says nothing of those it leaves out: a recording in
+// WebM, which browsers call a video, or one without an ending. All of them are sent; the server looks into them, and
+// says what is wrong with those that it cannot read.
+
+const PLACES = "#convert-drop, #explore-first, #explore-second";
+const ACCEPTED = "audio/*,video/webm,.webm,.m4a,.aac,.opus,.aif,.aiff";
+const AS_AUDIO = "audio/x-any";
+
+const isIn = (target) => target instanceof Element && target.closest(PLACES) !== null;
+const isInput = (target) => target instanceof HTMLInputElement && target.type === "file" && isIn(target);
+const isAudio = (file) => file.type.startsWith("audio/");
+
+// The same files, all of which say that they are audio; null where they do already.
+function asAudio(files) {
+  if (!files || [...files].every(isAudio)) return null;
+  const made = new DataTransfer();
+  for (const file of files) made.items.add(isAudio(file) ? file : new File([file], file.name, { type: AS_AUDIO }));
+  return made;
+}
+
+document.addEventListener("click", (event) => {
+  if (isInput(event.target)) event.target.accept = ACCEPTED; // what is offered to choose from
+}, true);
+
+document.addEventListener("change", (event) => {
+  const made = isInput(event.target) ? asAudio(event.target.files) : null;
+  if (made) event.target.files = made.files;
+}, true);
+
+document.addEventListener("drop", (event) => {
+  const made = isIn(event.target) ? asAudio(event.dataTransfer?.files) : null;
+  if (!made) return;
+  event.preventDefault();
+  event.stopPropagation();
+  event.target.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: made }));
+}, true);
