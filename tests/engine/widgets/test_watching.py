@@ -27,6 +27,8 @@ def test_a_bar_moves(shown):
     report(0.25, "converting")
     bar, text = shown[0].children
     assert (bar.value, text.value) == (0.25, "converting")
+    report(1.0, "converting")
+    assert (bar.value, text.value) == (1.0, "done")
 
 
 def test_a_training_is_watched_as_its_curves_grow(shown, tmp_path, monkeypatch):
