@@ -1,9 +1,12 @@
 """Sentences where they belong: beside what they are about, not in a corner of the page."""
 
 import html
+import re
 from typing import Any
 
 import gradio as gr
+
+_FOR_PROGRAMS = re.compile(r": GET /.*")
 
 
 def notice(elem_id: str | None = None) -> gr.HTML:
@@ -19,6 +22,11 @@ def told(text: str) -> Any:
 def told_error(text: str) -> Any:
     """The notice with a sentence that says what is wrong and what to do."""
     return _notice(text, "alert", "wrong")
+
+
+def sentence_of(error: Exception) -> str:
+    """What an error says, without the calls of the service that would help a program."""
+    return _FOR_PROGRAMS.sub(": it may have been deleted meanwhile.", str(error))
 
 
 def silent() -> Any:

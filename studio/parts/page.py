@@ -11,7 +11,7 @@ import structlog
 
 from engine.errors import EngineError
 from studio.accounts import Account
-from studio.parts.notice import silent, told_error
+from studio.parts.notice import sentence_of, silent, told_error
 from studio.studio import Studio
 
 Updates = Mapping[Any, Any] | None
@@ -98,8 +98,8 @@ class Page:
             given: dict[Any, Any] = dict(action(visit, *values) or {})
         except EngineError as error:
             if notice is None:
-                raise gr.Error(str(error), print_exception=False) from error
-            given = {notice: told_error(str(error))}
+                raise gr.Error(sentence_of(error), print_exception=False) from error
+            given = {notice: told_error(sentence_of(error))}
         except Exception as error:  # a mistake of ours: its reason is for the log, a sentence for the visitor
             structlog.get_logger("studio.page").exception("failed", action=action.__qualname__)
             if notice is None:

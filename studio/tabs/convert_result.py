@@ -15,7 +15,7 @@ from studio.actions.tasks import cancel_task
 from studio.actions.voice_cards import voice_cards
 from studio.errors import Invalid, NotFound
 from studio.parts.element import element, shown
-from studio.parts.notice import notice, silent, told, told_error
+from studio.parts.notice import notice, sentence_of, silent, told, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar, time_left, time_until
 from studio.tabs.convert_pitch import build_pitch
@@ -160,7 +160,7 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
                 visit.studio, visit.account, one["task"], one["take"], kind, visit.base_url, visit.now_s
             )
         except EngineError as error:
-            return {player: shown(data), problem: told_error(str(error))}  # the button can be pressed again
+            return {player: shown(data), problem: told_error(sentence_of(error))}  # the button can be pressed again
         changed = [dict(track) for track in data["tracks"]]
         offers = changed[index]["downloads"]
         changed[index]["downloads"] = [one | made if one["label"] == kind else one for one in offers]

@@ -84,7 +84,7 @@ class Blend:
 def build_blend(page: Page, opener: gr.Button) -> Blend:
     """Layout and events; `opener` shows it."""
     with gr.Column(visible=False, elem_id="voices-blend") as place:
-        gr.HTML("<h3>A voice between two voices</h3>")
+        gr.HTML('<h3 aria-level="2">A voice between two voices</h3>')
         with gr.Row():
             first = gr.Dropdown([], label="One voice", min_width=140)
             second = gr.Dropdown([], label="Another voice", min_width=140)

@@ -1,0 +1,20 @@
+"""Sentences on the page."""
+
+import pytest
+
+from studio.errors import NotFound
+from studio.parts.notice import sentence_of
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "There is no such voice: GET /models lists those.",
+            "There is no such voice: it may have been deleted meanwhile.",
+        ),
+        ("Too much: 3 of 2 hours.", "Too much: 3 of 2 hours."),
+    ],
+)
+def test_what_is_for_programs_is_left_out(said, told):
+    assert sentence_of(NotFound(said)) == told
