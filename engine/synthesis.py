@@ -28,6 +28,7 @@ _WINDOW = 2 * HOP  # of each excitation frame; Hann windows at half overlap add 
 _TRANSFORM = 1536  # leaves 654 samples (15 ms) for the filter's response before it wraps around
 _BINS = _TRANSFORM // 2 + 1
 _NOISE_BLOCK = 1 << 16
+_FRAMES_AT_ONCE = 256
 
 
 class Synthesizer(nn.Module):
@@ -176,8 +177,12 @@ def cycles_per_frame(hertz: np.ndarray, start: float) -> np.ndarray:
     """Phase in cycles, not reduced, at each frame centre of pulses gliding as in `pulse_train`, float64 (frames,)."""
     log_hertz = np.log2(hertz.astype(np.float64))
     fraction = np.arange(HOP) / HOP
-    steps = np.exp2(log_hertz[:-1, None] * (1 - fraction) + log_hertz[1:, None] * fraction).sum(1) / SAMPLE_RATE
-    return start + np.concatenate([[0.0], np.cumsum(steps)])
+    steps = np.zeros(len(hertz))
+    for first in range(0, len(hertz) - 1, _FRAMES_AT_ONCE):  # the curve of a whole recording would be large
+        begins, ends = log_hertz[first:-1][:_FRAMES_AT_ONCE, None], log_hertz[first + 1 :][:_FRAMES_AT_ONCE, None]
+        glides = np.exp2(begins * (1 - fraction) + ends * fraction)
+        steps[first + 1 : first + 1 + len(glides)] = glides.sum(1) / SAMPLE_RATE
+    return start + np.cumsum(steps)
 
 
 def copy_synthesis(audio: Audio, synthesizer: Synthesizer | None = None) -> Audio:

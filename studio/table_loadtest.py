@@ -62,8 +62,8 @@ INSERT INTO models (account_id, id, name, folded_name, texts, state, gender, gen
 SELECT :account, 'voice-' || i, 'Voice ' || i, 'voice ' || i, 'voice-' || i || ' warm and bright',
        CASE WHEN i % 10 = 3 THEN 'pending' ELSE 'completed' END, CASE WHEN i % 2 = 0 THEN 'female' ELSE 'male' END,
        CASE WHEN i % 50 = 4 THEN 'jazz' ELSE 'pop' END,
-       '{{"id": "voice-' || i || '", "name": "Voice ' || i || '", "description": "warm and bright", "traits": ["soft"],'
-       || ' "gender": "female", "genre": "pop"}}', 'accounts/somebody/voices/voice-' || i, 10, 10, 0, :now, :now
+       ('{{"id": "voice-' || i || '", "name": "Voice ' || i || '", "description": "warm and bright", "traits": ["soft"],'
+       || ' "gender": "female", "genre": "pop"}}'){as_json}, 'accounts/somebody/voices/voice-' || i, 10, 10, 0, :now, :now
 FROM {numbers}
 """
 _NUMBERS = {
@@ -71,6 +71,7 @@ _NUMBERS = {
     " SELECT i FROM n)",
     "postgresql": "generate_series(CAST(:first AS bigint), :last - 1) AS n(i)",
 }
+_AS_JSON = {"sqlite": "", "postgresql": "::json"}
 # spread over the whole index, as ids are that are drawn by lot
 _IDS = {
     "sqlite": "printf('%08x%016x', (i * 2654435761) % 4294967296, i)",
@@ -240,7 +241,7 @@ def _fill(database: Database, account: Account, other: Account, first: int, voic
     given = {"account": account.id, "other": other.id, "queued": _QUEUED, "running": _RUNNING, "now": time.time()}
     with database.write() as connection:
         numbers = {"first": min(first, SMALL_VOICES), "last": voices}
-        statement = _VOICES.format(numbers=_NUMBERS[dialect])
+        statement = _VOICES.format(numbers=_NUMBERS[dialect], as_json=_AS_JSON[dialect])
         connection.execute(text(statement), {"account": account.id, "now": given["now"], **numbers})
     with database.write() as connection:
         if first:  # those of the small tables that waited have ended by now

@@ -71,9 +71,17 @@ def postgresql_tables(postgresql_url) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgresql_of_its_own(postgresql_url) -> str:
+def postgresql_of_the_service(postgresql_url) -> str:
     """The address of an empty database for one service that runs as long as the tests."""
     return _address(postgresql_url, _create_database(postgresql_url))
+
+
+@pytest.fixture
+def postgresql_of_its_own(postgresql_url) -> Iterator[str]:
+    """The address of an empty database for the services of one test."""
+    name = _create_database(postgresql_url)
+    yield _address(postgresql_url, name)
+    _drop_database(postgresql_url, name)
 
 
 @pytest.fixture(scope="session")

@@ -129,7 +129,7 @@ def running(home: Path, service: ServiceSettings) -> Iterator[Running]:
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def http(request, tmp_path_factory) -> Iterator[Running]:
     """A service on each database, for tests that need no settings of their own; each uses accounts of its own."""
-    url = "" if request.param == "sqlite" else request.getfixturevalue("postgresql_of_its_own")
+    url = "" if request.param == "sqlite" else request.getfixturevalue("postgresql_of_the_service")
     many = ServiceSettings(
         database_url=url, submissions_per_minute=1_000_000, free_disk_mb=0, conversions_per_account=1_000_000
     )
