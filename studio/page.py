@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from engine.card import DEMO_VOICES
+from engine.durations import in_words
 from studio.accounts import Account, account_of_token, find_account, may_still_come_in
 from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.early_script import EarlyScript
@@ -112,8 +113,8 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
 
 def _demo_terms(service: ServiceSettings) -> str:
     return (
-        f"<p>A demo: recordings of up to {service.longest_audio_minutes * 60:.0f} seconds, trainings of up to "
-        f"{service.epochs_at_most} epochs, and after {service.visitor_minutes:.0f} minutes all of yours is deleted. "
+        f"<p>A demo: recordings of up to {in_words(60 * service.longest_audio_minutes)}, trainings of up to "
+        f"{service.epochs_at_most} epochs, and after {in_words(60 * service.visitor_minutes)} all of yours is deleted. "
         "On a machine of your own nothing is limited.</p>"
     )
 

@@ -39,7 +39,7 @@ MOST_WAITING = 20  # of an account
 PITCH_COLOUR = "var(--accent)"
 _RETRY_S = 5.0
 _LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
-_GONE = "This recording is no longer here: what was only looked at is deleted after a day. Put it in again."
+_GONE = "This recording is no longer here: what was only looked at is not kept for long. Put it in again."
 
 
 def start_analysis(studio: Studio, account: Account, recording: Path, file_name: str) -> str:

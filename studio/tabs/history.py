@@ -14,6 +14,7 @@ from studio.tabs.history_rows import KINDS, STATES, row_of
 _POLL_S = 1.0
 _ALL = ""
 _EMPTY = "There is nothing here yet. What you convert and train is listed here, and stays when the studio is closed."
+_EMPTY_DEMO = "There is nothing here yet. What you convert and train is listed here, until it is deleted."
 _NONE_SUCH = "There is nothing of this kind: show everything to see the rest."
 
 
@@ -41,7 +42,7 @@ def build_history_tab(page: Page, tab: gr.Tab) -> None:
             kind=kind_asked or None, state=state_asked or None, cursor=way[-1],
         )  # fmt: skip
         rows = [row_of(task) for task in found["tasks"]]
-        empty = _NONE_SUCH if kind_asked or state_asked else _EMPTY
+        empty = _NONE_SUCH if kind_asked or state_asked else _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
         data = {"tasks": rows, "open": open_task, "empty": empty}
         return {
             tasks: gr.HTML(value=shown(data)),

@@ -68,7 +68,7 @@ def test_each_browser_converts_for_itself(new_visitor, open_tab, photographed):
     photographed(one, "demo-result")
 
     other = new_visitor("History")
-    expect(other.locator("timbre-tasks .empty")).to_contain_text("There is nothing here yet")
+    expect(other.locator("timbre-tasks .empty")).to_contain_text("is listed here, until it is deleted")
     open_tab(other, "Convert")
     expect(other.locator("#convert-result")).to_be_hidden()
     one.reload()
