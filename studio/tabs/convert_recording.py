@@ -3,6 +3,7 @@
 import html
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.analyses import analysis_view, start_analysis
+from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
 from studio.actions.arrivals import workplace
 from studio.actions.samples import SAMPLES, take_sample
-from studio.errors import NotFound
+from studio.errors import NotFound, WrongState
 from studio.parts.element import element, shown
 from studio.parts.notice import notice, told_error
 from studio.parts.page import Page, Updates, Visit
@@ -76,25 +77,37 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
             facts = gr.HTML(elem_id="convert-facts")
             closer = gr.Button("Explore it", size="sm", scale=0, min_width=100)
             other = gr.Button("Another recording", size="sm", scale=0, min_width=150)
-    progress = gr.HTML(visible=False, elem_id="convert-listening")
+    with gr.Row(visible=False, elem_classes="progress-line") as listening:
+        progress = gr.HTML(elem_id="convert-listening")
+        stop = gr.Button("Cancel", size="sm", scale=0, min_width=90)
     problem = notice("convert-recording-problem")
     with gr.Row(elem_classes="samples"):
         gr.HTML("<span>Or try</span>", elem_classes="samples-title")
         samples = [gr.Button(sample.title, size="sm", scale=0, min_width=110) for sample in SAMPLES]
     part = Recording(chosen, looked_at, kept, [chosen, kept, timer], timer)
 
-    def put_in(visit: Visit, path: str | None) -> Updates:
+    def end_listening(visit: Visit, to: dict[str, Any] | None) -> None:
+        if to:
+            with suppress(NotFound, WrongState):  # it has ended
+                cancel_analysis(visit.studio, visit.account, to["id"])
+
+    def replace(visit: Visit, before: dict[str, Any] | None, analysis: str) -> dict[Any, Any]:
+        """Take the new one; what was there is not listened to any further, so that nothing waits for it."""
+        end_listening(visit, before)
+        return part.take(analysis)
+
+    def put_in(visit: Visit, path: str | None, now: dict[str, Any] | None) -> Updates:
         if path is None:
             return {problem: gr.skip()}
         try:
             with workplace(visit.studio) as place:
                 copy = Path(shutil.copyfile(path, place / "recording"))  # the page keeps its own for a day
-                return part.take(start_analysis(visit.studio, visit.account, copy, Path(path).name))
+                return replace(visit, now, start_analysis(visit.studio, visit.account, copy, Path(path).name))
         except EngineError as error:  # room for another one
             return {problem: told_error(str(error)), drop: gr.Audio(value=None)}
 
     def put_in_sample(title: str) -> Any:
-        return lambda visit: part.take(take_sample(visit.studio, visit.account, title))
+        return lambda visit, now: replace(visit, now, take_sample(visit.studio, visit.account, title))
 
     def look(visit: Visit, now: dict[str, Any] | None) -> Updates:
         if now is None:
@@ -103,11 +116,12 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
         if view["state"] in ("queued", "running"):
             text = f"Listening to {view['file_name']}"
             return {
-                progress: gr.HTML(progress_bar(view["progress"], text), visible=True),
+                listening: gr.Row(visible=True),
+                progress: progress_bar(view["progress"], text),
                 drop: gr.Audio(value=None, visible=False),
                 taken: gr.Column(visible=False),
             }
-        ended = {timer: gr.Timer(active=False), progress: gr.HTML(visible=False)}
+        ended = {timer: gr.Timer(active=False), listening: gr.Row(visible=False)}
         if view["state"] != "completed":
             why = view["error"] or "Listening to it was cancelled."
             return ended | {
@@ -134,17 +148,23 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
         return {
             chosen: None, kept: None, looked_at: None, player: shown(None), timer: gr.Timer(active=False),
             drop: gr.Audio(value=None, visible=True), taken: gr.Column(visible=False),
+            listening: gr.Row(visible=False),
         }  # fmt: skip
+
+    def give_up(visit: Visit, now: dict[str, Any] | None) -> Updates:
+        end_listening(visit, now)
+        return put_away(visit)
 
     def explore(visit: Visit, now: dict[str, Any] | None) -> Updates:
         return page.go("explore", recording=now["id"]) if now else None
 
-    page.on(drop.input, put_in, [drop], [drop, *part.outputs], notice=problem, **in_turn)
+    page.on(drop.input, put_in, [drop, chosen], [drop, *part.outputs], notice=problem, **in_turn)
     for button, sample in zip(samples, SAMPLES, strict=True):
-        page.on(button.click, put_in_sample(sample.title), [], part.outputs, notice=problem, **in_turn)
-    outputs = [drop, taken, player, facts, progress, looked_at, *part.outputs]
+        page.on(button.click, put_in_sample(sample.title), [chosen], part.outputs, notice=problem, **in_turn)
+    outputs = [drop, taken, player, facts, listening, progress, looked_at, *part.outputs]
     page.on(timer.tick, look, [chosen], outputs, notice=problem)
     page.on_data(player.trimmed, trim, [chosen], [chosen, kept], **in_turn)
+    page.on(stop.click, give_up, [chosen], outputs, notice=problem, **in_turn)
     page.on(other.click, put_away, [], outputs, notice=problem, **in_turn)
     page.on(closer.click, explore, [chosen], [page.tabs, page.wishes["explore"]])
     return part

@@ -217,6 +217,20 @@ def test_a_file_is_taken_whatever_the_browser_holds_it_for(page, recording, name
     expect(page.locator("#convert-facts")).to_contain_text(f"{name} · 2.0 s")
 
 
+def test_nobody_has_to_wait_for_a_long_recording(page, recording, tmp_path):
+    minute, _ = soundfile.read(recording(seconds=60.0))
+    soundfile.write(tmp_path / "concert.flac", np.tile(minute, 20), RATE)
+    listening = page.locator("#convert-listening")
+    for wanted in ("Cancel", "Speech"):
+        drop(page, tmp_path / "concert.flac")
+        expect(listening).to_contain_text("Listening to concert.flac")
+        page.locator("#convert").get_by_role("button", name=wanted, exact=True).click()
+        if wanted == "Cancel":
+            expect(listening).to_be_hidden()
+            expect(page.locator("#convert-recording-problem")).to_be_hidden()
+    expect(page.locator("#convert-facts")).to_contain_text("speech.flac", timeout=20_000)
+
+
 def test_what_is_dropped_and_is_no_audio_is_told(page):
     page.locator("#convert-drop").evaluate(
         """place => {
