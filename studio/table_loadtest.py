@@ -62,7 +62,7 @@ INSERT INTO models (account_id, id, name, folded_name, texts, state, gender, gen
 SELECT :account, 'voice-' || i, 'Voice ' || i, 'voice ' || i, 'voice-' || i || ' warm and bright',
        CASE WHEN i % 10 = 3 THEN 'pending' ELSE 'completed' END, CASE WHEN i % 2 = 0 THEN 'female' ELSE 'male' END,
        CASE WHEN i % 50 = 4 THEN 'jazz' ELSE 'pop' END,
-       ('{{"id": "voice-' || i || '", "name": "Voice ' || i || '", "description": "warm and bright", "traits": ["soft"],'
+       ('{{"id": "voice-' || i || '", "name": "Voice ' || i || '", "description": "warm and bright", "traits": [],'
        || ' "gender": "female", "genre": "pop"}}'){as_json}, 'accounts/somebody/voices/voice-' || i, 10, 10, 0, :now, :now
 FROM {numbers}
 """
