@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -80,6 +81,11 @@ def build_explore_tab(page: Page, tab: gr.Tab) -> None:
             updates |= {seen: ids_done, **result.showing(visit, done)}
         return updates
 
+    def end_looking(visit: Visit, task_id: str | None) -> None:
+        if task_id is not None:
+            with suppress(NotFound, WrongState):  # it has ended by itself
+                cancel_analysis(visit.studio, visit.account, task_id)
+
     def putting_in(which: str) -> Callable[..., dict[Any, Any]]:
         def put_in(visit: Visit, path: str | None, ids: Mapping[str, str | None], before: Any) -> dict[Any, Any]:
             if not path:
@@ -93,17 +99,15 @@ def build_explore_tab(page: Page, tab: gr.Tab) -> None:
                 return {place: told_error(str(error)), inputs[which]: None}
             finally:
                 shutil.rmtree(copies, ignore_errors=True)
+            end_looking(visit, ids[which])
             now = {**ids, which: task_id}
             return {kept: now, inputs[which]: None} | look(visit, now, before)
 
         return put_in
 
     def stopped(visit: Visit, ids: Mapping[str, str | None], before: Any) -> dict[Any, Any]:
-        for task_id in filter(None, ids.values()):
-            try:
-                cancel_analysis(visit.studio, visit.account, task_id)
-            except (NotFound, WrongState):
-                continue  # it has ended by itself
+        for task_id in ids.values():
+            end_looking(visit, task_id)
         return look(visit, ids, before)
 
     def resumed(

@@ -17,6 +17,7 @@ from studio.actions.tokens import make_token, take_back_token, tokens_view
 from studio.parts.element import element, shown
 from studio.parts.notice import notice, told
 from studio.parts.page import Page, Visit
+from studio.reach import is_for_this_machine
 from studio.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
 
 _POLL_S = 1.0
@@ -39,6 +40,8 @@ def build_settings_tab(page: Page, tab: gr.Tab) -> None:
                 )
             make = gr.Button("Make a token", variant="primary")
             said = notice("tokens-notice")
+            if not is_for_this_machine(page.studio.service):  # there one has logged in
+                gr.Button("Log out", link="/logout?all_session=false", size="sm")
             gr.Markdown(
                 "## From a program\nWhat you did last on the page, as lines for a terminal. "
                 "`$TOKEN` stands for a token of yours; all calls are described [here](/docs)."

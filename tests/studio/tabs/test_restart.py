@@ -2,7 +2,7 @@
 
 import socket
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from studio.trial_service import trial_service
 
@@ -13,6 +13,12 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def log_in(page: Page, token: str) -> None:
+    page.get_by_label("username").fill("band")
+    page.get_by_label("password").fill(token)
+    page.get_by_role("button", name="Login").click()
 
 
 def test_the_page_is_loaded_anew_with_what_was_written_in_it(browser, open_tab, tmp_path):
@@ -32,15 +38,16 @@ def test_the_page_is_loaded_anew_with_what_was_written_in_it(browser, open_tab, 
     page.close()
 
 
-def test_where_one_logs_in_one_is_asked_to_again(browser, open_tab, tmp_path):
+def test_where_one_logs_in_one_can_log_out_and_is_asked_to_again(browser, open_tab, tmp_path):
     settings = {"executor": "none", "port": free_port(), "host": "0.0.0.0"}
     page = browser.new_page()
     with trial_service(tmp_path / "home", **settings) as service:
         token = service.token("band")
         page.goto(service.base_url)
-        page.get_by_label("username").fill("band")
-        page.get_by_label("password").fill(token)
-        page.get_by_role("button", name="Login").click()
+        log_in(page, token)
+        open_tab(page, "Settings")
+        page.get_by_role("link", name="Log out").click()
+        log_in(page, token)
         open_tab(page, "Voices")
     with trial_service(tmp_path / "home", **settings):
         page.get_by_role("tab", name="Train", exact=True).click()
