@@ -50,9 +50,10 @@ def told_by_event(client: httpx.Client, data: list[object], event: object = None
     """What the first event of the page that takes a file ends with."""
     configuration = client.get("/config").json()
     (drop,) = [one["id"] for one in configuration["components"] if one["props"].get("elem_id") == "convert-drop"]
-    (put_in,) = [one["id"] for one in configuration["dependencies"] if one["inputs"] == [drop]]
+    (put_in,) = [one for one in configuration["dependencies"] if one["inputs"][:1] == [drop]]
+    data = [*data, *[None] * (len(put_in["inputs"]) - len(data))]
     session = secrets.token_hex(8)
-    asked_for = {"fn_index": put_in, "session_hash": session, "data": data, "event_data": event}
+    asked_for = {"fn_index": put_in["id"], "session_hash": session, "data": data, "event_data": event}
     assert client.post("/gradio_api/queue/join", json=asked_for).is_success
     with client.stream("GET", "/gradio_api/queue/data", params={"session_hash": session}) as answer:
         return next(line for line in answer.iter_lines() if "process_completed" in line)
