@@ -63,7 +63,8 @@ SELECT :account, 'voice-' || i, 'Voice ' || i, 'voice ' || i, 'voice-' || i || '
        CASE WHEN i % 10 = 3 THEN 'pending' ELSE 'completed' END, CASE WHEN i % 2 = 0 THEN 'female' ELSE 'male' END,
        CASE WHEN i % 50 = 4 THEN 'jazz' ELSE 'pop' END,
        ('{{"id": "voice-' || i || '", "name": "Voice ' || i || '", "description": "warm and bright", "traits": [],'
-       || ' "gender": "female", "genre": "pop"}}'){as_json}, 'accounts/somebody/voices/voice-' || i, 10, 10, 0, :now, :now
+       || ' "gender": "female", "genre": "pop"}}'){as_json}, 'accounts/somebody/voices/voice-' || i,
+       10, 10, 0, :now, :now
 FROM {numbers}
 """
 _NUMBERS = {

@@ -76,6 +76,7 @@ def _view(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, 
         view["file_name"] = task.parameters.get("file_name")
         view["preset"] = task.parameters.get("preset")
         view["settings"] = result.get("settings") or task.parameters["settings"]  # in full once they are known
+        view["edit_of"] = (task.parameters.get("edit") or {}).get("of")
         view["scores"] = result.get("scores", [])
         view["output_settings"] = result.get("output_settings")
         view |= audio_links(studio, task, base_url, now_s)

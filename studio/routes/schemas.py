@@ -172,6 +172,7 @@ class TaskView(BaseModel):
     started_at: Time | None
     finished_at: Time | None
     scores: list[Any] | None = Field(default=None, description="Of each take of a conversion.")
+    edit_of: str | None = Field(None, description="The conversion whose take this one is, with its pitch edited")
     input_audio_url: Url | None = None
     output_audio_urls: list[Url] | None = None
 

@@ -57,7 +57,7 @@ def _title(task: Mapping[str, Any]) -> str:
 
 
 def _kind(task: Mapping[str, Any]) -> str:
-    kind = KINDS.get(task["kind"], str(task["kind"]).capitalize())
+    kind = "Edited take" if task.get("edit_of") else KINDS.get(task["kind"], str(task["kind"]).capitalize())
     return f"{kind} to {task['epochs']} epochs" if task["kind"] == "training" else kind
 
 

@@ -14,7 +14,7 @@ from engine.pitch_edit import TOOLS
 from studio.actions.conversions import start_conversion
 from studio.actions.history import repeat_task
 from studio.actions.pitch_edits import changes_view, edit_view, start_edit
-from studio.actions.tasks import cancel_task, delete_task
+from studio.actions.tasks import cancel_task, delete_task, task_views
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.tables import tasks as rows
 from studio.tasks import claim, complete, find
@@ -118,6 +118,8 @@ def test_an_edit_is_a_conversion_that_keeps_what_it_was_made_from(studio, conver
     edited = task.parameters["edit"]
     assert (edited["of"], edited["conversion"], edited["take"], edited["earlier"]) == (converted, converted, 2, None)
     assert edited["edits"] == [SHIFT]
+    views = {task["id"]: task for task in task_views(studio, studio.local, "", NOW_S)["tasks"]}
+    assert [views[one]["edit_of"] for one in (edit_id, converted)] == [converted, None]
     first = find(studio.database, studio.local.id, converted)
     content = stored(studio, first.parameters["input_key"])
     delete_task(studio, studio.local, converted)

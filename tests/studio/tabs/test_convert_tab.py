@@ -74,6 +74,8 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
     clicks = ["Speech", "Convert"]  # a voice is chosen already
     for name in clicks:
         page.get_by_role("button", name=name, exact=True).click()
+        # nobody is so quick as to click again before it is heard or listened to
+        expect(page.locator("#convert-listening").or_(page.locator("timbre-recording .play")).first).to_be_visible()
     assert len(clicks) <= 3
     chosen = page.locator("timbre-voices [aria-checked=true] .name").text_content()
     result(page, chosen)

@@ -47,8 +47,6 @@ FAINT = """
     const text = texts.currentNode.textContent.trim(), holder = texts.currentNode.parentElement;
     if (!text || !holder.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
     if (holder.closest("script, style, option, svg, :disabled, [aria-disabled=true], [aria-hidden=true]")) continue;
-    // the chosen tab has the accent colour itself, which in the dark has 3.9:1
-    if (document.body.classList.contains("dark") && holder.closest("[role=tab]")) continue;
     const layers = [];
     for (let one = holder; one; one = one.parentElement) layers.unshift(read(getComputedStyle(one).backgroundColor));
     const ground = layers.reduce((below, above) => over(above, below), [255, 255, 255]);
