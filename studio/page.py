@@ -31,6 +31,7 @@ STATIC = Path(__file__).parent / "static" / "page"
 _DELETE_CACHE_S = (3600, 86400)  # how often, and how old
 _DELETE_DEMO_CACHE_S = (600, 3600)
 _LOOK_S = 0.05  # between two looks for events
+_BEYOND = 4  # times the largest upload is let in, so that who is above it is told so in a sentence, where it happened
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
 
@@ -68,7 +69,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         auth=_check(studio) if ask_for_token else None,
         footer_links=[],  # the page has a Settings tab of its own
         auth_message="The name is that of your account, the password a token of it.",
-        max_file_size=studio.service.largest_upload_mb * MEGABYTE,
+        max_file_size=_BEYOND * studio.service.largest_upload_mb * MEGABYTE,
         theme=theme(),
         head=head(),
     )

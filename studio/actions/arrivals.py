@@ -1,6 +1,7 @@
 """What voices need that come in from outside: a place of their own until they are whole, and errors in their owner's
 words."""
 
+import math
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, VoiceError
-from studio.errors import DiskFull
+from studio.errors import DiskFull, Invalid
 from studio.service_settings import MEGABYTE
 from studio.studio import Studio
 
@@ -22,6 +23,25 @@ def workplace(studio: Studio) -> Iterator[Path]:
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def take_upload(studio: Studio, upload: Path, copy: Path) -> Path:
+    """A copy of a file that was put into the page, which keeps its own for a while. Raises Invalid for one that is too
+    large, or that the page has thrown away meanwhile."""
+    refuse_large(studio, upload)
+    return Path(shutil.copyfile(upload, copy))
+
+
+def refuse_large(studio: Studio, upload: Path) -> None:
+    """Raises Invalid for a file that is larger than what is taken at once, or that is not there any more."""
+    most = studio.service.largest_upload_mb
+    try:
+        size = upload.stat().st_size / MEGABYTE
+    except FileNotFoundError as cause:
+        raise Invalid([("recording", f'"{upload.name}" is no longer here: put it in again.')], "upload_gone") from cause
+    if size > most:
+        told = f'"{upload.name}" has {math.ceil(size)} MB; at most {most} MB are taken at once.'
+        raise Invalid([("recording", f"{told} Put in a shorter recording, or one as flac or mp3.")], "too_large")
 
 
 def refuse_full_disk(studio: Studio) -> None:

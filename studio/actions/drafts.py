@@ -11,7 +11,7 @@ from engine.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
 from engine.errors import EngineError
 from engine.profile import is_blank, profile_as_json, read_profile
 from studio.accounts import Account
-from studio.actions.arrivals import refuse_full_disk, workplace
+from studio.actions.arrivals import refuse_full_disk, refuse_large, workplace
 from studio.actions.creations import keep_dataset
 from studio.actions.gathering import free_path, gather, gather_dataset, take
 from studio.actions.voices import delete_model
@@ -50,6 +50,7 @@ def add_recordings(
         gathered = place / "gathered"
         for number, file in enumerate(files):
             try:
+                refuse_large(studio, file)
                 values |= gather(file, place / f"zip-{number}", gathered, refused)
             except EngineError as cause:
                 refused.append(str(cause))

@@ -2,7 +2,6 @@
 
 import html
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from engine.dataset import AUDIO_SUFFIXES
-from studio.actions.arrivals import workplace
+from studio.actions.arrivals import take_upload, workplace
 from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
 from studio.actions.downloads import FORMATS
 from studio.errors import Invalid
@@ -62,7 +61,7 @@ class Batch:
             with workplace(visit.studio) as place:
                 copies = []
                 for number, file in enumerate(given[self.files]):
-                    copy = Path(shutil.copyfile(file, place / str(number)))
+                    copy = take_upload(visit.studio, Path(file), place / str(number))
                     copies.append((copy, Path(file).name))
                 rows = start_batch(
                     visit.studio,

@@ -1,7 +1,6 @@
 """The recording of the Convert tab: dropped, recorded or a sample; heard, trimmed, and told about."""
 
 import html
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import gradio as gr
 
 from engine.errors import EngineError
 from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
-from studio.actions.arrivals import workplace
+from studio.actions.arrivals import take_upload, workplace
 from studio.actions.samples import SAMPLES, take_sample
 from studio.errors import NotFound, WrongState
 from studio.parts.element import element, shown
@@ -101,7 +100,7 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
             return {problem: gr.skip()}
         try:
             with workplace(visit.studio) as place:
-                copy = Path(shutil.copyfile(path, place / "recording"))  # the page keeps its own for a day
+                copy = take_upload(visit.studio, Path(path), place / "recording")
                 return replace(visit, now, start_analysis(visit.studio, visit.account, copy, Path(path).name))
         except EngineError as error:  # room for another one
             return {problem: told_error(str(error)), drop: gr.Audio(value=None)}

@@ -1,10 +1,8 @@
 """The Explore tab: what a recording is like, and what another is against it."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import gradio as gr
@@ -12,6 +10,7 @@ import gradio as gr
 import engine
 from engine.errors import EngineError
 from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
+from studio.actions.arrivals import take_upload, workplace
 from studio.errors import NotFound, WrongState
 from studio.parts.notice import notice, told_error
 from studio.parts.page import Page, Visit
@@ -90,15 +89,12 @@ def build_explore_tab(page: Page, tab: gr.Tab) -> None:
         def put_in(visit: Visit, path: str | None, ids: Mapping[str, str | None], before: Any) -> dict[Any, Any]:
             if not path:
                 return {place: gr.skip()}
-            copies = visit.studio.settings.work / "incoming" / token_hex(8)
-            copies.mkdir(parents=True)
             try:
-                copy = Path(shutil.copy(path, copies / "recording"))
-                task_id = start_analysis(visit.studio, visit.account, copy, Path(path).name)
+                with workplace(visit.studio) as copies:
+                    copy = take_upload(visit.studio, Path(path), copies / "recording")
+                    task_id = start_analysis(visit.studio, visit.account, copy, Path(path).name)
             except EngineError as error:  # room for another one
                 return {place: told_error(str(error)), inputs[which]: None}
-            finally:
-                shutil.rmtree(copies, ignore_errors=True)
             end_looking(visit, ids[which])
             now = {**ids, which: task_id}
             return {kept: now, inputs[which]: None} | look(visit, now, before)

@@ -21,6 +21,11 @@ from studio.reach import is_for_this_machine
 from studio.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
 
 _POLL_S = 1.0
+# what this browser keeps of the forms is not for whoever logs in next
+_LEAVE = """() => {
+  for (const key of Object.keys(localStorage)) if (key.startsWith("timbre-")) localStorage.removeItem(key);
+  location.assign("/logout?all_session=false");
+}"""
 _EXPIRY = {"never": None, "in 30 days": 30, "in 90 days": 90, "in a year": 365}
 _NOTHING_DONE = "Convert something, or train a voice: the line that does the same from a program is then shown here."
 _LAST_TOKEN = "This is the only token: without it nobody can log in here any more, you included."
@@ -41,7 +46,8 @@ def build_settings_tab(page: Page, tab: gr.Tab) -> None:
             make = gr.Button("Make a token", variant="primary")
             said = notice("tokens-notice")
             if not is_for_this_machine(page.studio.service):  # there one has logged in
-                gr.Button("Log out", link="/logout?all_session=false", size="sm")
+                leave = gr.Button("Log out", size="sm")
+                leave.click(None, js=_LEAVE, api_visibility="private", show_progress="hidden")
             gr.Markdown(
                 "## From a program\nWhat you did last on the page, as lines for a terminal. "
                 "`$TOKEN` stands for a token of yours; all calls are described [here](/docs)."

@@ -5,6 +5,7 @@ from typing import Any
 
 import gradio as gr
 
+from studio.actions.arrivals import refuse_large
 from studio.actions.creations import examine_again
 from studio.actions.packages import import_model
 from studio.actions.voice_cards import voice_cards, voice_details
@@ -71,6 +72,7 @@ def build_voices_tab(page: Page, tab: gr.Tab) -> None:
     def take_in(visit: Visit, package: str | None) -> Updates:
         if package is None:
             return None
+        refuse_large(visit.studio, Path(package))
         model = import_model(visit.studio, visit.account, Path(package))
         voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
         stated = f"Licence: {voice['licence'] or 'not stated'}; made from: {voice['source'] or 'not stated'}."

@@ -47,7 +47,7 @@ def test_where_one_logs_in_one_can_log_out_and_is_asked_to_again(browser, open_t
         log_in(page, token)
         open_tab(page, "Settings")
         expect(page.locator("#tokens")).to_contain_text("trial")
-        page.get_by_role("link", name="Log out").click()
+        page.get_by_role("button", name="Log out").click()
         log_in(page, token)
         open_tab(page, "Voices")
     with trial_service(tmp_path / "home", **settings):

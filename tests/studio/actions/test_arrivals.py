@@ -1,0 +1,42 @@
+"""Files that come in through the page."""
+
+import pytest
+
+from studio.actions.arrivals import take_upload
+from studio.actions.drafts import add_recordings
+from studio.errors import Invalid
+from studio.service_settings import MEGABYTE
+
+NOW_S = 1_800_000_000.0
+
+
+def large(folder, megabytes: float):
+    path = folder / "my vocal.wav"
+    with path.open("wb") as file:
+        file.truncate(int(megabytes * MEGABYTE))
+    return path
+
+
+def test_a_file_is_copied_and_stays(studio, tmp_path):
+    upload = large(tmp_path, 0.1)
+    copy = take_upload(studio, upload, tmp_path / "copy")
+    assert copy.stat().st_size == upload.stat().st_size
+
+
+def test_one_that_is_too_large_is_told_with_both_sizes(studio, tmp_path):
+    with pytest.raises(Invalid, match='"my vocal.wav" has 101 MB; at most 100 MB'):
+        take_upload(studio, large(tmp_path, 100.2), tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    assert take_upload(studio, large(tmp_path, 100), tmp_path / "copy").exists()
+
+
+def test_one_that_the_page_has_thrown_away_is_to_be_put_in_again(studio, tmp_path):
+    with pytest.raises(Invalid, match='"gone.wav" is no longer here: put it in again'):
+        take_upload(studio, tmp_path / "gone.wav", tmp_path / "copy")
+
+
+def test_of_several_for_a_voice_only_the_large_one_is_left_out(studio, recording, tmp_path):
+    came = add_recordings(studio, studio.local, None, [large(tmp_path, 120), recording(2.0)], NOW_S)
+    assert came.added == 1
+    [told] = came.refused
+    assert "at most 100 MB" in told
