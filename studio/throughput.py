@@ -33,7 +33,7 @@ from studio.executors.local import environment_of
 from studio.tasks import ACTIVE
 from studio.trial_service import TrialService, trial_service
 
-VOICE = "kathleen"
+VOICE, ENGINE = "kathleen", "the engine itself"
 CONVERSIONS = 40
 _POLL_S = 0.02
 _CALL_OFF_S = 600.0
@@ -79,23 +79,31 @@ class Way:
 
 @dataclass(frozen=True)
 class Throughput:
-    """The same recording by all ways, the engine itself first."""
+    """The same recording by all ways; for each number of workers the engine itself is among them."""
 
     audio_s: float
     ways: list[Way]
 
     def overhead_ms(self, way: Way) -> float:
-        """What a task costs more than the engine itself, in milliseconds of a worker."""
-        return 1000 * (way.worker_seconds - self.ways[0].worker_seconds)
+        """What a task costs more than the engine itself in as many processes, in milliseconds of a worker."""
+        [engine] = [one for one in self.ways if one.name == ENGINE and one.workers == way.workers]
+        return 1000 * (way.worker_seconds - engine.worker_seconds)
 
 
-def measure_engine(recording: Path, conversions: int) -> Way:
-    """The engine itself, in a process of one thread. Raises EngineError."""
-    command = [sys.executable, "-c", _ENGINE, str(recording), VOICE, str(conversions)]
-    done = subprocess.run(command, env=environment_of(1), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise EngineError(f"The engine could not be measured: {done.stderr.strip()[-500:]}")
-    return Way("the engine itself", 1, conversions, float(json.loads(done.stdout)) * conversions)
+def measure_engine(recording: Path, processes: int, conversions: int) -> Way:
+    """The engine itself, in so many processes of one thread side by side. Raises EngineError."""
+    share = max(1, conversions // processes)
+    command = [sys.executable, "-c", _ENGINE, str(recording), VOICE, str(share)]
+    running = [
+        subprocess.Popen(command, env=environment_of(1), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(processes)
+    ]
+    answers = [(process.communicate(), process.returncode) for process in running]
+    for (_, said), status in answers:
+        if status:
+            raise EngineError(f"The engine could not be measured: {said.strip()[-500:]}")
+    each_s = sum(float(json.loads(printed)) for (printed, _), _ in answers) / processes
+    return Way(ENGINE, processes, share * processes, each_s * share)
 
 
 def measure_service(service: TrialService, recording: Path, name: str, workers: int, conversions: int) -> Way:
@@ -112,8 +120,10 @@ def measure(
 ) -> Throughput:
     """All ways; cluster_places: database_url and storage_url for Ray, which is left out where there are none."""
     recording = bundled_sample()
-    say("the engine itself ...")
-    ways = [measure_engine(recording, conversions)]
+    ways = []
+    for number in workers:
+        say(f"the engine itself, {number} at a time ...")
+        ways.append(measure_engine(recording, number, conversions))
     with tempfile.TemporaryDirectory(prefix="studio-throughput-") as folder:
         for number in workers:
             say(f"a service with {number} ...")
@@ -169,7 +179,7 @@ def as_table(found: Throughput) -> Table:
             f"{way.conversions}",
             f"{60 * way.conversions / way.seconds:.0f}",
             f"{way.worker_seconds:.3f}",
-            "" if way is found.ways[0] else f"{found.overhead_ms(way):.0f} ms",
+            "" if way.name == ENGINE else f"{found.overhead_ms(way):.0f} ms",
         )
     return table
 

@@ -46,8 +46,8 @@ def build_settings_tab(page: Page, tab: gr.Tab) -> None:
             make = gr.Button("Make a token", variant="primary")
             said = notice("tokens-notice")
             if not is_for_this_machine(page.studio.service):  # there one has logged in
-                leave = gr.Button("Log out", size="sm")
-                leave.click(None, js=_LEAVE, api_visibility="private", show_progress="hidden")
+                log_out = gr.Button("Log out", size="sm")
+                log_out.click(None, js=_LEAVE, api_visibility="private", show_progress="hidden")
             gr.Markdown(
                 "## From a program\nWhat you did last on the page, as lines for a terminal. "
                 "`$TOKEN` stands for a token of yours; all calls are described [here](/docs)."

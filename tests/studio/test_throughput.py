@@ -9,7 +9,7 @@ from rich.console import Console
 from studio import throughput
 from studio.throughput import Throughput, Way, as_json, as_table, main
 
-FOUND = Throughput(9.0, [Way("the engine itself", 1, 10, 5.0), Way("local workers", 2, 10, 3.0)])
+FOUND = Throughput(9.0, [Way("the engine itself", 2, 10, 2.5), Way("local workers", 2, 10, 3.0)])
 
 
 def test_what_a_task_costs_beside_the_engine():
