@@ -40,8 +40,8 @@ def refuse_large(studio: Studio, upload: Path) -> None:
     except FileNotFoundError as cause:
         raise Invalid([("recording", f'"{upload.name}" is no longer here: put it in again.')], "upload_gone") from cause
     if size > most:
-        told = f'"{upload.name}" has {math.ceil(size)} MB; at most {most} MB are taken at once.'
-        raise Invalid([("recording", f"{told} Put in a shorter recording, or one as flac or mp3.")], "too_large")
+        told = f'"{upload.name}" has {math.ceil(size)} MB; at most {most} MB are taken at once: put in less'
+        raise Invalid([("recording", f"{told}, or recordings as flac or mp3.")], "too_large")
 
 
 def refuse_full_disk(studio: Studio) -> None:

@@ -14,6 +14,7 @@ from studio.actions.arrivals import take_upload, workplace
 from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
 from studio.actions.downloads import FORMATS
 from studio.errors import Invalid
+from studio.parts.memory import remembered
 from studio.parts.notice import notice
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar
@@ -21,7 +22,6 @@ from studio.tabs.convert_settings import Settings
 from studio.tabs.convert_voice import Voice
 
 _POLL_S = 1.0
-_SECRET = "timbre-studio"
 _STATES = {"queued": "waiting", "running": "converting", "completed": "done", "failed": "failed"}
 _FETCH = """text => {
   if (!text) return;
@@ -79,7 +79,7 @@ class Batch:
 
 def build_batch(page: Page) -> Batch:
     """Layout and events, but for the button that begins."""
-    rows = gr.BrowserState([], storage_key="timbre-convert-batch", secret=_SECRET)
+    rows = remembered("convert-batch", [])
     timer = gr.Timer(_POLL_S, active=False)
     files = gr.File(
         label="Recordings", file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150,

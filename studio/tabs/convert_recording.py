@@ -15,13 +15,13 @@ from studio.actions.arrivals import take_upload, workplace
 from studio.actions.samples import SAMPLES, take_sample
 from studio.errors import NotFound, WrongState
 from studio.parts.element import element, shown
+from studio.parts.memory import remembered
 from studio.parts.notice import notice, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar
 
 PLAYER = "convert-recording"
 _POLL_S = 0.4
-_SECRET = "timbre-studio"  # a fixed one, so that a browser's memory outlives a restart
 _STYLES = {"melodic": "singing", "rhythmic": "rap", "spoken": "speech"}
 
 
@@ -64,7 +64,7 @@ class Recording:
 def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
     """Layout and events. in_turn: the options of events that fill the form."""
     chosen, looked_at = gr.State(None), gr.State(None)
-    kept = gr.BrowserState(None, storage_key="timbre-convert-recording", secret=_SECRET)
+    kept = remembered("convert-recording")
     timer = gr.Timer(_POLL_S, active=False)
     drop = gr.Audio(
         label="Recording", type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,

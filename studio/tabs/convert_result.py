@@ -15,6 +15,7 @@ from studio.actions.tasks import cancel_task
 from studio.actions.voice_cards import voice_cards
 from studio.errors import Invalid, NotFound
 from studio.parts.element import element, shown
+from studio.parts.memory import remembered
 from studio.parts.notice import notice, sentence_of, silent, told, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar, time_left, time_until
@@ -23,7 +24,6 @@ from studio.tabs.convert_scores import heading, scores_table
 from studio.tabs.pitch_editor import build_pitch_editor
 
 _POLL_S = 0.4
-_SECRET = "timbre-studio"
 _MOST_KEPT = 12
 _MOST_BESIDE = 4  # results in other voices that are heard beside this one
 
@@ -74,7 +74,7 @@ class Result:
 def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
     """Layout and events. progress_place: where it is told how far it is."""
     now, tracks, played = gr.State(None), gr.State([]), gr.State(None)
-    kept = gr.BrowserState([], storage_key="timbre-convert-results", secret=_SECRET)
+    kept = remembered("convert-results", [])
     timer = gr.Timer(_POLL_S, active=False)
     with progress_place, gr.Row(visible=False) as going:
         progress = gr.HTML(elem_id="convert-bar")

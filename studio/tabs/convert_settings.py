@@ -8,11 +8,11 @@ import gradio as gr
 
 from engine.conversion_settings import AUTO, ConversionSettings
 from studio.parts.controls import controls, settings_of
+from studio.parts.memory import remembered
 from studio.parts.page import Page, Updates, Visit
 from studio.tabs.convert_fit import Fit
 from studio.tabs.convert_recording import Recording
 
-_SECRET = "timbre-studio"
 _STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}
 _PLAIN = ConversionSettings()
 # the settings in which presets differ; the others stay as they are when a preset is chosen
@@ -80,7 +80,7 @@ def build_settings(page: Page, recording: Recording, fit: Fit) -> Settings:
     with gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced"):
         advanced = controls(ConversionSettings, _ADVANCED)
         reset = gr.Button("Back to the style's own settings", size="sm")
-    kept = gr.BrowserState(None, storage_key="timbre-convert-settings", secret=_SECRET)
+    kept = remembered("convert-settings")
     part = Settings(preset, fit, takes, advanced, kept)
 
     def of_preset(name: str | None, changed: list[str]) -> dict[Any, Any]:

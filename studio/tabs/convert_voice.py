@@ -7,10 +7,10 @@ import gradio as gr
 
 from studio.actions.voice_cards import voice_cards
 from studio.parts.element import element, shown
+from studio.parts.memory import remembered
 from studio.parts.page import Page, Visit
 from studio.tabs.convert_recording import Recording
 
-_SECRET = "timbre-studio"
 # told by the browser itself, so that nobody is quicker with the next button than the choice is with us
 _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.chosen"
 
@@ -41,7 +41,7 @@ class Voice:
 
 def build_voice(page: Page, tab: gr.Tab, recording: Recording) -> Voice:
     """Layout and events."""
-    chosen = gr.BrowserState(None, storage_key="timbre-convert-voice", secret=_SECRET)
+    chosen = remembered("convert-voice")
     gr.HTML("<h2>Voice</h2>")
     cards = element("voices", events=("chosen",), elem_id="convert-voices")
     part = Voice(chosen, cards, [chosen, cards])

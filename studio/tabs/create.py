@@ -9,18 +9,17 @@ import gradio as gr
 
 from studio.actions.drafts import create_from_draft
 from studio.errors import Invalid, NotFound
+from studio.parts.memory import remembered
 from studio.parts.notice import notice
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.profile_form import profile_form
 from studio.tabs.create_recordings import build_recordings
 from studio.tabs.create_report import build_report
 
-_SECRET = "timbre-studio"
-
 
 def build_create_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
-    kept = gr.BrowserState(None, storage_key="timbre-create", secret=_SECRET)  # what the form holds
+    kept = remembered("create")  # what the form holds
     has_come = gr.State(False)  # whether what was kept has been filled in again
     with gr.Column(elem_id="create-form") as form_place:
         gr.HTML("<h2>1. Recordings</h2>")

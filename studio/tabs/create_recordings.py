@@ -9,11 +9,11 @@ import gradio as gr
 from engine.dataset import AUDIO_SUFFIXES
 from studio.actions.drafts import Brought, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
 from studio.parts.element import element, shown
+from studio.parts.memory import remembered
 from studio.parts.notice import notice, silent, told, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.profile_form import ProfileForm
 
-_SECRET = "timbre-studio"
 _MOST_TOLD = 5  # files that were not taken
 
 
@@ -92,7 +92,7 @@ class Recordings:
 
 def build_recordings(page: Page) -> Recordings:
     """Layout."""
-    draft = gr.BrowserState(None, storage_key="timbre-create-draft", secret=_SECRET)
+    draft = remembered("create-draft")
     with gr.Row(equal_height=True):
         files = gr.File(
             label="Recordings, or a zip of them", file_count="multiple", height=170,

@@ -10,12 +10,12 @@ from studio.actions.drafts import Brought, take_back
 from studio.actions.voices import model_view
 from studio.errors import NotFound
 from studio.parts.element import element, shown
+from studio.parts.memory import remembered
 from studio.parts.notice import notice, silent, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar
 from studio.tabs.voices_report import report_picture
 
-_SECRET = "timbre-studio"
 _POLL_S = 0.5
 _ACTIVE = ("queued", "running")
 _NOT_TRAINABLE = "too_little"  # the finding with which no training can begin
@@ -99,7 +99,7 @@ class Report:
 
 def build_report(page: Page, tab: gr.Tab) -> Report:
     """Layout and events."""
-    model = gr.BrowserState(None, storage_key="timbre-create-voice", secret=_SECRET)
+    model = remembered("create-voice")
     timer = gr.Timer(_POLL_S, active=False)
     with gr.Column(visible=False, elem_id="create-report") as place:
         heading = element("voice")

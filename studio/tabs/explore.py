@@ -12,6 +12,7 @@ from engine.errors import EngineError
 from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
 from studio.actions.arrivals import take_upload, workplace
 from studio.errors import NotFound, WrongState
+from studio.parts.memory import remembered
 from studio.parts.notice import notice, told_error
 from studio.parts.page import Page, Visit
 from studio.tabs.explore_progress import progress
@@ -27,7 +28,7 @@ _ACTIVE = ("queued", "running")
 
 def build_explore_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
-    kept = gr.BrowserState(_NOBODY, storage_key="timbre-explore", secret="timbre-studio")
+    kept = remembered("explore", _NOBODY)
     seen = gr.State(())  # which recordings are shown
     timer = gr.Timer(_LOOK_S, active=False)
     with gr.Row():

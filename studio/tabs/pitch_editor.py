@@ -12,12 +12,12 @@ from studio.actions.results import result_view
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
 from studio.parts.element import element, shown
+from studio.parts.memory import remembered
 from studio.parts.notice import notice, silent, told, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar
 
 _POLL_S = 0.4
-_SECRET = "timbre-studio"
 _PLAYER = "pitch-editor-player"
 
 
@@ -29,7 +29,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     """
     # opened: what is in the editor; looks: the analyses of takes; rendering: the conversion that is on its way
     is_open, opened, looks = gr.State(False), gr.State(None), gr.State({})
-    rendering = gr.BrowserState(None, storage_key="timbre-pitch-editor", secret=_SECRET)
+    rendering = remembered("pitch-editor")
     drawing, timer = gr.Timer(_POLL_S, active=False), gr.Timer(_POLL_S, active=False)
     with gr.Accordion("Edit the pitch", open=False, elem_id="pitch-editor") as fold:
         player = element("player", elem_id=_PLAYER)

@@ -15,17 +15,14 @@ from studio.actions.state import (
 )
 from studio.actions.tokens import make_token, take_back_token, tokens_view
 from studio.parts.element import element, shown
+from studio.parts.memory import FORGET
 from studio.parts.notice import notice, told
 from studio.parts.page import Page, Visit
 from studio.reach import is_for_this_machine
 from studio.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
 
 _POLL_S = 1.0
-# what this browser keeps of the forms is not for whoever logs in next
-_LEAVE = """() => {
-  for (const key of Object.keys(localStorage)) if (key.startsWith("timbre-")) localStorage.removeItem(key);
-  location.assign("/logout?all_session=false");
-}"""
+_LEAVE = f"""() => {{ {FORGET} location.assign("/logout?all_session=false"); }}"""
 _EXPIRY = {"never": None, "in 30 days": 30, "in 90 days": 90, "in a year": 365}
 _NOTHING_DONE = "Convert something, or train a voice: the line that does the same from a program is then shown here."
 _LAST_TOKEN = "This is the only token: without it nobody can log in here any more, you included."

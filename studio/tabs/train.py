@@ -9,6 +9,7 @@ from studio.actions.tasks import cancel_task
 from studio.actions.trainings import forget_training, queue_view, start_estimate, start_training, trainable_view
 from studio.parts.controls import controls
 from studio.parts.element import element
+from studio.parts.memory import remembered
 from studio.parts.notice import notice, told
 from studio.parts.page import Page, Visit
 from studio.tabs.train_course import given_settings, is_active
@@ -48,7 +49,7 @@ def build_train_tab(page: Page, tab: gr.Tab) -> None:
             player = element("player", elem_id="train-player")
             scores = element("facts", elem_id="train-scores")
     timer, drawn, chosen = gr.Timer(_POLL_S, active=False), gr.State([]), gr.State(None)
-    kept = gr.BrowserState({}, storage_key="timbre-train", secret="timbre-train")
+    kept = remembered("train", {})
     panel = Panel(
         voice, state, estimate, start, stop, afresh, queue, course, part, player, scores, timer, drawn, chosen, made
     )  # fmt: skip

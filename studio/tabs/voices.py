@@ -12,6 +12,7 @@ from studio.actions.voice_cards import voice_cards, voice_details
 from studio.actions.voices import delete_model
 from studio.errors import NotFound
 from studio.parts.element import element, shown
+from studio.parts.memory import remembered
 from studio.parts.notice import notice, told
 from studio.parts.page import Page, Updates, Visit
 from studio.tabs.voices_blend import build_blend
@@ -20,7 +21,6 @@ from studio.tabs.voices_moments import build_moments
 from studio.tabs.voices_panel import build_details, build_panel
 from studio.tabs.voices_report import BADGES
 
-_SECRET = "timbre-studio"
 _FRESH_S = 10.0  # what is wished by another tab comes just before this one is shown
 # what shows a voice is done one after the other, so that the last that was asked for is shown
 IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
@@ -28,7 +28,7 @@ IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
 
 def build_voices_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
-    chosen = gr.BrowserState(None, storage_key="timbre-voices", secret=_SECRET)
+    chosen = remembered("voices")
     with gr.Row(elem_id="voices", equal_height=False):
         with gr.Column(scale=4, min_width=320):
             with gr.Row(elem_id="voices-begin"):

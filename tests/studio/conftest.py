@@ -9,12 +9,13 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import psycopg
 import pytest
 from moto.server import ThreadedMotoServer
@@ -27,8 +28,26 @@ from studio.tables import METADATA
 from studio.trial_service import TrialService, trial_service
 
 STARTED_WITHIN_S = 30.0
+VOCAL_RATE = 44_100
 POSTGRES_USER = "postgres"
 POSTGRES_FOLDERS = Path("/usr/lib/postgresql")  # Debian keeps its programs out of PATH
+Vocal = Callable[[float, float], np.ndarray]
+
+
+def vocal(seconds: float, hertz: float) -> np.ndarray:
+    """Notes with vibrato and rests between them, float64 (samples,) at VOCAL_RATE."""
+    time_s = np.arange(round(seconds * VOCAL_RATE)) / VOCAL_RATE
+    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
+    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / VOCAL_RATE
+    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
+    noise = np.random.default_rng(0).standard_normal(len(time_s))
+    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
+
+
+@pytest.fixture(scope="session", name="vocal")
+def vocal_fixture() -> Vocal:
+    """A performance to convert, or to make a voice of: `vocal(seconds, hertz)`, at 44.1 kHz."""
+    return vocal
 
 
 @pytest.fixture(autouse=True)

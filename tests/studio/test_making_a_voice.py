@@ -4,7 +4,6 @@ import json
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 import soundfile
 from typer.testing import CliRunner
@@ -19,18 +18,8 @@ def run(*arguments: object):
     return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
-def vocal(seconds: float, hertz: float) -> np.ndarray:
-    """Notes with vibrato and rests between them, float64 (samples,)."""
-    time_s = np.arange(round(seconds * RATE)) / RATE
-    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
-    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / RATE
-    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
-    noise = np.random.default_rng(0).standard_normal(len(time_s))
-    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
-
-
 @pytest.fixture
-def package(tmp_path, monkeypatch) -> Path:
+def package(tmp_path, monkeypatch, vocal) -> Path:
     """A zip with model.json and two recordings; one second of somebody else to audition with."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "foreign").mkdir()
@@ -45,7 +34,7 @@ def package(tmp_path, monkeypatch) -> Path:
     return tmp_path / "mia.zip"
 
 
-def test_from_a_zip_to_a_voice_to_a_file_and_back(home, package):
+def test_from_a_zip_to_a_voice_to_a_file_and_back(home, package, vocal):
     created = run("create", package, "--gender", "female")
     assert (created.exit_code, created.stdout) == (0, "mia\n"), created.stderr
 

@@ -37,7 +37,7 @@ LINES = readme_lines()
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory, vocal) -> Path:
     """Where the commands are typed: a recording and a zip, under the names that the README uses."""
     folder = tmp_path_factory.mktemp("typed")
     soundfile.write(folder / "vocal.wav", vocal(1.5, 120.0), RATE)
@@ -68,16 +68,6 @@ def curl(service: TrialService, folder: Path) -> Curl:
 def said_by(line: str, folder: Path, token: str = "") -> bytes:
     environment = os.environ | {"TOKEN": token}
     return subprocess.run(["sh", "-c", line], cwd=folder, env=environment, capture_output=True, check=True).stdout
-
-
-def vocal(seconds: float, hertz: float) -> np.ndarray:
-    """Notes with vibrato and rests between them, float64 (samples,)."""
-    time_s = np.arange(round(seconds * RATE)) / RATE
-    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
-    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / RATE
-    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
-    noise = np.random.default_rng(0).standard_normal(len(time_s))
-    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
 
 
 def ended(look: Callable[[], dict], busy: str, within_s: float) -> dict:

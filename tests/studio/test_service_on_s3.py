@@ -5,7 +5,6 @@ import zipfile
 from pathlib import Path
 
 import httpx
-import numpy as np
 import pytest
 import soundfile
 
@@ -15,24 +14,14 @@ from studio.trial_service import trial_service
 RATE = 44_100
 
 
-def vocal(seconds: float, hertz: float) -> np.ndarray:
-    """Notes with vibrato and rests between them, float64 (samples,)."""
-    time_s = np.arange(round(seconds * RATE)) / RATE
-    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
-    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / RATE
-    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
-    noise = np.random.default_rng(0).standard_normal(len(time_s))
-    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
-
-
 @pytest.fixture
-def song(tmp_path) -> Path:
+def song(tmp_path, vocal) -> Path:
     soundfile.write(tmp_path / "song.wav", vocal(1.5, 150.0), RATE)
     return tmp_path / "song.wav"
 
 
 @pytest.fixture
-def recordings(tmp_path) -> Path:
+def recordings(tmp_path, vocal) -> Path:
     with zipfile.ZipFile(tmp_path / "mia.zip", "w") as archive:
         archive.writestr("model.json", json.dumps({"name": "Mia"}))
         for number in range(2):

@@ -7,7 +7,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +39,6 @@ VOICE = "kathleen"
 LEASE_S = 5.0
 
 
-def vocal(seconds: float, hertz: float) -> np.ndarray:
-    """Notes with vibrato and rests between them, float64 (samples,)."""
-    time_s = np.arange(round(seconds * RATE)) / RATE
-    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
-    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / RATE
-    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
-    noise = np.random.default_rng(0).standard_normal(len(time_s))
-    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
-
-
 def eventually(condition: Callable[[], Any], seconds: float = 40.0) -> Any:
     """What `condition` gives once it is true."""
     deadline = time.monotonic() + seconds
@@ -67,7 +57,7 @@ class Installation:
     database: Database
     storage: Storage
     account: Account
-    recordings: dict[float, Path] = field(default_factory=dict)
+    vocal: Callable[[float, float], np.ndarray]
 
     def bench(self, **changed: Any) -> Workbench:
         """What a worker in this process works with."""
@@ -208,14 +198,14 @@ engine.conversion.convert_file = convert_file
         kept = self.settings.data / "recordings" / f"{seconds:g}.wav"
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            soundfile.write(kept, vocal(seconds, 140.0), RATE)
+            soundfile.write(kept, self.vocal(seconds, 140.0), RATE)
         copy = kept.with_suffix(".copy.wav")
         shutil.copyfile(kept, copy)
         return copy
 
 
 @pytest.fixture(scope="session")
-def short_foreign(tmp_path_factory) -> Path:
+def short_foreign(tmp_path_factory, vocal) -> Path:
     """One second of somebody else to audition with, instead of the bundled recordings, which take longer."""
     folder = tmp_path_factory.mktemp("foreign")
     for name in ("speech-high", "singing-high"):
@@ -224,7 +214,7 @@ def short_foreign(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def new_recordings(tmp_path_factory) -> Path:
+def new_recordings(tmp_path_factory, vocal) -> Path:
     """The folder of a dataset with eighteen seconds of a voice."""
     folder = tmp_path_factory.mktemp("recordings")
     paths = [folder / f"take {number}.wav" for number in range(2)]
@@ -246,21 +236,21 @@ def recordings(new_recordings, short_foreign, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def installation(tmp_path, sqlite_template) -> Iterator[Installation]:
+def installation(tmp_path, sqlite_template, vocal) -> Iterator[Installation]:
     """A fresh one, on SQLite and a folder, as most are."""
-    yield from _installation(tmp_path / "data", sqlite_template)
+    yield from _installation(tmp_path / "data", sqlite_template, vocal)
 
 
 @pytest.fixture(scope="module")
-def shared_installation(tmp_path_factory, sqlite_template) -> Iterator[Installation]:
+def shared_installation(tmp_path_factory, sqlite_template, vocal) -> Iterator[Installation]:
     """One for all tests of a module."""
-    yield from _installation(tmp_path_factory.mktemp("shared") / "data", sqlite_template)
+    yield from _installation(tmp_path_factory.mktemp("shared") / "data", sqlite_template, vocal)
 
 
-def _installation(data: Path, template: Path) -> Iterator[Installation]:
+def _installation(data: Path, template: Path, vocal: Callable[[float, float], np.ndarray]) -> Iterator[Installation]:
     data.mkdir()
     shutil.copy(template, data / "studio.sqlite")
     database = open_database(f"sqlite:///{data / 'studio.sqlite'}")
     service = ServiceSettings(lease_s=LEASE_S, grace_s=0.0, threads=1)
-    yield Installation(Settings(data), service, database, open_storage("", data), local_account(database))
+    yield Installation(Settings(data), service, database, open_storage("", data), local_account(database), vocal)
     database.close()

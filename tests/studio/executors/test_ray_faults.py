@@ -5,6 +5,7 @@ Each time nothing may be lost and nothing published twice, and what comes out is
 
 import importlib.util
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -25,7 +26,7 @@ import torch
 
 from engine.conversion import convert_file
 from engine.conversion_settings import AUTO, by_style
-from engine.dataset import create_dataset, load_dataset
+from engine.dataset import load_dataset
 from engine.training import train_dataset
 from engine.training_plan import TrainingPlan
 from engine.voice import Voice, load_voice
@@ -51,16 +52,6 @@ CREATE FUNCTION note() RETURNS trigger AS
 CREATE TRIGGER completing AFTER UPDATE ON tasks FOR EACH ROW
   WHEN (NEW.state = 'completed' AND OLD.state <> 'completed') EXECUTE FUNCTION note();
 """
-
-
-def vocal(seconds: float, hertz: float) -> np.ndarray:
-    """Notes with vibrato and rests between them, float64 (samples,)."""
-    time_s = np.arange(round(seconds * RATE)) / RATE
-    melody = (np.floor(time_s / 0.6) % 5) + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
-    cycles = np.cumsum(hertz * 2 ** (melody / 12)) / RATE
-    buzz = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 20))
-    noise = np.random.default_rng(0).standard_normal(len(time_s))
-    return 0.1 * buzz * (time_s % 2.4 < 2.0) + 1e-4 * noise
 
 
 def eventually(condition: Callable[[], Any], seconds: float = DONE_S) -> Any:
@@ -136,7 +127,7 @@ def in_cluster(monkeypatch) -> Callable[[TrialCluster], None]:
     return join
 
 
-def songs(folder: Path, seconds: float) -> list[Path]:
+def songs(folder: Path, vocal: Callable[[float, float], np.ndarray], seconds: float) -> list[Path]:
     paths = [folder / f"song-{number}.wav" for number in range(RECORDINGS)]
     for number, path in enumerate(paths):
         soundfile.write(path, vocal(seconds, 130.0 + 10 * number), RATE)
@@ -162,10 +153,10 @@ def busy_worker(nodes: list[TrialNode]) -> int | None:
     return None
 
 
-def test_workers_nodes_and_services_are_killed_and_all_is_done_once(place, in_cluster, tmp_path):
-    recordings = songs(tmp_path, 2.0)
-    dataset = create_dataset(recordings_of_a_voice(tmp_path), tmp_path / "dataset", {"name": "Mia"})
-    archive = zipped(dataset.folder, tmp_path / "mia.zip")
+def test_workers_nodes_and_services_are_killed_and_all_is_done_once(place, in_cluster, vocal, new_recordings, tmp_path):
+    recordings = songs(tmp_path, vocal, 2.0)
+    dataset = shutil.copytree(new_recordings, tmp_path / "dataset")
+    archive = zipped(dataset, tmp_path / "mia.zip")
     with trial_cluster(tmp_path / "cluster") as cluster:
         in_cluster(cluster)
         settings = place.settings(cluster)
@@ -201,14 +192,14 @@ def test_workers_nodes_and_services_are_killed_and_all_is_done_once(place, in_cl
     wanted = {pair: converted(*pair, tmp_path / "wanted.wav") for pair in set(asked)}
     for pair, task in zip(asked, tasks, strict=True):
         assert place.outputs(task) == [wanted[pair]]
-    undisturbed = train_dataset(load_dataset(dataset.folder), TrainingPlan(epochs=EPOCHS))
+    undisturbed = train_dataset(load_dataset(dataset), TrainingPlan(epochs=EPOCHS))
     for voice in place.voices():
         theirs, ours = voice.decoder.state_dict(), undisturbed.decoder.state_dict()
         assert all(torch.equal(value, ours[name]) for name, value in theirs.items())
 
 
-def test_a_node_that_is_cut_off_from_the_database_publishes_nothing_twice(place, in_cluster, tmp_path):
-    [recording, *_] = songs(tmp_path, 20.0)
+def test_a_node_that_is_cut_off_from_the_database_publishes_nothing_twice(place, in_cluster, vocal, tmp_path):
+    [recording, *_] = songs(tmp_path, vocal, 20.0)
     with trial_cluster(tmp_path / "cluster", nodes=1) as cluster, stopping_proxy(place.database_url) as proxy:
         in_cluster(cluster)
         cut = cluster.add_node(TIMBRE_STUDIO_DATABASE_URL=proxy.url)
@@ -231,13 +222,6 @@ def test_a_node_that_is_cut_off_from_the_database_publishes_nothing_twice(place,
 
 
 # ---- what is trained on, and compared
-
-
-def recordings_of_a_voice(folder: Path) -> list[Path]:
-    paths = [folder / f"take {number}.wav" for number in range(2)]
-    for number, path in enumerate(paths):
-        soundfile.write(path, vocal(9.0, 200.0 + 5 * number), RATE)
-    return paths
 
 
 def zipped(dataset: Path, target: Path) -> Path:

@@ -15,18 +15,9 @@ RATE = 16_000
 WORK_MS = 120_000  # for what the engine does, on a busy machine
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Other tests keep the machine busy: what is expected may come late."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture
 def page(visitor) -> Page:
     """Somebody who has just opened the page, and sees the voices."""
-    visitor.set_default_timeout(60_000)
     expect(visitor.get_by_role("radio", name="Kathleen")).to_be_visible(timeout=WORK_MS)
     return visitor
 

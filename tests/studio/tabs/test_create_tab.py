@@ -17,18 +17,9 @@ WORK_MS = 120_000  # for what the engine does, on a busy machine
 NAME = 'Mia <b>of</b> the "tests"'
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Other tests keep the machine busy: what is expected may come late."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture
 def page(visitor, open_tab) -> Page:
     """Somebody who wants to make a voice."""
-    visitor.set_default_timeout(60_000)
     open_tab(visitor, "Create")
     expect(visitor.locator("#create-gathered")).to_contain_text("Nothing here yet")
     return visitor

@@ -16,14 +16,6 @@ WORK_MS = 120_000  # for what the engine does, on a busy machine
 TABS = ["Convert", "History", "Voices", "Create", "Train", "Explore"]  # no tokens and no machine: no Settings
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Other tests keep the machine busy: what is expected may come late."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture(scope="module")
 def studio_page(tmp_path_factory) -> Iterator[TrialService]:
     """Started as the host of a Space does it, with its workers."""

@@ -22,14 +22,6 @@ WORK_MS = 120_000  # for what the engine does, on a busy machine
 ODD = "<img src=x onerror=alert(1)>.wav"
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Other tests keep the machine busy: what is expected may come late."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture
 def database(studio_page) -> Iterator[Database]:
     """The service's own, in which is put what would take long to happen."""
@@ -49,7 +41,6 @@ def song(tmp_path_factory):
 
 @pytest.fixture
 def page(visitor) -> Page:
-    visitor.set_default_timeout(60_000)
     return visitor
 
 

@@ -14,14 +14,6 @@ WORK_MS = 120_000  # for what the engine does, on a busy machine
 SECONDS = 3.0
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Other tests keep the machine busy: what is expected may come late."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture
 def recording(tmp_path) -> Path:
     """Three notes of a second each, with rests between them."""

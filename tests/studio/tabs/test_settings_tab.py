@@ -16,18 +16,9 @@ SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 WORK_MS = 120_000  # for what the engine does, on a busy machine
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Other tests keep the machine busy: what is expected may come late."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture
 def page(visitor, open_tab) -> Page:
     """Somebody who looks at the settings."""
-    visitor.set_default_timeout(60_000)
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     open_tab(visitor, "Settings")
     expect(visitor.locator("#storage .fact").first).to_be_visible()

@@ -17,14 +17,6 @@ SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 240_000  # for what the engine does, on a busy machine
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Other tests keep the machine busy: what is expected may come late."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory) -> Path:
     """The folder of a dataset with a minimum of a voice."""
@@ -69,7 +61,6 @@ def brought(studio_page) -> Callable[[Path, str], None]:
 
 @pytest.fixture
 def page(visitor) -> Page:
-    visitor.set_default_timeout(60_000)
     return visitor
 
 

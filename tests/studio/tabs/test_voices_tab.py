@@ -19,14 +19,6 @@ MADE_OF = {0: "koguchi", 4: "kerstin", 8: "kathleen"}  # demo voices instead of 
 SCORES = {"likeness": 0.9, "content": 0.8, "mel_distance": 0.5, "pitch_error_cents": 8.0, "voicing_error": 0.1}
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Other tests keep the machine busy: what is expected may come late."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture
 def trained(studio_page) -> Iterator[Path]:
     """A voice whose training was judged after 0, 4 and 8 epochs, and stopped; its folder of recordings."""
@@ -51,7 +43,6 @@ def trained(studio_page) -> Iterator[Path]:
 @pytest.fixture
 def page(visitor, open_tab) -> Page:
     """Somebody who looks at the voices."""
-    visitor.set_default_timeout(60_000)
     open_tab(visitor, "Voices")
     expect(shown(visitor)).not_to_be_empty()
     return visitor
