@@ -20,6 +20,7 @@ from engine.clips import Clip, analyse_clip
 from engine.content import content_input
 from engine.conversion import convert
 from engine.conversion_settings import ConversionSettings
+from engine.devices import AUTO
 from engine.envelope import ACTIVE_NEPERS, loudness_of
 from engine.frames import HOP, SAMPLE_RATE
 from engine.heard_timbre import heard_timbre
@@ -68,12 +69,15 @@ class AuditionScores:
 class Audition:
     """The parts, analysed once, and the voice they shall sound like."""
 
-    def __init__(self, base: BaseModel, timbre: Tensor, held_out: Sequence[Clip], heard: Path) -> None:
-        """timbre: (TIMBRE,) of the voice; `heard`: a folder where the originals are put, to be compared with.
+    def __init__(
+        self, base: BaseModel, timbre: Tensor, held_out: Sequence[Clip], heard: Path, device: str = AUTO
+    ) -> None:
+        """base, and timbre (TIMBRE,) of the voice: on the processor, where it is measured what was rendered; `heard`: a
+        folder where the originals are put, to be compared with; device: that renders.
 
         Raises AudioError where a held-out recording can no longer be read, or the folder not written.
         """
-        self.base, self.timbre = base, timbre
+        self.base, self.timbre, self.device = base, timbre, device
         foreign = [_part(path.stem, read_audio(path), own=False) for path in sorted(FOREIGN.glob("*.flac"))]
         own = [_part(f"held-out-{i}", audio_of(clip, base), own=True) for i, clip in enumerate(held_out, 1)]
         self.parts = foreign + own
@@ -86,7 +90,7 @@ class Audition:
         rows = []
         for part in self.parts:
             settings = ConversionSettings(transpose=0 if part.own else "auto")
-            conversion = convert(part.audio, voice, settings)
+            conversion = convert(part.audio, voice, settings, device=self.device)
             rendered = conversion.takes[0].audio
             write_audio(folder / f"{part.name}.flac", rendered)
             rows.append(self._measure(part, analyse_clip(rendered), conversion.transpose))

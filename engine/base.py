@@ -31,6 +31,11 @@ class BaseModel(nn.Module):
         self.synthesizer = Synthesizer()
         self.eval().requires_grad_(False)
 
+    @property
+    def device(self) -> torch.device:
+        """Where its networks are, and everything they are given must be."""
+        return next(self.parameters()).device
+
 
 def save_weights(path: Path, weights: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
     """Half-precision safetensors at `path` with the card as JSON beside it, each written whole or not at all."""
@@ -51,9 +56,16 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         raise VoiceError(f"The weights {path.name} are missing or damaged; install Timbre Studio again.") from cause
 
 
-@lru_cache(maxsize=2)
-def load_base(path: Path = WEIGHTS / "base.safetensors") -> BaseModel:
-    """The base model from `path`, loaded once. Raises VoiceError where it cannot be."""
+def load_base(path: Path = WEIGHTS / "base.safetensors", device: torch.device | None = None) -> BaseModel:
+    """The base model from `path` on a device, the processor where none is said; loaded once.
+
+    Raises VoiceError where it cannot be.
+    """
+    return _loaded(path, device or torch.device("cpu"))
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: Path, device: torch.device) -> BaseModel:
     # whoever needs it first may only infer, but a later training in this process must be able to learn through it
     with torch.inference_mode(False):
         model = BaseModel()
@@ -62,4 +74,4 @@ def load_base(path: Path = WEIGHTS / "base.safetensors") -> BaseModel:
         except RuntimeError as cause:
             sentence = f"The weights {path.name} belong to another version of the engine; install it again."
             raise VoiceError(sentence) from cause
-        return model
+        return model.to(device)

@@ -10,10 +10,13 @@ from engine.errors import TrainingError
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write `state` (tensors, numbers, strings, lists, dicts of them) to `path` in one step; the one before is kept."""
+    """Write `state` (tensors, numbers, strings, lists, dicts of them) to `path` in one step; the one before is kept.
+
+    Whatever device the tensors are on, the file is the same.
+    """
     temporary = path.with_name(path.name + ".part")
     with open(temporary, "wb") as file:
-        torch.save(state, file)
+        torch.save(on_processor(state), file)
         file.flush()
         os.fsync(file.fileno())
     if path.exists():
@@ -35,6 +38,15 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
         sentence = f"{path} and the checkpoint before it are damaged; begin the training afresh."
         raise TrainingError(sentence) from damaged
     return None
+
+
+def on_processor(state: Any) -> Any:
+    """The same state with all its tensors on the processor."""
+    if isinstance(state, torch.Tensor):
+        return state.cpu()
+    if isinstance(state, dict):
+        return {name: on_processor(value) for name, value in state.items()}
+    return [on_processor(value) for value in state] if isinstance(state, list) else state
 
 
 def previous(path: Path) -> Path:

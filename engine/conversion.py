@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from engine.audio import Audio, AudioWriter, open_audio
-from engine.base import load_base
+from engine.base import BaseModel, load_base
 from engine.conversion_settings import ConversionSettings
+from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
 from engine.fingerprint import networks_fingerprint
 from engine.frames import HOP, SAMPLE_RATE
@@ -66,11 +67,14 @@ class FileConversion:
     groundwork: Groundwork
 
 
-def convert(audio: Audio, voice: Voice, settings: Chosen | None = None, report: Report | None = None) -> Conversion:
+def convert(
+    audio: Audio, voice: Voice, settings: Chosen | None = None, report: Report | None = None, device: str = AUTO
+) -> Conversion:
     """Convert a recording in memory; each take has exactly its length and channels, at SAMPLE_RATE.
 
     settings: the settings, or a function that gives them for the style of the recording, once that is known.
-    `report(fraction, message)` is called as the work goes on and may raise Cancelled, which is passed on.
+    `report(fraction, message)` is called as the work goes on and may raise Cancelled, which is passed on. device: see
+    `engine.devices.choose_device`. Raises SettingsError for a device that does not work or has no memory left.
 
     >>> from engine import load_voice, read_audio
     >>> vocal = read_audio("vocal.flac")
@@ -78,11 +82,11 @@ def convert(audio: Audio, voice: Voice, settings: Chosen | None = None, report: 
     >>> [take.audio.duration_s for take in conversion.takes], conversion.transpose, conversion.style
     ([3.0, 3.0], 0, 'melodic')
     """
-    base, progress = load_base(), _Progress(report, audio.duration_s)
+    base, progress = _base_on(device), _Progress(report, audio.duration_s)
     survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed)
     settings = _settings_for(settings, survey.style)
     transpose = chosen_transpose(settings, survey, voice)
-    renderer = Renderer(base, voice, survey, settings, ShapedMelody(settings, transpose))
+    renderer = Renderer(base, voice.on(base.device), survey, settings, ShapedMelody(settings, transpose))
     kept: list[list[np.ndarray]] = [[] for _ in renderer.seeds]
     for pieces in _rendered(HeldRecording(audio), renderer, progress):
         for take, piece in zip(kept, pieces, strict=True):
@@ -100,12 +104,14 @@ def convert_file(
     voice: Voice,
     settings: Chosen | None = None,
     report: Report | None = None,
+    device: str = AUTO,
 ) -> FileConversion:
     """Convert a file of any length into one file for each take, in memory that does not grow with the length.
 
-    settings: the settings, or a function that gives them for the style of the recording, once that is known. The
-    suffix of each target chooses its format. Raises AudioError for a file that cannot be read or written, and
-    SettingsError where there are not as many targets as takes. The targets appear whole at the end, or not at all.
+    settings: the settings, or a function that gives them for the style of the recording, once that is known; device:
+    see `engine.devices.choose_device`. The suffix of each target chooses its format. Raises AudioError for a file that
+    cannot be read or written, and SettingsError where there are not as many targets as takes, or for a device that does
+    not work or has no memory left. The targets appear whole at the end, or not at all.
 
     >>> from engine import load_voice
     >>> done = convert_file(Path("vocal.flac"), [Path("koguchi.wav")], load_voice("koguchi"))
@@ -114,7 +120,7 @@ def convert_file(
     """
     if not callable(settings):
         _refuse_other_count(settings or ConversionSettings(), targets)
-    base = load_base()
+    base = _base_on(device)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
         survey = survey_recording(at_engine_rate(opened), base, progress.surveyed)
@@ -122,7 +128,7 @@ def convert_file(
     settings = _settings_for(settings, survey.style)
     _refuse_other_count(settings, targets)
     transpose = chosen_transpose(settings, survey, voice)
-    renderer = Renderer(base, voice, survey, settings, ShapedMelody(settings, transpose))
+    renderer = Renderer(base, voice.on(base.device), survey, settings, ShapedMelody(settings, transpose))
     with ExitStack() as stack:
         writers = [stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels)) for target in targets]
         opened = stack.enter_context(open_audio(source))
@@ -130,6 +136,10 @@ def convert_file(
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.write(piece)
     return FileConversion(list(targets), transpose, survey.style, settings, _groundwork(renderer, transpose))
+
+
+def _base_on(device: str) -> BaseModel:
+    return load_base(device=working_device(device).torch_device)
 
 
 def _settings_for(settings: Chosen | None, style: Style) -> ConversionSettings:
@@ -151,7 +161,8 @@ def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice)
 def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
     """For each window the finished samples (channels, n) of every take, following each other without a gap."""
     for window in cut_windows(at_engine_rate(source)):
-        pieces = renderer.render(window)
+        with memory_of(renderer.base.device):
+            pieces = renderer.render(window)
         yield pieces
         progress.rendered((window.core_start * HOP + pieces[0].shape[1]) / SAMPLE_RATE)
 

@@ -8,8 +8,10 @@ its inverse, a matrix product) and its answer is compared with the processor's b
 import os
 import platform
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -19,6 +21,7 @@ from engine.errors import SettingsError
 
 AUTO = "auto"
 KINDS = ("cuda", "mps", "cpu")  # the order in which `auto` prefers them
+_HALVES = ("cuda", "cpu")  # that may train in bfloat16
 TOLERANCE = 1e-2  # largest relative difference from the processor's answer in float32; TF32 alone rounds to 5e-4
 HALF_TOLERANCE = 0.05  # the same in bfloat16, which keeps eight bits
 
@@ -30,17 +33,30 @@ class Device:
     """A device that has shown that it works.
 
     `precision` is for the matrix work of training; converting always runs in float32, so that a seed gives the same
-    bytes whatever else the device can do.
+    bytes on one device, and what no ear tells apart on two.
     """
 
     kind: str  # one of KINDS
     name: str  # as its maker calls it
     precision: torch.dtype  # torch.bfloat16 where it has been tried and is right, else torch.float32
+    number: int = 0  # which of several of its kind
 
     @property
     def torch_device(self) -> torch.device:
         """What `.to(...)` takes."""
-        return torch.device(self.kind)
+        return torch.device("cpu") if self.kind == "cpu" else torch.device(self.kind, self.number)
+
+    @property
+    def called(self) -> str:
+        """What `choose_device` knows it by."""
+        return f"{self.kind}:{self.number}" if self.kind == "cuda" else self.kind
+
+    def of_several(self, number: int) -> "Device":
+        """The device for process `number` of several (the first is 0): GPUs are dealt out in turn, others shared."""
+        if self.kind != "cuda":
+            return self
+        chosen = (self.number + number) % torch.cuda.device_count()
+        return replace(self, number=chosen, name=torch.cuda.get_device_name(chosen))
 
 
 @dataclass(frozen=True)
@@ -52,8 +68,14 @@ class Probe:
     reason: str = ""
 
 
+@lru_cache(maxsize=4)
+def working_device(wanted: str = AUTO) -> Device:
+    """As `choose_device`, which tries it, but tried only once in a process."""
+    return choose_device(wanted)
+
+
 def choose_device(wanted: str = AUTO) -> Device:
-    """The best device that works, or the `wanted` kind: auto, cpu, cuda or mps.
+    """The best device that works, or the `wanted` one: auto, cpu, cuda, cuda:1 (the second of several) or mps.
 
     Raises SettingsError for an unknown kind, and for a wanted one that does not work: falling back in silence would
     hide a broken driver behind a conversion that takes thirty times as long.
@@ -61,15 +83,23 @@ def choose_device(wanted: str = AUTO) -> Device:
     >>> choose_device("cpu").kind
     'cpu'
     """
-    if wanted != AUTO and wanted not in KINDS:
+    kind, _, number = wanted.partition(":")
+    if (kind != AUTO and kind not in KINDS) or (number and not (kind == "cuda" and number.isdecimal())):
         raise SettingsError(f"'{wanted}' is not a device; choose {AUTO}, {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
     reasons = []
-    for kind in KINDS if wanted == AUTO else (wanted,):
-        probe = probe_device(kind)
+    for one in KINDS if kind == AUTO else (kind,):
+        probe = probe_device(one)
         if probe.device:
-            return probe.device
+            return _of_number(probe.device, int(number)) if number else probe.device
         reasons.append(probe.reason)
     raise SettingsError(" ".join(reasons))
+
+
+def _of_number(device: Device, number: int) -> Device:
+    last = torch.cuda.device_count() - 1
+    if number > last:
+        raise SettingsError(f"There is no {device.kind}:{number}: the last one here is {device.kind}:{last}.")
+    return device.of_several(number)
 
 
 def probe_devices() -> list[Probe]:
@@ -89,8 +119,20 @@ def probe_device(kind: str, trial: Trial | None = None) -> Probe:
         return Probe(kind, None, f"The {kind} device is listed but does not work: {_first_line(cause)}.")
     if not difference < TOLERANCE:
         return Probe(kind, None, f"The {kind} device gives wrong results (off by {difference:.2g}).")
-    precision = torch.bfloat16 if kind == "cuda" and _halves_well(trial, kind, expected) else torch.float32
+    precision = torch.bfloat16 if kind in _HALVES and _halves_well(trial, kind, expected) else torch.float32
     return Probe(kind, Device(kind, _name(kind), precision))
+
+
+@contextmanager
+def memory_of(device: torch.device) -> Iterator[None]:
+    """What torch says of a GPU whose memory is full, as a SettingsError that says what to do."""
+    try:
+        yield
+    except torch.OutOfMemoryError as cause:
+        if device.type == "cpu":
+            raise
+        sentence = f"The memory of {device} is full: end what else uses it, or choose the device cpu."
+        raise SettingsError(sentence) from cause
 
 
 def usable_cores() -> int:

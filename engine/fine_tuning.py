@@ -10,6 +10,7 @@ So a training that was stopped goes on exactly as it would have.
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,10 @@ class ForeignContent:
     prosody: Tensor  # (pieces, frames, PROSODY)
     semitones: Tensor  # (pieces,): median pitch
 
+    def to(self, device: torch.device) -> "ForeignContent":
+        """The same on a device."""
+        return ForeignContent(**{name: value.to(device) for name, value in vars(self).items()})
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -64,6 +69,10 @@ class Batch:
     envelope: Tensor  # (batch, frames, BANDS)
     heard: Tensor  # (batch, frames, LOW_BANDS): what the content encoder is given, perturbed
     prosody: Tensor  # (batch, frames, PROSODY)
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on a device."""
+        return Batch(**{name: value.to(device) for name, value in vars(self).items()})
 
 
 def load_foreign(path: Path = WEIGHTS / "foreign.safetensors") -> ForeignContent:
@@ -92,7 +101,7 @@ def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int) -> list[Piece]:
 
 
 def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: int) -> Batch:
-    """The pieces as the networks take them; the same for the same seed and step."""
+    """The pieces as the networks take them, on the processor; the same for the same seed and step."""
     random = torch.Generator().manual_seed(seed * 1_000_003 + step)
     cut = [(clips[clip], _rows(clips[clip], first)) for clip, first in pieces]
     envelope = torch.from_numpy(np.stack([clip.envelope[rows] for clip, rows in cut]).astype(np.float32))
@@ -109,20 +118,29 @@ def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: 
 class FineTuning:
     """One voice being learned: decoder, timbre, critic, their optimizers, and the running average that is used."""
 
-    def __init__(self, base: BaseModel, clips: Sequence[Clip], plan: TrainingPlan, team: Team = ALONE) -> None:
-        """team: those that learn together, each with the same clips and plan."""
+    def __init__(
+        self,
+        base: BaseModel,
+        clips: Sequence[Clip],
+        plan: TrainingPlan,
+        team: Team = ALONE,
+        precision: torch.dtype = torch.bfloat16,
+    ) -> None:
+        """base: on the device where the voice is learned; team: those that learn together, each with the same clips
+        and plan; precision: of the matrix work."""
         self.base, self.clips, self.plan, self.team = base, clips, plan, team
+        self.device, self.precision = base.device, precision
         timbres = heard_timbres(base, clips)
         self.heard_as, self.spread = mean_timbre(*timbres), timbre_spread(*timbres)
         self.bands = int(np.median([clip.bands for clip in clips]))
         self.sounds = gather_sounds(base, clips)
-        self.foreign = load_foreign()
+        self.foreign = load_foreign().to(self.device)
         self.foreign_nearest = torch.stack([nearest_sounds(one, self.sounds.content) for one in self.foreign.content])
         self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
-        self.decoder = EnvelopeDecoder()
+        self.decoder = EnvelopeDecoder().to(self.device)
         self.decoder.load_state_dict(base.decoder.state_dict())
         self.timbre = nn.Parameter(self.heard_as.clone())
-        self.critic = EnvelopeDiscriminator()
+        self.critic = EnvelopeDiscriminator().to(self.device)
         self.critic.load_state_dict(load_weights(WEIGHTS / "critic.safetensors"))
         groups = [
             {"params": list(self.decoder.parameters()), "share": 1.0},
@@ -138,7 +156,7 @@ class FineTuning:
         rate_share: of the plan's rate, for a training that has to go more slowly.
         """
         self.team.tell_step(Step(number, list(pieces), rate_share))
-        batch = make_batch(self.clips, pieces, self.plan.seed, number)
+        batch = make_batch(self.clips, pieces, self.plan.seed, number).to(self.device)
         foreign_content, foreign_said, foreign_prosody = self._foreign(number)
         shares = _Shares.of(self.team, batch.envelope, len(foreign_content), self.bands)
         mine, theirs = shares.mine, shares.theirs
@@ -146,10 +164,10 @@ class FineTuning:
         count, foreign_count = len(envelope), len(foreign_content)
         own, other = (self.timbre[None].expand(n, -1) for n in (count, foreign_count))
         everyone = torch.cat([own, other]).detach()
-        bands = torch.full((count,), self.bands)
-        distance = matching = deceiving = kept = taken = torch.zeros(())
+        bands = torch.full((count,), self.bands, device=self.device)
+        distance = matching = deceiving = kept = taken = torch.zeros((), device=self.device)
         fakes = []
-        with torch.autocast("cpu", torch.bfloat16):
+        with self._matrix_work():
             if count:
                 with torch.no_grad():
                     content = self._drawn(self.base.content(batch.heard[mine]).float(), pieces, number)
@@ -190,6 +208,11 @@ class FineTuning:
         self._teach_critic(envelope, own.detach(), fake.detach() if fakes else None, everyone, shares)
         return {name: float(value) for name, value in figures.items()}
 
+    def _matrix_work(self) -> AbstractContextManager[Any]:
+        """Within it, products of matrices are done in the precision that was asked for."""
+        whole = self.precision == torch.float32
+        return nullcontext() if whole else torch.autocast(self.device.type, self.precision)
+
     def _add_up(self, parameters: Sequence[nn.Parameter], figures: list[Tensor]) -> None:
         """Have the gradients, and the figures, of all who learn together."""
         if self.team.size > 1:
@@ -199,7 +222,7 @@ class FineTuning:
 
     def averaged(self) -> tuple[EnvelopeDecoder, Tensor]:
         """The decoder and the timbre to use: the running average of the steps, in evaluation mode."""
-        decoder = EnvelopeDecoder()
+        decoder = EnvelopeDecoder().to(self.device)
         decoder.load_state_dict(
             {name.removeprefix("decoder."): v for name, v in self.average.items() if name != "timbre"}
         )
@@ -222,7 +245,7 @@ class FineTuning:
         with torch.no_grad():
             for name, value in self._learned().items():
                 value.copy_(state["learned"][name])
-        self.average = {name: value.clone() for name, value in state["average"].items()}
+        self.average = {name: value.to(self.device, copy=True) for name, value in state["average"].items()}
         self.critic.load_state_dict(state["critic"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.judge.load_state_dict(state["judge"])
@@ -272,19 +295,20 @@ class FineTuning:
         them, its pitch moved to the voice's middle."""
         choices = np.random.default_rng([self.plan.seed, number, 5])
         everything = len(self.foreign.content)
-        chosen = torch.from_numpy(choices.choice(everything, min(self.plan.foreign, everything), replace=False))
+        drawn = choices.choice(everything, min(self.plan.foreign, everything), replace=False)
+        chosen = torch.from_numpy(drawn).to(self.device)
         prosody = self.foreign.prosody[chosen].clone()
         prosody[..., 0] += ((self.median - self.foreign.semitones[chosen]) / 12.0)[:, None]
         content = self.foreign.content[chosen]
-        strength = torch.from_numpy(choices.uniform(0.0, 1.0, (len(chosen), 1, 1)).astype(np.float32))
+        strength = torch.from_numpy(choices.uniform(0.0, 1.0, (len(chosen), 1, 1)).astype(np.float32)).to(self.device)
         return content, mix_sounds(content, self.foreign_nearest[chosen], strength), prosody
 
     def _teach_critic(
         self, real: Tensor, timbre: Tensor, fake: Tensor | None, everyone: Tensor, shares: "_Shares"
     ) -> None:
         self.critic.requires_grad_(True)
-        judged = torch.zeros(())
-        with torch.autocast("cpu", torch.bfloat16):
+        judged = torch.zeros((), device=self.device)
+        with self._matrix_work():
             if len(real):
                 judged = (self.critic(real, timbre)[0].float() - 1).square().mean() * shares.of_own
             if fake is not None:
@@ -315,7 +339,7 @@ class _Shares:
         if team.size == 1:
             return cls(mine, theirs, 1.0, 1.0, 1.0, 1.0)
         count, foreign_count = mine.stop - mine.start, theirs.stop - theirs.start
-        weights = envelope_weight(envelope, torch.full((len(envelope),), bands)).sum((1, 2))
+        weights = envelope_weight(envelope, torch.full((len(envelope),), bands, device=envelope.device)).sum((1, 2))
         return cls(
             mine,
             theirs,

@@ -28,8 +28,11 @@ def heard_timbres(base: BaseModel, clips: Sequence[Clip]) -> tuple[Tensor, Tenso
         for first in range(0, len(clip.envelope), _PIECE_FRAMES)
     ]
     with torch.no_grad():
-        heard = [timbre_input(torch.from_numpy(piece.astype(np.float32))[None], 0.0) for piece in pieces]
-        return torch.cat([base.timbre(piece) for piece in heard]), torch.tensor([float(len(p)) for p in pieces])
+        heard = [
+            timbre_input(torch.from_numpy(piece.astype(np.float32))[None].to(base.device), 0.0) for piece in pieces
+        ]
+        frames = torch.tensor([float(len(piece)) for piece in pieces]).to(base.device)
+        return torch.cat([base.timbre(piece) for piece in heard]), frames
 
 
 def mean_timbre(timbres: Tensor, frames: Tensor) -> Tensor:
@@ -43,4 +46,4 @@ def timbre_spread(timbres: Tensor, frames: Tensor) -> Tensor:
     centred = (timbres - mean_timbre(timbres, frames)) * share
     _, sizes, directions = torch.linalg.svd(centred, full_matrices=False)
     found = sizes[:SPREAD, None] * directions[:SPREAD]
-    return torch.cat([found, torch.zeros(SPREAD - len(found), timbres.shape[1])])
+    return torch.cat([found, found.new_zeros(SPREAD - len(found), timbres.shape[1])])

@@ -23,13 +23,14 @@ def _mel_centres() -> np.ndarray:
 def warp_bands(envelope: Tensor, factor: Tensor) -> Tensor:
     """Resonances at f moved to f * factor: envelope (batch, frames, bands), factor (batch,) -> the same shape."""
     bands = envelope.shape[2]
+    # which bands those are is found on the processor, since not every device has numbers of 64 bits
     centres = torch.from_numpy(band_centres()[:bands])
     mel = torch.from_numpy(_mel_centres())
-    wanted = 2595.0 * torch.log10(1.0 + centres[None] / factor.double()[:, None] / 700.0)
+    wanted = 2595.0 * torch.log10(1.0 + centres[None] / factor.cpu().double()[:, None] / 700.0)
     position = ((wanted - mel[0]) / (mel[1] - mel[0])).clamp(0, bands - 1 - 1e-6)
     left = position.floor().long()
-    fraction = (position - left).to(envelope.dtype)[:, None]
-    index = left[:, None].expand(envelope.shape)
+    fraction = (position - left).to(envelope.dtype).to(envelope.device)[:, None]
+    index = left.to(envelope.device)[:, None].expand(envelope.shape)
     return torch.gather(envelope, 2, index) * (1 - fraction) + torch.gather(envelope, 2, index + 1) * fraction
 
 

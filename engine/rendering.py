@@ -97,6 +97,8 @@ class SungWindow:
 class Renderer:
     """Renders windows in order; keeps between them what makes the joins inaudible: pulse phase and the overlap.
 
+    The base and the voice are on the same device, where the networks work; sound and pitch stay on the processor.
+
     numbers: which takes (the first is 0), all of the settings' where nothing else is said; phases: where their pulses
     begin, in cycles. `sung` tells what was sung.
     """
@@ -117,7 +119,8 @@ class Renderer:
         self.sung: list[SungWindow] = []
         self._phases = dict(zip(self.numbers, [0.0] * len(self.numbers) if phases is None else phases, strict=True))
         self._overlaps: dict[int, np.ndarray] = {}
-        self._known = _known_bands(survey.bands)
+        self._known = self._placed(_known_bands(survey.bands))
+        self._heard_timbre = self._placed(survey.timbre)
         self._steady_frames = _STEADY_FRAMES if survey.style == "melodic" else 0
         self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
 
@@ -136,18 +139,21 @@ class Renderer:
         pitch = self.melody.heard(window.first_frame, detect_pitch(mid, SAMPLE_RATE))
         level = self.survey.level
         with torch.inference_mode():
-            measured = torch.from_numpy(measure_envelope(mid, pitch))
+            measured = self._placed(measure_envelope(mid, pitch))
             envelope = (measured - level.nepers).clamp_min(SILENT)
-            mean = torch.from_numpy(level.mean)
+            mean = self._placed(level.mean)
             content = self.base.content(content_input(envelope[None], 0.0, mean[None]))
             loudness = loudness_of(envelope)
-            own = self.base.decoder(content, self._prosody(pitch, loudness), self.survey.timbre[None])[0]
+            own = self.base.decoder(content, self._prosody(pitch, loudness), self._heard_timbre[None])[0]
         detail = _without_colour(envelope - own, loudness).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
         return _Analysed(mid, pitch, envelope, content, loudness, detail)
 
-    @staticmethod
-    def _prosody(pitch: Pitch, loudness: Tensor) -> Tensor:
-        return prosody_input(torch.from_numpy(pitch.semitones), torch.from_numpy(pitch.voicing), loudness)[None]
+    def _placed(self, values: Tensor | np.ndarray) -> Tensor:
+        """The values on the device of the networks."""
+        return torch.as_tensor(values).to(self.base.device)
+
+    def _prosody(self, pitch: Pitch, loudness: Tensor) -> Tensor:
+        return prosody_input(self._placed(pitch.semitones), self._placed(pitch.voicing), loudness)[None]
 
     def _take(self, number: int, window: Window, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
         envelope = self._decode(number, analysed, pitch)
@@ -158,7 +164,7 @@ class Renderer:
     def _timbre(self, number: int) -> Tensor:
         if number == 0:
             return self.voice.timbre
-        offset = torch.from_numpy(timbre_offset(self.seeds[number], len(self.voice.spread)))
+        offset = self._placed(timbre_offset(self.seeds[number], len(self.voice.spread)))
         return self.voice.timbre + _TIMBRE_VARIATION * offset @ self.voice.spread
 
     def _decode(self, number: int, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
@@ -173,10 +179,10 @@ class Renderer:
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
                 decoded = warp_bands(decoded[None], factor)[0]
-            consonant = _unvoiced(pitch) * _heard(analysed.loudness)
+            consonant = self._placed(_unvoiced(pitch)) * _heard(analysed.loudness)
             protected = settings.consonant_protection * consonant[:, None] * self._known
             decoded = decoded + protected * (analysed.envelope - decoded)
-            return (decoded + self.survey.level.nepers).numpy()
+            return (decoded + self.survey.level.nepers).cpu().numpy()
 
     def _synthesize(self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch) -> np.ndarray:
         # one frame more, so that the samples after the last frame centre are covered

@@ -19,6 +19,7 @@ import torch
 from engine.audio import Audio, AudioWriter, open_audio
 from engine.base import load_base
 from engine.conversion import Conversion, Report, Take
+from engine.devices import AUTO, memory_of, working_device
 from engine.envelope import Level
 from engine.errors import EditError
 from engine.fingerprint import networks_fingerprint
@@ -70,11 +71,12 @@ def edit_take(
     voice: Voice,
     edits: Sequence[PitchEdit],
     report: Report | None = None,
+    device: str = AUTO,
 ) -> Take:
     """Take `number` (the first is 0) of a conversion of `audio`, with these edits of its pitch.
 
-    `report(fraction, message)` is called as the work goes on and may raise Cancelled. Raises EditError where the take
-    cannot be edited, SettingsError for a stretch beyond its end.
+    `report(fraction, message)` is called as the work goes on and may raise Cancelled. device: as for the conversion.
+    Raises EditError where the take cannot be edited, SettingsError for a stretch beyond its end.
 
     >>> from engine import Shift, convert, load_voice, read_audio
     >>> vocal, voice = read_audio("vocal.flac"), load_voice("koguchi")
@@ -85,7 +87,7 @@ def edit_take(
     (True, False)
     """
     plan = plan_patches(conversion.groundwork, number, edits)
-    singer = _Singer(at_engine_rate(HeldRecording(audio)), conversion.groundwork, number, voice)
+    singer = _Singer(at_engine_rate(HeldRecording(audio)), conversion.groundwork, number, voice, device)
     take = conversion.takes[number]
     splice = _Splice(at_engine_rate(HeldRecording(take.audio)), plan, report)
     pieces = list(splice.pieces([(singer.sing, True)] * len(plan.patches)))
@@ -102,12 +104,13 @@ def edit_file(
     edits: Sequence[PitchEdit],
     before: EarlierEdit | None = None,
     report: Report | None = None,
+    device: str = AUTO,
 ) -> FileEdit:
     """Write take `number` (the first is 0) of a conversion of `source`, which lies in `take`, with these edits.
 
-    before: an edit of the same take that was rendered already. Memory does not grow with the length. Raises EditError
-    where the take cannot be edited, SettingsError for a stretch beyond its end, AudioError for a file that cannot be
-    read or written. The target appears whole at the end, or not at all.
+    before: an edit of the same take that was rendered already; device: as for the conversion. Memory does not grow with
+    the length. Raises EditError where the take cannot be edited, SettingsError for a stretch beyond its end, AudioError
+    for a file that cannot be read or written. The target appears whole at the end, or not at all.
 
     >>> from engine import Shift, convert_file, load_voice
     >>> vocal, take, voice = Path("vocal.flac"), Path("take.wav"), load_voice("koguchi")
@@ -124,7 +127,8 @@ def edit_file(
         splice = _Splice(original.blocks(SAMPLE_RATE), plan, report)
         renewed: list[tuple[Renewed, bool]] = []
         if not all(same):
-            singer = _Singer(at_engine_rate(stack.enter_context(open_audio(source))), groundwork, number, voice)
+            recording = at_engine_rate(stack.enter_context(open_audio(source)))
+            singer = _Singer(recording, groundwork, number, voice, device)
         if before is not None and any(same):
             earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
         for is_same in same:
@@ -195,8 +199,11 @@ class _SungByHand:
 class _Singer:
     """Sings patches of a take anew, in their order. Raises EditError for a voice that did not sing the take."""
 
-    def __init__(self, blocks: Iterable[np.ndarray], groundwork: Groundwork, number: int, voice: Voice) -> None:
-        self._base, self._voice, self._groundwork, self._number = load_base(), voice, groundwork, number
+    def __init__(
+        self, blocks: Iterable[np.ndarray], groundwork: Groundwork, number: int, voice: Voice, device: str
+    ) -> None:
+        self._base = load_base(device=working_device(device).torch_device)
+        self._voice, self._groundwork, self._number = voice.on(self._base.device), groundwork, number
         if networks_fingerprint(self._base, voice) != groundwork.voice:
             raise EditError(_OTHER_VOICE)
         self._take = groundwork.pitch(number)
@@ -225,7 +232,8 @@ class _Singer:
                 core_start=window.core_start + first,
                 core_stop=window.core_stop + first,
             )
-            [piece] = renderer.render(placed)
+            with memory_of(self._base.device):
+                [piece] = renderer.render(placed)
             kept = piece[:, max(0, begin - position) : None if end is None else max(0, end - position)]
             position += piece.shape[1]
             if kept.shape[1]:

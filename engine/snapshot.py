@@ -56,11 +56,12 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
 
 
 def snapshot(tuning: FineTuning, card: VoiceCard, training: dict[str, Any]) -> Voice:
-    """The voice as it is now, ready to convert with; `training` goes on its card."""
+    """The voice as it is now, ready to convert with, on the processor; `training` goes on its card."""
     decoder, timbre = tuning.averaged()
     centre, contrast = measure_contrast(tuning, decoder, timbre)
     sounds = tuning.sounds.content
-    return Voice(replace(card, training=training), timbre, tuning.spread, centre, contrast, decoder, sounds)
+    voice = Voice(replace(card, training=training), timbre, tuning.spread, centre, contrast, decoder, sounds)
+    return voice.on(torch.device("cpu"))
 
 
 def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tensor) -> tuple[Tensor, Tensor]:
@@ -71,11 +72,11 @@ def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tenso
     decoded, real = [], []
     with torch.inference_mode():
         for number, clip in enumerate(_sample(tuning.clips)):
-            envelope = torch.from_numpy(clip.envelope.astype(np.float32))
-            content = tuning.base.content(content_input(envelope[None], 0.0, torch.from_numpy(clip.level.mean)[None]))
+            envelope = _there(clip.envelope.astype(np.float32), timbre)
+            content = tuning.base.content(content_input(envelope[None], 0.0, _there(clip.level.mean, timbre)[None]))
             content = mix_sounds(content, tuning.other_sounds(content[0], number, 0)[None], _RETRIEVAL)
             loudness = loudness_of(envelope)
-            semitones, voicing = torch.from_numpy(clip.pitch.semitones), torch.from_numpy(clip.pitch.voicing)
+            semitones, voicing = _there(clip.pitch.semitones, timbre), _there(clip.pitch.voicing, timbre)
             prosody = prosody_input(semitones, voicing, loudness)
             active = loudness > ACTIVE_NEPERS
             decoded.append(decoder(content, prosody[None], timbre[None])[0][active])
@@ -84,6 +85,11 @@ def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tenso
     ratio = real_all.std(0) / decoded_all.std(0).clamp_min(0.05)
     smooth = functional.avg_pool1d(ratio[None, None], 9, 1, 4, count_include_pad=False)[0, 0]
     return decoded_all.mean(0).clone(), smooth.clamp(1.0, _LARGEST_CONTRAST).clone()
+
+
+def _there(values: np.ndarray, other: Tensor) -> Tensor:
+    """The values where the other tensor is."""
+    return torch.from_numpy(values).to(other.device)
 
 
 def _sample(clips: Sequence[Clip]) -> list[Clip]:

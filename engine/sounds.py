@@ -50,7 +50,7 @@ def gather_sounds(base: BaseModel, clips: Sequence[Clip], most: int = MOST_SOUND
         for number, clip in enumerate(clips):
             for first in range(0, len(clip.envelope), _PIECE_FRAMES):
                 envelope = torch.from_numpy(clip.envelope[first : first + _PIECE_FRAMES].astype(np.float32))
-                mean = torch.from_numpy(clip.level.mean)
+                envelope, mean = envelope.to(base.device), torch.from_numpy(clip.level.mean).to(base.device)
                 audible = torch.nonzero(loudness_of(envelope) > _AUDIBLE_NEPERS)[:, 0]
                 content.append(base.content(content_input(envelope[None], 0.0, mean[None]))[0][audible])
                 clip_numbers.append(torch.full_like(audible, number))
@@ -59,7 +59,7 @@ def gather_sounds(base: BaseModel, clips: Sequence[Clip], most: int = MOST_SOUND
     if len(found.content) <= most:
         return found
     starts = torch.linspace(0, len(found.content) - _RUN_FRAMES, max(1, most // _RUN_FRAMES)).round().long()
-    kept = (starts[:, None] + torch.arange(_RUN_FRAMES)).flatten()[:most]
+    kept = (starts[:, None] + torch.arange(_RUN_FRAMES)).flatten()[:most].to(base.device)
     return Sounds(found.content[kept], found.clip[kept], found.frame[kept])
 
 

@@ -33,7 +33,7 @@ class Survey:
     """What one recording is like as a whole."""
 
     level: Level
-    timbre: Tensor  # (TIMBRE,)
+    timbre: Tensor  # (TIMBRE,), on the processor as all that is found of a recording
     pitch: PitchStatistics
     style: Style
     bands: int  # how many bands, from the lowest, hold signal
@@ -64,8 +64,8 @@ def survey_recording(
     level = measure_level(envelope)
     with torch.inference_mode():
         for piece in envelopes:
-            heard = timbre_input(torch.from_numpy(piece)[None], level.nepers)
-            timbres.append(base.timbre(heard)[0] * len(piece))
+            heard = timbre_input(torch.from_numpy(piece)[None].to(base.device), level.nepers)
+            timbres.append(base.timbre(heard)[0].cpu() * len(piece))
     semitones = voiced_semitones(pitch)
     return Survey(
         level=level,

@@ -165,12 +165,12 @@ def synthesize(
     """
     hertz = torch.from_numpy(pitch.hertz)[None]
     with torch.inference_mode():
+        # on the processor, since not every device has the numbers of 64 bits that a phase needs
         pulses, _ = pulse_train(hertz, cycles)
         noise = torch.from_numpy(noise_at(first_sample, pulses.shape[1], seed))[None]
-        samples = synthesizer(
-            torch.from_numpy(envelope)[None], hertz, torch.from_numpy(pitch.voicing)[None], pulses, noise
-        )
-    return samples[0].numpy(), cycles_per_frame(pitch.hertz, cycles)
+        frames = torch.from_numpy(envelope)[None], hertz, torch.from_numpy(pitch.voicing)[None]
+        samples = synthesizer(*(one.to(synthesizer.window.device) for one in (*frames, pulses, noise)))
+    return samples[0].cpu().numpy(), cycles_per_frame(pitch.hertz, cycles)
 
 
 def cycles_per_frame(hertz: np.ndarray, start: float) -> np.ndarray:

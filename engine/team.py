@@ -1,24 +1,41 @@
 """Processes that learn one voice together, on one machine or several: each takes its share of every batch, and what
 the shares teach is added up. So they learn what one process learns, but for the order in which sums are added.
 
-The first of a team trains as ever (`engine.training`), keeps all files, and tells the others each step; they follow
-(`engine.team_member`). Nothing that a process says is taken for code: steps are numbers, states are tensors.
+The first of a team trains as ever (`engine.training`), keeps all files, and tells the others everything: what there is
+to learn from, then each step; they follow (`engine.team_member`). Nothing that a process says is taken for code: clips
+and states are tensors, steps are numbers. Sums are added on the processor (gloo), so that members may have GPUs, the
+same one, or none.
 """
 
 import io
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor
+from torch.distributed import ProcessGroupGloo, Store
 
+from engine.checkpoint import on_processor
+from engine.clip_parcel import packed, unpacked
+from engine.clips import Clip
 from engine.errors import TeamLost
+from engine.training_plan import TrainingPlan
 
+_MEETING = timedelta(seconds=60)  # for those who have said that they are here to find each other
 _WAIT = timedelta(hours=1)  # for the first to listen to an evaluation, while the others have nothing to do
-_STEP, _STATE, _END = 1, 2, 0
+_LESSON, _STEP, _STATE, _END = 3, 1, 2, 0
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is learned, and by which plan: the same for all of a team."""
+
+    clips: Sequence[Clip]
+    plan: TrainingPlan
 
 
 @dataclass(frozen=True)
@@ -33,8 +50,8 @@ class Step:
 class Team:
     """A process's place among those that learn together, 0 for the first; alone where there is no other."""
 
-    def __init__(self, place: int = 0, size: int = 1) -> None:
-        self.place, self.size = place, size
+    def __init__(self, place: int = 0, size: int = 1, group: Any = None) -> None:
+        self.place, self.size, self._group = place, size, group
 
     @property
     def leads(self) -> bool:
@@ -47,17 +64,23 @@ class Team:
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over all processes, the same in all of them. Raises TeamLost."""
-        if self.size == 1:
+        if self._group is None:
             return
-        together = torch.cat([one.detach().reshape(-1) for one in tensors])
+        together = torch.cat([one.detach().reshape(-1) for one in tensors]).cpu()
         with _understood():
-            distributed.all_reduce(together)
+            self._group.allreduce([together]).wait()
         begin = 0
         for one in tensors:
             one.detach().copy_(together[begin : begin + one.numel()].view_as(one))
             begin += one.numel()
 
     # ---- what the first says
+
+    def tell_lesson(self, lesson: Lesson) -> None:
+        """Have the others learn this, where this is the first of several."""
+        if self.leads:
+            self._send_bytes(_LESSON, json.dumps(asdict(lesson.plan)).encode())
+            self._send_bytes(_LESSON, packed(lesson.clips))
 
     def tell_step(self, step: Step) -> None:
         """Have the others take this step too, where this is the first of several."""
@@ -70,57 +93,80 @@ class Team:
         """Have the others go on from this state, where this is the first of several."""
         if self.leads:
             file = io.BytesIO()
-            torch.save(state, file)
-            self._send(torch.tensor([_STATE, 0, file.tell()]))
-            self._send(torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8))
+            torch.save(on_processor(state), file)
+            self._send_bytes(_STATE, file.getvalue())
 
     def dismiss(self) -> None:
         """Let the others end, where this is the first of several, and leave the team."""
-        if self.size == 1:
+        if self._group is None:
             return
         try:
             if self.leads:
                 self._send(torch.tensor([_END, 0, 0]))
         finally:
-            distributed.destroy_process_group()
+            self._group.shutdown()
+            self._group = None
 
     # ---- what the others hear
 
-    def hear(self) -> Step | dict[str, Any] | None:
-        """The next step or state the first tells of; None when it is over. Raises TeamLost where it is lost."""
-        kind, number, count = (int(one) for one in self._received(torch.zeros(3, dtype=torch.int64)))
+    def hear(self) -> Lesson | Step | dict[str, Any] | None:
+        """The next lesson, step or state the first tells of; None when it is over. Raises TeamLost where it is lost."""
+        kind, number, count = self._heading()
+        if kind == _LESSON:
+            plan = TrainingPlan(**json.loads(self._received_bytes(count)))
+            return Lesson(unpacked(self._received_bytes(self._heading()[2])), plan)
         if kind == _STEP:
             pieces = self._received(torch.zeros((count, 2), dtype=torch.int64)).tolist()
             rate_share = float(self._received(torch.zeros(1, dtype=torch.float64)))
             return Step(number, [(clip, first) for clip, first in pieces], rate_share)
         if kind == _STATE:
-            data = self._received(torch.zeros(count, dtype=torch.uint8))
-            state: dict[str, Any] = torch.load(io.BytesIO(data.numpy().tobytes()), weights_only=True)
+            data = io.BytesIO(self._received_bytes(count))
+            state: dict[str, Any] = torch.load(data, map_location="cpu", weights_only=True)
             return state
         return None
 
+    def _heading(self) -> tuple[int, int, int]:
+        kind, number, count = (int(one) for one in self._received(torch.zeros(3, dtype=torch.int64)))
+        return kind, number, count
+
+    def _send_bytes(self, kind: int, data: bytes) -> None:
+        self._send(torch.tensor([kind, 0, len(data)]))
+        self._send(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+
+    def _received_bytes(self, count: int) -> bytes:
+        return self._received(torch.zeros(count, dtype=torch.uint8)).numpy().tobytes()
+
     def _send(self, tensor: Tensor) -> None:
-        with _understood():
-            distributed.broadcast(tensor, 0)
+        self._received(tensor)
 
     def _received(self, tensor: Tensor) -> Tensor:
+        assert self._group is not None
         with _understood():
-            distributed.broadcast(tensor, 0)
+            self._group.broadcast(tensor, 0).wait()
         return tensor
 
 
 ALONE = Team()
 
 
-def join_team(address: str, place: int, size: int) -> Team:
-    """Join a team, whose others join it too: this waits for them.
+def form_team(store: Store, place: int, size: int, address: str) -> Team:
+    """A team of `size`, whose members all do this; it waits for them.
 
-    address: file:///PATH of a file that none has made yet, where all share a disk; or tcp://HOST:PORT of the first,
-    which anybody who reaches it can disturb, so only in a network of one's own. Raises TeamLost.
+    address: of this process, as the others reach it, which anybody who does can disturb: so only in a network of one's
+    own. Raises TeamLost where one does not come.
     """
+    if size == 1:
+        return ALONE
+    # the process group itself, since torch's functions around it keep one team in a process, and look for the address
+    # in the name of the machine
+    gloo: Any = ProcessGroupGloo
+    options = gloo._Options()
+    options._devices = [gloo.create_device(hostname=address)]
+    options._timeout = _MEETING
     with _understood():
-        distributed.init_process_group("gloo", init_method=address, rank=place, world_size=size, timeout=_WAIT)
-    return Team(place, size)
+        group = gloo(store, place, size, options)
+        group.set_timeout(_WAIT)
+    return Team(place, size, group)
 
 
 @contextmanager

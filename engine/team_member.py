@@ -1,53 +1,57 @@
 """One of several processes that learn a voice together, beside the first: `python -m engine.team_member`.
 
-It reads what it is to do as a line of JSON on stdin, and ends with the team, or with its stdin. It writes no files.
+It reads what it is to do as a line of JSON on stdin, and ends with the team, or with its stdin. It reads and writes no
+files: what it learns from, the first tells it.
 """
 
-import dataclasses
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from engine.base import load_base
-from engine.clips import Clip
-from engine.dataset import Dataset, load_dataset
+from engine.devices import working_device
 from engine.errors import TeamLost
 from engine.fine_tuning import FineTuning
-from engine.team import ALONE, Step, Team, join_team
-from engine.training_plan import TrainingPlan
+from engine.meeting import begin_team, join_team, store_on_disk
+from engine.team import ALONE, Lesson, Step, Team
 
+# brings so many processes together, of which this one is the first, to learn on this device
+Gather = Callable[[int, str], AbstractContextManager[Team]]
+_PATIENCE_S = 120.0  # for a process to start, on a busy machine
 _ENDED_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True)
 class Membership:
-    """What a member is told. dataset: the folder of the recordings; address: see `engine.team.join_team`."""
+    """What a member is told. meeting: the file of the team's store; device: see `engine.devices.choose_device`."""
 
-    dataset: str
-    plan: dict[str, Any]
-    address: str
-    place: int
-    size: int
+    meeting: str
+    device: str
     threads: int
 
 
-def follow(clips: Sequence[Clip], plan: TrainingPlan, team: Team) -> None:
-    """Take the steps that the first of the team tells of, until it is over; clips: those it learns from.
+def follow(team: Team, device: str) -> None:
+    """Do what the first of the team tells of, until it is over; GPUs are dealt out in turn.
 
-    Raises TeamLost where the first is lost.
+    Raises TeamLost where the first is lost, and SettingsError for a device that does not work.
     """
-    tuning = FineTuning(load_base(), clips, plan, team)
+    chosen = working_device(device).of_several(team.place)
+    tuning: FineTuning | None = None
     while (told := team.hear()) is not None:
+        if isinstance(told, Lesson):
+            base = load_base(device=chosen.torch_device)
+            tuning = FineTuning(base, told.clips, told.plan, team, chosen.precision)
+            continue
+        assert tuning is not None  # the lesson comes first
         if isinstance(told, Step):
             tuning.step(told.number, told.pieces, told.rate_share)
         else:
@@ -55,10 +59,10 @@ def follow(clips: Sequence[Clip], plan: TrainingPlan, team: Team) -> None:
 
 
 @contextmanager
-def team_of_this_machine(dataset: Dataset, plan: TrainingPlan, processes: int) -> Iterator[Team]:
-    """A team of so many processes, this one the first, which learn from a dataset that is analysed already.
+def team_of_this_machine(processes: int, device: str) -> Iterator[Team]:
+    """A team of so many processes, this one the first; each has its share of the threads this one may use.
 
-    Each has its share of the threads this process may use. Raises TeamLost.
+    Raises TeamLost.
     """
     if processes == 1:
         yield ALONE
@@ -66,38 +70,43 @@ def team_of_this_machine(dataset: Dataset, plan: TrainingPlan, processes: int) -
     threads = torch.get_num_threads()
     share = max(1, threads // processes)
     with tempfile.TemporaryDirectory() as folder:
-        address = f"file://{folder}/meeting"
-        orders = [
-            Membership(str(dataset.folder), asdict(plan), address, place, processes, share)
-            for place in range(1, processes)
-        ]
-        members = [_started(order) for order in orders]
+        meeting = Path(folder) / "meeting"
+        members = [_started(Membership(str(meeting), device, share)) for _ in range(processes - 1)]
         torch.set_num_threads(share)
         try:
-            team = join_team(address, 0, processes)
-            try:
+            store = store_on_disk(meeting)
+            with led(begin_team(store, lambda: _living(members), _PATIENCE_S)) as team:
                 yield team
-            finally:
-                with suppress(TeamLost):  # they are lost already
-                    team.dismiss()
         finally:
             torch.set_num_threads(threads)
             for member in members:
                 _end(member)
 
 
+@contextmanager
+def led(team: Team) -> Iterator[Team]:
+    """The team, whose others are dismissed at the end, however it comes."""
+    try:
+        yield team
+    finally:
+        with suppress(TeamLost):  # they are lost already
+            team.dismiss()
+
+
 def _started(order: Membership) -> "subprocess.Popen[bytes]":
     numbers = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(order.threads))
-    # what is said between processes of one machine stays on it
-    environment = {**os.environ, **numbers, "GLOO_SOCKET_IFNAME": "lo", "OMP_WAIT_POLICY": "PASSIVE"}
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    environment = {**os.environ, **numbers, "OMP_WAIT_POLICY": "PASSIVE"}
     command = [sys.executable, "-P", "-m", "engine.team_member"]
     member = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment)
     assert member.stdin is not None
-    with suppress(OSError):  # dead already, which the first meeting tells
-        member.stdin.write((json.dumps(dataclasses.asdict(order)) + "\n").encode())
+    with suppress(OSError):  # dead already, which is seen at the meeting
+        member.stdin.write((json.dumps(asdict(order)) + "\n").encode())
         member.stdin.flush()
     return member
+
+
+def _living(members: "list[subprocess.Popen[bytes]]") -> int:
+    return sum(member.poll() is None for member in members)
 
 
 def _end(member: "subprocess.Popen[bytes]") -> None:
@@ -113,19 +122,16 @@ def _end(member: "subprocess.Popen[bytes]") -> None:
 
 def main() -> int:
     """Follow until the team is over; the exit status."""
-    from engine.training import learned_clips, usable_clips
-
     order = Membership(**json.loads(sys.stdin.buffer.readline()))
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     torch.set_num_threads(order.threads)
-    plan = TrainingPlan(**order.plan)
-    clips = learned_clips(usable_clips(load_dataset(Path(order.dataset))), plan)
-    team = join_team(order.address, order.place, order.size)
     try:
-        follow(clips, plan, team)
+        team = join_team(store_on_disk(Path(order.meeting)))
+        if team is not None:
+            follow(team, order.device)
+            team.dismiss()
     except TeamLost:
         return 1  # the first is lost, and who needs to know does
-    team.dismiss()
     return 0
 
 

@@ -32,6 +32,7 @@ from engine.checkpoint import load_checkpoint, save_checkpoint
 from engine.clips import Clip, analysed_clips
 from engine.data_report import examined, refuse_unusable, usable_recordings
 from engine.dataset import TRAINING_FOLDER, Dataset
+from engine.devices import AUTO, Device, working_device
 from engine.errors import Cancelled, TrainingError
 from engine.evaluation_schedule import EvaluationSchedule
 from engine.fine_tuning import PIECE_FRAMES, FineTuning, Piece, epoch_pieces
@@ -41,8 +42,8 @@ from engine.pitch import Pitch
 from engine.profile import VoiceProfile
 from engine.snapshot import portray, snapshot
 from engine.style import measure_style
-from engine.team import ALONE, Team
-from engine.team_member import team_of_this_machine
+from engine.team import ALONE, Lesson, Team
+from engine.team_member import Gather, team_of_this_machine
 from engine.training_history import (
     EVALUATIONS_FOLDER,
     ORIGINALS_FOLDER,
@@ -77,13 +78,15 @@ def train(
     report: Report = lambda fraction, message: None,
     profile: VoiceProfile | None = None,
     team: Team = ALONE,
+    device: str = AUTO,
 ) -> Voice:
     """Train a voice on clips of it, or go on with the training that was begun in `folder`; gives the best moment.
 
     `plan.epochs` is the total; a training that has as many is not trained further. `report(fraction, message)` may
     raise Cancelled, which is passed on after the state was saved. team: processes that learn together, of which this is
-    the first. Raises TrainingError where there is too little voice, the recordings are not those the training was begun
-    with, or it cannot go on.
+    the first. device: see `engine.devices.choose_device`; what was begun on one goes on on any other. Raises
+    TrainingError where there is too little voice, the recordings are not those the training was begun with, or it
+    cannot go on.
 
     >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
     >>> voice = train(clips, TrainingPlan(epochs=1), Path("training"), profile=VoiceProfile(name="Mia"))
@@ -92,18 +95,23 @@ def train(
     """
     _refuse_too_little(clips)
     profile = profile or VoiceProfile(name="Voice")
-    training = _Training(clips, plan, folder, profile, report, team)
+    training = _Training(clips, plan, folder, profile, working_device(device), report, team)
     training.run()
     return training.best_voice()
 
 
 def train_dataset(
-    dataset: Dataset, plan: TrainingPlan, report: Report = lambda fraction, message: None, processes: int = 1
+    dataset: Dataset,
+    plan: TrainingPlan,
+    report: Report = lambda fraction, message: None,
+    processes: int = 1,
+    device: str = AUTO,
+    gather: Gather = team_of_this_machine,
 ) -> Voice:
     """Train a voice on the usable recordings of a dataset, in its own folder; the same as `train` otherwise.
 
-    processes: how many of this machine learn together; what they learn differs only by rounding. Raises DatasetError
-    where there is nothing to train on, TeamLost where one of them dies.
+    processes: how many learn together, of this machine where `gather` does not bring in others; what they learn differs
+    only by rounding. Raises DatasetError where there is nothing to train on, TeamLost where one of them dies.
 
     >>> from engine import create_dataset
     >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
@@ -111,8 +119,8 @@ def train_dataset(
     'Mia'
     """
     clips = usable_clips(dataset, lambda fraction, message: report(0.0, message))
-    with team_of_this_machine(dataset, plan, processes) as team:
-        return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile, team)
+    with gather(processes, device) as team:
+        return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile, team, device)
 
 
 def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: None) -> list[Clip]:
@@ -130,13 +138,7 @@ def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: No
     return analysed_clips(usable_recordings(found, dataset.recordings), dataset.cache, report)
 
 
-def learned_clips(clips: Sequence[Clip], plan: TrainingPlan) -> list[Clip]:
-    """Those parts of the clips that a training learns from: what is sound, without what it is judged by."""
-    learned, _ = hold_out(_sound(clips), plan.seed)
-    return learned
-
-
-def estimate_training(clips: Sequence[Clip], plan: TrainingPlan) -> Estimate:
+def estimate_training(clips: Sequence[Clip], plan: TrainingPlan, device: str = AUTO) -> Estimate:
     """How long a training from the beginning would take here: a few steps and one rendering are timed, about 5 s.
 
     >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
@@ -145,7 +147,7 @@ def estimate_training(clips: Sequence[Clip], plan: TrainingPlan) -> Estimate:
     """
     _refuse_too_little(clips)
     with tempfile.TemporaryDirectory() as folder:
-        return _Training(clips, plan, Path(folder), VoiceProfile(name="Voice")).estimate()
+        return _Training(clips, plan, Path(folder), VoiceProfile(name="Voice"), working_device(device)).estimate()
 
 
 class _Training:
@@ -157,17 +159,19 @@ class _Training:
         plan: TrainingPlan,
         folder: Path,
         profile: VoiceProfile,
+        device: Device,
         report: Report = lambda fraction, message: None,
         team: Team = ALONE,
     ) -> None:
-        self.plan, self.folder, self.report = plan, folder, report
+        self.plan, self.folder, self.device, self.report = plan, folder, device, report
         self.recordings = _identity(clips)
         sound = _sound(clips)
         self.card = portray(profile, sound, new_identifier(profile.name, ()))
         self.preview = _preview_part(sound)
-        self.base = load_base()
+        self.base = load_base(device=device.torch_device)
         learned, self.held_out = hold_out(sound, plan.seed)
-        self.tuning = FineTuning(self.base, learned, plan, team)
+        team.tell_lesson(Lesson(learned, plan))
+        self.tuning = FineTuning(self.base, learned, plan, team, device.precision)
         self.history = TrainingHistory()
         self.step = self.position = 0  # steps in all; pieces of the present epoch that are done
         self.sums: dict[str, float] = {}  # of the present epoch's losses
@@ -193,7 +197,7 @@ class _Training:
         self.history.state, self.history.ceiling = "training", self.plan.epochs
         self.folder.mkdir(parents=True, exist_ok=True)
         self.report(self._fraction(), "preparing to listen")
-        audition = Audition(self.base, self.tuning.heard_as, self.held_out, self.folder / ORIGINALS_FOLDER)
+        audition = self._audition()
         try:
             if not self.history.evaluations:
                 self.history.estimate = self._estimate(audition)
@@ -210,7 +214,7 @@ class _Training:
 
     def estimate(self) -> Estimate:
         """See `estimate_training`."""
-        return self._estimate(Audition(self.base, self.tuning.heard_as, self.held_out, self.folder / ORIGINALS_FOLDER))
+        return self._estimate(self._audition())
 
     def best_voice(self) -> Voice:
         """The voice of the best evaluation, with the whole training on its card."""
@@ -287,6 +291,10 @@ class _Training:
 
     # ---- evaluations
 
+    def _audition(self) -> Audition:
+        timbre, originals = self.tuning.heard_as.cpu(), self.folder / ORIGINALS_FOLDER
+        return Audition(load_base(), timbre, self.held_out, originals, self.device.called)
+
     def _evaluation_is_due(self) -> bool:
         asked = self.plan.evaluate_epochs
         schedule = EvaluationSchedule(asked or self._epochs_apart(), growing=not asked)
@@ -342,7 +350,7 @@ class _Training:
 
     def _estimate(self, audition: Audition) -> Estimate:
         """Time a few steps of a copy, and one rendering."""
-        trial = FineTuning(self.base, self.tuning.clips, self.plan)
+        trial = FineTuning(self.base, self.tuning.clips, self.plan, precision=self.device.precision)
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
         took = []
         for number in range(_TIMED_STEPS):

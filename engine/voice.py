@@ -3,6 +3,7 @@
 Nothing in a voice's folder is ever executed, and nothing in it is believed before it is checked.
 """
 
+import copy
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from engine.timbre import TIMBRE
 
 MOST_SOUNDS = 12_000  # frames of its own content that a voice keeps, two minutes: 1.5 MB
 SPREAD = 8  # directions in which a voice's timbre varies between recordings
+_NUMBERS = ("timbre", "spread", "centre", "contrast", "sounds")
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,13 @@ class Voice:
         """The preview's file, where the voice has one."""
         path = self.folder / PREVIEW_FILE if self.folder else None
         return path if path and path.exists() else None
+
+    def on(self, device: torch.device) -> "Voice":
+        """The same voice with its networks and numbers on a device; itself, where it is there already."""
+        if self.timbre.device == device:
+            return self
+        numbers = {name: getattr(self, name).to(device) for name in _NUMBERS}
+        return replace(self, decoder=copy.deepcopy(self.decoder).to(device), **numbers)
 
 
 # ---- writing ----

@@ -16,6 +16,9 @@ import typer
 from engine.errors import SettingsError
 
 S = TypeVar("S")
+DeviceOption = Annotated[
+    str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help="What to compute on; auto takes a GPU that works.")
+]
 
 
 def setting_options(settings: type[Any], panel: str, or_else: str = "") -> list[inspect.Parameter]:

@@ -8,7 +8,7 @@ import typer
 
 from engine.errors import EngineError, SettingsError
 from studio.edge import in_one_sentence
-from studio.options import read_settings
+from studio.options import DeviceOption, read_settings
 from studio.progress import progress_bar
 
 if TYPE_CHECKING:  # the engine takes seconds to load
@@ -41,6 +41,7 @@ def convert(
         typer.Option(help="Settings for singing, rap or speech; auto listens to the recording."),
     ] = "auto",
     scores: Annotated[bool, typer.Option("--scores", help="Score each result against the recording.")] = False,
+    device: DeviceOption = "auto",
     **given: str | None,
 ) -> None:
     """Convert a recording to another voice; prints the path of each result."""
@@ -57,7 +58,7 @@ def convert(
         return read_settings(ConversionSettings.presets[style if preset == "auto" else preset], given)
 
     with progress_bar() as report:
-        conversion = convert_file(source, targets, loaded, chosen, report)
+        conversion = convert_file(source, targets, loaded, chosen, report, device)
     used = conversion.style if preset == "auto" else preset
     typer.echo(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+d} semitones.", err=True)
     for path in conversion.paths:

@@ -7,7 +7,7 @@ import typer
 from engine.errors import Cancelled
 from studio.drawing import write_figure
 from studio.edge import in_one_sentence
-from studio.options import read_settings
+from studio.options import DeviceOption, read_settings
 from studio.progress import progress_bar
 
 
@@ -20,6 +20,10 @@ def train(
     afresh: Annotated[
         bool, typer.Option("--afresh", help="Forget the training so far and begin again; the finished voice stays.")
     ] = False,
+    processes: Annotated[
+        int, typer.Option(min=1, max=64, help="How many processes learn it together, each on a GPU of its own.")
+    ] = 1,
+    device: DeviceOption = "auto",
     **given: str | None,
 ) -> None:
     """Train a voice, or go on with its training; prints its id. Ctrl-C stops it without loss."""
@@ -33,14 +37,14 @@ def train(
     plan = read_settings(TrainingPlan(), given)
     dataset = library.dataset(voice)
     if only_estimate:
-        _print_estimate(dataset, plan)
+        _print_estimate(dataset, plan, device)
         return
     with alone_in_training(dataset.folder, wait_s=0.0):
         if afresh:
             library.forget_training(voice)
         try:
             with progress_bar(time_left=False) as report:  # the engine's own figure is better, and part of its message
-                trained = train_dataset(dataset, plan, report)
+                trained = train_dataset(dataset, plan, report, processes, device)
         except (Cancelled, KeyboardInterrupt) as stop:
             raise Cancelled(f"Stopped; python -m studio train {voice} goes on from here.") from stop
         library.keep(trained, voice, trained.preview)
@@ -48,13 +52,13 @@ def train(
     typer.echo(voice)
 
 
-def _print_estimate(dataset: Any, plan: Any) -> None:
+def _print_estimate(dataset: Any, plan: Any, device: str) -> None:
     from engine.training import estimate_training, usable_clips
 
     with progress_bar() as report:
         clips = usable_clips(dataset, report)
         report(1.0, "timing a few steps")
-        estimate = estimate_training(clips, plan)
+        estimate = estimate_training(clips, plan, device)
     typer.echo(
         f"{_duration(estimate.total_s)} for {plan.epochs} epochs: {estimate.epoch_s:.1f} s for each epoch, "
         f"{estimate.evaluation_s:.1f} s for each evaluation."

@@ -81,6 +81,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
         read_edits(wanted["edits"]),
         before,
         lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
+        job.bench.device,
     )
     return {
         "scores": _scores(job, source, [target], groundwork.transpose, done.plan.moved),
@@ -124,7 +125,7 @@ def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen") 
     def report(fraction: float, message: str) -> None:
         job.heart.report(_CONVERTING_SHARE * fraction, message)
 
-    return convert_file(source, targets, voice, settings, report)
+    return convert_file(source, targets, voice, settings, report, job.bench.device)
 
 
 def _voice(job: Job) -> "Voice":

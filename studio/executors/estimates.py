@@ -21,5 +21,5 @@ def estimate(job: Job) -> None:
     with dataset_workspace(job.bench.storage, job.account, model, job.task.fence, training=False) as workspace:
         clips = usable_clips(load_dataset(workspace.folder), job.heart.report)
         job.heart.report(1.0, "timing a few steps")
-        estimated = estimate_training(clips, plan)
+        estimated = estimate_training(clips, plan, job.bench.device)
     job.publish(asdict(estimated))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, select
 from structlog.typing import FilteringBoundLogger
@@ -22,6 +22,9 @@ from studio.settings import Settings
 from studio.storage import Storage
 from studio.studio import account_prefix
 from studio.tables import tasks as rows
+
+if TYPE_CHECKING:  # it loads torch
+    from engine.team_member import Gather
 
 T = TypeVar("T")
 SHORT_PATIENCE_S = 3.0  # with a storage that fails; after it the task goes back to the queue
@@ -40,6 +43,15 @@ class Workbench:
     voices: VoiceCache
     stopping: Stopping
     log: FilteringBoundLogger
+    number: int = 0  # which of several workers of its kind on this machine, so that each may have a GPU of its own
+    gather: "Gather | None" = None  # what brings those together that learn one voice; None: processes of this machine
+
+    @property
+    def device(self) -> str:
+        """What this worker computes on, as the engine calls it. Raises SettingsError for one that does not work."""
+        from engine.devices import working_device
+
+        return working_device(self.service.device).of_several(self.number).called
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ next one finds what was left.
 """
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -48,6 +49,7 @@ class _Worker:
     process: subprocess.Popen[bytes]
     lane: str
     owner: str
+    number: int  # among those of its lane
     begun_at: float = field(default_factory=time.monotonic)
 
     def tell(self, line: bytes) -> None:
@@ -248,8 +250,10 @@ class LocalExecutor:
             bufsize=0,
         )
         assert process.stdin is not None
-        worker = _Worker(process, lane, owner_of(process.pid))
-        order = Order(str(self._settings.data), asdict(self._service), lane, worker.owner, threads, idle_s)
+        taken = {one.number for one in self._lanes[lane].workers}
+        number = next(number for number in itertools.count() if number not in taken)
+        worker = _Worker(process, lane, owner_of(process.pid), number)
+        order = Order(str(self._settings.data), asdict(self._service), lane, worker.owner, threads, idle_s, number)
         with contextlib.suppress(OSError, AttributeError):  # dead already, which is noticed at the next look
             process.stdin.write(order.as_line().encode())
             os.set_blocking(process.stdin.fileno(), False)  # a worker that does not listen must not hold us up

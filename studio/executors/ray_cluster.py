@@ -8,7 +8,8 @@ from importlib.metadata import version
 from typing import Any
 
 from studio.executors.ray import is_of_this_machine
-from studio.executors.ray_work import PACKAGE, TROUBLE, RayOrder, carry_out
+from studio.executors.ray_team import PACKAGE
+from studio.executors.ray_work import TROUBLE, RayOrder, carry_out
 from studio.service_settings import ServiceSettings
 from studio.settings import Settings
 
@@ -80,7 +81,8 @@ class RayCluster:
     def _cancel(self, owners: Collection[str], force: bool) -> None:
         for owner in owners:
             if owner in self._references:
-                _ray().cancel(self._references[owner], force=force)
+                # those that learn with it are its own affair: it dismisses them, or they find it gone
+                _ray().cancel(self._references[owner], force=force, recursive=False)
 
     def _shares(self) -> Mapping[str, tuple[float, float]]:
         service = self._service

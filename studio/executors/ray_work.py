@@ -12,7 +12,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from studio.database import database_url, open_database
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import Workbench
+from studio.executors.ray_team import refuse_other_version, team_on_ray
 from studio.executors.recovery import remove_abandoned
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
@@ -32,7 +32,6 @@ from studio.service_settings import ServiceSettings
 from studio.settings import Settings, load_service_settings, load_settings
 from studio.storage import open_storage
 
-PACKAGE = "timbre-studio"
 NOTHING, TROUBLE = "nothing", "trouble"
 
 
@@ -54,8 +53,10 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
     stopping = Stopping(order.service["grace_s"])
     with _obeying(stopping):
         try:
-            _refuse_other_version(order.version)
-            bench = replace(_bench(order.data, json.dumps(order.service)), stopping=stopping)
+            refuse_other_version(order.version)
+            bench = _bench(order.data, json.dumps(order.service))
+            gather = functools.partial(team_on_ray, bench.service, order.threads)
+            bench = replace(bench, stopping=stopping, gather=gather)
             load_what_is_needed(order.lane, order.threads)
             task = None
             if not stopping.asked:
@@ -90,12 +91,6 @@ def _bench(data: str, service: str) -> Workbench:
     remove_abandoned(database, settings.work)
     log = structlog.get_logger("studio.worker").bind(node=os.uname().nodename, pid=os.getpid())
     return Workbench(settings, given, database, storage, VoiceCache(), Stopping(given.grace_s), log)
-
-
-def _refuse_other_version(wanted: str) -> None:
-    here = version(PACKAGE)
-    if here != wanted:
-        raise StudioError(f"{os.uname().nodename} has Timbre Studio {here}, and the service is {wanted}.", "version")
 
 
 @contextmanager

@@ -64,6 +64,7 @@ def train(job: Job) -> None:
 
 def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, TrainingHistory]":
     """The voice that the training comes to, under the id it shall have."""
+    from engine.team_member import team_of_this_machine
     from engine.training import train_dataset
 
     training = workspace.folder / TRAINING_FOLDER
@@ -71,8 +72,9 @@ def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, Trai
     course = _Course(job, model, workspace, plan)
     job.write_held(lambda connection: training_begun(connection, model.account_id, model.id))
     try:
-        processes = job.bench.service.training_processes
-        voice = train_dataset(load_dataset(workspace.folder), plan, course.report, processes)
+        processes, gather = job.bench.service.training_processes, job.bench.gather or team_of_this_machine
+        dataset = load_dataset(workspace.folder)
+        voice = train_dataset(dataset, plan, course.report, processes, job.bench.device, gather)
     except TeamLost as cause:  # as when this one is lost: another attempt goes on from the checkpoint
         course.save_if_possible()
         raise Unavailable(str(cause), _RETRY_S, "worker_lost") from cause

@@ -50,7 +50,8 @@ _TROUBLE_S = 2.0  # until the next look after the database did not answer
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is told to do. idle_s: it ends after so long without a task; 0 never."""
+    """What a worker is told to do. idle_s: it ends after so long without a task; 0 never. number: which of those of
+    its lane it is."""
 
     data: str
     service: dict[str, Any]
@@ -58,6 +59,7 @@ class Order:
     owner: str
     threads: int
     idle_s: float = 0.0
+    number: int = 0
 
     def as_line(self) -> str:
         """The line that `read_order` reads."""
@@ -86,7 +88,7 @@ def main() -> int:
     try:
         _settle_down(order)
         storage = open_storage(service.storage_url, settings.data)
-        bench = Workbench(settings, service, database, storage, VoiceCache(), stopping, log)
+        bench = Workbench(settings, service, database, storage, VoiceCache(), stopping, log, order.number)
         return _work(bench, order, woken)
     finally:
         database.close()

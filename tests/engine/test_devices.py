@@ -9,10 +9,10 @@ from engine.devices import choose_device, probe_device, probe_devices, seed_ever
 from engine.errors import SettingsError
 
 
-def test_processor_always_works_in_single_precision():
+def test_processor_always_works_and_trains_in_half_precision():
     device = choose_device("cpu")
     assert device.kind == "cpu"
-    assert device.precision is torch.float32
+    assert device.precision is torch.bfloat16
     assert device.torch_device == torch.device("cpu")
     assert "core" in device.name
 

@@ -1,5 +1,6 @@
 """Several processes that learn one voice together learn what one learns."""
 
+import gc
 import os
 import signal
 import threading
@@ -11,10 +12,13 @@ import pytest
 import soundfile
 import torch
 
+from engine.audio import Audio
+from engine.clips import analyse_clip
 from engine.dataset import create_dataset, load_dataset
 from engine.errors import TeamLost
 from engine.frames import SAMPLE_RATE
-from engine.team import ALONE, Team
+from engine.meeting import begin_team, join_team, store_on_disk
+from engine.team import ALONE, Lesson, Step, Team
 from engine.training import CHECKPOINT_FILE, train_dataset
 from engine.training_history import read_history
 from engine.training_plan import TrainingPlan
@@ -59,6 +63,57 @@ def test_alone_nothing_is_added_and_nobody_is_told():
     ALONE.tell_state({})
     ALONE.dismiss()
     assert numbers.tolist() == [1, 1, 1]
+
+
+def test_the_others_hear_what_the_first_says_and_all_add_up(tmp_path, sing):
+    clips = [analyse_clip(Audio(sing(0.5)[None], SAMPLE_RATE))]
+    heard = []
+
+    def follow():
+        team = join_team(store_on_disk(tmp_path / "meeting"))
+        while (told := team.hear()) is not None:
+            heard.append(told)
+        numbers = torch.full((2, 2), 2.0)
+        team.add_up([numbers])
+        heard.append(numbers)
+        team.dismiss()
+
+    other = threading.Thread(target=follow)
+    other.start()
+    first = begin_team(store_on_disk(tmp_path / "meeting"), lambda: 1, 60.0)
+    first.tell_lesson(Lesson(clips, PLAN))
+    first.tell_step(Step(7, [(0, 12), (3, 4)], 0.5))
+    first.tell_step(Step(8, [], 1.0))
+    first.tell_state({"learned": {"timbre": torch.arange(3.0)}, "step": 7})
+    first._send(torch.tensor([0, 0, 0]))  # the end
+    numbers, more = torch.full((2, 2), 1.0), torch.zeros(0)
+    first.add_up([numbers, more])
+    other.join(60)
+    lesson, step, empty, state, added = heard
+    assert lesson.plan == PLAN
+    assert np.array_equal(lesson.clips[0].envelope, clips[0].envelope)
+    assert (step, empty) == (Step(7, [(0, 12), (3, 4)], 0.5), Step(8, [], 1.0))
+    assert state["learned"]["timbre"].tolist() == [0, 1, 2]
+    assert numbers.tolist() == added.tolist() == [[3, 3], [3, 3]]
+
+
+def test_a_first_that_is_lost_is_missed_with_a_sentence(tmp_path):
+    missed = []
+
+    def follow():
+        try:
+            join_team(store_on_disk(tmp_path / "meeting")).hear()
+        except TeamLost as lost:
+            missed.append(str(lost))
+
+    other = threading.Thread(target=follow)
+    other.start()
+    first = begin_team(store_on_disk(tmp_path / "meeting"), lambda: 1, 60.0)
+    first._group.shutdown()
+    del first
+    gc.collect()
+    other.join(60)
+    assert "goes on where it was" in missed[0]
 
 
 @pytest.mark.slow

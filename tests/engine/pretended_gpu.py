@@ -1,0 +1,73 @@
+"""A GPU that there is not: tensors that say they are elsewhere, and hold their numbers on the processor.
+
+What is computed with them is what the processor computes, to the bit; what a GPU refuses is refused: tensors of two
+devices in one operation, and numpy. So it can be tried anywhere whether all is moved that has to be.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+THERE = torch.device("meta")  # one that every build of torch knows, and on which nothing can be computed by mistake
+_HERE = torch.device("cpu")
+_aten = torch.ops.aten
+# what takes tensors of two devices: moving, and looking up by numbers that lie on the processor
+_MIXED = {_aten._to_copy, _aten.to, _aten.copy_, _aten.index, _aten.index_put, _aten.index_put_}
+
+
+class _Elsewhere(torch.Tensor):
+    held: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, held: torch.Tensor) -> "_Elsewhere":
+        made = torch.Tensor._make_wrapper_subclass(
+            cls,
+            held.size(),
+            strides=held.stride(),
+            storage_offset=held.storage_offset(),
+            dtype=held.dtype,
+            device=THERE,
+        )
+        made.held = held
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _computed(function, args, kwargs or {})
+
+
+class _Pretending(TorchDispatchMode):
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _computed(function, args, kwargs or {})
+
+
+@contextmanager
+def pretended_gpu() -> Iterator[torch.device]:
+    """Within it, what is moved to the device that this gives is there."""
+    with _Pretending():
+        yield THERE
+
+
+def _computed(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    given = tree_leaves((args, kwargs))
+    there = [one for one in given if isinstance(one, _Elsewhere)]
+    # a single number may lie anywhere
+    here = [one for one in given if isinstance(one, torch.Tensor) and not isinstance(one, _Elsewhere) and one.dim()]
+    if there and here and function.overloadpacket not in _MIXED:
+        raise RuntimeError(f"Expected all tensors to be on the same device, in {function}.")
+    asked = [one for one in given if isinstance(one, torch.device)]
+    goes_there = asked[0].type == THERE.type if asked else bool(there)
+    if function.overloadpacket is _aten.copy_:
+        goes_there = isinstance(args[0], _Elsewhere)
+    args, kwargs = tree_map_only(torch.device, lambda _: _HERE, (args, kwargs))
+    args, kwargs = tree_map_only(_Elsewhere, lambda one: one.held, (args, kwargs))
+    found = function(*args, **kwargs)
+    if not goes_there:
+        return found
+    known = {id(one.held): one for one in there}  # what was changed in its place stays itself
+    with torch.inference_mode(False):
+        return tree_map_only(torch.Tensor, lambda one: known[id(one)] if id(one) in known else _Elsewhere(one), found)

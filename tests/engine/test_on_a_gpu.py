@@ -1,0 +1,154 @@
+"""Converting and training on another device than the processor: a pretended one, and a real one where there is."""
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.audio import Audio
+from engine.clips import analysed_clips
+from engine.conversion import convert, convert_file
+from engine.conversion_settings import ConversionSettings
+from engine.devices import Device
+from engine.errors import SettingsError
+from engine.fine_tuning import FineTuning
+from engine.frames import SAMPLE_RATE
+from engine.groundwork import read_groundwork, write_groundwork
+from engine.pitch_edit import Shift
+from engine.rerendering import edit_take
+from engine.training import CHECKPOINT_FILE, estimate_training, train
+from engine.training_plan import TrainingPlan
+from tests.engine.pretended_gpu import THERE, pretended_gpu
+
+# every setting that a network's output passes through
+SETTINGS = ConversionSettings(takes=2, likeness=0.7, formant_shift_semitones=1.0, consonant_protection=0.3)
+PLAN = TrainingPlan(epochs=1, batch=8, foreign=2, evaluate_epochs=1)
+EQUAL_DB = -50.0  # difference of two devices, relative to the sound: below what is heard beside it
+on_a_real_one = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+pytestmark = [
+    # torch does not know that a tensor that is elsewhere holds its numbers
+    pytest.mark.filterwarnings("ignore:for .*copying from a non-meta parameter"),
+    pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar"),
+]
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """All that asks for a device is given the pretended one."""
+    device = Device(THERE.type, "pretended", torch.float32)
+    for module in ("conversion", "rerendering", "training"):
+        monkeypatch.setattr(f"engine.{module}.working_device", lambda wanted: device)
+    with pretended_gpu():
+        yield device
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """The processor, in the precision of the pretended device."""
+    for module in ("conversion", "rerendering", "training"):
+        monkeypatch.setattr(f"engine.{module}.working_device", lambda wanted: Device("cpu", "processor", torch.float32))
+
+
+@pytest.fixture(scope="module")
+def song(sing) -> Audio:
+    return Audio(sing(3.0)[None], SAMPLE_RATE)
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory, sing):
+    folder = tmp_path_factory.mktemp("recordings")
+    paths = [folder / f"{number}.wav" for number in range(2)]
+    for number, path in enumerate(paths):
+        soundfile.write(path, sing(9.0, hertz=150.0 + 20 * number, seed=number), SAMPLE_RATE)
+    return analysed_clips(paths)
+
+
+@pytest.fixture
+def short_auditions(tmp_path, sing, monkeypatch):
+    for name in ("speech-high", "singing-high"):
+        soundfile.write(tmp_path / f"{name}.flac", sing(1.0, hertz=120.0), SAMPLE_RATE)
+    monkeypatch.setattr("engine.audition.FOREIGN", tmp_path)
+
+
+def test_a_pretended_gpu_refuses_what_a_real_one_does():
+    with pretended_gpu() as gpu:
+        numbers = torch.ones(3).to(gpu)
+        assert (numbers + 1).cpu().tolist() == [2, 2, 2]
+        with pytest.raises(RuntimeError, match="same device"):
+            numbers + torch.ones(3)
+        with pytest.raises(RuntimeError):
+            numbers.numpy()
+
+
+def test_a_conversion_is_the_same_to_the_bit(song, voice, request):
+    wanted = convert(song, voice, SETTINGS)
+    request.getfixturevalue("elsewhere")
+    found = convert(song, voice, SETTINGS)
+    for one, other in zip(wanted.takes, found.takes, strict=True):
+        assert np.array_equal(one.audio.samples, other.audio.samples)
+    assert found.groundwork.voice == wanted.groundwork.voice
+
+
+def test_a_file_too_and_what_later_edits_need(song, voice, elsewhere, tmp_path):
+    soundfile.write(tmp_path / "song.wav", song.samples[0], SAMPLE_RATE)
+    done = convert_file(tmp_path / "song.wav", [tmp_path / "take.wav"], voice)
+    write_groundwork(tmp_path / "groundwork.npz", done.groundwork)
+    kept = read_groundwork((tmp_path / "groundwork.npz").read_bytes())
+    assert np.array_equal(kept.timbre, done.groundwork.timbre)
+
+
+def test_an_edit_is_the_same_to_the_bit(song, voice, request):
+    conversion, edits = convert(song, voice), [Shift(1.0, 1.5, semitones=2.0)]
+    wanted = edit_take(song, conversion, 0, voice, edits)
+    request.getfixturevalue("elsewhere")
+    found = edit_take(song, conversion, 0, voice, edits)
+    assert np.array_equal(wanted.audio.samples, found.audio.samples)
+
+
+def test_a_training_learns_the_same_and_goes_on_anywhere(clips, short_auditions, here, tmp_path, request):
+    wanted = train(clips, PLAN, tmp_path / "here")
+    request.getfixturevalue("elsewhere")
+    found = train(clips, PLAN, tmp_path / "there")
+    assert torch.equal(wanted.timbre, found.timbre)
+    assert all(map(torch.equal, wanted.decoder.state_dict().values(), found.decoder.state_dict().values()))
+    assert found.timbre.device.type == "cpu"  # as every voice is that is not in use
+    checkpoints = [torch.load(tmp_path / name / CHECKPOINT_FILE, weights_only=True) for name in ("here", "there")]
+    assert {one["tuning"]["learned"]["timbre"].device.type for one in checkpoints} == {"cpu"}
+    # what was begun on the one goes on on the other
+    longer = TrainingPlan(**vars(PLAN) | {"epochs": 2})
+    assert train(clips, longer, tmp_path / "here").card.training["epochs"] == 2
+
+
+def test_the_time_of_a_training_is_estimated_there(clips, short_auditions, elsewhere):
+    assert estimate_training(clips, PLAN).total_s > 0
+
+
+def test_networks_that_are_learned_are_on_the_device_of_the_base(clips, elsewhere):
+    from engine.base import load_base
+
+    tuning = FineTuning(load_base(device=THERE), clips, PLAN, precision=torch.float32)
+    assert {value.device.type for value in tuning.decoder.state_dict().values()} == {THERE.type}
+    assert tuning.timbre.device.type == THERE.type
+
+
+def test_full_memory_of_a_gpu_is_told_and_of_the_processor_is_not_ours():
+    from engine.devices import memory_of
+
+    with pytest.raises(SettingsError, match="memory of cuda:0 is full"), memory_of(torch.device("cuda", 0)):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+    with pytest.raises(torch.OutOfMemoryError), memory_of(torch.device("cpu")):
+        raise torch.OutOfMemoryError
+
+
+@on_a_real_one
+def test_a_real_gpu_converts_to_what_no_ear_tells_apart(song, voice):
+    wanted, found = (convert(song, voice, SETTINGS, device=device) for device in ("cpu", "cuda"))
+    for one, other in zip(wanted.takes, found.takes, strict=True):
+        difference = np.sqrt(np.mean((one.audio.samples - other.audio.samples) ** 2))
+        assert 20 * np.log10(difference / np.sqrt(np.mean(one.audio.samples**2))) < EQUAL_DB
+
+
+@on_a_real_one
+def test_a_real_gpu_draws_the_same_curve(clips, short_auditions, tmp_path):
+    one, other = (train(clips, PLAN, tmp_path / device, device=device) for device in ("cpu", "cuda"))
+    assert torch.nn.functional.cosine_similarity(one.timbre, other.timbre, dim=0) > 0.999
