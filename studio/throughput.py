@@ -40,26 +40,7 @@ _CALL_OFF_S = 600.0
 _SERVICE: dict[str, str | int | float] = {
     "threads": 1, "submissions_per_minute": 1_000_000, "conversions_per_account": 10_000, "page": "off",
 }  # fmt: skip
-# the engine's own share, in a process with one thread as the workers have: seconds of each conversion, warm
-_ENGINE = """
-import json, sys, tempfile, time
-from pathlib import Path
-from engine.conversion import convert_file
-from engine.conversion_settings import ConversionSettings
-from engine.evaluation import score_performance
-from engine.voice import load_voice
-source, voice, number = Path(sys.argv[1]), load_voice(sys.argv[2]), int(sys.argv[3])
-with tempfile.TemporaryDirectory() as folder:
-    target = Path(folder) / "take.wav"
-    def convert():
-        done = convert_file(source, [target], voice, ConversionSettings(transpose="auto"))
-        score_performance(source, target, done.transpose)
-    convert()
-    begin_s = time.perf_counter()
-    for _ in range(number):
-        convert()
-    print(json.dumps((time.perf_counter() - begin_s) / number))
-"""
+_ALONE = "--engine-alone"
 
 
 @dataclass(frozen=True)
@@ -90,10 +71,32 @@ class Throughput:
         return 1000 * (way.worker_seconds - engine.worker_seconds)
 
 
-def measure_engine(recording: Path, processes: int, conversions: int) -> Way:
+def time_engine(conversions: int) -> float:
+    """Seconds of a conversion by the engine in this process, once it is warm, with the scores that a worker gives."""
+    from engine.conversion import convert_file
+    from engine.conversion_settings import ConversionSettings
+    from engine.evaluation import score_performance
+    from engine.voice import load_voice
+
+    source, voice = bundled_sample(), load_voice(VOICE)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "take.wav"
+
+        def convert() -> None:
+            done = convert_file(source, [target], voice, ConversionSettings(transpose="auto"))
+            score_performance(source, target, done.transpose)
+
+        convert()
+        begin_s = time.perf_counter()
+        for _ in range(conversions):
+            convert()
+        return (time.perf_counter() - begin_s) / conversions
+
+
+def measure_engine(processes: int, conversions: int) -> Way:
     """The engine itself, in so many processes of one thread side by side. Raises EngineError."""
     share = max(1, conversions // processes)
-    command = [sys.executable, "-c", _ENGINE, str(recording), VOICE, str(share)]
+    command = [sys.executable, "-m", "studio.throughput", _ALONE, str(share)]
     running = [
         subprocess.Popen(command, env=environment_of(1), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(processes)
@@ -123,7 +126,7 @@ def measure(
     ways = []
     for number in workers:
         say(f"the engine itself, {number} at a time ...")
-        ways.append(measure_engine(recording, number, conversions))
+        ways.append(measure_engine(number, conversions))
     with tempfile.TemporaryDirectory(prefix="studio-throughput-") as folder:
         for number in workers:
             say(f"a service with {number} ...")
@@ -196,6 +199,9 @@ def as_json(found: Throughput) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     options = _parser().parse_args(arguments)
+    if options.engine_alone:
+        print(json.dumps(time_engine(options.engine_alone)))
+        return 0
     given = {"database_url": options.database_url, "storage_url": options.storage_url}
     if any(given.values()) and not all(given.values()):
         print("Ray needs both --database-url and --storage-url.", file=sys.stderr)
@@ -223,6 +229,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--database-url", help="PostgreSQL, for Ray")
     parser.add_argument("--storage-url", help="S3, for Ray")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(_ALONE, type=int, metavar="N", help="only N conversions by the engine, in this process")
     return parser
 
 

@@ -138,7 +138,7 @@ def test_singing_what_was_sung_again_is_as_it_was(sung, voice):
     edits = [FixOctave(1.0, 1.5, 1), Shift(1.0, 1.5, -12.0)]
     plan = plan_patches(done.groundwork, 0, edits)
     patch = replace(plan.patches[0], octaves=np.zeros_like(plan.patches[0].octaves))
-    singer = module._Singer([sung.samples], done.groundwork, 0, voice)
+    singer = module._Singer([sung.samples], done.groundwork, 0, voice, "cpu")
     was = done.takes[0].audio.samples[:, patch.first * HOP : patch.last * HOP]
     again = np.concatenate(list(singer.sing(patch)), 1)
     assert level_db(again - was) < level_db(was) - 50

@@ -113,6 +113,13 @@ def test_transpose_may_be_found_by_the_engine(here, source):
     assert "transposed by" in result.stderr
 
 
+def test_it_computes_on_the_device_that_is_wanted_or_says_why_not(source):
+    assert run("convert", source, "--device", "cpu").exit_code == 0
+    result = run("convert", source, "--device", "tpu", "-o", "other.wav")
+    assert (result.exit_code, result.stderr) == (1, "'tpu' is not a device; choose auto, cuda, mps or cpu.\n")
+    assert not Path("other.wav").exists()
+
+
 def test_scores_go_to_stderr_and_paths_alone_to_stdout(here, source):
     result = run("convert", source, "--scores")
     assert result.stdout == "vocal.kathleen.wav\n"

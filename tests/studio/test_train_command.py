@@ -32,12 +32,19 @@ def recordings(home):
 
 
 @pytest.fixture
-def trainings(recordings, monkeypatch):
+def computed_on() -> list[tuple[int, str]]:
+    """By how many processes, and on what, each training was to be done."""
+    return []
+
+
+@pytest.fixture
+def trainings(recordings, monkeypatch, computed_on):
     """What the engine was asked to train; each succeeds at once, its best epoch being 8 of 10."""
     asked = []
 
-    def train_dataset(dataset, plan, report):
+    def train_dataset(dataset, plan, report, processes, device):
         asked.append((dataset, plan))
+        computed_on.append((processes, device))
         report(0.5, "epoch 5 of 10")
         history = {
             "state": "completed", "ceiling": plan.epochs, "epochs": [{"epoch": 10}],
@@ -65,6 +72,12 @@ def test_a_trained_voice_is_among_the_users_own_under_the_id_of_its_recordings(h
     assert "Nothing had improved since epoch 8." in result.stderr
     assert "kept: epoch 8, likeness 0.810, pitch error 12 cents" in result.stderr
     assert "ready" in next(line for line in run("voices").stdout.splitlines() if "anna" in line)
+
+
+def test_where_and_by_how_many_it_is_learned_is_passed_on(home, trainings, computed_on):
+    assert run("train", "anna").exit_code == 0
+    assert run("train", "anna", "--processes", 4, "--device", "cuda").exit_code == 0
+    assert computed_on == [(1, "auto"), (4, "cuda")]
 
 
 def test_training_again_replaces_the_voice(home, trainings):
@@ -110,7 +123,7 @@ def test_what_was_not_created_cannot_be_trained(trainings, voice):
 
 @pytest.mark.parametrize("stop", [Cancelled, KeyboardInterrupt])
 def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, stop):
-    def train_dataset(dataset, plan, report):
+    def train_dataset(dataset, plan, report, processes, device):
         raise stop
 
     monkeypatch.setattr(engine.training, "train_dataset", train_dataset)
@@ -121,7 +134,7 @@ def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, sto
 
 
 def test_a_training_that_fails_is_one_sentence(home, recordings, monkeypatch):
-    def train_dataset(dataset, plan, report):
+    def train_dataset(dataset, plan, report, processes, device):
         raise TrainingError("It cannot go on.")
 
     monkeypatch.setattr(engine.training, "train_dataset", train_dataset)
@@ -133,7 +146,7 @@ def test_a_training_that_fails_is_one_sentence(home, recordings, monkeypatch):
 def test_an_estimate_trains_nothing(home, recordings, trainings, monkeypatch):
     monkeypatch.setattr(engine.training, "usable_clips", lambda dataset, report: ["clip"])
     monkeypatch.setattr(
-        engine.training, "estimate_training", lambda clips, plan: Estimate(30.0, 5.0, 31.0 * plan.epochs)
+        engine.training, "estimate_training", lambda clips, plan, device: Estimate(30.0, 5.0, 31.0 * plan.epochs)
     )
     result = run("train", "anna", "--estimate", "--epochs", 1000)
     assert result.stdout == "8 h 37 min for 1000 epochs: 30.0 s for each epoch, 5.0 s for each evaluation.\n"

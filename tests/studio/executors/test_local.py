@@ -119,3 +119,16 @@ def test_workers_find_the_program_and_share_the_cores():
 def test_whoever_watches_over_workers_need_not_load_what_they_need():
     code = "import sys, studio.executors.local; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=environment_of(1), check=False).returncode == 0
+
+
+def test_workers_of_a_kind_have_numbers_of_their_own_also_after_one_has_died(installation, waiting_worker):
+    with installation.executor(waiting_worker, conversion_workers=3) as executor:
+        installation.eventually(lambda: executor.alive()["workers"] == 3)
+        lane = executor._lanes["conversions"]
+        assert sorted(worker.number for worker in lane.workers) == [0, 1, 2]
+        [second] = [worker for worker in lane.workers if worker.number == 1]
+        second.process.kill()
+        installation.eventually(lambda: executor.alive()["restarts"] == 1)
+        installation.eventually(lambda: executor.alive()["workers"] == 3)
+        assert sorted(worker.number for worker in lane.workers) == [0, 1, 2]
+        assert second not in lane.workers

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 import engine.conversion
+from engine.devices import Device
 from engine.errors import AudioError
 from studio import tasks
 from studio.accounts import local_account
@@ -154,7 +156,7 @@ def test_a_cancelled_task_ends_and_leaves_nothing(installation, monkeypatch):
 
     def cancel_on_the_way(real, *given):
         tasks.request_cancel(installation.database, installation.account.id, task_id)
-        *given, report = given
+        *given, report, _device = given
         while True:  # until the heartbeat has heard it
             report(0.1, "converting")
 
@@ -365,3 +367,31 @@ def test_insisting_ends(monkeypatch):
     with pytest.raises(Unavailable):
         job_module.insist(fail, 0.5)
     assert 2 <= len(calls) <= 5
+
+
+# ---- on a device
+
+
+def test_a_device_that_is_asked_for_and_is_not_there_is_told_and_nothing_else_taken(installation, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    service = replace(installation.service, device="cuda")
+    task_id = installation.submit_conversion(1.0)
+    assert run_task(installation.bench(service=service), installation.claim()) == "failed"
+    task = installation.task(task_id)
+    assert task.error.startswith("There is no cuda device here")
+    assert task.error_code == "settings_error"
+    assert nothing_is_left(installation, task_id)
+
+
+def test_each_of_several_workers_has_a_gpu_of_its_own(installation, monkeypatch):
+    gpu = Device("cuda", "GPU", torch.bfloat16)
+    monkeypatch.setattr("engine.devices.working_device", lambda wanted: gpu)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda number: f"GPU {number}")
+    given = []
+    convert_instead(monkeypatch, lambda real, *arguments: (given.append(arguments[5]), real(*arguments[:5]))[1])
+    monkeypatch.setattr("engine.conversion.working_device", lambda wanted: Device("cpu", "", torch.bfloat16))
+    for number in range(3):
+        installation.submit_conversion(1.0)
+        assert run_task(installation.bench(number=number), installation.claim()) == "completed"
+    assert given == ["cuda:0", "cuda:1", "cuda:0"]
