@@ -16,12 +16,12 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from engine.audio import Audio, open_audio
-from engine.envelope import SILENT, Level, measure_envelope, measure_level
+from engine.envelope import SILENT, Level, measure_level
 from engine.errors import AudioError
-from engine.frames import FRAME_RATE, SAMPLE_RATE
-from engine.loudness import measure_loudness, without_rumble
-from engine.pitch import Pitch, detect_pitch
-from engine.placement import mid_of
+from engine.frames import FRAME_RATE
+from engine.heard_windows import HeardWindows
+from engine.loudness import measure_loudness
+from engine.pitch import Pitch
 from engine.recordings import HeldRecording, Source, at_engine_rate
 from engine.survey import bands_with_signal
 from engine.windows import cut_windows
@@ -110,12 +110,11 @@ def _analyse(recording: Source, name: str) -> Clip:
     envelopes, hertz, voicing, loudness = [], [], [], []
     for window in cut_windows(at_engine_rate(recording)):
         core = slice(window.core_start - window.first_frame, window.core_stop - window.first_frame)
-        mid = without_rumble(mid_of(window.samples))
-        pitch = detect_pitch(mid, SAMPLE_RATE)
-        envelopes.append(measure_envelope(mid, pitch)[core])
-        loudness.append(measure_loudness(mid)[core])
-        hertz.append(pitch.hertz[core])
-        voicing.append(pitch.voicing[core])
+        heard = HeardWindows().hear(window)
+        envelopes.append(heard.envelope[core])
+        loudness.append(measure_loudness(heard.mid)[core])
+        hertz.append(heard.pitch.hertz[core])
+        voicing.append(heard.pitch.voicing[core])
     if not envelopes:
         raise AudioError(f'"{name}" is too short to analyse.' if name else "The recording is too short to analyse.")
     envelope = np.concatenate(envelopes)

@@ -23,6 +23,7 @@ from engine.errors import SettingsError
 from engine.fingerprint import networks_fingerprint
 from engine.frames import HOP, SAMPLE_RATE
 from engine.groundwork import Groundwork
+from engine.heard_windows import KEPT_FRAMES, HeardWindows
 from engine.recordings import HeldRecording, Source, at_engine_rate
 from engine.rendering import Renderer, ShapedMelody
 from engine.shaping import fitting_transpose
@@ -33,7 +34,7 @@ from engine.windows import cut_windows
 
 Report = Callable[[float, str], None]
 Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # settings, or what chooses them by what is heard
-_SURVEY_SHARE = 0.15  # of the progress
+_SURVEY_SHARE = 0.3  # of the progress
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,12 @@ def convert(
     ([3.0, 3.0], 0, 'melodic')
     """
     base, progress = _base_on(device), _Progress(report, audio.duration_s)
-    survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed)
+    heard = HeardWindows(KEPT_FRAMES)
+    survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed, heard)
     settings = _settings_for(settings, survey.style)
     transpose = chosen_transpose(settings, survey, voice)
-    renderer = Renderer(base, voice.on(base.device), survey, settings, ShapedMelody(settings, transpose))
+    melody = ShapedMelody(settings, transpose)
+    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, heard=heard)
     kept: list[list[np.ndarray]] = [[] for _ in renderer.seeds]
     for pieces in _rendered(HeldRecording(audio), renderer, progress):
         for take, piece in zip(kept, pieces, strict=True):
@@ -123,12 +126,14 @@ def convert_file(
     base = _base_on(device)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
-        survey = survey_recording(at_engine_rate(opened), base, progress.surveyed)
+        heard = HeardWindows(KEPT_FRAMES)
+        survey = survey_recording(at_engine_rate(opened), base, progress.surveyed, heard)
         channels = opened.channels
     settings = _settings_for(settings, survey.style)
     _refuse_other_count(settings, targets)
     transpose = chosen_transpose(settings, survey, voice)
-    renderer = Renderer(base, voice.on(base.device), survey, settings, ShapedMelody(settings, transpose))
+    melody = ShapedMelody(settings, transpose)
+    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, heard=heard)
     with ExitStack() as stack:
         writers = [stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels)) for target in targets]
         opened = stack.enter_context(open_audio(source))

@@ -1,7 +1,9 @@
 """The fingerprint of the networks a take was sung by: an edit of it must be sung by the same."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import blake2b
+from typing import Protocol
 
 from torch import Tensor
 
@@ -9,14 +11,28 @@ from engine.base import BaseModel
 from engine.voice import Voice
 
 
+class _Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+    def copy(self) -> "_Digest": ...
+    def hexdigest(self) -> str: ...
+
+
 def networks_fingerprint(base: BaseModel, voice: Voice) -> str:
     """The same text for the same weights."""
+    digest = _of_base(base).copy()
     vectors = [voice.timbre, voice.spread, voice.centre, voice.contrast, voice.sounds]
-    return _digest([*base.state_dict().values(), *vectors, *voice.decoder.state_dict().values()])
+    _add(digest, [*vectors, *voice.decoder.state_dict().values()])
+    return digest.hexdigest()
 
 
-def _digest(tensors: Iterable[Tensor]) -> str:
+@lru_cache(maxsize=4)
+def _of_base(base: BaseModel) -> _Digest:
+    """The base does not change once it is loaded, and is much the larger part."""
     digest = blake2b(digest_size=16)
+    _add(digest, base.state_dict().values())
+    return digest
+
+
+def _add(digest: _Digest, tensors: Iterable[Tensor]) -> None:
     for tensor in tensors:
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()

@@ -13,12 +13,13 @@ from engine.content import content_input
 from engine.conversion_settings import ConversionSettings
 from engine.decoder import prosody_input
 from engine.envelope import BANDS, SILENT, loudness_of, measure_envelope
-from engine.frames import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
-from engine.loudness import limit_peaks, match_loudness, measure_loudness, without_rumble
+from engine.frames import DECIBELS_PER_NEPER, HOP
+from engine.heard_windows import HeardWindows
+from engine.loudness import limit_peaks, match_loudness, measure_loudness
 from engine.moving_average import moving_average
 from engine.perturbation import warp_bands
-from engine.pitch import Pitch, detect_pitch
-from engine.placement import mid_of, place
+from engine.pitch import Pitch
+from engine.placement import place
 from engine.shaping import limit_pitch, smooth_pitch, snap_pitch
 from engine.sounds import draw_towards
 from engine.survey import Survey
@@ -100,7 +101,7 @@ class Renderer:
     The base and the voice are on the same device, where the networks work; sound and pitch stay on the processor.
 
     numbers: which takes (the first is 0), all of the settings' where nothing else is said; phases: where their pulses
-    begin, in cycles. `sung` tells what was sung.
+    begin, in cycles; heard: what has heard some of the windows already. `sung` tells what was sung.
     """
 
     def __init__(
@@ -112,11 +113,13 @@ class Renderer:
         melody: Melody,
         numbers: Sequence[int] | None = None,
         phases: Sequence[float] | None = None,
+        heard: HeardWindows | None = None,
     ) -> None:
         self.base, self.voice, self.survey, self.settings, self.melody = base, voice, survey, settings, melody
         self.numbers = list(range(settings.takes) if numbers is None else numbers)
         self.seeds = [settings.seed + number for number in range(settings.takes)]
         self.sung: list[SungWindow] = []
+        self._heard = heard or HeardWindows()
         self._phases = dict(zip(self.numbers, [0.0] * len(self.numbers) if phases is None else phases, strict=True))
         self._overlaps: dict[int, np.ndarray] = {}
         self._known = self._placed(_known_bands(survey.bands))
@@ -135,12 +138,11 @@ class Renderer:
         ]
 
     def _analyse(self, window: Window) -> _Analysed:
-        mid = without_rumble(mid_of(window.samples))
-        pitch = self.melody.heard(window.first_frame, detect_pitch(mid, SAMPLE_RATE))
-        level = self.survey.level
+        found = self._heard.hear(window)
+        mid, pitch, level = found.mid, self.melody.heard(window.first_frame, found.pitch), self.survey.level
+        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
         with torch.inference_mode():
-            measured = self._placed(measure_envelope(mid, pitch))
-            envelope = (measured - level.nepers).clamp_min(SILENT)
+            envelope = (self._placed(measured) - level.nepers).clamp_min(SILENT)
             mean = self._placed(level.mean)
             content = self.base.content(content_input(envelope[None], 0.0, mean[None]))
             loudness = loudness_of(envelope)

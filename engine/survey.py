@@ -1,7 +1,7 @@
 """The survey: what must be known of a whole recording before its first window is converted.
 
 Its level and mean colour, the timbre of whoever is heard, where the pitch lies, and the style. Long recordings are
-sampled: the first two minutes whole, then every eighth piece.
+sampled: the first minutes whole, then every eighth window.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,18 +13,18 @@ from torch import Tensor
 
 from engine.base import BaseModel
 from engine.card import PitchStatistics, pitch_statistics
-from engine.envelope import BANDS, LOW_BANDS, Level, measure_envelope, measure_level
+from engine.envelope import BANDS, LOW_BANDS, Level, measure_level
 from engine.errors import AudioError
-from engine.frames import SAMPLE_RATE
-from engine.loudness import measure_loudness, without_rumble
-from engine.pitch import Pitch, detect_pitch
-from engine.placement import mid_of
+from engine.frames import FRAME_RATE
+from engine.heard_windows import KEPT_FRAMES, HeardWindows
+from engine.loudness import measure_loudness
+from engine.pitch import Pitch
 from engine.shaping import voiced_semitones
 from engine.style import Style, measure_style
 from engine.timbre import timbre_input
+from engine.windows import cut_windows
 
-PIECE_S = 10
-_WHOLE_PIECES, _EVERY = 12, 8
+_EVERY = 8
 _HEARD_NEPERS = 8.5  # bands whose loud moments are further below the level than this hold no signal (74 dB)
 
 
@@ -41,22 +41,27 @@ class Survey:
 
 
 def survey_recording(
-    blocks: Iterable[np.ndarray], base: BaseModel, report: Callable[[float], None] = lambda seconds: None
+    blocks: Iterable[np.ndarray],
+    base: BaseModel,
+    report: Callable[[float], None] = lambda seconds: None,
+    heard: HeardWindows | None = None,
 ) -> Survey:
     """Survey blocks (channels, n) at SAMPLE_RATE; `report` is given the seconds heard so far.
 
-    Raises AudioError where there is not one sample.
+    heard: what hears the windows, to be asked again when they are rendered. Raises AudioError where there is not one
+    sample.
     """
+    heard = heard or HeardWindows()
     envelopes, hertz, voicing, loudness, timbres = [], [], [], [], []
-    for number, piece in enumerate(_pieces(blocks)):
-        if number < _WHOLE_PIECES or number % _EVERY == 0:
-            piece = without_rumble(piece)
-            pitch = detect_pitch(piece, SAMPLE_RATE)
-            envelopes.append(measure_envelope(piece, pitch))
-            hertz.append(pitch.hertz)
-            voicing.append(pitch.voicing)
-            loudness.append(measure_loudness(piece))
-        report((number + 1) * PIECE_S)
+    for number, window in enumerate(cut_windows(blocks)):
+        if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
+            core = slice(window.core_start - window.first_frame, window.core_stop - window.first_frame)
+            found = heard.hear(window)
+            envelopes.append(found.envelope[core])
+            hertz.append(found.pitch.hertz[core])
+            voicing.append(found.pitch.voicing[core])
+            loudness.append(measure_loudness(found.mid)[core])
+        report(window.core_stop / FRAME_RATE)
     if not envelopes:
         raise AudioError("There is no sound to convert (0 samples).")
     envelope = np.concatenate(envelopes)
@@ -64,8 +69,8 @@ def survey_recording(
     level = measure_level(envelope)
     with torch.inference_mode():
         for piece in envelopes:
-            heard = timbre_input(torch.from_numpy(piece)[None].to(base.device), level.nepers)
-            timbres.append(base.timbre(heard)[0].cpu() * len(piece))
+            listened = timbre_input(torch.from_numpy(piece)[None].to(base.device), level.nepers)
+            timbres.append(base.timbre(listened)[0].cpu() * len(piece))
     semitones = voiced_semitones(pitch)
     return Survey(
         level=level,
@@ -81,15 +86,3 @@ def bands_with_signal(envelope: np.ndarray, level: Level) -> int:
     """How many bands from the lowest on hold signal: a recording once stored at 16 kHz has none above 8 kHz."""
     loud = np.percentile(envelope, 98, axis=0) > level.nepers - _HEARD_NEPERS
     return int(max(np.flatnonzero(loud), default=BANDS - 1)) + 1 if loud[:LOW_BANDS].any() else LOW_BANDS
-
-
-def _pieces(blocks: Iterable[np.ndarray]) -> Iterable[np.ndarray]:
-    """The mid of the blocks (channels, n) in pieces of PIECE_S seconds, the last one shorter."""
-    size, held = PIECE_S * SAMPLE_RATE, np.zeros(0, np.float32)
-    for block in blocks:
-        held = np.concatenate([held, mid_of(block)])
-        while len(held) >= size:
-            yield held[:size]
-            held = held[size:]
-    if len(held):
-        yield held
