@@ -8,10 +8,14 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torch.distributed import DistNetworkError, DistStoreError, FileStore, PrefixStore, Store, TCPStore
+from torch import distributed
 
 from engine.team import Team, form_team
+
+if TYPE_CHECKING:  # which some builds of torch lack, that can do all the rest
+    from torch.distributed import Store
 
 LOOPBACK = "127.0.0.1"
 _CAME, _SIZE = "came", "size"
@@ -20,28 +24,28 @@ _BEGINS_WITHIN = timedelta(minutes=10)  # for whoever has come; longer than any 
 _REACHED_WITHIN = timedelta(seconds=30)
 
 
-def store_on_disk(path: Path) -> Store:
+def store_on_disk(path: Path) -> "Store":
     """A store for processes of this machine, in a file that none has made yet, which nobody else can write to."""
-    return FileStore(str(path), -1)
+    return distributed.FileStore(str(path), -1)
 
 
-def store_of_first(address: str, secret: str) -> tuple[Store, int]:
+def store_of_first(address: str, secret: str) -> "tuple[Store, int]":
     """A store for processes of several machines, held by the first, and its port. secret: without it nothing is found
     in there."""
-    store = TCPStore(address, 0, is_master=True, wait_for_workers=False, timeout=_REACHED_WITHIN)
-    return PrefixStore(secret, store), store.port
+    store = distributed.TCPStore(address, 0, is_master=True, wait_for_workers=False, timeout=_REACHED_WITHIN)
+    return distributed.PrefixStore(secret, store), store.port
 
 
-def store_of_others(address: str, port: int, secret: str) -> Store | None:
+def store_of_others(address: str, port: int, secret: str) -> "Store | None":
     """The same store, from elsewhere; None where the first is not there any more."""
     try:
-        store = TCPStore(address, port, is_master=False, wait_for_workers=False, timeout=_REACHED_WITHIN)
-    except (DistNetworkError, DistStoreError):
+        store = distributed.TCPStore(address, port, is_master=False, wait_for_workers=False, timeout=_REACHED_WITHIN)
+    except (distributed.DistNetworkError, distributed.DistStoreError):
         return None
-    return PrefixStore(secret, store)
+    return distributed.PrefixStore(secret, store)
 
 
-def begin_team(store: Store, expected: Callable[[], int], patience_s: float, address: str = LOOPBACK) -> Team:
+def begin_team(store: "Store", expected: Callable[[], int], patience_s: float, address: str = LOOPBACK) -> Team:
     """The team, of which this process is the first, with those who have come: all that are expected, or as many as are
     there after `patience_s` seconds.
 
@@ -55,12 +59,12 @@ def begin_team(store: Store, expected: Callable[[], int], patience_s: float, add
     return form_team(store, 0, 1 + came, address)
 
 
-def join_team(store: Store, address: str = LOOPBACK) -> Team | None:
+def join_team(store: "Store", address: str = LOOPBACK) -> Team | None:
     """The team, of which this process is one of the others; None where it has begun without it. Raises TeamLost."""
     place = store.add(_CAME, 1)
     try:
         store.wait([_SIZE], _BEGINS_WITHIN)
-    except (DistNetworkError, DistStoreError):
+    except (distributed.DistNetworkError, distributed.DistStoreError):
         return None
     size = int(store.get(_SIZE))
     return form_team(store, place, size, address) if place < size else None

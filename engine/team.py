@@ -13,17 +13,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
-from torch.distributed import ProcessGroupGloo, Store
+from torch import Tensor, distributed
 
 from engine.checkpoint import on_processor
 from engine.clip_parcel import packed, unpacked
 from engine.clips import Clip
 from engine.errors import TeamLost
 from engine.training_plan import TrainingPlan
+
+if TYPE_CHECKING:  # which some builds of torch lack, that can do all the rest
+    from torch.distributed import Store
 
 _MEETING = timedelta(seconds=60)  # for those who have said that they are here to find each other
 _WAIT = timedelta(hours=1)  # for the first to listen to an evaluation, while the others have nothing to do
@@ -149,7 +151,7 @@ class Team:
 ALONE = Team()
 
 
-def form_team(store: Store, place: int, size: int, address: str) -> Team:
+def form_team(store: "Store", place: int, size: int, address: str) -> Team:
     """A team of `size`, whose members all do this; it waits for them.
 
     address: of this process, as the others reach it, which anybody who does can disturb: so only in a network of one's
@@ -159,7 +161,7 @@ def form_team(store: Store, place: int, size: int, address: str) -> Team:
         return ALONE
     # the process group itself, since torch's functions around it keep one team in a process, and look for the address
     # in the name of the machine
-    gloo: Any = ProcessGroupGloo
+    gloo: Any = distributed.ProcessGroupGloo
     options = gloo._Options()
     options._devices = [gloo.create_device(hostname=address)]
     options._timeout = _MEETING
