@@ -1,7 +1,8 @@
 """Pitch: the fundamental frequency of a voice, and how sure we are that there is one, per frame.
 
-Detected by SwiftF0 (Nieradzik, 2025), a small network that ships inside its package. Its confidence is
-kept as a continuous voicing value: a hard decision early costs quality later.
+Detected by SwiftF0 (Nieradzik, 2025), a small network that ships inside its package, and then refined
+(engine/pitch_refinement.py). Its confidence is kept as a continuous voicing value: a hard decision early
+costs quality later.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 import soxr
 
 from engine.frames import FRAME_RATE, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
+from engine.pitch_refinement import refine_pitch
 
 DETECTOR_RATE = 16_000
 VOICED = 0.6  # frames above this confidence count as voiced in statistics
@@ -78,7 +80,9 @@ def detect_pitch(samples: np.ndarray, rate: int) -> Pitch:
     if not listened.any():
         return Pitch(np.full(frames, DEFAULT_HERTZ, np.float32), np.zeros(frames, np.float32))
     track = _detector().detect(listened, DETECTOR_RATE)
-    return _on_grid(track.timestamps, track.pitch_hz, track.confidence, frames)
+    pitch = _on_grid(track.timestamps, track.pitch_hz, track.confidence, frames)
+    hertz = refine_pitch(listened, DETECTOR_RATE, pitch.hertz, pitch.voicing, FRAME_RATE)
+    return Pitch(hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing)
 
 
 def _on_grid(times_s: np.ndarray, hertz: np.ndarray, confidence: np.ndarray, frames: int) -> Pitch:

@@ -1,0 +1,59 @@
+"""Refining a pitch curve: from about right to right, so that vibrato and glides keep their full depth.
+
+A detector hears some 60 ms at a time, which flattens what moves faster. Here each frame is heard through a window of
+three periods, as short as its pitch allows; the instantaneous frequencies of its first harmonics (Flanagan and Golden,
+1966), each divided by its number and weighted by its amplitude, give the pitch (as StoneMask does in WORLD; Morise et
+al., 2016).
+"""
+
+import numpy as np
+
+_PERIODS = 3  # of the window
+_HARMONICS = 4
+_AT_ONCE = 256  # frames; of about the same pitch, so that their windows are about as long
+_FURTHEST = 0.12  # relative; what lies further away is another harmonic or noise, and is left as it was
+_TRUSTED, _SURE = 0.4, 0.7  # voicing below which nothing is refined, and from which it is all the way
+
+
+def refine_pitch(samples: np.ndarray, rate: int, hertz: np.ndarray, voicing: np.ndarray, frame_rate: int) -> np.ndarray:
+    """The pitch curve of mono `samples`, hertz and voicing (frames,), refined where it is voiced; float32 (frames,)."""
+    share = ((voicing - _TRUSTED) / (_SURE - _TRUSTED)).clip(0, 1)
+    frames = np.flatnonzero(share > 0)
+    frames = frames[np.argsort(hertz[frames])]
+    centres = np.round(frames * rate / frame_rate).astype(np.int64)
+    refined, samples = hertz.astype(np.float64), np.asarray(samples, np.float32)
+    for first in range(0, len(frames), _AT_ONCE):
+        chosen = frames[first : first + _AT_ONCE]
+        found = _heard_closely(samples, rate, centres[first : first + _AT_ONCE], refined[chosen])
+        refined[chosen] *= (found / refined[chosen]) ** share[chosen]
+    return refined.astype(np.float32)
+
+
+def _heard_closely(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: np.ndarray) -> np.ndarray:
+    """The pitch around each centre (a sample), near `hertz`; all (frames,)."""
+    reach = int(np.ceil(_PERIODS / 2 * rate / hertz.min()))
+    offsets = np.arange(-reach, reach + 1)
+    place = centres[:, None] + offsets
+    there = (place >= 0) & (place < len(samples))
+    heard = np.zeros(place.shape, np.float32)
+    heard[there] = samples[place[there]]
+    turns = (hertz[:, None] * (offsets / rate)).astype(np.float32)  # periods from the centre
+    inside = np.abs(turns) < _PERIODS / 2
+    around = np.exp(np.complex64(2j * np.pi / _PERIODS) * turns)
+    # Blackman's window, and its slope in 2 pi a period
+    window = 0.42 + 0.5 * around.real + 0.08 * (2 * around.real**2 - 1)
+    slope = (-0.5 * around.imag - 0.32 * around.imag * around.real) / np.float32(_PERIODS)
+    windowed, sloped = heard * window * inside, heard * slope * inside
+    carrier = around.conj() ** _PERIODS
+    wave = np.ones_like(carrier)
+    total, weights = np.zeros(len(hertz)), np.zeros(len(hertz))
+    for number in range(1, _HARMONICS + 1):
+        wave = wave * carrier
+        spectrum, derivative = (windowed * wave).sum(1), (sloped * wave).sum(1)
+        power = np.abs(spectrum) ** 2
+        periods = number - (derivative * spectrum.conj()).imag / np.maximum(power, 1e-20)  # per period of `hertz`
+        amplitude = np.sqrt(power) * (number * hertz < 0.45 * rate)
+        total += amplitude * periods
+        weights += amplitude * number
+    ratio = total / np.maximum(weights, 1e-12)
+    return hertz * np.where(np.abs(ratio - 1) < _FURTHEST, ratio, 1.0)
