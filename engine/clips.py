@@ -26,7 +26,7 @@ from engine.recordings import HeldRecording, Source, at_engine_rate
 from engine.survey import bands_with_signal
 from engine.windows import cut_windows
 
-FORMAT = "1"  # of the files; raised whenever the analysis changes
+FORMAT = "2"  # of the files; raised whenever the analysis changes
 
 
 @dataclass(frozen=True)
