@@ -41,11 +41,11 @@ class ConversionSettings:
         1.0, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
     )
     retrieval: float = setting(
-        0.5, 0.0, 1.0,
+        0.25, 0.0, 1.0,
         "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
     )  # fmt: skip
     consonant_protection: float = setting(
-        0.05, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
+        0.6, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
     )
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
@@ -62,7 +62,7 @@ class ConversionSettings:
 
 ConversionSettings.presets = {
     "melodic": ConversionSettings(),
-    "rhythmic": ConversionSettings(likeness=0.8, consonant_protection=0.3),
+    "rhythmic": ConversionSettings(likeness=0.8),
     "spoken": ConversionSettings(),
 }
 

@@ -18,7 +18,7 @@ from engine.errors import EditError
 from engine.pitch import Pitch
 from engine.style import Style
 
-_FORMAT = 1
+_FORMAT = 2  # of 1, the timbre was that of the voice itself: an edit would sound another way than what is around it
 _FACTS = "facts"
 _ARRAYS = {
     "level_mean": np.float32,

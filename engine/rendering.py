@@ -38,6 +38,9 @@ _SILENCE_DB = (-105.0, -70.0)  # within these limits
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
 _STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
+# How far past the voice's timbre, away from the recording's: content keeps a little of whoever is heard, and this
+# outweighs it. More would cost words (engine/EXPERIMENTS.md).
+_BEYOND = 0.4
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
 
@@ -175,7 +178,8 @@ class Renderer:
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
             content = draw_towards(analysed.content[0], voice.sounds, settings.retrieval, self._steady_frames)
-            decoded = voice.decoder(content[None], prosody, self._timbre(number)[None])[0]
+            timbre = self._timbre(number) + _BEYOND * (voice.timbre - self.survey.timbre.to(voice.timbre.device))
+            decoded = voice.decoder(content[None], prosody, timbre[None])[0]
             decoded = voice.centre + (decoded - voice.centre) * voice.contrast
             decoded = decoded + (1.0 - settings.likeness) * analysed.detail
             if settings.formant_shift_semitones:

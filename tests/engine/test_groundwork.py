@@ -68,3 +68,11 @@ def test_what_does_not_fit_together_is_refused(groundwork, change, tmp_path):
     write_groundwork(tmp_path / "x.npz", replace(groundwork, **change))
     with pytest.raises(EditError):
         read_groundwork((tmp_path / "x.npz").read_bytes())
+
+
+def test_one_of_before_the_timbre_moved_past_the_voice_is_refused(groundwork, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.groundwork._FORMAT", 1)
+    write_groundwork(tmp_path / "x.npz", groundwork)
+    monkeypatch.undo()
+    with pytest.raises(EditError, match="another version"):
+        read_groundwork((tmp_path / "x.npz").read_bytes())

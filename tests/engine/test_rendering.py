@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
+from engine import rendering
 from engine.base import load_base
 from engine.conversion_settings import ConversionSettings
 from engine.frames import HOP, SAMPLE_RATE
@@ -66,3 +70,18 @@ def test_a_shifted_formant_moves_the_spectrum_and_not_the_notes(recording, voice
         centroids.append((power * hertz)[audible].sum() / power[audible].sum())
     assert centroids == sorted(centroids)
     assert centroids[2] > 1.1 * centroids[0]
+
+
+def test_the_timbre_moves_past_the_voice_away_from_the_recording(recording, voice):
+    windows = list(cut_windows([recording]))
+    settings = ConversionSettings()
+    found = survey_recording([recording], load_base())
+
+    def sung(timbre: torch.Tensor, heard_as: torch.Tensor) -> np.ndarray:
+        survey, changed = replace(found, timbre=heard_as), replace(voice, timbre=timbre)
+        return Renderer(load_base(), changed, survey, settings, ShapedMelody(settings, 0)).render(windows[0])[0]
+
+    itself = sung(voice.timbre, voice.timbre)  # a recording of the voice is no way off: nothing to move past
+    beyond = voice.timbre + rendering._BEYOND * (voice.timbre - found.timbre)
+    np.testing.assert_allclose(sung(voice.timbre, found.timbre), sung(beyond, beyond), atol=1e-5)
+    assert np.abs(sung(voice.timbre, found.timbre) - itself).max() > 1e-3
