@@ -11,7 +11,7 @@ import numpy as np
 _PERIODS = 3  # of the window
 _HARMONICS = 4
 _AT_ONCE = 256  # frames; of about the same pitch, so that their windows are about as long
-_FURTHEST = 0.12  # relative; what lies further away is another harmonic or noise, and is left as it was
+_FURTHEST = 0.02  # relative, a third of a semitone; further away there is creak, an onset, or another harmonic
 _TRUSTED, _SURE = 0.4, 0.7  # voicing below which nothing is refined, and from which it is all the way
 
 

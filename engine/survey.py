@@ -25,6 +25,7 @@ from engine.timbre import timbre_input
 from engine.windows import cut_windows
 
 _EVERY = 8
+_TIMBRE_FRAMES = 10 * FRAME_RATE  # that timbre is heard in at a time, wherever windows begin
 _HEARD_NEPERS = 8.5  # bands whose loud moments are further below the level than this hold no signal (74 dB)
 
 
@@ -68,8 +69,9 @@ def survey_recording(
     pitch = Pitch(np.concatenate(hertz), np.concatenate(voicing))
     level = measure_level(envelope)
     with torch.inference_mode():
-        for piece in envelopes:
-            listened = timbre_input(torch.from_numpy(piece)[None].to(base.device), level.nepers)
+        for first in range(0, len(envelope), _TIMBRE_FRAMES):
+            piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])
+            listened = timbre_input(piece[None].to(base.device), level.nepers)
             timbres.append(base.timbre(listened)[0].cpu() * len(piece))
     semitones = voiced_semitones(pitch)
     return Survey(
