@@ -35,8 +35,8 @@ class Note:
 
     @property
     def seconds(self) -> float:
-        """How long it is held."""
-        return self.end_s - self.start_s
+        """How long it is held: so many frames, without what subtracting leaves behind the comma."""
+        return round(self.end_s - self.start_s, 6)
 
 
 def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:

@@ -71,14 +71,14 @@ class Throughput:
         return 1000 * (way.worker_seconds - engine.worker_seconds)
 
 
-def time_engine(conversions: int) -> float:
+def time_engine(conversions: int, voice_id: str) -> float:
     """Seconds of a conversion by the engine in this process, once it is warm, with the scores that a worker gives."""
     from engine.conversion import convert_file
     from engine.conversion_settings import ConversionSettings
     from engine.evaluation import score_performance
     from engine.voice import load_voice
 
-    source, voice = bundled_sample(), load_voice(VOICE)
+    source, voice = bundled_sample(), load_voice(voice_id)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "take.wav"
 
@@ -96,7 +96,7 @@ def time_engine(conversions: int) -> float:
 def measure_engine(processes: int, conversions: int) -> Way:
     """The engine itself, in so many processes of one thread side by side. Raises EngineError."""
     share = max(1, conversions // processes)
-    command = [sys.executable, "-m", "studio.throughput", _ALONE, str(share)]
+    command = [sys.executable, "-m", "studio.throughput", _ALONE, str(share), "--voice", VOICE]
     running = [
         subprocess.Popen(command, env=environment_of(1), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(processes)
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     options = _parser().parse_args(arguments)
     if options.engine_alone:
-        print(json.dumps(time_engine(options.engine_alone)))
+        print(json.dumps(time_engine(options.engine_alone, options.voice)))
         return 0
     given = {"database_url": options.database_url, "storage_url": options.storage_url}
     if any(given.values()) and not all(given.values()):
@@ -230,6 +230,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--storage-url", help="S3, for Ray")
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.add_argument(_ALONE, type=int, metavar="N", help="only N conversions by the engine, in this process")
+    parser.add_argument("--voice", default=VOICE, help="whose, of those")
     return parser
 
 

@@ -61,7 +61,7 @@ def describe_difference(first: Look, second: Look) -> str:
     else:
         parts.append("They are not the same performance: nothing happens at the same times.")
     if found.semitones is not None and found.louder_db is not None:
-        pitch = _more(found.semitones, "semitones", "higher", "lower")
+        pitch = _more(found.semitones, "semitones", "higher", "lower") if round(found.semitones, 1) else "as high"
         parts.append(f"The second is {pitch} and {_more(found.louder_db, 'dB', 'louder', 'quieter')}.")
     if found.is_aligned and found.same_notes is not None:
         parts.append(f"On {found.same_notes:.0%} of the frames they are on the same note, apart from that.")

@@ -57,6 +57,7 @@ def test_a_figure_is_a_picture_that_can_be_replaced():
 
 @pytest.fixture
 def shell(monkeypatch) -> InteractiveShell:
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # of whoever runs the tests, which IPython would warn of
     shell = InteractiveShell()
     monkeypatch.setattr(showing, "get_ipython", lambda: shell)
     return shell
