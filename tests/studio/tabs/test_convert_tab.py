@@ -125,7 +125,7 @@ def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page
     expect(page.locator("#convert-facts")).to_contain_text("my vocal.wav · 3.0 s · singing")
     expect(page.get_by_label("Singing (measured)")).to_be_checked()
     page.get_by_label("Rap").check()
-    expect(slider(page, "Consonant")).to_have_value("0.3")
+    expect(slider(page, "Likeness")).to_have_value("0.8")  # of the preset
     slider(page, "Likeness").fill("0.7")
     handle = page.locator("timbre-recording").get_by_role("slider", name="Beginning")
     handle.focus()
