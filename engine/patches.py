@@ -19,6 +19,7 @@ from engine.synthesis import cycles_per_frame
 MARGIN_FRAMES = 40
 FADE_FRAMES = 2  # at both ends, from the take as it was to what is sung anew and back
 _TAPER_FRAMES = 8  # over which making up for missing periods begins and ends
+_NEWTON_STEPS = 8
 _VOICED_SHARE = 0.02  # how much of it a voiced frame takes on, where an unvoiced one takes 1
 
 
@@ -115,12 +116,13 @@ def _in_step(hertz: np.ndarray, voicing: np.ndarray, wanted_cycles: float) -> np
     there = _cycles(curve)
     wanted = there + (wanted_cycles - there + 0.5) % 1.0 - 0.5
     octaves = 0.0
-    for _ in range(8):  # Newton's method; the number of cycles is very nearly straight in so small a change
-        bent = curve * 2.0 ** (octaves * share)
-        octaves += (wanted - _cycles(bent)) / (np.log(2.0) * (share * bent).sum() / 100.0)
+    for _ in range(_NEWTON_STEPS):  # the number of cycles is very nearly straight in so small a change
+        bent = (curve * 2.0 ** (octaves * share)).clip(LOWEST_HERTZ, HIGHEST_HERTZ)
+        free = (bent > LOWEST_HERTZ) & (bent < HIGHEST_HERTZ)  # what is at a limit stays there
+        octaves += (wanted - _cycles(bent)) / (np.log(2.0) * (share * bent * free).sum() / 100.0 + 1e-9)
     bent = (curve * 2.0 ** (octaves * share)).clip(LOWEST_HERTZ, HIGHEST_HERTZ).astype(np.float32)
     middle = len(bent) // 2
-    for _ in range(3):  # what is left by rounding, in a single frame: a hundredth of a cent
+    for _ in range(_NEWTON_STEPS):  # what is left by rounding, in a single frame: a hundredth of a cent
         bent[middle] += 100.0 * (wanted - _cycles(bent))
     return bent
 

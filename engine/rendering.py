@@ -178,7 +178,7 @@ class Renderer:
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
             content = draw_towards(analysed.content[0], voice.sounds, settings.retrieval, self._steady_frames)
-            timbre = self._timbre(number) + _BEYOND * (voice.timbre - self.survey.timbre.to(voice.timbre.device))
+            timbre = self._timbre(number) + _BEYOND * (voice.timbre - self._heard_timbre)
             decoded = voice.decoder(content[None], prosody, timbre[None])[0]
             decoded = voice.centre + (decoded - voice.centre) * voice.contrast
             decoded = decoded + (1.0 - settings.likeness) * analysed.detail

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.card import PitchStatistics
@@ -136,6 +136,7 @@ def test_a_take_that_there_is_not_is_told(number):
     st.booleans(),
     st.integers(0, 1),
 )
+@example([(1.0, 1.0, -8.0), (1.0, 1.0, -12.0)], True, 0)  # as low as a voice can be
 def test_whatever_the_edits_patches_follow_each_other_and_end_in_step(some, voiced, number):
     work = groundwork(voiced)
     edits = [Shift(start, start + length, semitones) for start, length, semitones in some]
