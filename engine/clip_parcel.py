@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from safetensors.numpy import load, save
 
-from engine.clips import Clip
+from engine.clips import Clip, arrays_of
 from engine.envelope import Level
 from engine.pitch import Pitch
 
@@ -15,16 +15,8 @@ def packed(clips: Sequence[Clip]) -> bytes:
     """The parcel, about 250 bytes for each frame."""
     arrays: dict[str, np.ndarray] = {}
     for number, clip in enumerate(clips):
-        own = {
-            "envelope": clip.envelope,
-            "hertz": clip.pitch.hertz,
-            "voicing": clip.pitch.voicing,
-            "loudness_db": clip.loudness_db,
-            "mean": clip.level.mean,
-            "nepers": np.array([clip.level.nepers]),
-            "bands": np.array([clip.bands]),
-        }
-        arrays |= {f"{number}.{name}": np.ascontiguousarray(value) for name, value in own.items()}
+        own = arrays_of(clip) | {"nepers": np.array([clip.level.nepers]), "bands": np.array([clip.bands])}
+        arrays |= {f"{number}.{name}": value for name, value in own.items()}
     return save(arrays)
 
 

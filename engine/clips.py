@@ -100,6 +100,18 @@ def analysed_clips(
     return clips
 
 
+def arrays_of(clip: Clip) -> dict[str, np.ndarray]:
+    """What a clip holds for each frame or band, by name, as safetensors takes it."""
+    arrays = {
+        "envelope": clip.envelope,
+        "hertz": clip.pitch.hertz,
+        "voicing": clip.pitch.voicing,
+        "loudness_db": clip.loudness_db,
+        "mean": clip.level.mean,
+    }
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
 def fingerprint(path: Path) -> str:
     """SHA-256 of a file's contents, 64 hexadecimal digits. Raises OSError."""
     with path.open("rb") as file:
@@ -109,12 +121,11 @@ def fingerprint(path: Path) -> str:
 def _analyse(recording: Source, name: str) -> Clip:
     envelopes, hertz, voicing, loudness = [], [], [], []
     for window in cut_windows(at_engine_rate(recording)):
-        core = slice(window.core_start - window.first_frame, window.core_stop - window.first_frame)
         heard = HeardWindows().hear(window)
-        envelopes.append(heard.envelope[core])
-        loudness.append(measure_loudness(heard.mid)[core])
-        hertz.append(heard.pitch.hertz[core])
-        voicing.append(heard.pitch.voicing[core])
+        envelopes.append(heard.envelope[window.core])
+        loudness.append(measure_loudness(heard.mid)[window.core])
+        hertz.append(heard.pitch.hertz[window.core])
+        voicing.append(heard.pitch.voicing[window.core])
     if not envelopes:
         raise AudioError(f'"{name}" is too short to analyse.' if name else "The recording is too short to analyse.")
     envelope = np.concatenate(envelopes)
@@ -132,17 +143,10 @@ def _analyse(recording: Source, name: str) -> Clip:
 
 def _save(path: Path, clip: Clip) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {
-        "envelope": clip.envelope,
-        "hertz": clip.pitch.hertz,
-        "voicing": clip.pitch.voicing,
-        "loudness_db": clip.loudness_db,
-        "mean": clip.level.mean,
-    }
     notes = {"format": FORMAT, "nepers": repr(clip.level.nepers), "bands": str(clip.bands)}
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, unfinished, notes)
+        save_file(arrays_of(clip), unfinished, notes)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -83,7 +83,7 @@ def convert(
     >>> [take.audio.duration_s for take in conversion.takes], conversion.transpose, conversion.style
     ([3.0, 3.0], 0, 'melodic')
     """
-    base, progress = _base_on(device), _Progress(report, audio.duration_s)
+    base, progress = base_on(device), _Progress(report, audio.duration_s)
     heard = HeardWindows(KEPT_FRAMES)
     survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed, heard)
     settings = _settings_for(settings, survey.style)
@@ -123,7 +123,7 @@ def convert_file(
     """
     if not callable(settings):
         _refuse_other_count(settings or ConversionSettings(), targets)
-    base = _base_on(device)
+    base = base_on(device)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
         heard = HeardWindows(KEPT_FRAMES)
@@ -143,7 +143,8 @@ def convert_file(
     return FileConversion(list(targets), transpose, survey.style, settings, _groundwork(renderer, transpose))
 
 
-def _base_on(device: str) -> BaseModel:
+def base_on(device: str) -> BaseModel:
+    """The base on a device, as `engine.devices.choose_device` calls it. Raises SettingsError."""
     return load_base(device=working_device(device).torch_device)
 
 

@@ -134,8 +134,9 @@ class Renderer:
         """The core of a window in every take, (channels, n) each."""
         analysed = self._analyse(window)
         pitches = [self.melody.sung(number, window.first_frame, analysed.pitch) for number in self.numbers]
-        core = slice(window.core_start - window.first_frame, window.core_stop - window.first_frame)
-        self.sung.append(SungWindow(window.core_start, [pitch[core] for pitch in pitches], list(self._phases.values())))
+        self.sung.append(
+            SungWindow(window.core_start, [pitch[window.core] for pitch in pitches], list(self._phases.values()))
+        )
         return [
             self._take(number, window, analysed, pitch) for number, pitch in zip(self.numbers, pitches, strict=True)
         ]

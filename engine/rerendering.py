@@ -17,9 +17,8 @@ import numpy as np
 import torch
 
 from engine.audio import Audio, AudioWriter, open_audio
-from engine.base import load_base
-from engine.conversion import Conversion, Report, Take
-from engine.devices import AUTO, memory_of, working_device
+from engine.conversion import Conversion, Report, Take, base_on
+from engine.devices import AUTO, memory_of
 from engine.envelope import Level
 from engine.errors import EditError
 from engine.fingerprint import networks_fingerprint
@@ -202,7 +201,7 @@ class _Singer:
     def __init__(
         self, blocks: Iterable[np.ndarray], groundwork: Groundwork, number: int, voice: Voice, device: str
     ) -> None:
-        self._base = load_base(device=working_device(device).torch_device)
+        self._base = base_on(device)
         self._voice, self._groundwork, self._number = voice.on(self._base.device), groundwork, number
         if networks_fingerprint(self._base, voice) != groundwork.voice:
             raise EditError(_OTHER_VOICE)

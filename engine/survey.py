@@ -56,12 +56,11 @@ def survey_recording(
     envelopes, hertz, voicing, loudness, timbres = [], [], [], [], []
     for number, window in enumerate(cut_windows(blocks)):
         if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
-            core = slice(window.core_start - window.first_frame, window.core_stop - window.first_frame)
             found = heard.hear(window)
-            envelopes.append(found.envelope[core])
-            hertz.append(found.pitch.hertz[core])
-            voicing.append(found.pitch.voicing[core])
-            loudness.append(measure_loudness(found.mid)[core])
+            envelopes.append(found.envelope[window.core])
+            hertz.append(found.pitch.hertz[window.core])
+            voicing.append(found.pitch.voicing[window.core])
+            loudness.append(measure_loudness(found.mid)[window.core])
         report(window.core_stop / FRAME_RATE)
     if not envelopes:
         raise AudioError("There is no sound to convert (0 samples).")

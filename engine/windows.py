@@ -37,6 +37,11 @@ class Window:
         """Frames of `samples`."""
         return frame_count(self.samples.shape[1])
 
+    @property
+    def core(self) -> slice:
+        """The part to keep, among the window's own frames."""
+        return slice(self.core_start - self.first_frame, self.core_stop - self.first_frame)
+
 
 def cut_windows(
     blocks: Iterable[np.ndarray], longest_s: float = LONGEST_S, shortest_s: float = SHORTEST_S
