@@ -18,7 +18,9 @@ from engine.errors import EditError
 from engine.pitch import Pitch
 from engine.style import Style
 
-_FORMAT = 2  # of 1, the timbre was that of the voice itself: an edit would sound another way than what is around it
+# Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
+# that of the voice itself; of 2, takes but the first varied more.
+_FORMAT = 3
 _FACTS = "facts"
 _ARRAYS = {
     "level_mean": np.float32,
@@ -93,11 +95,11 @@ def read_groundwork(content: bytes) -> Groundwork:
 
 
 def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Groundwork:
-    if facts.pop("format") != _FORMAT:
+    takes, frames = arrays["hertz"].shape
+    if facts.pop("format") not in ((_FORMAT, 2) if takes == 1 else (_FORMAT,)):
         raise ValueError("another format")
     facts["settings"] = ConversionSettings(**facts["settings"])
     facts["statistics"] = PitchStatistics(**facts["statistics"])
-    takes, frames = arrays["hertz"].shape
     (windows,) = arrays["core_starts"].shape
     if arrays["voicing"].shape != (frames,) or arrays["phases"].shape != (takes, windows) or not windows:
         raise ValueError("shapes that do not fit")

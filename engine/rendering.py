@@ -29,8 +29,8 @@ from engine.voice import Voice
 from engine.windows import Window
 
 _DRIFT_SEMITONES = 0.10  # how far the pitch of a varied take wanders
-_DRIFT_DB = 0.8  # and its loudness
-_TIMBRE_VARIATION = 0.7  # of the spread between a voice's own recordings
+_DRIFT_DB = 1.2  # and its loudness
+_TIMBRE_VARIATION = 0.35  # of the spread between a voice's own recordings; twice as much cost words
 _LARGEST_DETAIL = 1.2  # nepers
 _COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
 _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silence
@@ -53,7 +53,7 @@ class _Analysed:
     envelope: Tensor  # (frames, BANDS)
     content: Tensor  # (1, frames, CONTENT)
     loudness: Tensor  # (frames,) nepers, relative
-    detail: Tensor  # (frames, BANDS): what the decoder could not say of the recording
+    detail: Tensor | None  # (frames, BANDS): what the decoder could not say of the recording, where that is wanted
 
 
 class Melody(Protocol):
@@ -150,9 +150,12 @@ class Renderer:
             mean = self._placed(level.mean)
             content = self.base.content(content_input(envelope[None], 0.0, mean[None]))
             loudness = loudness_of(envelope)
-            own = self.base.decoder(content, self._prosody(pitch, loudness), self._heard_timbre[None])[0]
-        detail = _without_colour(envelope - own, loudness).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
+            detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
         return _Analysed(mid, pitch, envelope, content, loudness, detail)
+
+    def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
+        own = self.base.decoder(content, self._prosody(pitch, loudness), self._heard_timbre[None])[0]
+        return _without_colour(envelope - own, loudness).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
 
     def _placed(self, values: Tensor | np.ndarray) -> Tensor:
         """The values on the device of the networks."""
@@ -182,7 +185,8 @@ class Renderer:
             timbre = self._timbre(number) + _BEYOND * (voice.timbre - self._heard_timbre)
             decoded = voice.decoder(content[None], prosody, timbre[None])[0]
             decoded = voice.centre + (decoded - voice.centre) * voice.contrast
-            decoded = decoded + (1.0 - settings.likeness) * analysed.detail
+            if analysed.detail is not None:
+                decoded = decoded + (1.0 - settings.likeness) * analysed.detail
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
                 decoded = warp_bands(decoded[None], factor)[0]

@@ -413,8 +413,15 @@ class _Training:
         state = load_checkpoint(self.folder / CHECKPOINT_FILE)
         if state is None:
             return
-        if state.get("format") != CHECKPOINT_FORMAT:
-            raise TrainingError("This training was begun with another version of the engine; begin it afresh.")
+        if state.get("format", 1) > CHECKPOINT_FORMAT:
+            raise TrainingError("This training was begun with a later version of Timbre Studio; update to go on.")
+        if state.get("format", 1) < CHECKPOINT_FORMAT:
+            # what it was learned from was heard otherwise; its moments would be mistaken for those of this training
+            shutil.rmtree(self.folder / EVALUATIONS_FOLDER, ignore_errors=True)
+            self._tell_event("Begun anew: an earlier version of Timbre Studio, which heard otherwise, had begun it.")
+            with writing_errors(self.folder / CHECKPOINT_FILE):
+                write_history(self.history, self.folder)
+            return
         if state["recordings"] != self.recordings:
             raise TrainingError(
                 "The recordings are not those this training was begun with. Begin it afresh, or make a new voice of "

@@ -168,12 +168,12 @@ class _Course:
 def _plan(parameters: dict[str, Any], training: Path) -> TrainingPlan:
     """The plan a task asks for; what cannot change in a training that was begun is as it was begun with."""
     from engine.checkpoint import load_checkpoint
-    from engine.training import CHECKPOINT_FILE
+    from engine.training import CHECKPOINT_FILE, CHECKPOINT_FORMAT
 
     given = {one.name: parameters[one.name] for one in fields(TrainingPlan) if one.name in parameters}
     plan = TrainingPlan(**given)
     state = load_checkpoint(training / CHECKPOINT_FILE)
-    if state is None:
+    if state is None or state.get("format") != CHECKPOINT_FORMAT:
         return plan
     begun_with = state.get("plan", {})
     kept = [name for name in plan.differences(begun_with) if name in begun_with and name not in given]

@@ -21,7 +21,10 @@ SHELL_ONLY = {"studio", "gradio", "fastapi", "starlette", "uvicorn", "sqlalchemy
 NAMELESS = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
 UNSAFE = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 # commands of their own, which report on the terminal
-SPEAKING = ("engine/pretraining", "engine/benchmark.py", "engine/training_benchmark.py", "engine/device_benchmark.py")
+SPEAKING = (
+    "engine/pretraining", "engine/benchmark.py", "engine/training_benchmark.py", "engine/device_benchmark.py",
+    "engine/take_benchmark.py",
+)  # fmt: skip
 SETUP = (
     "python3.11 -m venv .venv && .venv/bin/pip install -q torch==2.13.0 && .venv/bin/pip install -q -e . "
     "&& .venv/bin/python app.py"

@@ -10,6 +10,15 @@ def test_a_convolution_keeps_the_frames(width, dilation, groups):
     assert output.shape == (2, 11, 8)
 
 
+@pytest.mark.parametrize("frames", [1, 2, 7, 12, 50])
+@pytest.mark.parametrize("dilation", [1, 2, 3, 4])
+@pytest.mark.parametrize("groups", [1, 8])
+def test_a_convolution_is_that_of_torch(frames, dilation, groups):
+    layer, sequence = FrameConvolution(8, 8, 7, dilation, groups), torch.randn(2, frames, 8)
+    expected = layer.convolution(sequence.transpose(1, 2)).transpose(1, 2)
+    torch.testing.assert_close(layer(sequence), expected, atol=1e-5, rtol=1e-5)
+
+
 def test_a_convolution_is_centred():
     layer = FrameConvolution(1, 1, 5)
     torch.nn.init.constant_(layer.convolution.weight, 1.0)

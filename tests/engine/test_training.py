@@ -1,6 +1,7 @@
 """A training as its user lives through it: begun, stopped, killed, gone on with, too long, out of memory."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import torch
 from engine import training as module
 from engine.audio import Audio
 from engine.base import load_base
+from engine.checkpoint import save_checkpoint
 from engine.clips import Clip, analyse_clip, analysed_clips
 from engine.conversion import convert
 from engine.conversion_settings import ConversionSettings
@@ -24,7 +26,7 @@ from engine.errors import AudioError, Cancelled, DatasetError, TrainingError
 from engine.fine_tuning import FineTuning
 from engine.frames import SAMPLE_RATE, hertz_to_semitones
 from engine.profile import VoiceProfile
-from engine.training import CHECKPOINT_FILE, estimate_training, train, train_dataset
+from engine.training import CHECKPOINT_FILE, CHECKPOINT_FORMAT, estimate_training, train, train_dataset
 from engine.training_history import EVALUATIONS_FOLDER, TrainingHistory, read_history
 from engine.training_plan import TrainingPlan
 from engine.voice import load_voice, save_voice
@@ -119,6 +121,29 @@ def test_its_card_says_what_was_stated_and_what_was_measured(trained, clips):
     assert card.training["best_epoch"] in (0, 2)
     assert card.training["minutes"] == pytest.approx(16.5 / 60, abs=0.06)
     assert set(card.training["scores"]) >= {"likeness", "mel_distance", "pitch_error_cents", "voicing_error", "score"}
+
+
+def test_what_an_earlier_version_began_begins_anew(trained, clips, folder, tmp_path):
+    begun = tmp_path / "training"
+    shutil.copytree(folder, begun)
+    state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
+    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": CHECKPOINT_FORMAT - 1})
+    again = train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
+    assert same_weights(again, trained)
+    history = read_history(begun)
+    assert [line["epoch"] for line in history.epochs] == [1, 2]
+    assert any(event["text"].startswith("Begun anew") for event in history.events)
+
+
+def test_what_a_later_version_began_waits_for_it(trained, clips, folder, tmp_path):
+    begun = tmp_path / "training"
+    shutil.copytree(folder, begun)
+    state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
+    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": CHECKPOINT_FORMAT + 1})
+    before = (begun / CHECKPOINT_FILE).read_bytes()
+    with pytest.raises(TrainingError, match="later version of Timbre Studio; update"):
+        train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
+    assert (begun / CHECKPOINT_FILE).read_bytes() == before
 
 
 def test_every_evaluation_can_be_heard_and_is_a_voice(trained, folder):

@@ -5,11 +5,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine import rendering
+from engine.content import ContentEncoder
+from engine.decoder import EnvelopeDecoder
 from engine.frames import HOP, SAMPLE_RATE, frame_count
-from engine.windows import Window, cut_windows
+from engine.synthesis import Synthesizer
+from engine.windows import CONTEXT_FRAMES, GRID_FRAMES, Window, cut_windows
 
 LONGEST_S, SHORTEST_S = 2.0, 1.0
 CONTEXT = 144
+
+
+def test_the_context_is_as_far_as_a_frame_reaches():
+    """Into the content, from that into what the decoder could not say, its mean colour, and the synthesizer."""
+    networks = (ContentEncoder, EnvelopeDecoder, Synthesizer)
+    reach = sum(network.receptive_frames for network in networks) + rendering._COLOUR_FRAMES
+    assert reach <= CONTEXT_FRAMES < reach + 4 * GRID_FRAMES
+    assert CONTEXT_FRAMES % GRID_FRAMES == 0
 
 
 def blocks_of(samples: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
