@@ -21,7 +21,7 @@ whisper, the leak into a silence that is not there) is None, never NaN, and is l
 import importlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from swift_f0 import SwiftF0
 from engine.audio import Audio, AudioSource, Resampler, open_audio, read_audio, resample
 from engine.errors import AudioError, EngineError
 from engine.frames import FRAME_RATE
+from engine.known_means import known_means
 
 JUDGE_RATE = 16_000  # hertz; what every judge listens to
 VOICED_CONFIDENCE = 0.6  # a frame of the pitch detector above this counts as voiced
@@ -132,12 +133,7 @@ def score_conversion(
 
 def mean_scores(scores: Iterable[Scores]) -> dict[str, float | None]:
     """Mean of each score over those that have it; None where none has."""
-    rows = list(scores)
-    means: dict[str, float | None] = {}
-    for name in (field.name for field in fields(Scores)):
-        known = [value for row in rows if (value := getattr(row, name)) is not None]
-        means[name] = sum(known) / len(known) if known else None
-    return means
+    return known_means(Scores, scores)
 
 
 # ---------------------------------------------------------------- the judges

@@ -51,7 +51,7 @@ class _Analysed:
     mid: np.ndarray  # (samples,)
     pitch: Pitch
     envelope: Tensor  # (frames, BANDS)
-    content: Tensor  # (1, frames, CONTENT)
+    content: Tensor  # (1, frames, CONTENT), drawn towards the voice's own
     loudness: Tensor  # (frames,) nepers, relative
     detail: Tensor | None  # (frames, BANDS): what the decoder could not say of the recording, where that is wanted
 
@@ -151,7 +151,8 @@ class Renderer:
             content = self.base.content(content_input(envelope[None], 0.0, mean[None]))
             loudness = loudness_of(envelope)
             detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
-        return _Analysed(mid, pitch, envelope, content, loudness, detail)
+            drawn = draw_towards(content[0], self.voice.sounds, self.settings.retrieval, self._steady_frames)[None]
+        return _Analysed(mid, pitch, envelope, drawn, loudness, detail)
 
     def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
         own = self.base.decoder(content, self._prosody(pitch, loudness), self._heard_timbre[None])[0]
@@ -181,9 +182,8 @@ class Renderer:
         settings, voice = self.settings, self.voice
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
-            content = draw_towards(analysed.content[0], voice.sounds, settings.retrieval, self._steady_frames)
             timbre = self._timbre(number) + _BEYOND * (voice.timbre - self._heard_timbre)
-            decoded = voice.decoder(content[None], prosody, timbre[None])[0]
+            decoded = voice.decoder(analysed.content, prosody, timbre[None])[0]
             decoded = voice.centre + (decoded - voice.centre) * voice.contrast
             if analysed.detail is not None:
                 decoded = decoded + (1.0 - settings.likeness) * analysed.detail

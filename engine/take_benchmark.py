@@ -12,9 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
-
-from engine.audio import Audio, read_audio
+from engine.audio import read_audio
 from engine.benchmark import SAMPLES, describe_machine, find_recordings, table, target_recordings
 from engine.card import list_voices
 from engine.conversion import convert
@@ -70,15 +68,12 @@ def measure_takes(
             if words not in heard:
                 heard[words] = evaluator.listen(audio, words)
             outputs = [take.audio for take in conversion.takes]
-            scores = _scored(heard[words], outputs, targets[voice.card.id], conversion.transpose, words, evaluator)
-            rows.append(TakesRow(path.name, voice.card.id, pairwise_difference(outputs), scores[0], tuple(scores[1:])))
+            first, *others = (
+                compare(heard[words], evaluator.listen(one, words), targets[voice.card.id], conversion.transpose)
+                for one in outputs
+            )
+            rows.append(TakesRow(path.name, voice.card.id, pairwise_difference(outputs), first, tuple(others)))
     return rows
-
-
-def _scored(
-    source: Listening, takes: Sequence[Audio], target: np.ndarray, transpose: int, words: bool, evaluator: Evaluator
-) -> list[Scores]:
-    return [compare(source, evaluator.listen(take, words), target, transpose) for take in takes]
 
 
 def results_as_json(rows: Sequence[TakesRow]) -> str:

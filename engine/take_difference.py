@@ -6,16 +6,18 @@ spectra are apart from how loud they are: 0 dB is the same spectrum; 4 to 8 dB l
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from engine.audio import Audio, resample
-from engine.envelope import ACTIVE_NEPERS, BANDS, frame_loudness, measure_envelope, measure_level
+from engine.audio import Audio
+from engine.clips import analyse_clip
+from engine.envelope import ACTIVE_NEPERS, BANDS, frame_loudness
 from engine.errors import AudioError
-from engine.frames import DECIBELS_PER_NEPER, SAMPLE_RATE, hertz_to_semitones
-from engine.pitch import VOICED, Pitch, detect_pitch
+from engine.frames import DECIBELS_PER_NEPER, hertz_to_semitones
+from engine.known_means import known_means
+from engine.pitch import Pitch
 
 CEPSTRUM = 24  # coefficients that are compared, the first (loudness) left out
 
@@ -32,7 +34,7 @@ class TakeDifference:
 @dataclass(frozen=True)
 class _Heard:
     pitch: Pitch
-    envelope: np.ndarray  # (frames, BANDS)
+    envelope: np.ndarray  # (frames, BANDS), relative to the level
     loudness: np.ndarray  # (frames,) nepers
     active: np.ndarray  # bool (frames,)
 
@@ -53,11 +55,7 @@ def pairwise_difference(takes: Sequence[Audio]) -> TakeDifference:
 
 def mean_difference(differences: Sequence[TakeDifference]) -> TakeDifference:
     """The mean of each measure over those that have it."""
-    means = {}
-    for name in (one.name for one in fields(TakeDifference)):
-        known = [value for one in differences if (value := getattr(one, name)) is not None]
-        means[name] = sum(known) / len(known) if known else None
-    return TakeDifference(**means)
+    return TakeDifference(**known_means(TakeDifference, differences))
 
 
 def mel_cepstral_distortion(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -75,17 +73,15 @@ def mel_cepstral_distortion(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _hear(take: Audio) -> _Heard:
-    mono = resample(take.mono(), take.rate, SAMPLE_RATE)
-    pitch = detect_pitch(mono, SAMPLE_RATE)
-    envelope = measure_envelope(mono, pitch)
-    loudness = frame_loudness(envelope)
-    return _Heard(pitch, envelope, loudness, loudness > measure_level(envelope).nepers + ACTIVE_NEPERS)
+    clip = analyse_clip(take)
+    loudness = frame_loudness(clip.envelope.astype(np.float32))  # relative to the level
+    return _Heard(clip.pitch, clip.envelope, loudness + clip.level.nepers, loudness > ACTIVE_NEPERS)
 
 
 def _difference(one: _Heard, other: _Heard) -> TakeDifference:
     frames = min(len(one.active), len(other.active))
     active = one.active[:frames] & other.active[:frames]
-    voiced = active & (one.pitch.voicing[:frames] > VOICED) & (other.pitch.voicing[:frames] > VOICED)
+    voiced = active & one.pitch.voiced[:frames] & other.pitch.voiced[:frames]
     semitones = [hertz_to_semitones(heard.pitch.hertz[:frames][voiced]) for heard in (one, other)]
     colour = mel_cepstral_distortion(one.envelope[:frames][active], other.envelope[:frames][active])
     loudness = one.loudness[:frames][active] - other.loudness[:frames][active]

@@ -28,7 +28,7 @@ from engine.audio import read_audio, write_audio, writing_errors
 from engine.audition import Audition, AuditionScores
 from engine.base import load_base
 from engine.card import PREVIEW_FILE, WEIGHTS_FILE, new_identifier
-from engine.checkpoint import load_checkpoint, save_checkpoint
+from engine.checkpoint import load_checkpoint, previous, save_checkpoint
 from engine.clips import Clip, analysed_clips
 from engine.data_report import examined, refuse_unusable, usable_recordings
 from engine.dataset import TRAINING_FOLDER, Dataset
@@ -58,6 +58,7 @@ from engine.voice import Voice, load_voice, save_voice
 Report = Callable[[float, str], None]
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
 CHECKPOINT_FILE = "checkpoint.pt"
+EARLIER_FOLDER = "earlier-version"  # what an earlier version had learned, of which nothing can go on
 CHECKPOINT_FORMAT = 2  # raised whenever what was begun could not go on as it would have
 _COUNTERS = (
     "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
@@ -417,9 +418,9 @@ class _Training:
             raise TrainingError("This training was begun with a later version of Timbre Studio; update to go on.")
         if state.get("format", 1) < CHECKPOINT_FORMAT:
             # what it was learned from was heard otherwise; its moments would be mistaken for those of this training
-            shutil.rmtree(self.folder / EVALUATIONS_FOLDER, ignore_errors=True)
             self._tell_event("Begun anew: an earlier version of Timbre Studio, which heard otherwise, had begun it.")
             with writing_errors(self.folder / CHECKPOINT_FILE):
+                self._set_aside()
                 write_history(self.history, self.folder)
             return
         if state["recordings"] != self.recordings:
@@ -434,6 +435,18 @@ class _Training:
         for name, value in state["counters"].items():
             setattr(self, name, value)
         self.history = history_from_json(state["history"])
+
+    def _set_aside(self) -> None:
+        """Put what was learned before into EARLIER_FOLDER; the checkpoint last, so that a kill can be made good."""
+        earlier, checkpoint = self.folder / EARLIER_FOLDER, self.folder / CHECKPOINT_FILE
+        earlier.mkdir(exist_ok=True)
+        for path in (self.folder / EVALUATIONS_FOLDER, previous(checkpoint), checkpoint):
+            if path.exists() and not (earlier / path.name).exists():
+                path.replace(earlier / path.name)
+            elif path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
     def _summary(self, best: dict[str, Any]) -> dict[str, Any]:
         """What the card says of the training."""

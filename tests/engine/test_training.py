@@ -26,7 +26,14 @@ from engine.errors import AudioError, Cancelled, DatasetError, TrainingError
 from engine.fine_tuning import FineTuning
 from engine.frames import SAMPLE_RATE, hertz_to_semitones
 from engine.profile import VoiceProfile
-from engine.training import CHECKPOINT_FILE, CHECKPOINT_FORMAT, estimate_training, train, train_dataset
+from engine.training import (
+    CHECKPOINT_FILE,
+    CHECKPOINT_FORMAT,
+    EARLIER_FOLDER,
+    estimate_training,
+    train,
+    train_dataset,
+)
 from engine.training_history import EVALUATIONS_FOLDER, TrainingHistory, read_history
 from engine.training_plan import TrainingPlan
 from engine.voice import load_voice, save_voice
@@ -133,6 +140,10 @@ def test_what_an_earlier_version_began_begins_anew(trained, clips, folder, tmp_p
     history = read_history(begun)
     assert [line["epoch"] for line in history.epochs] == [1, 2]
     assert any(event["text"].startswith("Begun anew") for event in history.events)
+    aside = begun / EARLIER_FOLDER
+    assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == CHECKPOINT_FORMAT - 1
+    best = read_history(folder).best["folder"]
+    assert same_weights(load_voice(aside / EVALUATIONS_FOLDER / best), trained)
 
 
 def test_what_a_later_version_began_waits_for_it(trained, clips, folder, tmp_path):
