@@ -1,9 +1,8 @@
 """A voice between two voices.
 
-Every voice's decoder is fine-tuned from one base, a short way; between such networks the straight line through their
-weights leads over networks that work as well (model soups; Wortsman et al., 2022). So a blend is a weighted mean: of
-the decoders, of the timbres, and of all that is measured of a voice. What has been stated of the two, licence, source
-and consent, is not averaged: a blend is made of both, so it carries what holds for both.
+Every voice's decoder is fine-tuned from one base, so a blend is a weighted mean: of the decoders, of the timbres, and
+of all that is measured of a voice. What has been stated of the two, licence, source and consent, is not averaged: a
+blend is made of both, so it carries what holds for both.
 """
 
 import math
@@ -17,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.card import PitchStatistics, VoiceCard, card_text
-from engine.decoder import EnvelopeDecoder
+from engine.decoder import between, between_decoders
 from engine.errors import SettingsError
 from engine.frames import note_name, note_number
 from engine.voice import SPREAD, Voice
@@ -46,25 +45,15 @@ def blend_voices(first: Voice, second: Voice, share: float, name: str, identifie
     share = float(share)
     card = _blended_card(first.card, second.card, share, name, identifier)
     card_text(card)  # what cannot be saved is refused now
-    decoder, others = EnvelopeDecoder(), second.decoder.state_dict()
-    decoder.load_state_dict({key: _between(own, others[key], share) for key, own in first.decoder.state_dict().items()})
-    decoder.eval().requires_grad_(False)
     return Voice(
         card,
-        _between(first.timbre, second.timbre, share),
+        between(first.timbre, second.timbre, share),
         _blended_spread(first.spread, second.spread, share),
-        _between(first.centre, second.centre, share),
-        _between(first.contrast, second.contrast, share),
-        decoder,
+        between(first.centre, second.centre, share),
+        between(first.contrast, second.contrast, share),
+        between_decoders(first.decoder, second.decoder, share),
         _blended_sounds(first.sounds, second.sounds, share),
     )
-
-
-def _between(first: Tensor, second: Tensor, share: float) -> Tensor:
-    """The weighted mean; exactly one of the two at the ends, which torch.lerp does not promise."""
-    if share in (0.0, 1.0):
-        return (second if share else first).clone()
-    return (1.0 - share) * first + share * second
 
 
 def _blended_spread(first: Tensor, second: Tensor, share: float) -> Tensor:
@@ -74,7 +63,7 @@ def _blended_spread(first: Tensor, second: Tensor, share: float) -> Tensor:
     The rows below each other, weighted by square roots, have just that mean as their covariance.
     """
     if share in (0.0, 1.0):
-        return _between(first, second, share)
+        return between(first, second, share)
     rows = torch.cat([math.sqrt(1.0 - share) * first, math.sqrt(share) * second])
     _, sizes, directions = torch.linalg.svd(rows, full_matrices=False)
     found = sizes[:SPREAD, None] * directions[:SPREAD]

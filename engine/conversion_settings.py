@@ -44,6 +44,10 @@ class ConversionSettings:
         0.25, 0.0, 1.0,
         "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
     )  # fmt: skip
+    accent: float = setting(
+        0.5, 0.0, 1.0,
+        "How much of the voice's own pronunciation is spoken with; lower is clearer, above all in another language.",
+    )  # fmt: skip
     consonant_protection: float = setting(
         0.6, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
     )

@@ -1,5 +1,7 @@
 """The decoder: content, pitch and loudness in one voice's timbre, as a spectral envelope."""
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -30,6 +32,27 @@ class EnvelopeDecoder(nn.Module):
         for block in self.blocks:
             hidden = block(hidden, timbre)
         return self.leave(hidden).float() * 2.0 - 3.0
+
+
+def between_decoders(first: EnvelopeDecoder, second: EnvelopeDecoder, share: float) -> EnvelopeDecoder:
+    """The decoder that is `share` (0..1) of the second and the rest of the first; exactly one of them at the ends.
+
+    In evaluation mode. Decoders are fine-tuned from one base, a short way; the straight line between such weights leads
+    over networks that work as well (model soups; Wortsman et al., 2022).
+    """
+    if share in (0.0, 1.0):
+        return second if share else first
+    decoder = copy.deepcopy(first).eval().requires_grad_(False)
+    for own, other in zip(decoder.parameters(), second.parameters(), strict=True):
+        own.mul_(1.0 - share).add_(other.detach(), alpha=share)  # in place, since this is done for each conversion
+    return decoder
+
+
+def between(first: Tensor, second: Tensor, share: float) -> Tensor:
+    """The weighted mean of two tensors; exactly one of them at the ends, which torch.lerp does not promise."""
+    if share in (0.0, 1.0):
+        return (second if share else first).clone()
+    return (1.0 - share) * first + share * second
 
 
 def prosody_input(semitones: Tensor, voicing: Tensor, loudness: Tensor) -> Tensor:

@@ -19,8 +19,8 @@ from engine.pitch import Pitch
 from engine.style import Style
 
 # Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
-# that of the voice itself; of 2, takes but the first varied more.
-_FORMAT = 3
+# that of the voice itself; of 2, takes but the first varied more; of 3, there was no setting for the accent.
+_FORMAT = 4
 _FACTS = "facts"
 _ARRAYS = {
     "level_mean": np.float32,
@@ -96,8 +96,11 @@ def read_groundwork(content: bytes) -> Groundwork:
 
 def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Groundwork:
     takes, frames = arrays["hertz"].shape
-    if facts.pop("format") not in ((_FORMAT, 2) if takes == 1 else (_FORMAT,)):
+    written = facts.pop("format")
+    if written not in (_FORMAT, 3) and (written, takes) != (2, 1):
         raise ValueError("another format")
+    if written < 4:  # before there was this setting, as much accent as the voice has
+        facts["settings"]["accent"] = 1.0
     facts["settings"] = ConversionSettings(**facts["settings"])
     facts["statistics"] = PitchStatistics(**facts["statistics"])
     (windows,) = arrays["core_starts"].shape

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.base import BaseModel
 from engine.content import content_input
 from engine.conversion_settings import ConversionSettings
-from engine.decoder import prosody_input
+from engine.decoder import between_decoders, prosody_input
 from engine.envelope import BANDS, SILENT, loudness_of, measure_envelope
 from engine.frames import DECIBELS_PER_NEPER, HOP
 from engine.heard_windows import HeardWindows
@@ -125,6 +125,7 @@ class Renderer:
         self._heard = heard or HeardWindows()
         self._phases = dict(zip(self.numbers, [0.0] * len(self.numbers) if phases is None else phases, strict=True))
         self._overlaps: dict[int, np.ndarray] = {}
+        self._decoder = between_decoders(base.decoder, voice.decoder, settings.accent)
         self._known = self._placed(_known_bands(survey.bands))
         self._heard_timbre = self._placed(survey.timbre)
         self._steady_frames = _STEADY_FRAMES if survey.style == "melodic" else 0
@@ -183,7 +184,7 @@ class Renderer:
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
             timbre = self._timbre(number) + _BEYOND * (voice.timbre - self._heard_timbre)
-            decoded = voice.decoder(analysed.content, prosody, timbre[None])[0]
+            decoded = self._decoder(analysed.content, prosody, timbre[None])[0]
             decoded = voice.centre + (decoded - voice.centre) * voice.contrast
             if analysed.detail is not None:
                 decoded = decoded + (1.0 - settings.likeness) * analysed.detail

@@ -269,6 +269,7 @@ def test_another_rate_sounds_the_same(sung, voice):
     [
         {"likeness": 0.2}, {"consonant_protection": 0.0}, {"formant_shift_semitones": 3.0},
         {"pitch_smoothing_ms": 200.0}, {"pitch_snap": 1.0}, {"transpose": 1},
+        {"accent": 0.0}, {"accent": 1.0},
     ],
 )  # fmt: skip
 def test_every_setting_is_heard(sung, voice, chosen):

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from engine.content import CONTENT
-from engine.decoder import PROSODY, EnvelopeDecoder, prosody_input
+from engine.decoder import PROSODY, EnvelopeDecoder, between, between_decoders, prosody_input
 from engine.envelope import BANDS
 from engine.timbre import TIMBRE
 
@@ -33,6 +33,27 @@ def test_a_frame_depends_only_on_frames_within_the_stated_reach(decoder):
     heard = content.grad[0].abs().sum(1).nonzero()[:, 0]
     assert heard.min() >= 10
     assert heard.max() <= 2 * reach + 10
+
+
+def test_between_two_decoders_every_weight_is_the_mean_and_at_the_ends_it_is_one_of_them(decoder):
+    torch.manual_seed(1)
+    other = EnvelopeDecoder().eval()
+    assert between_decoders(decoder, other, 0.0) is decoder
+    assert between_decoders(decoder, other, 1.0) is other
+    before = {name: value.clone() for name, value in decoder.state_dict().items()}
+    mixed = between_decoders(decoder, other, 0.25)
+    assert not mixed.training
+    for name, value in mixed.state_dict().items():
+        torch.testing.assert_close(value, 0.75 * before[name] + 0.25 * other.state_dict()[name])
+        assert torch.equal(decoder.state_dict()[name], before[name])
+
+
+def test_between_two_tensors_the_ends_are_exact_and_their_own():
+    first, second = torch.tensor([0.1, 2.0]), torch.tensor([0.7, -1.0])
+    assert torch.equal(between(first, second, 0.0), first)
+    assert torch.equal(between(first, second, 1.0), second)
+    assert between(first, second, 0.0) is not first
+    torch.testing.assert_close(between(first, second, 0.5), torch.tensor([0.4, 0.5]))
 
 
 def test_prosody_of_known_values():

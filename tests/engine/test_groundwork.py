@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -79,6 +79,15 @@ def test_one_of_before_takes_varied_as_now_can_be_edited_where_it_has_but_one(gr
     assert read_groundwork((tmp_path / "one.npz").read_bytes()).takes == 1
     with pytest.raises(EditError, match="another version"):
         read_groundwork((tmp_path / "several.npz").read_bytes())
+
+
+def test_one_of_before_there_was_an_accent_to_set_has_all_of_the_voices(groundwork, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.groundwork._FORMAT", 3)
+    monkeypatch.setattr("engine.groundwork.asdict", lambda one: {k: v for k, v in asdict(one).items() if k != "accent"})
+    write_groundwork(tmp_path / "x.npz", groundwork)
+    monkeypatch.undo()
+    assert groundwork.settings.accent < 1.0
+    assert read_groundwork((tmp_path / "x.npz").read_bytes()).settings == replace(groundwork.settings, accent=1.0)
 
 
 def test_one_of_before_the_timbre_moved_past_the_voice_is_refused(groundwork, tmp_path, monkeypatch):
