@@ -45,11 +45,11 @@ class ConversionSettings:
         "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
     )  # fmt: skip
     accent: float = setting(
-        0.5, 0.0, 1.0,
-        "How much of the voice's own pronunciation is spoken with; lower is clearer, above all in another language.",
+        0.7, 0.0, 1.0,
+        "How much of the voice's own pronunciation is heard; lower is clearer, above all in languages foreign to it.",
     )  # fmt: skip
     consonant_protection: float = setting(
-        0.6, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
+        0.8, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
     )
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."

@@ -19,7 +19,7 @@ from engine.pitch import Pitch
 from engine.style import Style
 
 # Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
-# that of the voice itself; of 2, takes but the first varied more; of 3, there was no setting for the accent.
+# that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour.
 _FORMAT = 4
 _FACTS = "facts"
 _ARRAYS = {
@@ -96,11 +96,8 @@ def read_groundwork(content: bytes) -> Groundwork:
 
 def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Groundwork:
     takes, frames = arrays["hertz"].shape
-    written = facts.pop("format")
-    if written not in (_FORMAT, 3) and (written, takes) != (2, 1):
+    if facts.pop("format") != _FORMAT:
         raise ValueError("another format")
-    if written < 4:  # before there was this setting, as much accent as the voice has
-        facts["settings"]["accent"] = 1.0
     facts["settings"] = ConversionSettings(**facts["settings"])
     facts["statistics"] = PitchStatistics(**facts["statistics"])
     (windows,) = arrays["core_starts"].shape

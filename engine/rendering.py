@@ -33,6 +33,7 @@ _DRIFT_DB = 1.2  # and its loudness
 _TIMBRE_VARIATION = 0.35  # of the spread between a voice's own recordings; twice as much cost words
 _LARGEST_DETAIL = 1.2  # nepers
 _COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
+_RECOLOURED = 0.7  # how much of the colour of a recording's consonants gives way to the voice's
 _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silence
 _SILENCE_DB = (-105.0, -70.0)  # within these limits
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
@@ -191,9 +192,9 @@ class Renderer:
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
                 decoded = warp_bands(decoded[None], factor)[0]
-            consonant = self._placed(_unvoiced(pitch)) * _heard(analysed.loudness)
-            protected = settings.consonant_protection * consonant[:, None] * self._known
-            decoded = decoded + protected * (analysed.envelope - decoded)
+            consonant = self._placed(_unvoiced(pitch))[:, None] * _heard(analysed.loudness)[:, None]
+            kept = _in_another_colour(analysed.envelope - decoded, consonant)
+            decoded = decoded + settings.consonant_protection * consonant * self._known * kept
             return (decoded + self.survey.level.nepers).cpu().numpy()
 
     def _synthesize(self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch) -> np.ndarray:
@@ -236,6 +237,12 @@ def _without_colour(detail: Tensor, loudness: Tensor) -> Tensor:
     """Detail (frames, BANDS) less its average over about a second: articulation stays, the speaker goes."""
     weight = torch.sigmoid(2 * (loudness + 4.0))[:, None] + 1e-3
     return detail - moving_average(detail, _COLOUR_FRAMES, weight)
+
+
+def _in_another_colour(difference: Tensor, consonant: Tensor) -> Tensor:
+    """How the recording's consonants differ (frames, BANDS), less most of what they have in common over about a second;
+    `consonant` (frames, 1) tells which frames are some."""
+    return difference - _RECOLOURED * moving_average(difference, _COLOUR_FRAMES, consonant + 1e-3)
 
 
 def _unvoiced(pitch: Pitch) -> Tensor:
