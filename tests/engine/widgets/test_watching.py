@@ -1,5 +1,6 @@
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -7,6 +8,14 @@ from engine.errors import Cancelled
 from engine.training_history import TrainingHistory, write_history
 from engine.widgets import watching as module
 from engine.widgets.watching import progress, watched_training
+
+
+@pytest.fixture(autouse=True)
+def interrupts_are_heard() -> Iterator[None]:
+    """As in a notebook; where a shell runs the tests in the background, it has them ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
