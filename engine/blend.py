@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.card import PitchStatistics, VoiceCard, card_text
-from engine.decoder import between, between_decoders
+from engine.decoder import between_decoders
 from engine.errors import SettingsError
 from engine.frames import note_name, note_number
 from engine.voice import SPREAD, Voice
@@ -47,13 +47,20 @@ def blend_voices(first: Voice, second: Voice, share: float, name: str, identifie
     card_text(card)  # what cannot be saved is refused now
     return Voice(
         card,
-        between(first.timbre, second.timbre, share),
+        _between(first.timbre, second.timbre, share),
         _blended_spread(first.spread, second.spread, share),
-        between(first.centre, second.centre, share),
-        between(first.contrast, second.contrast, share),
+        _between(first.centre, second.centre, share),
+        _between(first.contrast, second.contrast, share),
         between_decoders(first.decoder, second.decoder, share),
         _blended_sounds(first.sounds, second.sounds, share),
     )
+
+
+def _between(first: Tensor, second: Tensor, share: float) -> Tensor:
+    """The weighted mean; exactly one of the two at the ends, which torch.lerp does not promise."""
+    if share in (0.0, 1.0):
+        return (second if share else first).clone()
+    return (1.0 - share) * first + share * second
 
 
 def _blended_spread(first: Tensor, second: Tensor, share: float) -> Tensor:
@@ -63,7 +70,7 @@ def _blended_spread(first: Tensor, second: Tensor, share: float) -> Tensor:
     The rows below each other, weighted by square roots, have just that mean as their covariance.
     """
     if share in (0.0, 1.0):
-        return between(first, second, share)
+        return _between(first, second, share)
     rows = torch.cat([math.sqrt(1.0 - share) * first, math.sqrt(share) * second])
     _, sizes, directions = torch.linalg.svd(rows, full_matrices=False)
     found = sizes[:SPREAD, None] * directions[:SPREAD]

@@ -48,13 +48,6 @@ def between_decoders(first: EnvelopeDecoder, second: EnvelopeDecoder, share: flo
     return decoder
 
 
-def between(first: Tensor, second: Tensor, share: float) -> Tensor:
-    """The weighted mean of two tensors; exactly one of them at the ends, which torch.lerp does not promise."""
-    if share in (0.0, 1.0):
-        return (second if share else first).clone()
-    return (1.0 - share) * first + share * second
-
-
 def prosody_input(semitones: Tensor, voicing: Tensor, loudness: Tensor) -> Tensor:
     """Pitch in MIDI numbers, voicing 0..1, loudness in nepers relative to the recording's level, all (..., frames)."""
     return torch.stack([(semitones - 57.0) / 12.0, voicing * 2 - 1, loudness.clamp(-8.0, 2.0) / 2 + 1], -1)

@@ -95,11 +95,11 @@ def read_groundwork(content: bytes) -> Groundwork:
 
 
 def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Groundwork:
-    takes, frames = arrays["hertz"].shape
     if facts.pop("format") != _FORMAT:
         raise ValueError("another format")
     facts["settings"] = ConversionSettings(**facts["settings"])
     facts["statistics"] = PitchStatistics(**facts["statistics"])
+    takes, frames = arrays["hertz"].shape
     (windows,) = arrays["core_starts"].shape
     if arrays["voicing"].shape != (frames,) or arrays["phases"].shape != (takes, windows) or not windows:
         raise ValueError("shapes that do not fit")

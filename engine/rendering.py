@@ -158,7 +158,8 @@ class Renderer:
 
     def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
         own = self.base.decoder(content, self._prosody(pitch, loudness), self._heard_timbre[None])[0]
-        return _without_colour(envelope - own, loudness).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
+        sounding = torch.sigmoid(2 * (loudness + 4.0))
+        return _less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
 
     def _placed(self, values: Tensor | np.ndarray) -> Tensor:
         """The values on the device of the networks."""
@@ -192,9 +193,9 @@ class Renderer:
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
                 decoded = warp_bands(decoded[None], factor)[0]
-            consonant = self._placed(_unvoiced(pitch))[:, None] * _heard(analysed.loudness)[:, None]
-            kept = _in_another_colour(analysed.envelope - decoded, consonant)
-            decoded = decoded + settings.consonant_protection * consonant * self._known * kept
+            consonant = self._placed(_unvoiced(pitch)) * _heard(analysed.loudness)
+            protected = settings.consonant_protection * consonant[:, None] * self._known
+            decoded = decoded + protected * _less_colour(analysed.envelope - decoded, consonant, _RECOLOURED)
             return (decoded + self.survey.level.nepers).cpu().numpy()
 
     def _synthesize(self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch) -> np.ndarray:
@@ -233,16 +234,10 @@ class Renderer:
         return window.core_stop - window.core_start
 
 
-def _without_colour(detail: Tensor, loudness: Tensor) -> Tensor:
-    """Detail (frames, BANDS) less its average over about a second: articulation stays, the speaker goes."""
-    weight = torch.sigmoid(2 * (loudness + 4.0))[:, None] + 1e-3
-    return detail - moving_average(detail, _COLOUR_FRAMES, weight)
-
-
-def _in_another_colour(difference: Tensor, consonant: Tensor) -> Tensor:
-    """How the recording's consonants differ (frames, BANDS), less most of what they have in common over about a second;
-    `consonant` (frames, 1) tells which frames are some."""
-    return difference - _RECOLOURED * moving_average(difference, _COLOUR_FRAMES, consonant + 1e-3)
+def _less_colour(difference: Tensor, weight: Tensor, share: float) -> Tensor:
+    """Difference (frames, BANDS) less a share of its average over about a second, in which each frame counts by its
+    weight (frames,): articulation stays, the speaker goes."""
+    return difference - share * moving_average(difference, _COLOUR_FRAMES, weight[:, None] + 1e-3)
 
 
 def _unvoiced(pitch: Pitch) -> Tensor:

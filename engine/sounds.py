@@ -79,7 +79,7 @@ def nearest_sounds(content: Tensor, sounds: Tensor, forbidden: slice = slice(0))
     """
     first, stop, _ = forbidden.indices(len(sounds))
     every = max(1, -(-len(sounds) // _COMPARED))
-    keys, sounds = in_context(sounds)[::every].T, sounds[::every]
+    keys, sounds = in_context(sounds, every).T, sounds[::every]
     forbidden = slice(-(-first // every), -(-stop // every))
     means = []
     for block in in_context(content).split(_BLOCK_FRAMES):
@@ -111,8 +111,11 @@ def draw_towards(content: Tensor, sounds: Tensor, strength: float, steady_frames
     return mix_sounds(content, content + way, strength)
 
 
-def in_context(content: Tensor) -> Tensor:
-    """Each frame of content with one before and one after it, as a direction: (frames, 3 * CONTENT) of length 1."""
+def in_context(content: Tensor, every: int = 1) -> Tensor:
+    """Each frame of content with one before and one after it, as a direction: (frames, 3 * CONTENT) of length 1.
+
+    every: only the first of so many frames each, (frames / every, 3 * CONTENT).
+    """
     held = functional.pad(content.T[None], (_AROUND_FRAMES, _AROUND_FRAMES), mode="replicate")[0].T
-    around = [held[first : first + len(content)] for first in (0, _AROUND_FRAMES, 2 * _AROUND_FRAMES)]
+    around = [held[first : first + len(content) : every] for first in (0, _AROUND_FRAMES, 2 * _AROUND_FRAMES)]
     return functional.normalize(torch.cat(around, 1), dim=1)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from engine.content import CONTENT
-from engine.decoder import PROSODY, EnvelopeDecoder, between, between_decoders, prosody_input
+from engine.decoder import PROSODY, EnvelopeDecoder, between_decoders, prosody_input
 from engine.envelope import BANDS
 from engine.timbre import TIMBRE
 
@@ -46,14 +46,6 @@ def test_between_two_decoders_every_weight_is_the_mean_and_at_the_ends_it_is_one
     for name, value in mixed.state_dict().items():
         torch.testing.assert_close(value, 0.75 * before[name] + 0.25 * other.state_dict()[name])
         assert torch.equal(decoder.state_dict()[name], before[name])
-
-
-def test_between_two_tensors_the_ends_are_exact_and_their_own():
-    first, second = torch.tensor([0.1, 2.0]), torch.tensor([0.7, -1.0])
-    assert torch.equal(between(first, second, 0.0), first)
-    assert torch.equal(between(first, second, 1.0), second)
-    assert between(first, second, 0.0) is not first
-    torch.testing.assert_close(between(first, second, 0.5), torch.tensor([0.4, 0.5]))
 
 
 def test_prosody_of_known_values():
