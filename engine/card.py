@@ -72,6 +72,11 @@ class VoiceCard:
     other: dict[str, Any] = field(default_factory=dict)  # what else its model.json said
     format: int = FORMAT
 
+    @property
+    def is_earlier(self) -> bool:
+        """Whether it was made on a base before this one's, and so cannot convert any more."""
+        return self.format < FORMAT
+
     def as_published(self) -> dict[str, Any]:
         """Exactly the fields of the published interface's voice model."""
         return {name: getattr(self, name) for name in _PUBLISHED}
@@ -117,6 +122,14 @@ def read_card(content: bytes, where: str) -> VoiceCard:
         raise VoiceError(f"The card of the voice in {where} is damaged ({reason}); import the voice again.") from cause
 
 
+def earlier_voice(name: str) -> str:
+    """What to do about a voice that was made on an earlier base."""
+    return (
+        f"The voice '{name}' was made with an earlier version of Timbre Studio, whose sounds this one does not know. "
+        "Train it again on its recordings, or import one that was made with this version."
+    )
+
+
 def _card_from(values: Any) -> VoiceCard:
     """A card of what JSON gave; fields of later versions are passed over. ValueError says which field is wrong."""
     if not isinstance(values, dict):
@@ -125,6 +138,7 @@ def _card_from(values: Any) -> VoiceCard:
         if one.name not in values and one.default is MISSING and one.default_factory is MISSING:
             raise ValueError(f"{one.name} is missing")
     known = {one.name: values[one.name] for one in fields(VoiceCard) if one.name in values}
+    known.setdefault("format", 1)  # of this one's format it would say so
     check_card(known)
     return VoiceCard(**known | {"pitch": PitchStatistics(**known["pitch"])})
 

@@ -10,7 +10,9 @@ from typing import Any
 from engine.errors import SettingsError
 from engine.frames import note_number
 
-FORMAT = 2  # of cards; raised when an older program could no longer read them
+# Of voices; raised when an older program could no longer read them, and when the base's content changes: what a voice
+# has learned to say is content, so a voice of another base would speak in tongues.
+FORMAT = 3
 LONGEST_NAME = 100  # characters
 LONGEST_IDENTIFIER = 64  # characters
 _DEEPEST = 32  # objects within objects

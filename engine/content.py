@@ -13,7 +13,7 @@ from engine.layers import ConvNextBlock, FrameConvolution, receptive_frames
 
 CONTENT = 64  # numbers per frame
 _CHANNELS = 256
-_DILATIONS = (1, 1, 2, 2, 3, 1)
+_DILATIONS = (1, 1, 2, 2, 3, 1, 4, 4)
 _NOISE = 0.15
 
 

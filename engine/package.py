@@ -29,6 +29,7 @@ from engine.card import (
     WEIGHTS_FILE,
     VoiceCard,
     card_text,
+    load_card,
     new_identifier,
     new_voice_folder,
     read_card,
@@ -63,13 +64,15 @@ def export_voice(voice_folder: Path, target: Path) -> Path:
     >>> export_voice(load_voice("kathleen").folder, Path(".")).name
     'kathleen.voice.zip'
     """
-    voice = load_voice(voice_folder)
-    target = target / (voice.card.id + PACKAGE_SUFFIX) if target.is_dir() else target
+    card = load_card(voice_folder)
+    if not card.is_earlier:  # one of an earlier base can still be taken to a program that knows it
+        load_voice(voice_folder)
+    target = target / (card.id + PACKAGE_SUFFIX) if target.is_dir() else target
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        contents = _contents(voice.card, voice_folder)
+        contents = _contents(card, voice_folder)
         if PREVIEW_FILE in contents:
-            _check_preview(voice_folder / PREVIEW_FILE, f"the folder of '{voice.card.id}'")
+            _check_preview(voice_folder / PREVIEW_FILE, f"the folder of '{card.id}'")
         with unfinished.open("wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as package:
                 for name, content in contents.items():

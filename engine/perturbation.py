@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.envelope import BANDS, band_centres, hertz_to_mel
+from engine.envelope import BANDS, band_centres, band_widths, hertz_to_mel
 
 _EQUALIZER_CURVES = 6
+_LOWEST_OTHER_HERTZ, _HIGHEST_OTHER_HERTZ, _OTHER_PITCHES = 180.0, 1100.0, 32
 
 
 @lru_cache(maxsize=1)
@@ -45,6 +46,57 @@ def random_equalizer(batch: int, bands: int, strength: float, random: torch.Gene
     curves = torch.cos(torch.pi * torch.arange(_EQUALIZER_CURVES)[:, None] * position / BANDS * 1.3)
     weights = torch.randn(batch, _EQUALIZER_CURVES, generator=random) * strength
     return (weights @ curves)[:, None]
+
+
+def as_at_pitch(envelope: Tensor, voicing: Tensor, number: Tensor) -> Tensor:
+    """What would be measured of the same vocal tract at a higher pitch, of which harmonics show fewer places.
+
+    envelope (batch, frames, BANDS), voicing (batch, frames), number (batch,): which of the pitches of
+    `random_pitches`, or -1 for as it is. Unvoiced frames have no harmonics and stay.
+    """
+    chosen = torch.nonzero(number >= 0)[:, 0]
+    if not len(chosen):
+        return envelope
+    means = torch.from_numpy(_harmonic_means())[number[chosen].cpu()].to(envelope)
+    own = envelope[chosen]
+    at_pitch = 0.5 * torch.log(torch.exp(2 * own) @ means + 1e-9)
+    share = voicing[chosen][..., None]
+    return envelope.index_copy(0, chosen, own + share * (at_pitch - own))
+
+
+def random_pitches(batch: int, share: float, random: torch.Generator) -> Tensor:
+    """Numbers of pitches from 180 to 1100 Hz, even in the logarithm, for `share` of the batch, and -1, (batch,)."""
+    numbers = (torch.rand(batch, generator=random) * _OTHER_PITCHES).long()
+    return torch.where(torch.rand(batch, generator=random) < share, numbers, -1)
+
+
+@lru_cache(maxsize=1)
+def _harmonic_means() -> np.ndarray:
+    """For each pitch the matrix that gives of the power of a vocal tract what `engine.envelope` measures there:
+    power at the harmonics, averaged over one harmonic distance; float32 (pitches, BANDS, BANDS)."""
+    centres, widths = band_centres(), band_widths()
+    matrices = []
+    for pitch in np.geomspace(_LOWEST_OTHER_HERTZ, _HIGHEST_OTHER_HERTZ, _OTHER_PITCHES):
+        harmonics = np.arange(1, int((centres[-1] + 2 * pitch) / pitch) + 1) * pitch
+        at_harmonics = np.stack([np.interp(harmonics, centres, row) for row in np.eye(BANDS)], 1)
+        starts = np.append(0.0, harmonics[1:] - pitch / 2)
+        lengths = np.append(starts[1:], harmonics[-1] + pitch / 2) - starts
+        width = np.maximum(pitch, widths)
+        centre = np.maximum(centres, pitch)
+
+        def below(
+            hertz: np.ndarray, starts: np.ndarray = starts, lengths: np.ndarray = lengths
+        ) -> np.ndarray:  # how much of what each harmonic stands for, in hertz
+            return np.clip(hertz[:, None] - starts[None], 0.0, lengths[None])
+
+        def around(
+            shift: float, centre: np.ndarray = centre, width: np.ndarray = width
+        ) -> np.ndarray:  # as far as `shift` widths from the centre
+            return below(centre + (shift + 0.5) * width) - below(np.maximum(centre + (shift - 0.5) * width, 0.0))
+
+        sums = 2 * around(0.0) + around(-0.25) + around(0.25)
+        matrices.append((sums / sums.sum(1, keepdims=True) @ at_harmonics).T)
+    return np.stack(matrices).astype(np.float32)
 
 
 def add_noise_floor(envelope: Tensor, random: torch.Generator) -> Tensor:

@@ -41,7 +41,7 @@ _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its band
 _STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
 # How far past the voice's timbre, away from the recording's: content keeps a little of whoever is heard, and this
 # outweighs it. More would cost words (engine/EXPERIMENTS.md).
-_BEYOND = 0.4
+_BEYOND = 0.2
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
 

@@ -59,7 +59,7 @@ Report = Callable[[float, str], None]
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
 CHECKPOINT_FILE = "checkpoint.pt"
 EARLIER_FOLDER = "earlier-version"  # what an earlier version had learned, of which nothing can go on
-CHECKPOINT_FORMAT = 2  # raised whenever what was begun could not go on as it would have
+CHECKPOINT_FORMAT = 3  # raised whenever what was begun could not go on as it would have
 _COUNTERS = (
     "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
     "patient_from",

@@ -21,6 +21,7 @@ from engine.card import (
     WEIGHTS_FILE,
     VoiceCard,
     card_text,
+    earlier_voice,
     find_voice,
     load_card,
     new_voice_folder,
@@ -46,7 +47,7 @@ class Voice:
     centre: Tensor  # (BANDS,): mean of its decoded envelope, relative to the recording's level
     contrast: Tensor  # (BANDS,): how much more its real envelope varies than the decoded one
     decoder: EnvelopeDecoder
-    sounds: Tensor  # (frames, CONTENT): what it has said itself; none in voices of format 1
+    sounds: Tensor  # (frames, CONTENT): what it has said itself
     folder: Path | None = None
 
     @property
@@ -93,7 +94,7 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
     """The voice with this id in `folder` (of several, the first that has it), or the one in the folder that a Path
     names.
 
-    Raises VoiceError, naming the voices there are, where the id is unknown.
+    Raises VoiceError, naming the voices there are, where the id is unknown, and for a voice of an earlier base.
 
     >>> voice = load_voice("kathleen")
     >>> voice.card.name, voice.card.gender, voice.card.base_language
@@ -104,6 +105,7 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
     """
     home = voice if isinstance(voice, Path) else find_voice(voice, folder)
     card = load_card(home) if isinstance(voice, Path) else replace(load_card(home), id=voice)
+    _refuse_earlier(card)
     try:
         weights = load_weights(home / WEIGHTS_FILE)
     except VoiceError as cause:
@@ -112,14 +114,14 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
 
 
 def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | None = None) -> Voice:
-    """The voice these weights make up. Raises VoiceError where they are not those of a voice of this engine."""
+    """The voice these weights make up. Raises VoiceError where they are not those of a voice of this engine, also where
+    it was made on an earlier base."""
+    _refuse_earlier(card)
     weights = dict(weights)
     decoder = EnvelopeDecoder()
     shapes = {"timbre": (TIMBRE,), "spread": (SPREAD, TIMBRE), "centre": (BANDS,), "contrast": (BANDS,)}
     try:
         sounds = weights.pop("sounds", None)
-        if sounds is None and card.format == 1:
-            sounds = torch.zeros(0, CONTENT)
         if sounds is None or sounds.ndim != 2 or sounds.shape[1] != CONTENT or len(sounds) > MOST_SOUNDS:
             raise ValueError("sounds are missing or have another shape")
         vectors = {name: weights.pop(name) for name in shapes}
@@ -133,6 +135,11 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
         raise VoiceError(_damaged_weights(card))
     decoder.eval().requires_grad_(False)
     return Voice(card, decoder=decoder, sounds=sounds, folder=folder, **vectors)
+
+
+def _refuse_earlier(card: VoiceCard) -> None:
+    if card.is_earlier:
+        raise VoiceError(earlier_voice(card.id))
 
 
 def _damaged_weights(card: VoiceCard) -> str:

@@ -15,7 +15,7 @@ from engine.loudness import measure_loudness
 
 LONGEST_S, SHORTEST_S = 18.0, 10.0  # of a window's core
 GRID_FRAMES = 8  # 80 ms: five hops of the pitch detector, eight of ours
-CONTEXT_FRAMES = 144  # more than the networks and the detector look to either side
+CONTEXT_FRAMES = 168  # more than what is made of a frame reaches to either side, through all networks
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select
 from sqlalchemy import tuple_ as row_of
 
 from engine.card import CARD_FILE, DEMO_VOICES, VoiceCard, find_voice, list_voices, load_card, new_identifier
-from engine.card_rules import is_identifier
+from engine.card_rules import FORMAT, is_identifier
 from engine.dataset import MODEL_FILE, REPORT_FILE, TRAINING_FOLDER, load_dataset
 from engine.errors import EngineError
 from engine.profile import profile_as_json
@@ -40,7 +40,7 @@ PUBLISHED = (
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 )  # fmt: skip
 MOST_LISTED = 1000
-_KEPT = (*PUBLISHED, "licence", "source", "consent")
+_KEPT = (*PUBLISHED, "licence", "source", "consent", "format")
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _STAMP = "stamp"  # in the row's card: which state of the voice's files it was read from
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
@@ -72,6 +72,11 @@ class Model:
     def is_demo(self) -> bool:
         """Whether it came with the program, and is everybody's."""
         return not self.account_id
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether it was made on an earlier base, and so cannot convert any more. Cards were once kept without it."""
+        return self.state == COMPLETED and (self.card.get("format") or 1) < FORMAT
 
     @property
     def stated(self) -> dict[str, Any]:

@@ -32,8 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
     out = Path(options.out)
     corpus = prepare_corpus(Path(options.corpus), out / "features", _every_few_seconds())
     if "acoustic" in options.parts:
-        acoustic = _with_steps(AcousticPlan(seed=options.seed), options.acoustic_steps)
-        train_acoustic(corpus, out, acoustic, device, _print_line)
+        plan = AcousticPlan(seed=options.seed, first_batch=options.first_batch)
+        acoustic = _with_steps(plan, options.acoustic_steps)
+        train_acoustic(corpus, out, acoustic, device, _print_line, options.begin_from)
     if "synthesizer" in options.parts:
         synthesizer = _with_steps(SynthesizerPlan(seed=options.seed), options.synthesizer_steps)
         train_synthesizer(corpus, out, synthesizer, device, _print_line)
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     if "publish" in options.parts:
         from engine.pretraining.publish import publish_base
 
-        publish_base(corpus, out)
+        publish_base(corpus, out, options.begin_from)
     return 0
 
 
@@ -72,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--corpus", required=True, help="folder with manifest.tsv and the recordings")
     parser.add_argument("--out", required=True, help="folder for features, checkpoints, logs and the weights")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="do only these (all)")
+    parser.add_argument("--begin-from", type=Path, help="folder with a base that the acoustic networks begin from")
+    parser.add_argument("--first-batch", type=int, default=0, help="of the random ones, so that others are drawn (0)")
     parser.add_argument("--device", help="cuda or cpu (cuda where there is one)")
     parser.add_argument("--threads", type=int, help="processor threads (all)")
     parser.add_argument("--seed", type=int, default=7)

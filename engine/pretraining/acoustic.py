@@ -1,14 +1,18 @@
 """Training of the content encoder, the timbre encoder and the decoder together.
 
 First part: reconstruct each recording's envelope from perturbed content, timbre of another moment of the same speaker,
-and prosody. Second part, encoder frozen: sharpen the decoder against a discriminator, and let conversions to other
-speakers keep their content and take on the timbre they were given.
+and prosody. Some crops are slowed down, so that there are held notes of every sound, and some are heard as at a higher
+pitch. The content of the same moment heard otherwise shall be the same: half of the batch perturbed otherwise, half
+converted to another speaker by the networks as they are so far (after ContentVec; Qian et al., 2022). Second part,
+encoder frozen: sharpen the decoder against a discriminator, and let conversions to other speakers keep their content
+and take on the timbre they were given.
 """
 
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,33 +21,48 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engine.base import load_weights
 from engine.checkpoint import load_checkpoint, save_checkpoint
 from engine.content import CONTENT, ContentEncoder, active_mean, content_input
 from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import SILENT, loudness_of
+from engine.errors import TrainingError
 from engine.frames import hertz_to_semitones
 from engine.layers import ReverseGradient
 from engine.losses import EnvelopeDiscriminator, envelope_distance
-from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
+from engine.perturbation import (
+    add_noise_floor,
+    as_at_pitch,
+    random_equalizer,
+    random_factor,
+    random_pitches,
+    warp_bands,
+)
 from engine.phones import PHONES, UNLABELLED
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.timbre import TimbreEncoder, timbre_input
+
+BASE_PARTS = ("content", "timbre", "decoder")  # the networks of the base that are trained here
 
 
 @dataclass(frozen=True)
 class AcousticPlan:
     """Settings of the acoustic training; saved inside its checkpoints."""
 
-    steps: int = 6400
+    steps: int = 6500
     refine_from: float = 0.78  # share of the steps after which the encoders are frozen and the decoder sharpened
     batch: int = 16
     frames: int = 200
-    rate: float = 1.2e-3  # of learning
-    cool_down: float = 0.2  # share of the first part over which the rate falls to zero at its end
+    rate: float = 1.0e-3  # of learning
+    cool_down: float = 0.6  # share of the first part over which the rate falls to zero at its end
     refinement_rate: float = 4e-4
     refinement_cool_down: float = 0.5
-    phones: float = 0.25  # weight of the phone loss
+    phones: float = 0.4  # weight of the phone loss
+    agreement: float = 0.4  # weight of how far the contents of two hearings are apart
     adversary: float = 0.12  # strength of the reversed gradient
+    higher: float = 0.3  # share of what is heard that is heard as at a higher pitch
+    slower: float = 0.2  # share of the crops that are up to four times as slow: held notes
+    first_batch: int = 0  # of the random ones; elsewhere where a base goes on that has learned from these
     seed: int = 7
     validation_speakers: float = 0.05
 
@@ -67,6 +86,7 @@ class Batch:
 
     envelope: Tensor  # (batch, frames, BANDS)
     heard: Tensor  # (batch, frames, LOW_BANDS): what the content encoder is given, perturbed
+    heard_again: Tensor  # (batch, frames, LOW_BANDS): the same, perturbed otherwise
     reference: Tensor  # (batch, frames, LOW_BANDS): another moment of the same speaker
     prosody: Tensor  # (batch, frames, PROSODY)
     semitones: Tensor  # (batch,): median pitch
@@ -104,6 +124,10 @@ class BatchMaker:
         bands = torch.tensor([clip.bands for clip, _ in crops])
         reference = torch.from_numpy(np.stack([self._reference(clip, choices) for clip, _ in crops]))
         envelope = (envelope - nepers).clamp_min(SILENT)
+        if perturbed and plan.slower:
+            slow = torch.rand(plan.batch, generator=random) < plan.slower
+            factor = torch.where(slow, 1 + 3 * torch.rand(plan.batch, generator=random), 1.0)
+            envelope, hertz, voicing, phones = slowed(factor, envelope, hertz, voicing, phones)
         semitones = torch.from_numpy(hertz_to_semitones(hertz.numpy()).astype(np.float32))
         if perturbed:  # some recordings become somebody else: another vocal tract, another pitch
             chosen = torch.rand(plan.batch, generator=random) < 0.35
@@ -115,9 +139,11 @@ class BatchMaker:
             shift = 12 * torch.log2(size) * 1.5 + torch.randn(plan.batch, generator=random) * 2 * (size != 1)
             semitones = semitones + shift[:, None]
         loudness = loudness_of(envelope)
+        heard = self._heard(envelope, voicing, mean, random) if perturbed else content_input(envelope, 0.0, mean)
         return Batch(
             envelope=envelope,
-            heard=self._heard(envelope, mean, random) if perturbed else content_input(envelope, 0.0, mean),
+            heard=heard,
+            heard_again=self._heard(envelope, voicing, mean, random) if perturbed else heard,
             reference=timbre_input(reference, 0.0),
             prosody=prosody_input(semitones, voicing, loudness),
             semitones=semitones.median(1).values,
@@ -136,14 +162,31 @@ class BatchMaker:
         first = other.first_frame + int(choices.integers(0, max(other.frames - self.plan.frames, 0) + 1))
         return self.corpus.envelope[self._frames(other, first)].astype(np.float32) - other.nepers
 
-    @staticmethod
-    def _heard(envelope: Tensor, mean: Tensor, random: torch.Generator) -> Tensor:
+    def _heard(self, envelope: Tensor, voicing: Tensor, mean: Tensor, random: torch.Generator) -> Tensor:
         batch, _, bands = envelope.shape
+        envelope = as_at_pitch(envelope, voicing, random_pitches(batch, self.plan.higher, random))
         factor = random_factor(batch, 1.33, random)
         # the recording's mean is warped with it; what stays is how far a mean measured on a few seconds is off
         error = random_equalizer(batch, bands, 0.12, random)
         warped = add_noise_floor(warp_bands(envelope, factor) + error, random)
         return content_input(warped, 0.0, warp_bands(mean[:, None], factor)[:, 0])
+
+
+def slowed(
+    factor: Tensor, envelope: Tensor, hertz: Tensor, voicing: Tensor, phones: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The beginning of each crop, `factor` (batch,) times as slow, as long as before: vowels become held notes."""
+    place = torch.arange(envelope.shape[1])[None] / factor[:, None]
+    left = place.floor().long().clamp_max(envelope.shape[1] - 2)
+    fraction = (place - left).float()
+
+    def between(curve: Tensor) -> Tensor:
+        return torch.gather(curve, 1, left) * (1 - fraction) + torch.gather(curve, 1, left + 1) * fraction
+
+    wide = left[..., None].expand(envelope.shape)
+    mixed = torch.gather(envelope, 1, wide) * (1 - fraction[..., None])
+    mixed = mixed + torch.gather(envelope, 1, wide + 1) * fraction[..., None]
+    return mixed, torch.exp2(between(hertz.log2())), between(voicing), torch.gather(phones, 1, place.round().long())
 
 
 class SpeakerClassifier(nn.Module):
@@ -172,28 +215,52 @@ class AcousticNetworks(nn.Module):
         self.phones = nn.Linear(CONTENT, len(PHONES))
         self.classifier = SpeakerClassifier(speakers)
 
-    def reconstruct(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """The decoded envelope, the content and the timbre of a batch."""
+    def reconstruct(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The decoded envelope and the content of a batch."""
         content = self.content(batch.heard)
-        timbre = self.timbre(batch.reference)
-        return self.decoder(content, batch.prosody, timbre), content, timbre
+        return self.decoder(content, batch.prosody, self.timbre(batch.reference)), content
 
 
 def first_part_loss(networks: AcousticNetworks, batch: Batch, plan: AcousticPlan) -> tuple[Tensor, dict[str, float]]:
-    """Reconstruction, phones, and the classifier behind its reversed gradient."""
-    predicted, content, _ = networks.reconstruct(batch)
+    """Reconstruction, phones, agreement of two hearings, and the classifier behind its reversed gradient."""
+    timbre = networks.timbre(batch.reference)
+    contents = networks.content(torch.cat([batch.heard, heard_again(networks, batch, timbre)]))
+    content, again = contents.chunk(2)
+    predicted = networks.decoder(content, batch.prosody, timbre)
     distance = envelope_distance(predicted, batch.envelope, batch.bands)
+    agreement = functional.l1_loss(again, content)
     phones = functional.cross_entropy(
-        networks.phones(content).float().flatten(0, 1),
-        batch.phones.flatten(),
+        networks.phones(contents).float().flatten(0, 1),
+        torch.cat([batch.phones, batch.phones]).flatten(),
         ignore_index=UNLABELLED,
         label_smoothing=0.05,
     )
     phones = torch.nan_to_num(phones)
     reversed_content = ReverseGradient.apply(content, plan.adversary)
     speaker = functional.cross_entropy(networks.classifier(reversed_content), batch.speaker)
-    loss = distance + plan.phones * phones + 0.5 * speaker
-    return loss, {"envelope": distance.item(), "phones": phones.item(), "speaker": speaker.item()}
+    loss = distance + plan.phones * phones + plan.agreement * agreement + 0.5 * speaker
+    figures = {"envelope": distance, "phones": phones, "agreement": agreement, "speaker": speaker}
+    return loss, {name: value.item() for name, value in figures.items()}
+
+
+@torch.no_grad()
+def heard_again(networks: AcousticNetworks, batch: Batch, timbre: Tensor) -> Tensor:
+    """The second hearing: the first half as it was drawn, the second half spoken by the speakers of the first."""
+    half = len(timbre) // 2
+    spoken, speaker = slice(half, 2 * half), slice(half)
+    content = networks.content(batch.heard[spoken])
+    prosody = moved_prosody(batch, spoken, speaker)
+    converted = networks.decoder(content, prosody, timbre[speaker]).clamp_min(SILENT)
+    again = batch.heard_again.clone()
+    again[spoken] = content_input(converted, 0.0, active_mean(converted))
+    return again
+
+
+def moved_prosody(batch: Batch, spoken: slice, speaker: slice) -> Tensor:
+    """The prosody of `spoken` of a batch at the pitch of `speaker`, as many of it."""
+    prosody = batch.prosody[spoken].clone()
+    prosody[..., 0] += ((batch.semitones[speaker] - batch.semitones[spoken]) / 12.0)[:, None]
+    return prosody
 
 
 class Refinement:
@@ -211,8 +278,7 @@ class Refinement:
         predicted = networks.decoder(content, batch.prosody, timbre)
         # the first half also speaks in the voices of the second half, at their pitch
         other = timbre[half : 2 * half]
-        prosody = batch.prosody[:half].clone()
-        prosody[..., 0] += ((batch.semitones[half : 2 * half] - batch.semitones[:half]) / 12.0)[:, None]
+        prosody = moved_prosody(batch, slice(half), slice(half, 2 * half))
         converted = networks.decoder(content[:half], prosody, other)
 
         real, fake = batch.envelope, torch.cat([predicted, converted])
@@ -245,20 +311,51 @@ def learning_rate(plan_rate: float, step: int, steps: int, cool_down: float) -> 
     return rate if left >= 1 else rate * (0.5 - 0.5 * math.cos(math.pi * max(left, 0.0)))
 
 
+def begin_from(weights: Path, networks: AcousticNetworks, discriminator: EnvelopeDiscriminator) -> None:
+    """Give the networks what the base in the folder `weights` has learned, and what it had no block for no say yet.
+
+    A network with blocks added gives at first what it gave without them (Net2Net; Chen et al., 2016).
+    Raises TrainingError where it is not a base of such networks.
+    """
+    known = load_weights(weights / "base.safetensors")
+    known = {name: value for name, value in known.items() if name.partition(".")[0] in BASE_PARTS}
+    checkpoint = load_checkpoint(weights / "acoustic.pt")
+    if checkpoint is not None:  # it has the helpers too, which the base does not need
+        known |= {n: v for n, v in checkpoint["average"].items() if n.partition(".")[0] not in BASE_PARTS}
+    try:
+        missing, surplus = networks.load_state_dict(known, strict=False)
+        discriminator.load_state_dict(load_weights(weights / "critic.safetensors"))
+    except RuntimeError as cause:
+        raise TrainingError(f"The base in {weights} has networks of other shapes; begin without it.") from cause
+    if surplus:
+        raise TrainingError(f"The base in {weights} has parts that this one lacks: {', '.join(surplus)}.")
+    for name, value in networks.named_parameters():
+        if name in missing and name.endswith(".scale"):
+            nn.init.zeros_(value)
+
+
 def train_acoustic(
-    corpus: Corpus, folder: Path, plan: AcousticPlan, device: torch.device, report: Callable[[float, str], None]
+    corpus: Corpus,
+    folder: Path,
+    plan: AcousticPlan,
+    device: torch.device,
+    report: Callable[[float, str], None],
+    begin: Path | None = None,
 ) -> dict[str, Tensor]:
     """Train to `plan.steps`, going on from `folder`/acoustic.pt where there is one; weights (moving average) by name.
 
-    Writes a line of scores against time to `folder`/acoustic.jsonl at each evaluation.
+    begin: a folder with a base to begin from, instead of from chance. Writes a line of scores against time to
+    `folder`/acoustic.jsonl at each evaluation.
     """
     training, validation = split_speakers(corpus.clips, plan.validation_speakers, plan.seed)
     speakers = {name: number for number, name in enumerate(sorted({clip.speaker for clip in training}))}
     torch.manual_seed(plan.seed)
     networks = AcousticNetworks(len(speakers)).to(device)
     discriminator = EnvelopeDiscriminator().to(device)
+    if begin is not None:
+        begin_from(begin, networks, discriminator)
     average = {name: value.detach().clone() for name, value in networks.state_dict().items()}
-    optimizer = torch.optim.AdamW(networks.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.01)
+    optimizer = torch.optim.AdamW(networks.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     critic = torch.optim.AdamW(discriminator.parameters(), 4e-4, betas=(0.8, 0.99))
     refinement = Refinement(networks, discriminator)
     makers = BatchMaker(corpus, training, plan, speakers), BatchMaker(corpus, validation, plan, speakers)
@@ -273,7 +370,7 @@ def train_acoustic(
         first, spent = state["step"], state["seconds"]
     sums: dict[str, float] = {}
     started, counted = time.monotonic() - spent, 0
-    for step in range(first, plan.steps):
+    for step, batch in _drawn_ahead(makers[0], first, plan.steps):
         rate = plan.rate_at(step)
         refining = step >= plan.first_part
         if refining and (step == plan.first_part or step == first):
@@ -284,7 +381,7 @@ def train_acoustic(
         for group in optimizer.param_groups:
             group["lr"] = rate
         torch.manual_seed(plan.seed * 7919 + step)
-        batch = makers[0].make(step).to(device)
+        batch = batch.to(device)
         networks.train()
         with torch.autocast(device.type, torch.bfloat16):
             if refining:
@@ -330,6 +427,16 @@ def train_acoustic(
     return average | {f"discriminator.{name}": value for name, value in discriminator.state_dict().items()}
 
 
+def _drawn_ahead(maker: BatchMaker, first: int, stop: int) -> Iterator[tuple[int, Batch]]:
+    """Steps and their batches, the next one drawn while one is learned from."""
+    with ThreadPoolExecutor(1) as thread:
+        upcoming = thread.submit(maker.make, maker.plan.first_batch + first)
+        for step in range(first, stop):
+            batch = upcoming.result()
+            upcoming = thread.submit(maker.make, maker.plan.first_batch + step + 1)
+            yield step, batch
+
+
 def _follow(average: dict[str, Tensor], networks: nn.Module, keep: float) -> None:
     with torch.no_grad():
         for name, value in networks.state_dict().items():
@@ -347,7 +454,7 @@ def validate(networks: AcousticNetworks, average: dict[str, Tensor], maker: Batc
     with torch.inference_mode():
         for number in range(rounds):
             batch = maker.make(10_000_000 + number, perturbed=False).to(device)
-            predicted, content, _ = networks.reconstruct(batch)
+            predicted, content = networks.reconstruct(batch)
             totals["unseen_envelope"] += envelope_distance(predicted, batch.envelope, batch.bands).item() / rounds
             known = batch.phones != UNLABELLED
             wrong = networks.phones(content).argmax(2) != batch.phones

@@ -8,16 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.base import BaseModel, save_weights
+from engine.base import BaseModel, load_weights, save_weights
 from engine.checkpoint import load_checkpoint
 from engine.content import content_input
 from engine.decoder import prosody_input
 from engine.envelope import SILENT, loudness_of
 from engine.errors import TrainingError
 from engine.frames import hertz_to_semitones
+from engine.pretraining.acoustic import BASE_PARTS
 from engine.pretraining.corpus import EXCLUDED, Corpus, split_speakers
 
-_PARTS = ("content", "timbre", "decoder")
 _FOREIGN = {"librispeech_tc100_1utt", "speechocean762", "turkish_makam_acapella", "ljspeech"}
 _LOGS = ("acoustic", "synthesizer", "synthesizer_refined")
 _FOREIGN_PIECES, _FOREIGN_FRAMES = 96, 160
@@ -32,19 +32,26 @@ _ATTRIBUTION = [
 ]
 
 
-def publish_base(corpus: Corpus, out: Path) -> None:
+def publish_base(corpus: Corpus, out: Path, begun_from: Path | None = None) -> None:
     """Write `out`/base.safetensors and `out`/critic.safetensors (for training voices) with cards beside them.
 
+    begun_from: the base that the acoustic networks began from; its synthesizer is taken where none has been trained.
     Raises TrainingError where a part has not been trained.
     """
     acoustic, synthesizer = load_checkpoint(out / "acoustic.pt"), load_checkpoint(out / "synthesizer_refined.pt")
-    if acoustic is None or synthesizer is None:
+    if acoustic is None or (synthesizer is None and begun_from is None):
         raise TrainingError(f"{out} holds no checkpoint of both parts: train them first.")
-    weights = {f"synthesizer.{name}": value for name, value in synthesizer["average"].items()}
-    weights |= {n: v for n, v in acoustic["average"].items() if n.partition(".")[0] in _PARTS}
+    earlier = json.loads((begun_from / "base.json").read_text(encoding="utf-8")) if begun_from else None
+    if synthesizer is None:
+        assert begun_from is not None
+        known = load_weights(begun_from / "base.safetensors")
+        weights = {name: value for name, value in known.items() if name.startswith("synthesizer.")}
+    else:
+        weights = {f"synthesizer.{name}": value for name, value in synthesizer["average"].items()}
+    weights |= {n: v for n, v in acoustic["average"].items() if n.partition(".")[0] in BASE_PARTS}
     model = BaseModel()
     model.load_state_dict(weights, strict=True)
-    save_weights(out / "base.safetensors", weights, _card(corpus, out, acoustic, synthesizer))
+    save_weights(out / "base.safetensors", weights, _card(corpus, out, acoustic, synthesizer, earlier))
     _publish_foreign(corpus, model, acoustic["plan"], out)
     critic: dict[str, Tensor] = acoustic["discriminator"]
     save_weights(out / "critic.safetensors", critic, {"name": "Timbre Studio critic", "use": "training voices only"})
@@ -79,7 +86,22 @@ def _publish_foreign(corpus: Corpus, model: BaseModel, plan: dict[str, Any], out
     save_weights(out / "foreign.safetensors", weights, card)
 
 
-def _card(corpus: Corpus, out: Path, acoustic: dict[str, Any], synthesizer: dict[str, Any]) -> dict[str, Any]:
+def _card(
+    corpus: Corpus,
+    out: Path,
+    acoustic: dict[str, Any],
+    synthesizer: dict[str, Any] | None,
+    earlier: dict[str, Any] | None,
+) -> dict[str, Any]:
+    trained = {"acoustic": _trained(acoustic)}
+    scores = {name: _last_scores(out / f"{name}.jsonl") for name in _LOGS if (out / f"{name}.jsonl").exists()}
+    if earlier is not None:
+        trained["acoustic"]["begun_from"] = earlier["acoustic"]
+    if synthesizer is not None:
+        trained["synthesizer"] = _trained(synthesizer)
+    elif earlier is not None:
+        trained["synthesizer"] = earlier["synthesizer"]
+        scores |= {name: value for name, value in earlier["scores"].items() if name.startswith("synthesizer")}
     minutes: dict[str, float] = {}
     for clip in corpus.clips:
         minutes[clip.group] = minutes.get(clip.group, 0.0) + clip.frames / 6000
@@ -90,14 +112,15 @@ def _card(corpus: Corpus, out: Path, acoustic: dict[str, Any], synthesizer: dict
         "data_minutes": {name: round(value, 1) for name, value in sorted(minutes.items())},
         "kept_out": sorted(EXCLUDED),
         "labelled_share": round(float((corpus.phones >= 0).mean()), 3),
-        "acoustic": {"plan": acoustic["plan"], "steps": acoustic["step"], "seconds": round(acoustic["seconds"])},
-        "synthesizer": {
-            "plan": synthesizer["plan"], "steps": synthesizer["step"], "seconds": round(synthesizer["seconds"])
-        },
-        "scores": {name: _last_scores(out / f"{name}.jsonl") for name in _LOGS},
+        **trained,
+        "scores": scores,
         "unseen": "scores that begin with unseen_ are of speakers that were never trained on",
-        "made_with": "python -m engine.pretraining --corpus DIR --out DIR",
-    }  # fmt: skip
+        "made_with": "python -m engine.pretraining --corpus DIR --out DIR" + (" --begin-from DIR" if earlier else ""),
+    }
+
+
+def _trained(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    return {"plan": checkpoint["plan"], "steps": checkpoint["step"], "seconds": round(checkpoint["seconds"])}
 
 
 def _last_scores(log: Path) -> dict[str, Any]:

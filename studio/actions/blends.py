@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from engine.card import earlier_voice
 from engine.card_rules import LONGEST_NAME
 from engine.errors import ProfileError
 from engine.profile import read_profile
@@ -43,6 +44,8 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
     for voice in voices:
         if voice.state != COMPLETED:
             raise WrongState(f"{voice.name} is {voice.state}: it can be blended once it is trained.", "model_not_ready")
+        if voice.is_earlier:
+            raise WrongState(earlier_voice(voice.id), "model_not_ready")
     if first == second:
         raise Invalid([("second", "Choose two different voices: a blend lies between them.")])
     if not 0.0 <= share <= 1.0:

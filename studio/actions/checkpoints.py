@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.card import CARD_FILE, PREVIEW_FILE, WEIGHTS_FILE, VoiceCard, card_text, load_card, read_card
+from engine.card import CARD_FILE, PREVIEW_FILE, WEIGHTS_FILE, VoiceCard, card_text, earlier_voice, load_card, read_card
 from engine.training_history import EVALUATIONS_FOLDER
 from studio.accounts import Account
 from studio.actions.arrivals import workplace
@@ -32,6 +32,8 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
     with workplace(studio) as place:
         folder = _fetched(studio, model, f"{EVALUATIONS_FOLDER}/{line['folder']}", place)
         made = load_card(folder)
+        if made.is_earlier:
+            raise WrongState(earlier_voice(model_id), "checkpoint_gone")
         reached = history["epochs"][-1]["epoch"] if history["epochs"] else 0
         training = {
             **_amount(studio, model),

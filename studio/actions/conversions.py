@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from engine.card import earlier_voice
 from engine.conversion_settings import AUTO, by_style
 from studio.accounts import Account
 from studio.actions.once import Idempotency, answered, once
@@ -48,6 +49,8 @@ def start_conversion(
     voice = find_model(studio.database, studio.storage, account, model)
     if voice.state != "completed":
         raise WrongState(f"The voice '{model}' is {voice.state}: it can be used once it is trained.", "model_not_ready")
+    if voice.is_earlier:
+        raise WrongState(earlier_voice(model), "model_not_ready")
     check_recording(audio, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"

@@ -10,6 +10,7 @@ from studio.actions.voices import model_view
 from studio.catalogue import COMPLETED, Model, all_models, find_model
 from studio.studio import Studio
 
+TRAIN_AGAIN = "train again"  # the state of a voice that was made on an earlier base, as it is shown
 DEMO_PREVIEWS = "/demo-voices"  # where the page has the folders of the demo voices, which are everybody's
 
 
@@ -18,8 +19,9 @@ def voice_cards(
 ) -> list[dict[str, Any]]:
     """Cards of the account's voices and the demo voices, by name, as the element <timbre-voices> shows them.
 
-    ready_only: without those that are still to be trained. Each has the published fields, its `state`, whether it is
-    a `demo` voice, and `preview_url`, which is None where there is nothing to be heard.
+    ready_only: without those that are still to be trained. Each has the published fields, its `state` (TRAIN_AGAIN
+    where it was made on an earlier base), whether it is a `demo` voice, and `preview_url`, which is None where there
+    is nothing to be heard.
     """
     found = all_models(studio.database, studio.storage, account)
     return [_card(studio, model, base_url, now_s) for model in found if model.state == COMPLETED or not ready_only]
@@ -59,7 +61,7 @@ def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> s
 
 def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> dict[str, Any]:
     return model.published | {
-        "state": model.state,
+        "state": TRAIN_AGAIN if model.is_earlier else model.state,
         "demo": model.is_demo,
         "preview_url": preview_link(studio, model, base_url, now_s),
     }

@@ -144,7 +144,7 @@ def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool
     """How the training that was asked for before stands; None where one is to be started."""
     if before is not None and before.state in ACTIVE:
         return TRAINING
-    if model.state == COMPLETED and epochs <= model.epochs:
+    if model.state == COMPLETED and epochs <= model.epochs and not model.is_earlier:
         return COMPLETED
     is_poll = before is not None and before.parameters["epochs"] == epochs
     return FAILED if model.state == FAILED and failure_is_new and is_poll else None

@@ -3,13 +3,14 @@
 import json
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine.card import VoiceCard
 from engine.errors import SettingsError
 from studio.edge import in_one_sentence
 from studio.progress import progress_bar
@@ -36,9 +37,9 @@ def list_all(
     from studio.settings import load_settings
 
     library = Library(load_settings())
-    cards = [card.as_published() for card in library.voices()]
+    cards = library.voices()
     if as_json:
-        typer.echo(json.dumps({"models": cards}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({"models": [card.as_published() for card in cards]}, indent=2, ensure_ascii=False))
         return
     rows = [_row(card) for card in cards]
     rows += [[one.id, one.name, *[""] * 5, one.state] for one in library.pending()]
@@ -51,10 +52,12 @@ def list_all(
     Console().print(table)
 
 
-def _row(card: dict[str, Any]) -> list[str]:
+def _row(voice: VoiceCard) -> list[str]:
+    card = voice.as_published()
     notes = f"{card['vocal_range']['min']} to {card['vocal_range']['max']}"
     kept = (card[name] or "" for name in ("gender", "base_language", "genre"))
-    return [card["id"], card["name"], card["voice_type"] or "", notes, *kept, "ready"]
+    state = "train again" if voice.is_earlier else "ready"
+    return [card["id"], card["name"], card["voice_type"] or "", notes, *kept, state]
 
 
 @voices.command("export")

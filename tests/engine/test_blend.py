@@ -156,7 +156,7 @@ def test_a_blend_has_sounds_of_both_as_its_share_is(anna, bert):
 
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_where_one_voice_has_no_sounds_the_others_all_count(anna, bert, share):
-    """As voices of the first format have none."""
+    """A voice may have been saved without any."""
     mute = replace(bert, sounds=torch.zeros(0, CONTENT))
     assert torch.equal(blend_voices(anna, mute, share, "Mia", "mia").sounds, anna.sounds)
     assert torch.equal(blend_voices(mute, anna, share, "Mia", "mia").sounds, anna.sounds)

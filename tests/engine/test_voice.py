@@ -197,6 +197,25 @@ def test_a_card_of_a_later_format_says_so(folder):
         load_voice("anna", folder)
 
 
+@pytest.mark.parametrize("format", range(1, FORMAT))
+def test_a_voice_of_an_earlier_base_stays_and_says_what_to_do(folder, format):
+    """It is listed, so that it can be made again or deleted, but cannot convert."""
+    rewrite(folder / "anna", format=format)
+    assert "anna" in [card.id for card in list_voices(folder)]
+    assert load_card(folder / "anna").is_earlier
+    (folder / "anna" / "weights.safetensors").write_bytes(b"whatever it was")
+    with pytest.raises(VoiceError, match=r"The voice 'anna' was made with an earlier version .* Train it again"):
+        load_voice("anna", folder)
+
+
+def test_a_card_that_does_not_say_its_format_is_of_the_first(folder):
+    path = folder / "anna" / "card.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    del values["format"]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert load_card(folder / "anna").format == 1
+
+
 def test_a_card_that_could_not_be_read_again_is_not_written(folder):
     for wrong in ({"name": ""}, {"other": {"a": object()}}, {"bandwidth_hertz": 0}):
         with pytest.raises(VoiceError, match="The card of the voice 'anna' cannot be written"):

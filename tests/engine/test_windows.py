@@ -13,7 +13,7 @@ from engine.synthesis import Synthesizer
 from engine.windows import CONTEXT_FRAMES, GRID_FRAMES, Window, cut_windows
 
 LONGEST_S, SHORTEST_S = 2.0, 1.0
-CONTEXT = 144
+CONTEXT = 168
 
 
 def test_the_context_is_as_far_as_a_frame_reaches():

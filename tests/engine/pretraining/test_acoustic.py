@@ -6,18 +6,23 @@ import numpy as np
 import pytest
 import torch
 
+from engine.base import BaseModel, load_weights, save_weights
 from engine.content import CONTENT
 from engine.envelope import BANDS, LOW_BANDS
-from engine.errors import Cancelled
+from engine.errors import Cancelled, TrainingError
 from engine.losses import EnvelopeDiscriminator
 from engine.pretraining.acoustic import (
+    BASE_PARTS,
     AcousticNetworks,
     AcousticPlan,
     BatchMaker,
     Refinement,
     SpeakerClassifier,
+    begin_from,
     first_part_loss,
+    heard_again,
     learning_rate,
+    slowed,
     train_acoustic,
 )
 from engine.pretraining.corpus import Corpus, split_speakers
@@ -89,6 +94,27 @@ def test_without_perturbation_the_recording_itself_is_heard(maker, corpus):
     assert (batch.heard != maker.make(3).heard).any()
 
 
+def test_slowed_crops_are_stretched_from_their_beginning_and_the_others_are_as_they_are():
+    ramp = torch.arange(40.0)
+    curve = ramp.expand(2, 40)
+    factor = torch.tensor([1.0, 2.0])
+    envelope, hertz, voicing, phones = slowed(
+        factor, curve[..., None].expand(2, 40, BANDS), 2.0 ** (curve / 10), curve / 40, curve.long()
+    )
+    expected = torch.stack([ramp, ramp / 2])
+    torch.testing.assert_close(envelope, expected[..., None].expand(2, 40, BANDS))
+    torch.testing.assert_close(hertz, 2.0 ** (expected / 10))
+    torch.testing.assert_close(voicing, expected / 40)
+    assert ((phones - expected).abs() <= 0.5).all()
+
+
+def test_a_training_that_draws_from_elsewhere_learns_something_else(corpus, tmp_path):
+    one, same, other = (train(corpus, tmp_path / str(number), steps=1, first_batch=first)
+                        for number, first in enumerate((0, 0, 1000)))  # fmt: skip
+    assert_equal(one, same)
+    assert (one["content.leave.1.weight"] != other["content.leave.1.weight"]).any()
+
+
 # ---- parts
 
 
@@ -111,7 +137,7 @@ def test_the_first_part_moves_every_network_and_the_encoder_against_the_classifi
     networks, batch = AcousticNetworks(len(maker.speakers)), maker.make(0)
     loss, figures = first_part_loss(networks, batch, PLAN)
     loss.backward()
-    assert set(figures) == {"envelope", "phones", "speaker"}
+    assert set(figures) == {"envelope", "phones", "agreement", "speaker"}
     for name, parameter in networks.named_parameters():
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
@@ -155,6 +181,55 @@ def test_a_training_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpu
     train(corpus, out, steps=4)
     assert_equal(train(corpus, out, steps=8, refine_from=0.5), uninterrupted)
     assert [line["step"] for line in lines(out)] == [4, 8]
+
+
+def test_a_training_that_begins_from_a_base_gives_at_first_what_that_gives(corpus, tmp_path):
+    """Also where the networks have grown by a block since."""
+    base = BaseModel()
+    weights = base.state_dict()
+    shorter = {name: value for name, value in weights.items() if not name.startswith("content.blocks.7.")}
+    save_weights(tmp_path / "base.safetensors", shorter, {})
+    save_weights(tmp_path / "critic.safetensors", EnvelopeDiscriminator().state_dict(), {})
+    networks, critic = AcousticNetworks(3), EnvelopeDiscriminator()
+    begin_from(tmp_path, networks, critic)
+    before = load_weights(tmp_path / "base.safetensors")
+    heard = torch.randn(1, 60, LOW_BANDS)
+    base.load_state_dict(weights | before)
+    del base.content.blocks[7]
+    networks.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(networks.content(heard), base.content(heard))
+    trained = train_acoustic(corpus, tmp_path, replace(PLAN, steps=1), CPU, lambda *_: None, begin=tmp_path)
+    assert (trained["decoder.leave.1.bias"] - before["decoder.leave.1.bias"]).abs().max() < 1e-3
+
+
+def test_what_only_training_needs_goes_on_too_where_it_was_kept(corpus, tmp_path):
+    trained = train(corpus, tmp_path, steps=1)
+    base = {name: value for name, value in trained.items() if name.partition(".")[0] in BASE_PARTS}
+    save_weights(tmp_path / "base.safetensors", base, {})
+    save_weights(tmp_path / "critic.safetensors", EnvelopeDiscriminator().state_dict(), {})
+    training, _ = split_speakers(corpus.clips, PLAN.validation_speakers, PLAN.seed)
+    networks = AcousticNetworks(len({clip.speaker for clip in training}))
+    begin_from(tmp_path, networks, EnvelopeDiscriminator())
+    for name in ("phones.weight", "classifier.leave.weight"):
+        assert torch.equal(networks.state_dict()[name], trained[name])
+
+
+def test_a_base_of_other_networks_is_no_beginning(tmp_path):
+    weights = {name: value[..., :1] for name, value in BaseModel().state_dict().items()}
+    save_weights(tmp_path / "base.safetensors", weights, {})
+    save_weights(tmp_path / "critic.safetensors", EnvelopeDiscriminator().state_dict(), {})
+    with pytest.raises(TrainingError, match="other shapes; begin without it"):
+        begin_from(tmp_path, AcousticNetworks(3), EnvelopeDiscriminator())
+
+
+def test_the_second_hearing_is_half_perturbed_half_another_speaker(maker):
+    torch.manual_seed(0)
+    networks, batch = AcousticNetworks(len(maker.speakers)), maker.make(0)
+    with torch.no_grad():
+        again = heard_again(networks, batch, networks.timbre(batch.reference))
+    torch.testing.assert_close(again[0], batch.heard_again[0], atol=0, rtol=0)
+    assert (again[1] != batch.heard_again[1]).any()
 
 
 def test_a_truncated_checkpoint_gives_way_to_the_one_before(corpus, out, uninterrupted):

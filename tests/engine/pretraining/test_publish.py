@@ -71,6 +71,20 @@ def test_the_card_says_what_it_is_made_of(published, corpus):
     assert AcousticPlan(**card["acoustic"]["plan"]).steps == card["acoustic"]["steps"] == 1
 
 
+def test_a_base_that_began_from_another_keeps_its_synthesizer_where_none_was_trained(published, corpus, out):
+    plan = AcousticPlan(steps=1, batch=2, frames=40, validation_speakers=0.2)
+    train_acoustic(corpus, out, plan, CPU, quiet, begin=published)
+    publish_base(corpus, out, begun_from=published)
+    before, after = (load_base(folder / "base.safetensors") for folder in (published, out))
+    for name, value in before.synthesizer.state_dict().items():
+        assert torch.equal(value, after.synthesizer.state_dict()[name])
+    assert not torch.equal(before.decoder.enter.convolution.weight, after.decoder.enter.convolution.weight)
+    earlier, card = (json.loads((folder / "base.json").read_text(encoding="utf-8")) for folder in (published, out))
+    assert card["acoustic"]["begun_from"] == earlier["acoustic"]
+    assert card["synthesizer"] == earlier["synthesizer"]
+    assert card["scores"]["synthesizer"] == earlier["scores"]["synthesizer"]
+
+
 def test_before_both_parts_are_trained_there_is_nothing_to_publish(corpus, out):
     with pytest.raises(TrainingError, match="holds no checkpoint of both parts: train them first"):
         publish_base(corpus, out)

@@ -1,11 +1,15 @@
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
+from engine.card import DEMO_VOICES
 from engine.errors import SettingsError
 from studio.accounts import local_account
+from studio.actions.blends import start_blend
 from studio.actions.conversions import conversion_view, start_conversion
 from studio.actions.once import Idempotency
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
@@ -131,6 +135,17 @@ def test_a_voice_that_is_not_trained_is_refused(studio, recording, package):
     model = create_model(studio, studio.local, package())
     with pytest.raises(WrongState, match="pending"):
         start(studio, recording(), model=model)
+
+
+def test_a_voice_of_an_earlier_base_is_refused_before_anything_is_stored(studio, recording):
+    shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
+    path = studio.settings.voices / "old" / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
+    with pytest.raises(WrongState, match=r"'old' was made with an earlier version .* Train it again"):
+        start(studio, recording(), model="old")
+    assert not stored(studio)
+    with pytest.raises(WrongState, match="'old' was made with an earlier version"):
+        start_blend(studio, studio.local, "kathleen", "old", 0.5)
 
 
 def test_the_local_account_is_there_once(studio):

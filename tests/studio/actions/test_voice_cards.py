@@ -1,11 +1,13 @@
+import json
 import shutil
 
 import pytest
 
 from engine.card import DEMO_VOICES
+from engine.card_rules import FORMAT
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
-from studio.actions.voice_cards import voice_cards, voice_details
+from studio.actions.voice_cards import TRAIN_AGAIN, voice_cards, voice_details
 from studio.catalogue import PUBLISHED
 from studio.errors import NotFound
 
@@ -31,6 +33,14 @@ def test_a_voice_of_ones_own_has_a_preview_where_it_has_one(studio, tmp_path):
     assert voice_details(studio, studio.local, model, "", NOW_S)["preview_url"] is None
 
 
+def test_one_of_an_earlier_base_says_that_it_must_be_trained_again(studio):
+    shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
+    path = studio.settings.voices / "mine" / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    states = {one["id"]: one["state"] for one in voice_cards(studio, studio.local, "", NOW_S)}
+    assert (states["mine"], states["koguchi"]) == (TRAIN_AGAIN, "completed")
+
+
 def test_those_still_to_be_trained_are_told_where_they_are_asked_for(studio, package):
     model = create_model(studio, studio.local, package())
     assert model not in {one["id"] for one in voice_cards(studio, studio.local, "", NOW_S)}
@@ -43,7 +53,7 @@ def test_those_still_to_be_trained_are_told_where_they_are_asked_for(studio, pac
 def test_demo_voices_tell_what_they_were_made_of(studio):
     details = voice_details(studio, studio.local, "kathleen", "", NOW_S)
     assert (details["demo"], details["has_recordings"]) == (True, False)
-    assert details["learned"]["best_epoch"] == 4
+    assert details["learned"]["best_epoch"] == 6
 
 
 def test_those_of_others_are_not_there(studio, other, package):

@@ -1,8 +1,9 @@
 import shutil
+from dataclasses import replace
 
 import pytest
 
-from engine.card import DEMO_VOICES, load_card
+from engine.card import CARD_FILE, DEMO_VOICES, card_text, load_card
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task
@@ -32,13 +33,14 @@ def fail_training(studio):
         settle(connection, fail(connection, task, "It came to nothing.", "reason"))
 
 
-def finish_training(studio, model, epochs):
+def finish_training(studio, model, epochs, **changes):
     task = claim(studio.database, "worker", ["training"], 60)
     with studio.database.write() as connection:
         complete(connection, task, {})
-        card = load_card(DEMO_VOICES / "kathleen")
+        card = replace(load_card(DEMO_VOICES / "kathleen"), **changes)
         key = voice_place(studio.local, model)
         shutil.copytree(DEMO_VOICES / "kathleen", studio.storage.folder(key), dirs_exist_ok=True)
+        (studio.storage.folder(key) / CARD_FILE).write_text(card_text(card), encoding="utf-8")
         training_completed(connection, studio.local.id, model, card, key, epochs, epochs)
 
 
@@ -53,6 +55,14 @@ def test_training_is_started_once_and_asking_again_tells_how_far_it_is(studio, p
     assert train_model(studio, studio.local, model, 50) == started
     assert len(trainings(studio)) == 1
     assert state(studio, model) == "training"
+
+
+def test_a_voice_of_an_earlier_base_is_trained_again_when_asked_for(studio, package):
+    model = create_model(studio, studio.local, package())
+    train_model(studio, studio.local, model, 3)
+    finish_training(studio, model, 3, format=2)
+    assert train_model(studio, studio.local, model, 3)["status"] == "training"
+    assert len(trainings(studio)) == 2
 
 
 def test_a_finished_training_goes_on_only_for_more_epochs(studio, package):
