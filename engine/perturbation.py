@@ -72,31 +72,30 @@ def random_pitches(batch: int, share: float, random: torch.Generator) -> Tensor:
 
 @lru_cache(maxsize=1)
 def _harmonic_means() -> np.ndarray:
-    """For each pitch the matrix that gives of the power of a vocal tract what `engine.envelope` measures there:
-    power at the harmonics, averaged over one harmonic distance; float32 (pitches, BANDS, BANDS)."""
-    centres, widths = band_centres(), band_widths()
-    matrices = []
-    for pitch in np.geomspace(_LOWEST_OTHER_HERTZ, _HIGHEST_OTHER_HERTZ, _OTHER_PITCHES):
-        harmonics = np.arange(1, int((centres[-1] + 2 * pitch) / pitch) + 1) * pitch
-        at_harmonics = np.stack([np.interp(harmonics, centres, row) for row in np.eye(BANDS)], 1)
-        starts = np.append(0.0, harmonics[1:] - pitch / 2)
-        lengths = np.append(starts[1:], harmonics[-1] + pitch / 2) - starts
-        width = np.maximum(pitch, widths)
-        centre = np.maximum(centres, pitch)
+    """`_measured_at` each of the pitches, float32 (pitches, BANDS, BANDS)."""
+    pitches = np.geomspace(_LOWEST_OTHER_HERTZ, _HIGHEST_OTHER_HERTZ, _OTHER_PITCHES)
+    return np.stack([_measured_at(pitch) for pitch in pitches]).astype(np.float32)
 
-        def below(
-            hertz: np.ndarray, starts: np.ndarray = starts, lengths: np.ndarray = lengths
-        ) -> np.ndarray:  # how much of what each harmonic stands for, in hertz
-            return np.clip(hertz[:, None] - starts[None], 0.0, lengths[None])
 
-        def around(
-            shift: float, centre: np.ndarray = centre, width: np.ndarray = width
-        ) -> np.ndarray:  # as far as `shift` widths from the centre
-            return below(centre + (shift + 0.5) * width) - below(np.maximum(centre + (shift - 0.5) * width, 0.0))
+def _measured_at(pitch: float) -> np.ndarray:
+    """The matrix that gives of the power of a vocal tract what `engine.envelope` measures of it at a pitch: the power
+    at the harmonics, averaged over one harmonic distance; (BANDS, BANDS)."""
+    centres = band_centres()
+    width, centre = np.maximum(pitch, band_widths()), np.maximum(centres, pitch)
+    harmonics = np.arange(1, int(centres[-1] / pitch) + 3) * pitch
+    at_harmonics = np.stack([np.interp(harmonics, centres, band) for band in np.eye(BANDS)], 1)
+    # each harmonic stands for what is nearer to it than to the others, the first also for what is below
+    starts = np.append(0.0, harmonics[1:] - pitch / 2)
+    lengths = np.append(starts[1:], harmonics[-1] + pitch / 2) - starts
 
-        sums = 2 * around(0.0) + around(-0.25) + around(0.25)
-        matrices.append((sums / sums.sum(1, keepdims=True) @ at_harmonics).T)
-    return np.stack(matrices).astype(np.float32)
+    def below(hertz: np.ndarray) -> np.ndarray:
+        return np.clip(hertz[:, None] - starts[None], 0.0, lengths[None])
+
+    def around(shift: float) -> np.ndarray:  # the centre, moved by so many widths
+        return below(centre + (shift + 0.5) * width) - below(np.maximum(centre + (shift - 0.5) * width, 0.0))
+
+    shares = 2 * around(0.0) + around(-0.25) + around(0.25)
+    return (shares / shares.sum(1, keepdims=True) @ at_harmonics).T
 
 
 def add_noise_floor(envelope: Tensor, random: torch.Generator) -> Tensor:
