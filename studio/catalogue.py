@@ -14,7 +14,7 @@ import functools
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,16 +67,13 @@ class Model:
     error: str | None
     created_at: float
     updated_at: float
+    # Made on an earlier base, it cannot convert any more: it is pending again, with no epochs of a new training yet.
+    is_earlier: bool = False
 
     @property
     def is_demo(self) -> bool:
         """Whether it came with the program, and is everybody's."""
         return not self.account_id
-
-    @property
-    def is_earlier(self) -> bool:
-        """Whether it was made on an earlier base, and so cannot convert any more. Cards were once kept without it."""
-        return self.state == COMPLETED and (self.card.get("format") or 1) < FORMAT
 
     @property
     def stated(self) -> dict[str, Any]:
@@ -145,6 +142,7 @@ def list_models(
     own = select(models.c.folded_name, models.c.id, models.c.card).where(
         models.c.account_id == account.id,
         models.c.state == COMPLETED,
+        _is_of_this_base(),
         *(models.c[name] == value for name, value in wanted.items()),
         *(models.c.texts.contains(word, autoescape=True) for word in words),
     )
@@ -297,7 +295,8 @@ def training_stopped(connection: Connection, account_id: str, model_id: str) -> 
         tasks.c.kind == "training",
         tasks.c.state.in_(("queued", "running")),
     )
-    before = case((waits, TRAINING), (models.c.voice_key.is_not(None), COMPLETED), else_=PENDING)
+    usable = and_(models.c.voice_key.is_not(None), _is_of_this_base())
+    before = case((waits, TRAINING), (usable, COMPLETED), else_=PENDING)
     connection.execute(
         update(models)
         .where(_named(account_id, model_id), models.c.state == TRAINING)
@@ -335,8 +334,16 @@ def remove_model(connection: Connection, storage: Storage, account: Account, mod
 
 
 def _model(row: Row[Any]) -> Model:
-    values = {one.name: row._mapping[one.name] for one in fields(Model)}
-    return Model(**values | {"failure_told": bool(row.failure_told)})
+    values = {one.name: row._mapping[one.name] for one in fields(Model) if one.name in row._mapping}
+    model = Model(**values | {"failure_told": bool(row.failure_told)})
+    if model.state == COMPLETED and (model.card.get("format") or 1) < FORMAT:
+        return replace(model, state=PENDING, epoch=0, epochs=0, is_earlier=True)
+    return model
+
+
+def _is_of_this_base() -> Any:
+    """Of voices that are there: whether they can convert. Cards were once kept without their format."""
+    return models.c.card["format"].as_integer() >= FORMAT
 
 
 def _named(account_id: str, model_id: str) -> Any:

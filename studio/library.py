@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.card import DEMO_VOICES, VoiceCard, delete_voice, list_voices, new_identifier
+from engine.card import DEMO_VOICES, VoiceCard, delete_voice, find_voice, list_voices, new_identifier
 from engine.card_rules import is_identifier
 from engine.dataset import MODEL_FILE, TRAINING_FOLDER, Dataset, create_dataset, load_dataset
 from engine.errors import DatasetError, EngineError, VoiceError
@@ -46,13 +46,18 @@ class Library:
         return [self.settings.voices, DEMO_VOICES]
 
     def voices(self) -> list[VoiceCard]:
-        """Cards of all voices that can be used, by name."""
+        """Cards of all voices, by name; those of an earlier base (`is_earlier`) cannot be used any more."""
         return list_voices(self.voice_folders)
 
     def voice(self, identifier: str) -> Voice:
         """The voice with this id. Raises VoiceError, also saying so where it is only still to be trained."""
+        self.voice_folder(identifier)
+        return load_voice(identifier, self.voice_folders)
+
+    def voice_folder(self, identifier: str) -> Path:
+        """Where the voice with this id lies, also one of an earlier base. Raises VoiceError as `voice` does."""
         try:
-            return load_voice(identifier, self.voice_folders)
+            return find_voice(identifier, self.voice_folders)
         except VoiceError as cause:
             if identifier in self._datasets() and not (self.settings.voices / identifier).exists():
                 raise VoiceError(

@@ -92,7 +92,7 @@ class RecordingChooser:
 
 def voice_chooser(folder: Path | Sequence[Path] = DEMO_VOICES, chosen: str | None = None) -> Any:
     """A list of the voices in one folder or several; its `value` is the id of the chosen one."""
-    cards = list_voices(folder)
+    cards = [card for card in list_voices(folder) if not card.is_earlier]
     options = [(f"{card.name} ({card.vocal_range['min']} to {card.vocal_range['max']})", card.id) for card in cards]
     return ipywidgets.Dropdown(options=options, value=chosen or cards[0].id, description="voice")
 

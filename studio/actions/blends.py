@@ -42,10 +42,10 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
     """
     voices = [find_model(studio.database, studio.storage, account, model_id) for model_id in (first, second)]
     for voice in voices:
-        if voice.state != COMPLETED:
-            raise WrongState(f"{voice.name} is {voice.state}: it can be blended once it is trained.", "model_not_ready")
         if voice.is_earlier:
             raise WrongState(earlier_voice(voice.id), "model_not_ready")
+        if voice.state != COMPLETED:
+            raise WrongState(f"{voice.name} is {voice.state}: it can be blended once it is trained.", "model_not_ready")
     if first == second:
         raise Invalid([("second", "Choose two different voices: a blend lies between them.")])
     if not 0.0 <= share <= 1.0:

@@ -47,10 +47,10 @@ def start_conversion(
         return str(known["task_id"])
     by_style(preset, settings)
     voice = find_model(studio.database, studio.storage, account, model)
-    if voice.state != "completed":
-        raise WrongState(f"The voice '{model}' is {voice.state}: it can be used once it is trained.", "model_not_ready")
     if voice.is_earlier:
         raise WrongState(earlier_voice(model), "model_not_ready")
+    if voice.state != "completed":
+        raise WrongState(f"The voice '{model}' is {voice.state}: it can be used once it is trained.", "model_not_ready")
     check_recording(audio, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.card import earlier_voice
 from engine.frames import FRAME_RATE
 from engine.groundwork import Groundwork, read_groundwork
 from engine.pitch import Pitch
@@ -118,6 +119,8 @@ def _submitted(
 ) -> str:
     """Queue an edit with copies of all it is made from; of: the task whose take is edited."""
     voice = find_model(studio.database, studio.storage, account, task.model_id or "")
+    if voice.is_earlier:
+        raise WrongState(earlier_voice(voice.id), "model_not_ready")
     if voice.state != "completed":
         raise WrongState(f"The voice '{voice.id}' is {voice.state}: a take can be edited once it is there again.")
     new_id = secrets.token_hex(12)

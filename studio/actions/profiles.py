@@ -39,7 +39,8 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         model = held_model(connection, account.id, model_id)
         stated = profile_as_json(given)
         measured = {name: model.stated.get(name) for name in _MEASURED} if model.voice_key is not None else {}
-        describe(connection, account.id, model_id, {**measured, **stated, "id": model_id})
+        unchanged = {"id": model_id, "format": model.card.get("format")}
+        describe(connection, account.id, model_id, {**measured, **stated, **unchanged})
         # last, since files do not come back with the transaction
         if model.dataset_key is not None:
             _write_profile(studio, connection, model, given)

@@ -38,11 +38,15 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
         card = load_card(DEMO_VOICES / model.id) if model.is_demo else kept_card(studio, model)
     except EngineError:  # another one takes its place at this moment
         card = None
-    return model_view(studio, account, model_id) | {
-        "preview_url": preview_link(studio, model, base_url, now_s),
-        "has_recordings": model.dataset_key is not None,
-        "learned": card.training if card is not None else {},
-    }
+    return (
+        model_view(studio, account, model_id)
+        | _state(model)
+        | {
+            "preview_url": preview_link(studio, model, base_url, now_s),
+            "has_recordings": model.dataset_key is not None,
+            "learned": card.training if card is not None else {},
+        }
+    )
 
 
 def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> str | None:
@@ -60,8 +64,15 @@ def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> s
 
 
 def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> dict[str, Any]:
-    return model.published | {
-        "state": TRAIN_AGAIN if model.is_earlier else model.state,
-        "demo": model.is_demo,
-        "preview_url": preview_link(studio, model, base_url, now_s),
-    }
+    return (
+        model.published
+        | _state(model)
+        | {
+            "demo": model.is_demo,
+            "preview_url": preview_link(studio, model, base_url, now_s),
+        }
+    )
+
+
+def _state(model: Model) -> dict[str, str]:
+    return {"state": TRAIN_AGAIN if model.is_earlier else model.state}

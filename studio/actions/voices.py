@@ -24,6 +24,7 @@ from studio.catalogue import (
     remove_model,
     tell_failure,
     training_begun,
+    training_reached,
 )
 from studio.errors import NotFound, TooMany, WrongState
 from studio.studio import Studio
@@ -72,7 +73,10 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
 
 
 def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
-    """Losses and scores of a voice's training, as engine.training_history has them; None before there is one."""
+    """Losses and scores of a voice's training, as engine.training_history has them; None before there is one, also of
+    this base."""
+    if model.is_earlier:
+        return None
     place = model.training_key or (f"{model.dataset_key}/{TRAINING_FOLDER}" if model.dataset_key else None)
     if place is None:
         return None
@@ -124,6 +128,8 @@ def train_model(
             _refuse_too_many_trainings(studio, trainings)
             submit(connection, account.id, "training", plan, model_id=model_id, request_id=request_id)
             training_begun(connection, account.id, model_id)
+            if model.is_earlier:
+                training_reached(connection, account.id, model_id, 0)
             status = TRAINING
         return {"status": status, "model_id": model_id, "current_epoch": model.epoch}
 
@@ -144,7 +150,7 @@ def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool
     """How the training that was asked for before stands; None where one is to be started."""
     if before is not None and before.state in ACTIVE:
         return TRAINING
-    if model.state == COMPLETED and epochs <= model.epochs and not model.is_earlier:
+    if model.state == COMPLETED and epochs <= model.epochs:
         return COMPLETED
     is_poll = before is not None and before.parameters["epochs"] == epochs
     return FAILED if model.state == FAILED and failure_is_new and is_poll else None

@@ -39,7 +39,8 @@ def list_all(
     library = Library(load_settings())
     cards = library.voices()
     if as_json:
-        typer.echo(json.dumps({"models": [card.as_published() for card in cards]}, indent=2, ensure_ascii=False))
+        usable = [card.as_published() for card in cards if not card.is_earlier]
+        typer.echo(json.dumps({"models": usable}, indent=2, ensure_ascii=False))
         return
     rows = [_row(card) for card in cards]
     rows += [[one.id, one.name, *[""] * 5, one.state] for one in library.pending()]
@@ -79,9 +80,7 @@ def export_one(
     from studio.library import Library
     from studio.settings import load_settings
 
-    folder = Library(load_settings()).voice(voice).folder
-    assert folder is not None, "a voice of the library has a folder"
-    typer.echo(export_voice(folder, output or Path()))
+    typer.echo(export_voice(Library(load_settings()).voice_folder(voice), output or Path()))
 
 
 @voices.command("import")

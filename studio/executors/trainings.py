@@ -68,9 +68,16 @@ def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, Trai
     from engine.training import train_dataset
 
     training = workspace.folder / TRAINING_FOLDER
-    plan = _plan(job.task.parameters, training)
-    course = _Course(job, model, workspace, plan)
-    job.write_held(lambda connection: training_begun(connection, model.account_id, model.id))
+    begun_with = _begun_with(training)
+    plan = _plan(job.task.parameters, begun_with or {})
+
+    def begin(connection: Connection) -> None:
+        training_begun(connection, model.account_id, model.id)
+        if begun_with is None:  # it may have had epochs of an earlier version, which do not count
+            training_reached(connection, model.account_id, model.id, 0)
+
+    job.write_held(begin)
+    course = _Course(job, model if begun_with is not None else replace(model, epoch=0), workspace, plan)
     try:
         processes, gather = job.bench.service.training_processes, job.bench.gather or team_of_this_machine
         dataset = load_dataset(workspace.folder)
@@ -165,17 +172,19 @@ class _Course:
         training_reached(connection, self._model.account_id, self._model.id, self._epoch, training_key)
 
 
-def _plan(parameters: dict[str, Any], training: Path) -> TrainingPlan:
-    """The plan a task asks for; what cannot change in a training that was begun is as it was begun with."""
+def _begun_with(training: Path) -> dict[str, Any] | None:
+    """The plan that a training was begun with; None where none was, or only with an earlier version."""
     from engine.checkpoint import load_checkpoint
     from engine.training import CHECKPOINT_FILE, CHECKPOINT_FORMAT
 
+    state = load_checkpoint(training / CHECKPOINT_FILE)
+    return None if state is None or state.get("format") != CHECKPOINT_FORMAT else dict(state["plan"])
+
+
+def _plan(parameters: dict[str, Any], begun_with: dict[str, Any]) -> TrainingPlan:
+    """The plan a task asks for; what cannot change in a training that was begun is as it was begun with."""
     given = {one.name: parameters[one.name] for one in fields(TrainingPlan) if one.name in parameters}
     plan = TrainingPlan(**given)
-    state = load_checkpoint(training / CHECKPOINT_FILE)
-    if state is None or state.get("format") != CHECKPOINT_FORMAT:
-        return plan
-    begun_with = state.get("plan", {})
     kept = [name for name in plan.differences(begun_with) if name in begun_with and name not in given]
     return replace(plan, **{name: begun_with[name] for name in kept})
 

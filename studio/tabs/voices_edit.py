@@ -9,7 +9,7 @@ import gradio as gr
 
 from studio.actions.packages import package_link
 from studio.actions.profiles import edit_profile, profile_values
-from studio.actions.voice_cards import voice_details
+from studio.actions.voice_cards import TRAIN_AGAIN, voice_details
 from studio.parts.element import element, shown
 from studio.parts.notice import notice
 from studio.parts.page import Page, Updates, Visit
@@ -49,7 +49,7 @@ class Edit:
         """Updates that offer what can be done with a voice: a demo voice stays as it is."""
         return self.close() | {
             self.edit: gr.Button(visible=not voice["demo"]),
-            self.export: gr.Button(visible=voice["state"] == "completed" or bool(voice["preview_url"])),
+            self.export: gr.Button(visible=voice["state"] in ("completed", TRAIN_AGAIN) or bool(voice["preview_url"])),
             self.ask: gr.Button(visible=not voice["demo"]),
         }
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.frames import note_number
+from studio.actions.voice_cards import TRAIN_AGAIN
 from studio.parts.keyboard import Stretch, keyboard_svg
 
 _KINDS = ("voice_type", "gender", "age", "genre")
@@ -11,6 +12,7 @@ BADGES = {
     "pending": "to be trained",
     "training": "in training",
     "failed": "its training failed",
+    TRAIN_AGAIN: "made with an earlier version: train it again",
 }
 _SCORES = (
     ("likeness", "Likeness", "how much other people's recordings sound like it; 1 is best"),

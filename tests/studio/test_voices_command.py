@@ -9,6 +9,7 @@ import soundfile
 from typer.testing import CliRunner
 
 from engine.card import DEMO_VOICES, list_voices, load_card, update_card
+from engine.card_rules import FORMAT
 from engine.voice import load_voice
 from studio.cli import app
 from studio.workspaces import alone_in_training
@@ -124,6 +125,17 @@ def test_a_voice_goes_out_and_comes_in_again(own, here, home):
     assert "licence: CC-BY-4.0" in result.stderr
     assert load_card(own) == card
     assert sorted(path.name for path in here.iterdir()) == ["anna.voice.zip"]
+
+
+def test_a_voice_of_an_earlier_base_is_shown_as_such_and_can_go_out(own, here):
+    path = own / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    shown = next(line for line in run("voices").stdout.splitlines() if "anna" in line)
+    assert "again" in shown
+    assert "anna" not in {one["id"] for one in json.loads(run("voices", "--json").stdout)["models"]}
+    assert run("voices", "export", "anna").stdout == "anna.voice.zip\n"
+    soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
+    assert_one_sentence(run("convert", "vocal.wav", "--voice", "anna"), "earlier version", "Train it again")
 
 
 @pytest.mark.parametrize("output", ["a.zip", "folder"])

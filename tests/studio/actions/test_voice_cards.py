@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from engine.card import DEMO_VOICES
+from engine.card import DEMO_VOICES, load_card
 from engine.card_rules import FORMAT
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
@@ -37,8 +37,10 @@ def test_one_of_an_earlier_base_says_that_it_must_be_trained_again(studio):
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
     path = studio.settings.voices / "mine" / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
-    states = {one["id"]: one["state"] for one in voice_cards(studio, studio.local, "", NOW_S)}
+    states = {one["id"]: one["state"] for one in voice_cards(studio, studio.local, "", NOW_S, ready_only=False)}
     assert (states["mine"], states["koguchi"]) == (TRAIN_AGAIN, "completed")
+    assert voice_details(studio, studio.local, "mine", "", NOW_S)["state"] == TRAIN_AGAIN
+    assert "mine" not in {one["id"] for one in voice_cards(studio, studio.local, "", NOW_S)}
 
 
 def test_those_still_to_be_trained_are_told_where_they_are_asked_for(studio, package):
@@ -53,7 +55,8 @@ def test_those_still_to_be_trained_are_told_where_they_are_asked_for(studio, pac
 def test_demo_voices_tell_what_they_were_made_of(studio):
     details = voice_details(studio, studio.local, "kathleen", "", NOW_S)
     assert (details["demo"], details["has_recordings"]) == (True, False)
-    assert details["learned"]["best_epoch"] == 6
+    assert details["learned"] == load_card(DEMO_VOICES / "kathleen").training
+    assert details["learned"]["best_epoch"] >= 1
 
 
 def test_those_of_others_are_not_there(studio, other, package):

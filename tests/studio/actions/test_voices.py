@@ -4,11 +4,12 @@ from dataclasses import replace
 import pytest
 
 from engine.card import CARD_FILE, DEMO_VOICES, card_text, load_card
+from engine.card_rules import FORMAT
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task
 from studio.actions.voices import delete_model, model_view, models_view, train_model
-from studio.catalogue import find_model, training_completed, voice_place
+from studio.catalogue import find_model, training_completed, training_reached, voice_place
 from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import settle
 from studio.tasks import claim, complete, fail, list_tasks
@@ -60,9 +61,30 @@ def test_training_is_started_once_and_asking_again_tells_how_far_it_is(studio, p
 def test_a_voice_of_an_earlier_base_is_trained_again_when_asked_for(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
-    finish_training(studio, model, 3, format=2)
-    assert train_model(studio, studio.local, model, 3)["status"] == "training"
+    finish_training(studio, model, 3, format=FORMAT - 1)
+    assert model not in {one["id"] for one in models_view(studio, studio.local)["models"]}
+    view = model_view(studio, studio.local, model)
+    assert (view["state"], view["training"]["current_epoch"], view["training"]["history"]) == ("pending", 0, None)
+    again = train_model(studio, studio.local, model, 3)
+    assert (again["status"], again["current_epoch"]) == ("training", 0)
+    assert model_view(studio, studio.local, model)["training"]["current_epoch"] == 0
     assert len(trainings(studio)) == 2
+
+
+def test_one_of_an_earlier_base_whose_training_is_cancelled_is_still_to_be_trained(studio, package):
+    model = create_model(studio, studio.local, package())
+    train_model(studio, studio.local, model, 3)
+    finish_training(studio, model, 3, format=FORMAT - 1)
+    train_model(studio, studio.local, model, 9)
+    with studio.database.write() as connection:
+        training_reached(connection, studio.local.id, model, 2)
+    cancel_task(studio, studio.local, trainings(studio)[0].id, "", 0.0)
+    view = model_view(studio, studio.local, model)
+    assert (view["state"], view["training"]["current_epoch"]) == ("pending", 2)
+    train_model(studio, studio.local, model, 9)
+    finish_training(studio, model, 9)
+    assert state(studio, model) == "completed"
+    assert model in {one["id"] for one in models_view(studio, studio.local)["models"]}
 
 
 def test_a_finished_training_goes_on_only_for_more_epochs(studio, package):
