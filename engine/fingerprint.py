@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Protocol
 
 from torch import Tensor
@@ -12,7 +12,7 @@ from engine.voice import Voice
 
 
 class _Digest(Protocol):
-    def update(self, data: bytes, /) -> None: ...
+    def update(self, data: memoryview, /) -> None: ...
     def copy(self) -> "_Digest": ...
     def hexdigest(self) -> str: ...
 
@@ -28,11 +28,11 @@ def networks_fingerprint(base: BaseModel, voice: Voice) -> str:
 @lru_cache(maxsize=4)
 def _of_base(base: BaseModel) -> _Digest:
     """The base does not change once it is loaded, and is much the larger part."""
-    digest = blake2b(digest_size=16)
+    digest = sha256()  # which most processors compute themselves
     _add(digest, base.state_dict().values())
     return digest
 
 
 def _add(digest: _Digest, tensors: Iterable[Tensor]) -> None:
     for tensor in tensors:
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        digest.update(tensor.detach().cpu().contiguous().numpy().data)

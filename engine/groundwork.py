@@ -20,7 +20,7 @@ from engine.style import Style
 
 # Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
 # that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour.
-_FORMAT = 4
+_FORMAT = 5
 _FACTS = "facts"
 _ARRAYS = {
     "level_mean": np.float32,

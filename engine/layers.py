@@ -52,7 +52,7 @@ class ConvNextBlock(nn.Module):
         if self.modulate is not None and condition is not None:
             gain, offset = self.modulate(condition)[:, None].chunk(2, dim=2)
             hidden = hidden * (1 + gain) + offset
-        hidden = self.narrow(functional.gelu(self.widen(hidden), approximate="tanh"))
+        hidden = self.narrow(functional.gelu(self.widen(hidden)))
         return sequence + hidden * self.scale
 
 

@@ -120,21 +120,27 @@ def pulse_train(hertz: Tensor, start_cycles: Tensor | float = 0.0) -> tuple[Tens
     cycles = torch.cumsum(frequency / SAMPLE_RATE, 1)
     start = torch.as_tensor(start_cycles, dtype=torch.float64, device=hertz.device).reshape(-1, 1)
     cycles = cycles - cycles[:, :1] + start + frequency[:, :1] / SAMPLE_RATE
-    end = cycles[:, -1] % 1.0
+    end = _fraction(cycles[:, -1])
     harmonics = 0.5 * SAMPLE_RATE / frequency
     whole = harmonics.floor()
-    phase = (cycles % 1.0 * (2 * torch.pi)).float()
+    cycles = _fraction(cycles)
+    phase = (cycles * (2 * torch.pi)).float()
     whole_f, top = whole.float(), (harmonics - whole).float()
     half = torch.sin(phase / 2)
     near_zero = half.abs() < 1e-4
     # whole + 1/2 cycles of a large phase lose precision in float32, so reduce before the sine
-    upper = torch.sin(((whole + 0.5) * (cycles % 1.0) % 1.0 * (2 * torch.pi)).float())
+    upper = torch.sin((_fraction((whole + 0.5) * cycles) * (2 * torch.pi)).float())
     total = upper / (2 * torch.where(near_zero, torch.ones_like(half), half)) - 0.5
     total = torch.where(near_zero, whole_f, total)
-    highest = torch.cos(((whole + 1) * (cycles % 1.0) % 1.0 * (2 * torch.pi)).float())
+    highest = torch.cos((_fraction((whole + 1) * cycles) * (2 * torch.pi)).float())
     # each harmonic of amplitude 1 has power 1/2 in a band of one pitch; unit density is 1 per half the rate
     gain = (2 * frequency / (0.5 * SAMPLE_RATE)).sqrt().float()
     return (total + top * highest) * gain, end
+
+
+def _fraction(cycles: Tensor) -> Tensor:
+    """What is left of cycles, not below zero, without the whole ones; many times as fast as a remainder."""
+    return cycles - cycles.floor()
 
 
 def noise_at(first_sample: int, sample_count: int, seed: int) -> np.ndarray:

@@ -58,7 +58,7 @@ from engine.voice import Voice, load_voice, save_voice
 Report = Callable[[float, str], None]
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
 CHECKPOINT_FILE = "checkpoint.pt"
-EARLIER_FOLDER = "earlier-version"  # what an earlier version had learned, of which nothing can go on
+EARLIER_FOLDER = "earlier-version"  # and its format: what an earlier version had learned, which cannot go on
 CHECKPOINT_FORMAT = 2  # raised whenever what was begun could not go on as it would have
 _COUNTERS = (
     "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
@@ -420,7 +420,7 @@ class _Training:
             # what it was learned from was heard otherwise; its moments would be mistaken for those of this training
             self._tell_event("Begun anew: an earlier version of Timbre Studio, which heard otherwise, had begun it.")
             with writing_errors(self.folder / CHECKPOINT_FILE):
-                self._set_aside()
+                self._set_aside(state.get("format", 1))
                 write_history(self.history, self.folder)
             return
         if state["recordings"] != self.recordings:
@@ -436,9 +436,9 @@ class _Training:
             setattr(self, name, value)
         self.history = history_from_json(state["history"])
 
-    def _set_aside(self) -> None:
-        """Put what was learned before into EARLIER_FOLDER; the checkpoint last, so that a kill can be made good."""
-        earlier, checkpoint = self.folder / EARLIER_FOLDER, self.folder / CHECKPOINT_FILE
+    def _set_aside(self, begun_as: int) -> None:
+        """Put what was learned before aside; the checkpoint last, so that a kill can be made good."""
+        earlier, checkpoint = self.folder / f"{EARLIER_FOLDER}-{begun_as}", self.folder / CHECKPOINT_FILE
         earlier.mkdir(exist_ok=True)
         for path in (self.folder / EVALUATIONS_FOLDER, previous(checkpoint), checkpoint):
             if path.exists() and not (earlier / path.name).exists():

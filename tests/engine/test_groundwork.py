@@ -70,7 +70,7 @@ def test_what_does_not_fit_together_is_refused(groundwork, change, tmp_path):
         read_groundwork((tmp_path / "x.npz").read_bytes())
 
 
-@pytest.mark.parametrize("before", [1, 2, 3])
+@pytest.mark.parametrize("before", [1, 2, 3, 4])
 def test_one_of_before_takes_were_sung_as_now_is_refused(groundwork, before, tmp_path, monkeypatch):
     monkeypatch.setattr("engine.groundwork._FORMAT", before)
     write_groundwork(tmp_path / "x.npz", groundwork)

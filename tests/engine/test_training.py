@@ -140,7 +140,7 @@ def test_what_an_earlier_version_began_begins_anew(trained, clips, folder, tmp_p
     history = read_history(begun)
     assert [line["epoch"] for line in history.epochs] == [1, 2]
     assert any(event["text"].startswith("Begun anew") for event in history.events)
-    aside = begun / EARLIER_FOLDER
+    aside = begun / f"{EARLIER_FOLDER}-{CHECKPOINT_FORMAT - 1}"
     assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == CHECKPOINT_FORMAT - 1
     best = read_history(folder).best["folder"]
     assert same_weights(load_voice(aside / EVALUATIONS_FOLDER / best), trained)
