@@ -144,6 +144,12 @@ def test_what_an_earlier_version_began_begins_anew(trained, clips, folder, tmp_p
     assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == CHECKPOINT_FORMAT - 1
     best = read_history(folder).best["folder"]
     assert same_weights(load_voice(aside / EVALUATIONS_FOLDER / best), trained)
+    # and what one of another format had begun comes to lie beside it, instead of being deleted
+    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": CHECKPOINT_FORMAT - 2})
+    train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
+    for before in (1, 2):
+        kept = torch.load(begun / f"{EARLIER_FOLDER}-{CHECKPOINT_FORMAT - before}" / CHECKPOINT_FILE, weights_only=True)
+        assert kept["format"] == CHECKPOINT_FORMAT - before
 
 
 def test_what_a_later_version_began_waits_for_it(trained, clips, folder, tmp_path):
