@@ -2,7 +2,7 @@
 
 Content is told frame by frame, and vibrato moves the harmonics to and fro under the resonances, the more the higher the
 note. So a note that is held can be heard as two sounds in turn, several times a second. Where the envelope of the
-recording hardly changes within a fifth of a second, content is averaged over that time, among such frames alone.
+recording changes little within a sixth of a second, content is averaged over some more, among such frames alone.
 """
 
 import torch
