@@ -19,7 +19,8 @@ from engine.pitch import Pitch
 from engine.style import Style
 
 # Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
-# that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour.
+# that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour;
+# of 4, a long note could be two sounds in turn.
 _FORMAT = 5
 _FACTS = "facts"
 _ARRAYS = {

@@ -131,7 +131,6 @@ class Renderer:
         self._known = self._placed(_known_bands(survey.bands))
         self._heard_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
-        self._steady_frames = STEADY_FRAMES if self._is_sung else 0
         self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
 
     def render(self, window: Window) -> list[np.ndarray]:
@@ -156,7 +155,8 @@ class Renderer:
             loudness = loudness_of(envelope)
             detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
             said = hold_notes(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
-            drawn = draw_towards(said, self.voice.sounds, self.settings.retrieval, self._steady_frames)[None]
+            steady_frames = STEADY_FRAMES if self._is_sung else 0
+            drawn = draw_towards(said, self.voice.sounds, self.settings.retrieval, steady_frames)[None]
         return _Analysed(mid, pitch, envelope, drawn, loudness, detail)
 
     def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
