@@ -19,8 +19,9 @@ from engine.pitch import Pitch
 from engine.style import Style
 
 # Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
-# that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour.
-_FORMAT = 5
+# that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour;
+# of 4, a long note could be two sounds in turn; of 5, the base was another.
+_FORMAT = 6
 _FACTS = "facts"
 _ARRAYS = {
     "level_mean": np.float32,

@@ -15,6 +15,7 @@ from engine.decoder import between_decoders, prosody_input
 from engine.envelope import BANDS, SILENT, loudness_of, measure_envelope
 from engine.frames import DECIBELS_PER_NEPER, HOP
 from engine.heard_windows import HeardWindows
+from engine.held_notes import hold_notes
 from engine.loudness import limit_peaks, match_loudness, measure_loudness
 from engine.moving_average import moving_average
 from engine.perturbation import warp_bands
@@ -38,7 +39,7 @@ _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silen
 _SILENCE_DB = (-105.0, -70.0)  # within these limits
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
-_STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
+STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
 # How far past the voice's timbre, away from the recording's: content keeps a little of whoever is heard, and this
 # outweighs it. More would cost words (engine/EXPERIMENTS.md).
 _BEYOND = 0.2
@@ -129,7 +130,7 @@ class Renderer:
         self._decoder = between_decoders(base.decoder, voice.decoder, settings.accent)
         self._known = self._placed(_known_bands(survey.bands))
         self._heard_timbre = self._placed(survey.timbre)
-        self._steady_frames = _STEADY_FRAMES if survey.style == "melodic" else 0
+        self._is_sung = survey.style == "melodic"
         self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
 
     def render(self, window: Window) -> list[np.ndarray]:
@@ -153,7 +154,9 @@ class Renderer:
             content = self.base.content(content_input(envelope[None], 0.0, mean[None]))
             loudness = loudness_of(envelope)
             detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
-            drawn = draw_towards(content[0], self.voice.sounds, self.settings.retrieval, self._steady_frames)[None]
+            said = hold_notes(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
+            steady_frames = STEADY_FRAMES if self._is_sung else 0
+            drawn = draw_towards(said, self.voice.sounds, self.settings.retrieval, steady_frames)[None]
         return _Analysed(mid, pitch, envelope, drawn, loudness, detail)
 
     def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:

@@ -139,7 +139,7 @@ def pulse_train(hertz: Tensor, start_cycles: Tensor | float = 0.0) -> tuple[Tens
 
 
 def _fraction(cycles: Tensor) -> Tensor:
-    """What is left of cycles, not below zero, without the whole ones; many times as fast as a remainder."""
+    """What is left of cycles, not below zero, without the whole ones; cheaper than a remainder."""
     return cycles - cycles.floor()
 
 

@@ -33,7 +33,7 @@ TESTS = (
     "python3.11 -m venv .venv-test && .venv-test/bin/pip install -q torch==2.13.0 "
     "&& .venv-test/bin/pip install -q -e '.[development,evaluation]' "
     "&& .venv-test/bin/python -m pip install -q --no-deps resemblyzer "
-    "&& .venv-test/bin/python -m pytest -n 2 --dist loadfile"
+    "&& .venv-test/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder"
 )
 
 

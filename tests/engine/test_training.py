@@ -144,7 +144,7 @@ def test_what_an_earlier_version_began_begins_anew(trained, clips, folder, tmp_p
     assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == CHECKPOINT_FORMAT - 1
     best = read_history(folder).best["folder"]
     assert same_weights(load_voice(aside / EVALUATIONS_FOLDER / best), trained)
-    # and what one before that had begun lies beside it
+    # and what one of another format had begun comes to lie beside it, instead of being deleted
     save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": CHECKPOINT_FORMAT - 2})
     train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
     for before in (1, 2):

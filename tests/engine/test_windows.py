@@ -9,6 +9,7 @@ from engine import rendering
 from engine.content import ContentEncoder
 from engine.decoder import EnvelopeDecoder
 from engine.frames import HOP, SAMPLE_RATE, frame_count
+from engine.held_notes import REACH_FRAMES
 from engine.synthesis import Synthesizer
 from engine.windows import CONTEXT_FRAMES, GRID_FRAMES, Window, cut_windows
 
@@ -22,6 +23,9 @@ def test_the_context_is_as_far_as_a_frame_reaches():
     reach = sum(network.receptive_frames for network in networks) + rendering._COLOUR_FRAMES
     assert reach <= CONTEXT_FRAMES < reach + 4 * GRID_FRAMES
     assert CONTEXT_FRAMES % GRID_FRAMES == 0
+    # the colour is that of consonants, and what is held is voiced
+    sung = sum(network.receptive_frames for network in networks) + REACH_FRAMES + rendering.STEADY_FRAMES
+    assert sung <= CONTEXT_FRAMES
 
 
 def blocks_of(samples: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
