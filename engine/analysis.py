@@ -83,11 +83,13 @@ def measure_content(audio: Audio) -> np.ndarray:
 
     from engine.base import load_base
     from engine.content import content_input
-    from engine.envelope import measure_envelope, measure_level
+    from engine.envelope import measure_envelope
+    from engine.mean_colour import measure_colour
 
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
-    envelope = measure_envelope(samples, detect_pitch(samples, SAMPLE_RATE))
-    level = measure_level(envelope)
+    pitch = detect_pitch(samples, SAMPLE_RATE)
+    envelope = measure_envelope(samples, pitch)
+    level, _ = measure_colour(envelope, pitch.voicing)
     heard = content_input(torch.from_numpy(envelope)[None], level.nepers, torch.from_numpy(level.mean)[None])
     with torch.inference_mode():
         content: np.ndarray = load_base().content(heard)[0].numpy()

@@ -16,17 +16,17 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from engine.audio import Audio, open_audio
-from engine.envelope import SILENT, Level, measure_level
+from engine.envelope import SILENT, Level
 from engine.errors import AudioError
 from engine.frames import FRAME_RATE
 from engine.heard_windows import HeardWindows
 from engine.loudness import measure_loudness
+from engine.mean_colour import measure_colour
 from engine.pitch import Pitch
 from engine.recordings import HeldRecording, Source, at_engine_rate
-from engine.survey import bands_with_signal
 from engine.windows import cut_windows
 
-FORMAT = "2"  # of the files; raised whenever the analysis changes
+FORMAT = "3"  # of the files; raised whenever the analysis changes
 
 
 @dataclass(frozen=True)
@@ -129,14 +129,15 @@ def _analyse(recording: Source, name: str) -> Clip:
     if not envelopes:
         raise AudioError(f'"{name}" is too short to analyse.' if name else "The recording is too short to analyse.")
     envelope = np.concatenate(envelopes)
-    level = measure_level(envelope)
+    found = Pitch(np.concatenate(hertz), np.concatenate(voicing))
+    level, bands = measure_colour(envelope, found.voicing)
     return Clip(
         # half precision is 0.004 nepers at the level of silence: far below what is learned
         np.maximum(envelope - level.nepers, SILENT).astype(np.float16),
-        Pitch(np.concatenate(hertz), np.concatenate(voicing)),
+        found,
         np.concatenate(loudness),
         level,
-        bands_with_signal(envelope, level),
+        bands,
         name,
     )
 

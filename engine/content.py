@@ -37,6 +37,12 @@ class ContentEncoder(nn.Module):
         return content + _NOISE * torch.randn_like(content) if self.training else content
 
 
+def mix_content(content: Tensor, other: Tensor, strength: float | Tensor) -> Tensor:
+    """Content moved by `strength` 0..1 towards another, both (..., CONTENT), in unit variance as it was."""
+    # the mean of several sounds is smaller than each
+    return functional.layer_norm(content + strength * (other - content), (CONTENT,))
+
+
 def content_input(envelope: Tensor, nepers: float | Tensor, mean: Tensor) -> Tensor:
     """What the encoder listens to: the low bands, relative to the recording's level and mean colour.
 

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from engine.base import WEIGHTS, BaseModel, load_weights
 from engine.clips import Clip
-from engine.content import active_mean, content_input
+from engine.content import active_mean, content_input, mix_content
 from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import ACTIVE_NEPERS, BANDS, SILENT, loudness_of
 from engine.frames import hertz_to_semitones
@@ -30,7 +30,7 @@ from engine.heard_timbre import heard_timbres, mean_timbre, timbre_spread
 from engine.losses import EnvelopeDiscriminator, envelope_distance, envelope_weight
 from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.shaping import voiced_semitones
-from engine.sounds import gather_sounds, mix_sounds, nearest_sounds
+from engine.sounds import gather_sounds, nearest_sounds
 from engine.team import ALONE, Step, Team
 from engine.timbre import timbre_input
 from engine.training_plan import TrainingPlan
@@ -287,7 +287,7 @@ class FineTuning:
         for place, ((clip, first), strength) in enumerate(zip(pieces[mine], strengths[mine], strict=True)):
             if strength > 0:
                 nearest = self.other_sounds(content[place], clip, first)
-                drawn[place] = mix_sounds(content[place], nearest, strength)
+                drawn[place] = mix_content(content[place], nearest, strength)
         return drawn
 
     def _foreign(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -301,7 +301,7 @@ class FineTuning:
         prosody[..., 0] += ((self.median - self.foreign.semitones[chosen]) / 12.0)[:, None]
         content = self.foreign.content[chosen]
         strength = torch.from_numpy(choices.uniform(0.0, 1.0, (len(chosen), 1, 1)).astype(np.float32)).to(self.device)
-        return content, mix_sounds(content, self.foreign_nearest[chosen], strength), prosody
+        return content, mix_content(content, self.foreign_nearest[chosen], strength), prosody
 
     def _teach_critic(
         self, real: Tensor, timbre: Tensor, fake: Tensor | None, everyone: Tensor, shares: "_Shares"

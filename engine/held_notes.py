@@ -8,9 +8,9 @@ recording changes little within a sixth of a second, content is averaged over so
 import torch
 from torch import Tensor
 
+from engine.content import mix_content
 from engine.envelope import LOW_BANDS
 from engine.moving_average import moving_average
-from engine.sounds import mix_sounds
 
 _HELD_FRAMES = 25  # on each side, over which the content of a held note is averaged
 _APART_FRAMES = 8  # before and after, between which a sound that stays does not change
@@ -25,7 +25,7 @@ def hold_notes(content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
     0..1, stay as they are; elsewhere as it is."""
     held = held_share(envelope, voicing)[:, None]
     steady = moving_average(content, _HELD_FRAMES, held + 1e-4)
-    return mix_sounds(content, steady, held)
+    return mix_content(content, steady, held)
 
 
 def held_share(envelope: Tensor, voicing: Tensor) -> Tensor:

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.envelope import BANDS, band_centres, band_widths, hertz_to_mel
+from engine.envelope import BANDS, band_centres, hertz_to_mel
 
 _EQUALIZER_CURVES = 6
-_LOWEST_OTHER_HERTZ, _HIGHEST_OTHER_HERTZ, _OTHER_PITCHES = 180.0, 1100.0, 32
 
 
 @lru_cache(maxsize=1)
@@ -48,54 +47,21 @@ def random_equalizer(batch: int, bands: int, strength: float, random: torch.Gene
     return (weights @ curves)[:, None]
 
 
-def as_at_pitch(envelope: Tensor, voicing: Tensor, number: Tensor) -> Tensor:
-    """What would be measured of the same vocal tract at a higher pitch, of which harmonics show fewer places.
+def random_holes(batch: int, frames: int, bands: int, random: torch.Generator) -> Tensor:
+    """Ones with two short pieces of time and one of bands that are zeros, (batch, frames, bands).
 
-    envelope (batch, frames, BANDS), voicing (batch, frames), number (batch,): which of the pitches of
-    `random_pitches`, or -1 for as it is. Unvoiced frames have no harmonics and stay.
+    What is hidden by them can only be told from what is around it (SpecAugment; Park et al., 2019).
     """
-    chosen = torch.nonzero(number >= 0)[:, 0]
-    if not len(chosen):
-        return envelope
-    means = torch.from_numpy(_harmonic_means())[number[chosen].cpu()].to(envelope)
-    own = envelope[chosen]
-    at_pitch = 0.5 * torch.log(torch.exp(2 * own) @ means + 1e-9)
-    share = voicing[chosen][..., None]
-    return envelope.index_copy(0, chosen, own + share * (at_pitch - own))
+    first, second = (_all_but_a_piece(batch, frames, 8, random) for _ in range(2))
+    return (first * second)[:, :, None] * _all_but_a_piece(batch, bands, 12, random)[:, None]
 
 
-def random_pitches(batch: int, share: float, random: torch.Generator) -> Tensor:
-    """Numbers of pitches from 180 to 1100 Hz, even in the logarithm, for `share` of the batch, and -1, (batch,)."""
-    numbers = (torch.rand(batch, generator=random) * _OTHER_PITCHES).long()
-    return torch.where(torch.rand(batch, generator=random) < share, numbers, -1)
-
-
-@lru_cache(maxsize=1)
-def _harmonic_means() -> np.ndarray:
-    """`_measured_at` each of the pitches, float32 (pitches, BANDS, BANDS)."""
-    pitches = np.geomspace(_LOWEST_OTHER_HERTZ, _HIGHEST_OTHER_HERTZ, _OTHER_PITCHES)
-    return np.stack([_measured_at(pitch) for pitch in pitches]).astype(np.float32)
-
-
-def _measured_at(pitch: float) -> np.ndarray:
-    """The matrix that gives of the power of a vocal tract what `engine.envelope` measures of it at a pitch: the power
-    at the harmonics, averaged over one harmonic distance; (BANDS, BANDS)."""
-    centres = band_centres()
-    width, centre = np.maximum(pitch, band_widths()), np.maximum(centres, pitch)
-    harmonics = np.arange(1, int(centres[-1] / pitch) + 3) * pitch
-    at_harmonics = np.stack([np.interp(harmonics, centres, band) for band in np.eye(BANDS)], 1)
-    # each harmonic stands for what is nearer to it than to the others, the first also for what is below
-    starts = np.append(0.0, harmonics[1:] - pitch / 2)
-    lengths = np.append(starts[1:], harmonics[-1] + pitch / 2) - starts
-
-    def below(hertz: np.ndarray) -> np.ndarray:
-        return np.clip(hertz[:, None] - starts[None], 0.0, lengths[None])
-
-    def around(shift: float) -> np.ndarray:  # the centre, moved by so many widths
-        return below(centre + (shift + 0.5) * width) - below(np.maximum(centre + (shift - 0.5) * width, 0.0))
-
-    shares = 2 * around(0.0) + around(-0.25) + around(0.25)
-    return (shares / shares.sum(1, keepdims=True) @ at_harmonics).T
+def _all_but_a_piece(batch: int, count: int, longest: int, random: torch.Generator) -> Tensor:
+    """Ones with a piece of up to `longest` zeros somewhere, (batch, count)."""
+    length = torch.rand(batch, 1, generator=random) * (longest + 1)
+    first = torch.rand(batch, 1, generator=random) * (count - length)
+    position = torch.arange(count)[None]
+    return ((position < first) | (position >= first + length.floor())).float()
 
 
 def add_noise_floor(envelope: Tensor, random: torch.Generator) -> Tensor:

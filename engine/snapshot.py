@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from engine.card import VoiceCard, pitch_statistics
 from engine.clips import Clip
-from engine.content import content_input
+from engine.content import content_input, mix_content
 from engine.conversion_settings import ConversionSettings
 from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import ACTIVE_NEPERS, band_centres, band_widths, loudness_of
@@ -20,7 +20,6 @@ from engine.fine_tuning import FineTuning
 from engine.pitch import Pitch
 from engine.profile import VoiceProfile
 from engine.shaping import voiced_semitones
-from engine.sounds import mix_sounds
 from engine.style import measure_style
 from engine.voice import Voice
 from engine.voice_range import measure_range, voice_type
@@ -74,7 +73,7 @@ def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tenso
         for number, clip in enumerate(_sample(tuning.clips)):
             envelope = _there(clip.envelope.astype(np.float32), timbre)
             content = tuning.base.content(content_input(envelope[None], 0.0, _there(clip.level.mean, timbre)[None]))
-            content = mix_sounds(content, tuning.other_sounds(content[0], number, 0)[None], _RETRIEVAL)
+            content = mix_content(content, tuning.other_sounds(content[0], number, 0)[None], _RETRIEVAL)
             loudness = loudness_of(envelope)
             semitones, voicing = _there(clip.pitch.semitones, timbre), _there(clip.pitch.voicing, timbre)
             prosody = prosody_input(semitones, voicing, loudness)

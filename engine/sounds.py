@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from engine.base import BaseModel
 from engine.clips import Clip
-from engine.content import CONTENT, content_input
+from engine.content import content_input, mix_content
 from engine.envelope import loudness_of
 from engine.moving_average import moving_average
 from engine.voice import MOST_SOUNDS
@@ -91,12 +91,6 @@ def nearest_sounds(content: Tensor, sounds: Tensor, forbidden: slice = slice(0))
     return torch.cat(means)
 
 
-def mix_sounds(content: Tensor, nearest: Tensor, strength: float | Tensor) -> Tensor:
-    """Content moved by `strength` 0..1 towards `nearest`, both (..., CONTENT), in unit variance as it was."""
-    # the mean of several sounds is smaller than each
-    return functional.layer_norm(content + strength * (nearest - content), (CONTENT,))
-
-
 def draw_towards(content: Tensor, sounds: Tensor, strength: float, steady_frames: int = 0) -> Tensor:
     """Content (frames, CONTENT), each frame moved by `strength` 0..1 towards the most similar of a voice's sounds.
 
@@ -108,7 +102,7 @@ def draw_towards(content: Tensor, sounds: Tensor, strength: float, steady_frames
     way = nearest_sounds(content, sounds) - content
     if steady_frames:
         way = moving_average(way, steady_frames)
-    return mix_sounds(content, content + way, strength)
+    return mix_content(content, content + way, strength)
 
 
 def in_context(content: Tensor, every: int = 1) -> Tensor:

@@ -13,11 +13,12 @@ from torch import Tensor
 
 from engine.base import BaseModel
 from engine.card import PitchStatistics, pitch_statistics
-from engine.envelope import BANDS, LOW_BANDS, Level, measure_level
+from engine.envelope import Level
 from engine.errors import AudioError
 from engine.frames import FRAME_RATE
 from engine.heard_windows import KEPT_FRAMES, HeardWindows
 from engine.loudness import measure_loudness
+from engine.mean_colour import measure_colour
 from engine.pitch import Pitch
 from engine.shaping import voiced_semitones
 from engine.style import Style, measure_style
@@ -26,7 +27,6 @@ from engine.windows import cut_windows
 
 _EVERY = 8
 _TIMBRE_FRAMES = 10 * FRAME_RATE  # that timbre is heard in at a time, wherever windows begin
-_HEARD_NEPERS = 8.5  # bands whose loud moments are further below the level than this hold no signal (74 dB)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def survey_recording(
         raise AudioError("There is no sound to convert (0 samples).")
     envelope = np.concatenate(envelopes)
     pitch = Pitch(np.concatenate(hertz), np.concatenate(voicing))
-    level = measure_level(envelope)
+    level, bands = measure_colour(envelope, pitch.voicing)
     with torch.inference_mode():
         for first in range(0, len(envelope), _TIMBRE_FRAMES):
             piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])
@@ -78,12 +78,6 @@ def survey_recording(
         timbre=torch.stack(timbres).sum(0) / len(envelope),
         pitch=pitch_statistics(semitones),
         style=measure_style(pitch, np.concatenate(loudness)),
-        bands=bands_with_signal(envelope, level),
+        bands=bands,
         voiced=len(semitones) > 0,
     )
-
-
-def bands_with_signal(envelope: np.ndarray, level: Level) -> int:
-    """How many bands from the lowest on hold signal: a recording once stored at 16 kHz has none above 8 kHz."""
-    loud = np.percentile(envelope, 98, axis=0) > level.nepers - _HEARD_NEPERS
-    return int(max(np.flatnonzero(loud), default=BANDS - 1)) + 1 if loud[:LOW_BANDS].any() else LOW_BANDS

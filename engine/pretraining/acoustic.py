@@ -1,11 +1,11 @@
 """Training of the content encoder, the timbre encoder and the decoder together.
 
 First part: reconstruct each recording's envelope from perturbed content, timbre of another moment of the same speaker,
-and prosody. Some crops are slowed down, so that there are held notes of every sound, and some are heard as at a higher
-pitch. The content of the same moment heard otherwise shall be the same: half of the batch perturbed otherwise, half
-converted to another speaker by the networks as they are so far (after ContentVec; Qian et al., 2022). Second part,
-encoder frozen: sharpen the decoder against a discriminator, and let conversions to other speakers keep their content
-and take on the timbre they were given.
+and prosody. The content of the same moment heard otherwise, with pieces hidden, shall be the same: half of the batch
+perturbed otherwise, half converted to another speaker by the networks as they are so far (after ContentVec; Qian et
+al., 2022, and the masked prediction of HuBERT; Hsu et al., 2021). Second part, encoder frozen: sharpen the decoder
+against a discriminator, and let conversions to other speakers keep their content and take on the timbre they were
+given.
 """
 
 import json
@@ -30,14 +30,7 @@ from engine.errors import TrainingError
 from engine.frames import hertz_to_semitones
 from engine.layers import ReverseGradient
 from engine.losses import EnvelopeDiscriminator, envelope_distance
-from engine.perturbation import (
-    add_noise_floor,
-    as_at_pitch,
-    random_equalizer,
-    random_factor,
-    random_pitches,
-    warp_bands,
-)
+from engine.perturbation import add_noise_floor, random_equalizer, random_factor, random_holes, warp_bands
 from engine.phones import PHONES, UNLABELLED
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.timbre import TimbreEncoder, timbre_input
@@ -49,22 +42,20 @@ BASE_PARTS = ("content", "timbre", "decoder")  # the networks of the base that a
 class AcousticPlan:
     """Settings of the acoustic training; saved inside its checkpoints."""
 
-    steps: int = 6500
+    steps: int = 5400
     refine_from: float = 0.78  # share of the steps after which the encoders are frozen and the decoder sharpened
     batch: int = 16
     frames: int = 200
-    rate: float = 1.0e-3  # of learning
-    cool_down: float = 0.6  # share of the first part over which the rate falls to zero at its end
+    rate: float = 1.2e-3  # of learning
+    cool_down: float = 0.4  # share of the first part over which the rate falls to zero at its end
     refinement_rate: float = 4e-4
     refinement_cool_down: float = 0.5
     phones: float = 0.4  # weight of the phone loss
     agreement: float = 0.4  # weight of how far the contents of two hearings are apart
     adversary: float = 0.12  # strength of the reversed gradient
-    higher: float = 0.3  # share of what is heard that is heard as at a higher pitch
-    slower: float = 0.2  # share of the crops that are up to four times as slow: held notes
-    first_batch: int = 0  # of the random ones; elsewhere where a base goes on that has learned from these
     seed: int = 7
     validation_speakers: float = 0.05
+    first_batch: int = 0  # of the random ones; elsewhere where a base goes on that has learned from these
 
     @property
     def first_part(self) -> int:
@@ -87,6 +78,7 @@ class Batch:
     envelope: Tensor  # (batch, frames, BANDS)
     heard: Tensor  # (batch, frames, LOW_BANDS): what the content encoder is given, perturbed
     heard_again: Tensor  # (batch, frames, LOW_BANDS): the same, perturbed otherwise
+    shown: Tensor  # (batch, frames, LOW_BANDS): 1, or 0 where the second hearing hears nothing
     reference: Tensor  # (batch, frames, LOW_BANDS): another moment of the same speaker
     prosody: Tensor  # (batch, frames, PROSODY)
     semitones: Tensor  # (batch,): median pitch
@@ -124,10 +116,6 @@ class BatchMaker:
         bands = torch.tensor([clip.bands for clip, _ in crops])
         reference = torch.from_numpy(np.stack([self._reference(clip, choices) for clip, _ in crops]))
         envelope = (envelope - nepers).clamp_min(SILENT)
-        if perturbed and plan.slower:
-            slow = torch.rand(plan.batch, generator=random) < plan.slower
-            factor = torch.where(slow, 1 + 3 * torch.rand(plan.batch, generator=random), 1.0)
-            envelope, hertz, voicing, phones = slowed(factor, envelope, hertz, voicing, phones)
         semitones = torch.from_numpy(hertz_to_semitones(hertz.numpy()).astype(np.float32))
         if perturbed:  # some recordings become somebody else: another vocal tract, another pitch
             chosen = torch.rand(plan.batch, generator=random) < 0.35
@@ -139,11 +127,14 @@ class BatchMaker:
             shift = 12 * torch.log2(size) * 1.5 + torch.randn(plan.batch, generator=random) * 2 * (size != 1)
             semitones = semitones + shift[:, None]
         loudness = loudness_of(envelope)
-        heard = self._heard(envelope, voicing, mean, random) if perturbed else content_input(envelope, 0.0, mean)
+        heard = self._heard(envelope, mean, random) if perturbed else content_input(envelope, 0.0, mean)
         return Batch(
             envelope=envelope,
             heard=heard,
-            heard_again=self._heard(envelope, voicing, mean, random) if perturbed else heard,
+            heard_again=self._heard(envelope, mean, random) if perturbed else heard,
+            shown=random_holes(heard.shape[0], heard.shape[1], heard.shape[2], random)
+            if perturbed
+            else torch.ones_like(heard),
             reference=timbre_input(reference, 0.0),
             prosody=prosody_input(semitones, voicing, loudness),
             semitones=semitones.median(1).values,
@@ -162,31 +153,14 @@ class BatchMaker:
         first = other.first_frame + int(choices.integers(0, max(other.frames - self.plan.frames, 0) + 1))
         return self.corpus.envelope[self._frames(other, first)].astype(np.float32) - other.nepers
 
-    def _heard(self, envelope: Tensor, voicing: Tensor, mean: Tensor, random: torch.Generator) -> Tensor:
+    @staticmethod
+    def _heard(envelope: Tensor, mean: Tensor, random: torch.Generator) -> Tensor:
         batch, _, bands = envelope.shape
-        envelope = as_at_pitch(envelope, voicing, random_pitches(batch, self.plan.higher, random))
         factor = random_factor(batch, 1.33, random)
         # the recording's mean is warped with it; what stays is how far a mean measured on a few seconds is off
         error = random_equalizer(batch, bands, 0.12, random)
         warped = add_noise_floor(warp_bands(envelope, factor) + error, random)
         return content_input(warped, 0.0, warp_bands(mean[:, None], factor)[:, 0])
-
-
-def slowed(
-    factor: Tensor, envelope: Tensor, hertz: Tensor, voicing: Tensor, phones: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The beginning of each crop, `factor` (batch,) times as slow, as long as before: vowels become held notes."""
-    place = torch.arange(envelope.shape[1])[None] / factor[:, None]
-    left = place.floor().long().clamp_max(envelope.shape[1] - 2)
-    fraction = (place - left).float()
-
-    def between(curve: Tensor) -> Tensor:
-        return torch.gather(curve, 1, left) * (1 - fraction) + torch.gather(curve, 1, left + 1) * fraction
-
-    wide = left[..., None].expand(envelope.shape)
-    mixed = torch.gather(envelope, 1, wide) * (1 - fraction[..., None])
-    mixed = mixed + torch.gather(envelope, 1, wide + 1) * fraction[..., None]
-    return mixed, torch.exp2(between(hertz.log2())), between(voicing), torch.gather(phones, 1, place.round().long())
 
 
 class SpeakerClassifier(nn.Module):
@@ -253,7 +227,7 @@ def heard_again(networks: AcousticNetworks, batch: Batch, timbre: Tensor) -> Ten
     converted = networks.decoder(content, prosody, timbre[speaker]).clamp_min(SILENT)
     again = batch.heard_again.clone()
     again[spoken] = content_input(converted, 0.0, active_mean(converted))
-    return again
+    return again * batch.shown
 
 
 def moved_prosody(batch: Batch, spoken: slice, speaker: slice) -> Tensor:

@@ -16,6 +16,7 @@ from engine.envelope import SILENT, loudness_of
 from engine.errors import TrainingError
 from engine.frames import hertz_to_semitones
 from engine.pretraining.acoustic import BASE_PARTS
+from engine.pretraining.colours import measure_colours
 from engine.pretraining.corpus import EXCLUDED, Corpus, split_speakers
 
 _FOREIGN = {"librispeech_tc100_1utt", "speechocean762", "turkish_makam_acapella", "ljspeech"}
@@ -33,7 +34,8 @@ _ATTRIBUTION = [
 
 
 def publish_base(corpus: Corpus, out: Path, begun_from: Path | None = None) -> None:
-    """Write `out`/base.safetensors and `out`/critic.safetensors (for training voices) with cards beside them.
+    """Write `out`/base.safetensors, what is known of mean colours, and the critic and the foreign content (for training
+    voices) with cards beside them.
 
     begun_from: the base that the acoustic networks began from; its synthesizer is taken where none has been trained.
     Raises TrainingError where a part has not been trained.
@@ -52,9 +54,19 @@ def publish_base(corpus: Corpus, out: Path, begun_from: Path | None = None) -> N
     model = BaseModel()
     model.load_state_dict(weights, strict=True)
     save_weights(out / "base.safetensors", weights, _card(corpus, out, acoustic, synthesizer, earlier))
+    publish_colours(corpus, acoustic["plan"], out)
     _publish_foreign(corpus, model, acoustic["plan"], out)
     critic: dict[str, Tensor] = acoustic["discriminator"]
     save_weights(out / "critic.safetensors", critic, {"name": "Timbre Studio critic", "use": "training voices only"})
+
+
+def publish_colours(corpus: Corpus, plan: dict[str, Any], out: Path) -> None:
+    """Write `out`/colour.safetensors of the speakers that are trained on, with its card."""
+    clips, _ = split_speakers(corpus.clips, plan["validation_speakers"], plan["seed"])
+    known = measure_colours(corpus, clips, plan["seed"])
+    colours = {name: torch.from_numpy(value) for name, value in vars(known).items()}
+    card = {"name": "Timbre Studio mean colours", "licence": "CC BY 4.0", "attribution": _ATTRIBUTION}
+    save_weights(out / "colour.safetensors", colours, card)
 
 
 def _publish_foreign(corpus: Corpus, model: BaseModel, plan: dict[str, Any], out: Path) -> None:

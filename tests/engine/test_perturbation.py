@@ -2,17 +2,14 @@ import numpy as np
 import pytest
 import torch
 
-from engine.envelope import BANDS, LOW_BANDS, band_centres, measure_envelope
-from engine.frames import SAMPLE_RATE, frame_count
+from engine.envelope import BANDS, LOW_BANDS, band_centres
 from engine.perturbation import (
     add_noise_floor,
-    as_at_pitch,
     random_equalizer,
     random_factor,
-    random_pitches,
+    random_holes,
     warp_bands,
 )
-from engine.pitch import Pitch
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -24,49 +21,18 @@ def resonance(hertz: float) -> torch.Tensor:
     return (-4 * distance.square())[None, None].expand(1, 3, BANDS).contiguous()
 
 
-def sung(hertz: float) -> torch.Tensor:
-    """The envelope that is measured of one second of two resonances sung at a pitch, (1, frames, BANDS)."""
-    time_s = np.arange(SAMPLE_RATE) / SAMPLE_RATE
-    partials = np.arange(1, int(10_000 / hertz)) * hertz
-    gain = sum(np.exp(-(((partials - centre) / 250) ** 2)) for centre in (700, 2600)) + 0.01
-    samples = (gain[:, None] * np.cos(2 * np.pi * partials[:, None] * time_s)).sum(0) * np.sqrt(hertz) / 300
-    frames = frame_count(len(samples))
-    pitch = Pitch(np.full(frames, hertz, np.float32), np.ones(frames, np.float32))
-    return torch.from_numpy(measure_envelope(samples.astype(np.float32), pitch))[None, 20:80]
-
-
-@pytest.mark.parametrize("number", [16, 24, 31])
-def test_heard_as_at_a_higher_pitch_is_what_is_measured_there(number):
-    pitches = np.geomspace(180, 1100, 32)
-    low, high = sung(110.0), sung(pitches[number])
-    moved = as_at_pitch(low, torch.ones(1, low.shape[1]), torch.tensor([number]))
-    heard = band_centres() < 6000
-    before = (low - high)[..., heard].abs().mean()
-    after = (moved - high)[..., heard].abs().mean()
-    assert after < 0.6 * before
-
-
-def test_what_is_unvoiced_or_not_chosen_is_heard_as_it_is():
-    envelope = torch.randn(2, 5, BANDS)
-    assert torch.equal(as_at_pitch(envelope, torch.ones(2, 5), torch.tensor([-1, -1])), envelope)
-    voicing = torch.tensor([[1.0, 0.0, 1.0, 0.0, 1.0]] * 2)
-    moved = as_at_pitch(envelope, voicing, torch.tensor([-1, 30]))
-    assert torch.equal(moved[0], envelope[0])
-    assert torch.equal(moved[1, 1::2], envelope[1, 1::2])
-    assert (moved[1, 0::2] - envelope[1, 0::2]).abs().mean() > 0.1
-
-
-def test_a_level_spectrum_is_the_same_at_every_pitch():
-    level = torch.full((4, 3, BANDS), -2.0)
-    moved = as_at_pitch(level, torch.ones(4, 3), torch.tensor([0, 10, 20, 31]))
-    torch.testing.assert_close(moved, level, atol=1e-4, rtol=0)
-
-
-def test_so_many_are_heard_at_another_pitch_as_are_wanted():
-    numbers = random_pitches(4000, 0.3, seeded())
-    assert float((numbers >= 0).float().mean()) == pytest.approx(0.3, abs=0.03)
-    assert set(numbers.unique().tolist()) == set(range(-1, 32))
-    assert (random_pitches(50, 0.0, seeded()) == -1).all()
+def test_holes_are_two_short_pieces_of_time_and_one_of_bands():
+    shown = random_holes(400, 200, LOW_BANDS, seeded())
+    assert shown.shape == (400, 200, LOW_BANDS)
+    assert set(shown.unique().tolist()) == {0.0, 1.0}
+    frames, bands = (1 - shown).amin(2), (1 - shown).amin(1)  # 1 where nothing at all is shown
+    assert (frames.sum(1) <= 16).all()
+    assert (bands.sum(1) <= 12).all()
+    assert 0 < frames.sum(1).mean() < 12
+    assert 0 < bands.sum(1).mean() < 8
+    begins = (frames.diff(dim=1) > 0).sum(1) + frames[:, 0]
+    assert (begins <= 2).all()
+    assert ((bands.diff(dim=1) > 0).sum(1) + bands[:, 0] <= 1).all()
 
 
 @pytest.mark.parametrize("bands", [LOW_BANDS, BANDS])
@@ -118,6 +84,7 @@ def test_a_noise_floor_only_fills_what_is_quiet():
     [
         lambda random: random_factor(4, 1.3, random),
         lambda random: random_equalizer(4, BANDS, 0.5, random),
+        lambda random: random_holes(4, 50, LOW_BANDS, random),
         lambda random: add_noise_floor(torch.zeros(4, 3, BANDS), random),
     ],
 )

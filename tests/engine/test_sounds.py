@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from engine.audio import Audio
 from engine.base import load_base
 from engine.clips import analyse_clip
-from engine.content import CONTENT
+from engine.content import CONTENT, mix_content
 from engine.frames import SAMPLE_RATE
-from engine.sounds import draw_towards, gather_sounds, mix_sounds, nearest_sounds
+from engine.sounds import draw_towards, gather_sounds, nearest_sounds
 
 
 def unit(*rows: float) -> torch.Tensor:
@@ -101,7 +101,7 @@ def test_the_strength_goes_from_nothing_to_all():
     content, sounds = (torch.nn.functional.layer_norm(frames, (CONTENT,)) for frames in (content, sounds))
     nearest = nearest_sounds(content, sounds)
     likeness = [
-        float(torch.nn.functional.cosine_similarity(mix_sounds(content, nearest, s), nearest).mean())
+        float(torch.nn.functional.cosine_similarity(mix_content(content, nearest, s), nearest).mean())
         for s in (0.0, 0.4, 0.8, 1.0)
     ]
     assert likeness == sorted(likeness)

@@ -22,7 +22,6 @@ from engine.pretraining.acoustic import (
     first_part_loss,
     heard_again,
     learning_rate,
-    slowed,
     train_acoustic,
 )
 from engine.pretraining.corpus import Corpus, split_speakers
@@ -70,7 +69,7 @@ def uninterrupted(corpus, tmp_path_factory) -> dict[str, torch.Tensor]:
 def test_a_batch_has_its_shapes(maker, perturbed):
     batch = maker.make(0, perturbed)
     assert batch.envelope.shape == (2, 40, BANDS)
-    assert batch.heard.shape == batch.reference.shape == (2, 40, LOW_BANDS)
+    assert batch.heard.shape == batch.reference.shape == batch.shown.shape == (2, 40, LOW_BANDS)
     assert batch.prosody.shape == (2, 40, 3)
     assert batch.phones.shape == (2, 40)
     assert batch.bands.shape == batch.speaker.shape == batch.semitones.shape == (2,)
@@ -92,20 +91,7 @@ def test_without_perturbation_the_recording_itself_is_heard(maker, corpus):
         own = [clip for clip in corpus.clips if maker.speakers.get(clip.speaker) == int(batch.speaker[row])]
         assert int(batch.bands[row]) in {clip.bands for clip in own}
     assert (batch.heard != maker.make(3).heard).any()
-
-
-def test_slowed_crops_are_stretched_from_their_beginning_and_the_others_are_as_they_are():
-    ramp = torch.arange(40.0)
-    curve = ramp.expand(2, 40)
-    factor = torch.tensor([1.0, 2.0])
-    envelope, hertz, voicing, phones = slowed(
-        factor, curve[..., None].expand(2, 40, BANDS), 2.0 ** (curve / 10), curve / 40, curve.long()
-    )
-    expected = torch.stack([ramp, ramp / 2])
-    torch.testing.assert_close(envelope, expected[..., None].expand(2, 40, BANDS))
-    torch.testing.assert_close(hertz, 2.0 ** (expected / 10))
-    torch.testing.assert_close(voicing, expected / 40)
-    assert ((phones - expected).abs() <= 0.5).all()
+    assert batch.shown.all()
 
 
 def test_a_training_that_draws_from_elsewhere_learns_something_else(corpus, tmp_path):
@@ -223,13 +209,14 @@ def test_a_base_of_other_networks_is_no_beginning(tmp_path):
         begin_from(tmp_path, AcousticNetworks(3), EnvelopeDiscriminator())
 
 
-def test_the_second_hearing_is_half_perturbed_half_another_speaker(maker):
+def test_the_second_hearing_is_half_perturbed_half_another_speaker_with_pieces_hidden(maker):
     torch.manual_seed(0)
     networks, batch = AcousticNetworks(len(maker.speakers)), maker.make(0)
     with torch.no_grad():
         again = heard_again(networks, batch, networks.timbre(batch.reference))
-    torch.testing.assert_close(again[0], batch.heard_again[0], atol=0, rtol=0)
-    assert (again[1] != batch.heard_again[1]).any()
+    torch.testing.assert_close(again[0], batch.heard_again[0] * batch.shown[0], atol=0, rtol=0)
+    assert (again[1] != batch.heard_again[1])[batch.shown[1] == 1].any()
+    assert not again[batch.shown == 0].any()
 
 
 def test_a_truncated_checkpoint_gives_way_to_the_one_before(corpus, out, uninterrupted):

@@ -2,15 +2,18 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from engine.base import load_base, load_weights
 from engine.content import CONTENT
 from engine.decoder import PROSODY
+from engine.envelope import LOW_BANDS
 from engine.errors import TrainingError
 from engine.fine_tuning import load_foreign
 from engine.losses import EnvelopeDiscriminator
+from engine.mean_colour import load_colours
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
 from engine.pretraining.publish import publish_base
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
@@ -48,6 +51,14 @@ def test_what_is_published_is_a_base(published):
 
 def test_the_critic_ships_with_it(published):
     EnvelopeDiscriminator().load_state_dict(load_weights(published / "critic.safetensors"), strict=True)
+
+
+def test_so_does_what_is_known_of_colours(published, corpus):
+    known = load_colours(published / "colour.safetensors")
+    means = np.array([clip.mean[:LOW_BANDS] for clip in corpus.clips])
+    assert (known.mean >= means.min(0) - 0.01).all()
+    assert (known.mean <= means.max(0) + 0.01).all()
+    assert json.loads((published / "colour.json").read_text())["attribution"]
 
 
 def test_so_does_what_others_said(published, corpus):
