@@ -13,8 +13,9 @@ from torch import Tensor
 from engine.audio import Audio
 from engine.base import load_base
 from engine.clips import analyse_clip
-from engine.content import active_mean, content_input
+from engine.content import content_input
 from engine.envelope import ACTIVE_NEPERS, LOW_BANDS, SILENT, loudness_of
+from engine.mean_colour import measure_colour
 
 Kind = Literal["mel", "content"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -44,14 +45,18 @@ def measure_features(audio: Audio) -> Features:
     (301, 64)
     """
     clip = analyse_clip(audio)
-    found = features_of(torch.from_numpy(clip.envelope.astype(np.float32)))
+    found = features_of(torch.from_numpy(clip.envelope.astype(np.float32)), clip.pitch.voicing)
     # relative to its own level, silence would be as loud as anything
     return found if clip.level.nepers > _SILENCE_NEPERS else replace(found, active=np.zeros_like(found.active))
 
 
-def features_of(envelope: Tensor) -> Features:
-    """Features of a log envelope (frames, BANDS) relative to its level; its mean colour is measured on it."""
-    heard = content_input(envelope[None], 0.0, active_mean(envelope[None]))
+def features_of(envelope: Tensor, voicing: np.ndarray) -> Features:
+    """Features of a log envelope (frames, BANDS) relative to its level, whose mean colour is measured on it.
+
+    voicing: (frames,) 0..1.
+    """
+    level, _ = measure_colour(envelope.numpy(), voicing)
+    heard = content_input(envelope[None], level.nepers, torch.from_numpy(level.mean)[None])
     with torch.inference_mode():
         content: np.ndarray = load_base().content(heard)[0].numpy()
     return Features(

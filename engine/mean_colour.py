@@ -20,6 +20,8 @@ from engine.frames import FRAME_RATE
 from engine.held_notes import held_share
 
 _SOUNDS_PER_SECOND = 10.0  # of speech; a note that is held is one sound, however long
+_HELD = 0.5  # from this share on a frame is held
+_SAME_NEPERS = 0.4  # mean difference of two held sounds that are one
 _ALONE = 0.1**2  # squared nepers by which any band differs by itself, which so few speakers cannot tell
 _HEARD_NEPERS = 8.5  # bands whose loud moments are further below the level than this hold no signal (74 dB)
 
@@ -59,6 +61,7 @@ def likeliest_colour(mean: np.ndarray, sounds: float, bands: int = BANDS) -> np.
     """
     known, heard = load_colours(), min(bands, LOW_BANDS)
     between, within = (matrix[:heard, :heard] for matrix in (known.between, known.within))
+    # one sound more than there are, for recordings from elsewhere differ more than those of the corpus
     chance = within / (1.0 + sounds)
     expected = known.mean[:heard]
     likeliest = mean.copy()
@@ -74,8 +77,35 @@ def bands_with_signal(envelope: np.ndarray, level: Level) -> int:
 
 
 def _count_sounds(envelope: np.ndarray, voicing: np.ndarray) -> float:
-    """About how many sounds there are in an envelope (frames, BANDS) relative to its level."""
+    """How many sounds of the same length would have as uncertain a mean as those of an envelope (frames, BANDS).
+
+    A long one weighs more, so there are fewer than were heard (Kish, Survey Sampling, 1965). The envelope is relative
+    to its level.
+    """
     relative = torch.from_numpy(envelope)
-    active = loudness_of(relative) > ACTIVE_NEPERS
-    moving = (1.0 - held_share(relative, torch.from_numpy(voicing)))[active].sum()
-    return float(moving) / FRAME_RATE * _SOUNDS_PER_SECOND
+    active = (loudness_of(relative) > ACTIVE_NEPERS).numpy()
+    if not active.any():
+        return 0.0
+    held = (held_share(relative, torch.from_numpy(voicing)).numpy() > _HELD)[active]
+    lengths = _lengths_of_held(envelope[active, :LOW_BANDS], held)
+    moving = len(held) - sum(lengths)  # another sound every so many frames
+    squares = sum(length**2 for length in lengths) + moving * FRAME_RATE / _SOUNDS_PER_SECOND
+    return float(len(held) ** 2 / squares)
+
+
+def _lengths_of_held(envelope: np.ndarray, held: np.ndarray) -> list[int]:
+    """Frames of each sound that is held; notes held on the same vowel are one sound."""
+    edges = np.flatnonzero(np.diff(held, prepend=False, append=False)).reshape(-1, 2)
+    sums: list[np.ndarray] = []
+    lengths: list[int] = []
+    for first, stop in edges:
+        shape = envelope[first:stop] - envelope[first:stop].mean(1, keepdims=True)
+        distances = [np.abs(one / length - shape.mean(0)).mean() for one, length in zip(sums, lengths, strict=True)]
+        if distances and min(distances) < _SAME_NEPERS:
+            nearest = int(np.argmin(distances))
+            sums[nearest] += shape.sum(0)
+            lengths[nearest] += len(shape)
+        else:
+            sums.append(shape.sum(0))
+            lengths.append(len(shape))
+    return lengths

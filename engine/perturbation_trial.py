@@ -58,7 +58,7 @@ def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> Pertur
     rows, spectra = [], {}
     for factor in factors:
         warped = _warped(envelope, factor)
-        features = features_of(warped)
+        features = features_of(warped, clip.pitch.voicing)
         decoded = _decoded(base, clip, envelope, features)
         distances = [_distance(one, envelope, original.active) for one in (warped, decoded)]
         rows.append([*(found_again(original, features, kind) for kind in ("mel", "content")), *distances])

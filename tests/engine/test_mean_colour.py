@@ -59,10 +59,28 @@ def test_a_held_note_is_one_sound_however_long():
     short, _ = measure_colour(held(envelope, 100), voiced[:100])
     long, _ = measure_colour(held(envelope, 3000), voiced)
     np.testing.assert_allclose(long.mean, short.mean, atol=1e-4)
-    hiss, _ = measure_colour(held(envelope, 3000), 0 * voiced)
+    np.testing.assert_allclose(long.mean, likeliest_colour(measure_level(held(envelope)).mean, 1.0), atol=1e-4)
+    hiss, _ = measure_colour(held(envelope, 3000), 0 * voiced)  # no voice holds it: 30 s of ten sounds a second
     raw = measure_level(held(envelope, 3000))
     assert hiss.nepers == long.nepers == raw.nepers
-    assert np.abs(hiss.mean - raw.mean).mean() < 0.3 * np.abs(long.mean - raw.mean).mean()
+    np.testing.assert_allclose(hiss.mean, likeliest_colour(raw.mean, 300.0), atol=1e-4)
+
+
+def test_notes_on_the_same_vowel_are_one_sound_and_on_others_as_many():
+    voicing = np.tile(np.repeat(np.float32([1.0, 0.0]), (95, 5)), 4)  # four notes of a second, a breath after each
+    first, second = vowel(700.0, 1200.0), vowel(300.0, 2300.0)
+
+    def sounds(*vowels: np.ndarray) -> float:
+        """How many were counted: the number that gives the colour that was measured."""
+        envelope = np.concatenate([held(one, 100) for one in vowels])
+        found, raw = measure_colour(envelope, voicing)[0].mean, measure_level(envelope).mean
+        counts = np.linspace(0.5, 8.0, 151)
+        return float(counts[np.argmin([np.abs(likeliest_colour(raw, count) - found).sum() for count in counts])])
+
+    assert sounds(first, first, first, first) == pytest.approx(1.0, abs=0.6)
+    assert sounds(first, second, first, second) == pytest.approx(2.0, abs=0.9)
+    louder = first + 0.5
+    assert sounds(first, louder, first, louder) == pytest.approx(sounds(first, first, first, first), abs=0.2)
 
 
 def test_held_vowels_are_heard_as_what_they_are():
