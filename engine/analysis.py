@@ -89,7 +89,7 @@ def measure_content(audio: Audio) -> np.ndarray:
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch = detect_pitch(samples, SAMPLE_RATE)
     envelope = measure_envelope(samples, pitch)
-    level, _ = measure_colour(envelope, pitch.voicing)
+    level = measure_colour(envelope, pitch.voicing)
     heard = content_input(torch.from_numpy(envelope)[None], level.nepers, torch.from_numpy(level.mean)[None])
     with torch.inference_mode():
         content: np.ndarray = load_base().content(heard)[0].numpy()

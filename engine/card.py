@@ -122,6 +122,9 @@ def read_card(content: bytes, where: str) -> VoiceCard:
         raise VoiceError(f"The card of the voice in {where} is damaged ({reason}); import the voice again.") from cause
 
 
+TRAIN_AGAIN = "train again"  # the state of a voice that was made on an earlier base, as it is shown
+
+
 def earlier_voice(name: str) -> str:
     """What to do about a voice that was made on an earlier base."""
     return (

@@ -24,9 +24,10 @@ from engine.loudness import measure_loudness
 from engine.mean_colour import measure_colour
 from engine.pitch import Pitch
 from engine.recordings import HeldRecording, Source, at_engine_rate
+from engine.survey import bands_with_signal
 from engine.windows import cut_windows
 
-FORMAT = "3"  # of the files; raised whenever the analysis changes
+FORMAT = "3"  # of the files; raised whenever the analysis changes, also by other weights/colour.safetensors
 
 
 @dataclass(frozen=True)
@@ -129,15 +130,15 @@ def _analyse(recording: Source, name: str) -> Clip:
     if not envelopes:
         raise AudioError(f'"{name}" is too short to analyse.' if name else "The recording is too short to analyse.")
     envelope = np.concatenate(envelopes)
-    found = Pitch(np.concatenate(hertz), np.concatenate(voicing))
-    level, bands = measure_colour(envelope, found.voicing)
+    pitch = Pitch(np.concatenate(hertz), np.concatenate(voicing))
+    level = measure_colour(envelope, pitch.voicing)
     return Clip(
         # half precision is 0.004 nepers at the level of silence: far below what is learned
         np.maximum(envelope - level.nepers, SILENT).astype(np.float16),
-        found,
+        pitch,
         np.concatenate(loudness),
         level,
-        bands,
+        bands_with_signal(envelope, level),
         name,
     )
 

@@ -118,7 +118,9 @@ class Level:
     """How loud a recording is as a whole, so that what is learned does not depend on it."""
 
     nepers: float  # the loud end of the frame loudness
-    mean: np.ndarray  # float32 (BANDS,): mean of envelope - nepers over the frames that are not silent
+    # float32 (BANDS,): of `measure_level` the mean of envelope - nepers over the frames that are not silent, of
+    # `engine.mean_colour.measure_colour` the likeliest colour of microphone and speaker
+    mean: np.ndarray
 
 
 def loudness_of(envelope: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,6 @@ from engine.base import load_base
 from engine.clips import analyse_clip
 from engine.content import content_input
 from engine.envelope import ACTIVE_NEPERS, LOW_BANDS, SILENT, loudness_of
-from engine.mean_colour import measure_colour
 
 Kind = Literal["mel", "content"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -45,18 +44,14 @@ def measure_features(audio: Audio) -> Features:
     (301, 64)
     """
     clip = analyse_clip(audio)
-    found = features_of(torch.from_numpy(clip.envelope.astype(np.float32)), clip.pitch.voicing)
+    found = features_of(torch.from_numpy(clip.envelope.astype(np.float32)), torch.from_numpy(clip.level.mean))
     # relative to its own level, silence would be as loud as anything
     return found if clip.level.nepers > _SILENCE_NEPERS else replace(found, active=np.zeros_like(found.active))
 
 
-def features_of(envelope: Tensor, voicing: np.ndarray) -> Features:
-    """Features of a log envelope (frames, BANDS) relative to its level, whose mean colour is measured on it.
-
-    voicing: (frames,) 0..1.
-    """
-    level, _ = measure_colour(envelope.numpy(), voicing)
-    heard = content_input(envelope[None], level.nepers, torch.from_numpy(level.mean)[None])
+def features_of(envelope: Tensor, mean: Tensor) -> Features:
+    """Features of a log envelope (frames, BANDS) and its mean colour (BANDS,), both relative to its level."""
+    heard = content_input(envelope[None], 0.0, mean[None])
     with torch.inference_mode():
         content: np.ndarray = load_base().content(heard)[0].numpy()
     return Features(

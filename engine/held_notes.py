@@ -15,7 +15,8 @@ from engine.moving_average import moving_average
 _HELD_FRAMES = 25  # on each side, over which the content of a held note is averaged
 _APART_FRAMES = 8  # before and after, between which a sound that stays does not change
 _SMOOTH_FRAMES = 8  # on each side: about a period of vibrato, which is no change of the sound
-REACH_FRAMES = _HELD_FRAMES + _APART_FRAMES + _SMOOTH_FRAMES  # on each side, what a frame of it depends on
+SHARE_REACH_FRAMES = _APART_FRAMES + _SMOOTH_FRAMES  # on each side, what a frame of `held_share` depends on
+REACH_FRAMES = _HELD_FRAMES + SHARE_REACH_FRAMES  # and of `hold_notes`
 _STAYS, _CHANGES = 0.25, 0.5  # nepers: mean change of the bands that is none, and that is another sound
 _UNVOICED, _VOICED = 0.5, 0.8  # mean voicing around a frame that is no note, and that is one
 

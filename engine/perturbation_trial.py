@@ -54,11 +54,11 @@ def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> Pertur
     True
     """
     base, clip, original = load_base(), analyse_clip(audio), measure_features(audio)
-    envelope = torch.from_numpy(clip.envelope.astype(np.float32))
+    envelope, mean = torch.from_numpy(clip.envelope.astype(np.float32)), torch.from_numpy(clip.level.mean)
     rows, spectra = [], {}
     for factor in factors:
         warped = _warped(envelope, factor)
-        features = features_of(warped, clip.pitch.voicing)
+        features = features_of(warped, _warped(mean[None], factor)[0])
         decoded = _decoded(base, clip, envelope, features)
         distances = [_distance(one, envelope, original.active) for one in (warped, decoded)]
         rows.append([*(found_again(original, features, kind) for kind in ("mel", "content")), *distances])

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.base import BaseModel
 from engine.card import PitchStatistics, pitch_statistics
-from engine.envelope import Level
+from engine.envelope import BANDS, LOW_BANDS, Level
 from engine.errors import AudioError
 from engine.frames import FRAME_RATE
 from engine.heard_windows import KEPT_FRAMES, HeardWindows
@@ -27,6 +27,7 @@ from engine.windows import cut_windows
 
 _EVERY = 8
 _TIMBRE_FRAMES = 10 * FRAME_RATE  # that timbre is heard in at a time, wherever windows begin
+_HEARD_NEPERS = 8.5  # bands whose loud moments are further below the level than this hold no signal (74 dB)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def survey_recording(
     """Survey blocks (channels, n) at SAMPLE_RATE; `report` is given the seconds heard so far.
 
     heard: what hears the windows, to be asked again when they are rendered. Raises AudioError where there is not one
-    sample.
+    sample, and VoiceError where what is known of colours is missing.
     """
     heard = heard or HeardWindows()
     envelopes, hertz, voicing, loudness, timbres = [], [], [], [], []
@@ -66,7 +67,7 @@ def survey_recording(
         raise AudioError("There is no sound to convert (0 samples).")
     envelope = np.concatenate(envelopes)
     pitch = Pitch(np.concatenate(hertz), np.concatenate(voicing))
-    level, bands = measure_colour(envelope, pitch.voicing)
+    level = measure_colour(envelope, pitch.voicing)
     with torch.inference_mode():
         for first in range(0, len(envelope), _TIMBRE_FRAMES):
             piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])
@@ -78,6 +79,12 @@ def survey_recording(
         timbre=torch.stack(timbres).sum(0) / len(envelope),
         pitch=pitch_statistics(semitones),
         style=measure_style(pitch, np.concatenate(loudness)),
-        bands=bands,
+        bands=bands_with_signal(envelope, level),
         voiced=len(semitones) > 0,
     )
+
+
+def bands_with_signal(envelope: np.ndarray, level: Level) -> int:
+    """How many bands from the lowest on hold signal: a recording once stored at 16 kHz has none above 8 kHz."""
+    loud = np.percentile(envelope, 98, axis=0) > level.nepers - _HEARD_NEPERS
+    return int(max(np.flatnonzero(loud), default=BANDS - 1)) + 1 if loud[:LOW_BANDS].any() else LOW_BANDS

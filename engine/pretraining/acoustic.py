@@ -26,7 +26,7 @@ from engine.checkpoint import load_checkpoint, save_checkpoint
 from engine.content import CONTENT, ContentEncoder, active_mean, content_input
 from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import SILENT, loudness_of
-from engine.errors import TrainingError
+from engine.errors import TrainingError, VoiceError
 from engine.frames import hertz_to_semitones
 from engine.layers import ReverseGradient
 from engine.losses import EnvelopeDiscriminator, envelope_distance
@@ -289,16 +289,20 @@ def begin_from(weights: Path, networks: AcousticNetworks, discriminator: Envelop
     """Give the networks what the base in the folder `weights` has learned, and what it had no block for no say yet.
 
     A network with blocks added gives at first what it gave without them (Net2Net; Chen et al., 2016).
-    Raises TrainingError where it is not a base of such networks.
+    Raises TrainingError where there is no whole base, or not one of such networks.
     """
-    known = load_weights(weights / "base.safetensors")
+    try:
+        known = load_weights(weights / "base.safetensors")
+        critic = load_weights(weights / "critic.safetensors")
+    except VoiceError as cause:
+        raise TrainingError(f"{weights} holds no whole base (base.safetensors, critic.safetensors).") from cause
     known = {name: value for name, value in known.items() if name.partition(".")[0] in BASE_PARTS}
     checkpoint = load_checkpoint(weights / "acoustic.pt")
     if checkpoint is not None:  # it has the helpers too, which the base does not need
         known |= {n: v for n, v in checkpoint["average"].items() if n.partition(".")[0] not in BASE_PARTS}
     try:
         missing, surplus = networks.load_state_dict(known, strict=False)
-        discriminator.load_state_dict(load_weights(weights / "critic.safetensors"))
+        discriminator.load_state_dict(critic)
     except RuntimeError as cause:
         raise TrainingError(f"The base in {weights} has networks of other shapes; begin without it.") from cause
     if surplus:

@@ -13,7 +13,10 @@ _RECORDINGS = 200  # of as many speakers, in which the spread of the sounds is m
 
 
 def measure_colours(corpus: Corpus, clips: Sequence[ClipEntry], seed: int) -> KnownColours:
-    """Of these clips of the corpus: each speaker counts once, whose clips count by their length."""
+    """Of these clips of the corpus: each speaker counts once, whose clips count by their length.
+
+    `between` holds also how uncertain each speaker's own mean is, of some ten seconds or more.
+    """
     by_speaker: dict[str, list[ClipEntry]] = {}
     for clip in clips:
         by_speaker.setdefault(clip.speaker, []).append(clip)

@@ -15,6 +15,7 @@ from engine.decoder import prosody_input
 from engine.envelope import SILENT, loudness_of
 from engine.errors import TrainingError
 from engine.frames import hertz_to_semitones
+from engine.mean_colour import measure_colour
 from engine.pretraining.acoustic import BASE_PARTS
 from engine.pretraining.colours import measure_colours
 from engine.pretraining.corpus import EXCLUDED, Corpus, split_speakers
@@ -43,7 +44,7 @@ def publish_base(corpus: Corpus, out: Path, begun_from: Path | None = None) -> N
     acoustic, synthesizer = load_checkpoint(out / "acoustic.pt"), load_checkpoint(out / "synthesizer_refined.pt")
     if acoustic is None or (synthesizer is None and begun_from is None):
         raise TrainingError(f"{out} holds no checkpoint of both parts: train them first.")
-    earlier = json.loads((begun_from / "base.json").read_text(encoding="utf-8")) if begun_from else None
+    earlier = _card_of(begun_from) if begun_from else None
     if synthesizer is None:
         assert begun_from is not None
         known = load_weights(begun_from / "base.safetensors")
@@ -60,12 +61,28 @@ def publish_base(corpus: Corpus, out: Path, begun_from: Path | None = None) -> N
     save_weights(out / "critic.safetensors", critic, {"name": "Timbre Studio critic", "use": "training voices only"})
 
 
+def _card_of(base: Path) -> dict[str, Any]:
+    try:
+        card: dict[str, Any] = json.loads((base / "base.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as cause:
+        raise TrainingError(f"{base} holds no base.json: give the folder of a whole base.") from cause
+    return card
+
+
 def publish_colours(corpus: Corpus, plan: dict[str, Any], out: Path) -> None:
-    """Write `out`/colour.safetensors of the speakers that are trained on, with its card."""
+    """Write `out`/colour.safetensors of the speakers that are trained on, with its card.
+
+    What is measured from then on depends on it: raise the formats of clips, voices, takes and trainings with it.
+    """
     clips, _ = split_speakers(corpus.clips, plan["validation_speakers"], plan["seed"])
     known = measure_colours(corpus, clips, plan["seed"])
     colours = {name: torch.from_numpy(value) for name, value in vars(known).items()}
-    card = {"name": "Timbre Studio mean colours", "licence": "CC BY 4.0", "attribution": _ATTRIBUTION}
+    card = {
+        "name": "Timbre Studio mean colours",
+        "licence": "CC BY 4.0",
+        "attribution": _ATTRIBUTION,
+        "speakers": len({clip.speaker for clip in clips}),
+    }
     save_weights(out / "colour.safetensors", colours, card)
 
 
@@ -81,9 +98,11 @@ def _publish_foreign(corpus: Corpus, model: BaseModel, plan: dict[str, Any], out
         first = clip.first_frame + int(random.integers(0, clip.frames - _FOREIGN_FRAMES + 1))
         rows = slice(first, first + _FOREIGN_FRAMES)
         envelope = torch.from_numpy(corpus.envelope[rows].astype(np.float32) - clip.nepers).clamp_min(SILENT)
+        whole = slice(clip.first_frame, clip.first_frame + clip.frames)
+        level = measure_colour(corpus.envelope[whole].astype(np.float32), np.array(corpus.voicing[whole]))
         semitones = torch.from_numpy(hertz_to_semitones(corpus.hertz[rows]).astype(np.float32))
         with torch.inference_mode():
-            content.append(model.content(content_input(envelope[None], 0.0, torch.tensor(clip.mean)[None]))[0])
+            content.append(model.content(content_input(envelope[None], 0.0, torch.from_numpy(level.mean)[None]))[0])
         voicing = torch.from_numpy(np.array(corpus.voicing[rows]))
         prosody.append(prosody_input(semitones, voicing, loudness_of(envelope)))
         medians.append(semitones.median())

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.card import DEMO_VOICES, PREVIEW_FILE, load_card
+from engine.card import DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, load_card
 from engine.errors import EngineError
 from studio.accounts import Account
 from studio.actions.checkpoints import kept_card
@@ -10,7 +10,6 @@ from studio.actions.voices import model_view
 from studio.catalogue import COMPLETED, Model, all_models, find_model
 from studio.studio import Studio
 
-TRAIN_AGAIN = "train again"  # the state of a voice that was made on an earlier base, as it is shown
 DEMO_PREVIEWS = "/demo-voices"  # where the page has the folders of the demo voices, which are everybody's
 
 

@@ -73,8 +73,8 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
 
 
 def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
-    """Losses and scores of a voice's training, as engine.training_history has them; None before there is one, also of
-    this base."""
+    """Losses and scores of a voice's training, as engine.training_history has them; None where there is none yet, and
+    for a voice of an earlier base."""
     if model.is_earlier:
         return None
     place = model.training_key or (f"{model.dataset_key}/{TRAINING_FOLDER}" if model.dataset_key else None)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engine.card import VoiceCard
+from engine.card import TRAIN_AGAIN, VoiceCard
 from engine.errors import SettingsError
 from studio.edge import in_one_sentence
 from studio.progress import progress_bar
@@ -57,7 +57,7 @@ def _row(voice: VoiceCard) -> list[str]:
     card = voice.as_published()
     notes = f"{card['vocal_range']['min']} to {card['vocal_range']['max']}"
     kept = (card[name] or "" for name in ("gender", "base_language", "genre"))
-    state = "train again" if voice.is_earlier else "ready"
+    state = TRAIN_AGAIN if voice.is_earlier else "ready"
     return [card["id"], card["name"], card["voice_type"] or "", notes, *kept, state]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import gradio as gr
 
+from engine.card import TRAIN_AGAIN
 from studio.actions.packages import package_link
 from studio.actions.profiles import edit_profile, profile_values
-from studio.actions.voice_cards import TRAIN_AGAIN, voice_details
+from studio.actions.voice_cards import voice_details
 from studio.parts.element import element, shown
 from studio.parts.notice import notice
 from studio.parts.page import Page, Updates, Visit

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.audio import Audio
-from engine.content import CONTENT
+from engine.audio import Audio, resample
+from engine.base import load_base
+from engine.clips import analyse_clip
+from engine.content import CONTENT, content_input
 from engine.envelope import BANDS, LOW_BANDS
 from engine.features import KINDS, features_of, measure_features
 from engine.frames import SAMPLE_RATE, frame_count
@@ -25,11 +27,23 @@ def test_the_level_does_not_matter(sing):
         assert np.abs(loud.of(kind) - quiet.of(kind))[loud.active].mean() < 0.02
 
 
+def test_content_is_heard_as_a_conversion_hears_it(sing):
+    """Relative to the colour of the whole recording, also where that is stored at 8 kHz and has no highest bands."""
+    audio = Audio(resample(sing(2.0), SAMPLE_RATE, 8000)[None], 8000)
+    clip = analyse_clip(audio)
+    heard = content_input(
+        torch.from_numpy(clip.envelope.astype(np.float32))[None], 0.0, torch.from_numpy(clip.level.mean)
+    )
+    with torch.inference_mode():
+        expected = load_base().content(heard)[0].numpy()
+    np.testing.assert_array_equal(measure_features(audio).content, expected)
+
+
 def test_silence_is_not_active():
     for features in (
-        features_of(torch.full((20, BANDS), -14.0), np.zeros(20, np.float32)),
+        features_of(torch.full((20, BANDS), -14.0), torch.zeros(BANDS)),
         measure_features(Audio(np.zeros((1, SAMPLE_RATE), np.float32), SAMPLE_RATE)),
     ):
         assert not features.active.any()
         assert np.isfinite(features.content).all()
-    assert features_of(torch.full((20, BANDS), -14.0), np.zeros(20, np.float32)).mel.min() == pytest.approx(-8.0)
+    assert features_of(torch.full((20, BANDS), -14.0), torch.zeros(BANDS)).mel.min() == pytest.approx(-8.0)

@@ -3,10 +3,11 @@ import pytest
 import torch
 
 from engine.base import load_base
+from engine.envelope import BANDS, LOW_BANDS, band_centres, measure_envelope, measure_level
 from engine.errors import AudioError, Cancelled
 from engine.frames import FRAME_RATE, SAMPLE_RATE
 from engine.pitch import detect_pitch
-from engine.survey import survey_recording
+from engine.survey import bands_with_signal, survey_recording
 from engine.timbre import TIMBRE
 from engine.windows import cut_windows
 
@@ -54,6 +55,22 @@ def test_silence_is_legal_and_unvoiced(samples):
 def test_a_recording_without_samples_is_one_sentence(blocks):
     with pytest.raises(AudioError, match=r"no sound to convert \(0 samples\)"):
         survey_recording(blocks, load_base())
+
+
+@pytest.mark.parametrize("hertz", [8000.0, 12_000.0])
+def test_bands_above_the_bandwidth_hold_no_signal(hertz):
+    spectrum = np.fft.rfft(np.random.default_rng(0).standard_normal(2 * SAMPLE_RATE))
+    spectrum[np.fft.rfftfreq(2 * SAMPLE_RATE, 1 / SAMPLE_RATE) > hertz] = 0.0
+    samples = 0.1 * np.fft.irfft(spectrum).astype(np.float32)
+    envelope = measure_envelope(samples, detect_pitch(samples, SAMPLE_RATE))
+    bands = bands_with_signal(envelope, measure_level(envelope))
+    assert band_centres()[bands - 1] == pytest.approx(hertz, rel=0.06)
+
+
+def test_a_full_band_recording_has_all_bands_and_silence_the_low_ones():
+    level = measure_level(np.zeros((10, BANDS), np.float32))
+    assert bands_with_signal(np.zeros((10, BANDS), np.float32), level) == BANDS
+    assert bands_with_signal(np.full((10, BANDS), -14.0, np.float32), level) == LOW_BANDS
 
 
 def test_progress_is_in_seconds_and_may_stop_the_survey(sung):

@@ -15,6 +15,8 @@ from engine.fine_tuning import load_foreign
 from engine.losses import EnvelopeDiscriminator
 from engine.mean_colour import load_colours
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
+from engine.pretraining.colours import measure_colours
+from engine.pretraining.corpus import split_speakers
 from engine.pretraining.publish import publish_base
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
@@ -55,10 +57,14 @@ def test_the_critic_ships_with_it(published):
 
 def test_so_does_what_is_known_of_colours(published, corpus):
     known = load_colours(published / "colour.safetensors")
-    means = np.array([clip.mean[:LOW_BANDS] for clip in corpus.clips])
-    assert (known.mean >= means.min(0) - 0.01).all()
-    assert (known.mean <= means.max(0) + 0.01).all()
-    assert json.loads((published / "colour.json").read_text())["attribution"]
+    training, _ = split_speakers(corpus.clips, 0.2, AcousticPlan().seed)
+    expected = measure_colours(corpus, training, AcousticPlan().seed)
+    np.testing.assert_allclose(known.mean, expected.mean, atol=4e-3)
+    for kept, measured in ((known.between, expected.between), (known.within, expected.within)):
+        np.testing.assert_allclose(kept - 0.01 * np.eye(LOW_BANDS), measured, rtol=1e-3, atol=1e-3)
+    card = json.loads((published / "colour.json").read_text())
+    assert card["attribution"]
+    assert card["speakers"] == len({clip.speaker for clip in training})
 
 
 def test_so_does_what_others_said(published, corpus):

@@ -3,11 +3,11 @@ import shutil
 
 import pytest
 
-from engine.card import DEMO_VOICES, load_card
+from engine.card import DEMO_VOICES, TRAIN_AGAIN, load_card
 from engine.card_rules import FORMAT
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
-from studio.actions.voice_cards import TRAIN_AGAIN, voice_cards, voice_details
+from studio.actions.voice_cards import voice_cards, voice_details
 from studio.catalogue import PUBLISHED
 from studio.errors import NotFound
 
