@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select, update
 
 from engine.card import CARD_FILE, DEMO_VOICES, delete_voice, load_card, update_card
+from engine.card_rules import FORMAT
 from engine.training_history import TrainingHistory, write_history
 from studio import catalogue, tasks
 from studio.accounts import Account, create_account, local_account
@@ -71,8 +72,9 @@ def added(
     database: Database, storage: Storage, account: Account, name: str, state: str = "completed", **more: object
 ) -> Model:
     keys = {key: more.pop(key, None) for key in ("dataset_key", "voice_key")}
+    made = {"format": FORMAT} if state == "completed" or keys["voice_key"] else {}  # on the base as it is
     with database.write() as connection:
-        return add_model(connection, storage, account, {"name": name, **more}, state, **keys)
+        return add_model(connection, storage, account, {"name": name, **made, **more}, state, **keys)
 
 
 def found(database: Database, account: Account, model: Model) -> Model:
@@ -123,6 +125,19 @@ def test_only_voices_that_can_be_used_are_listed(database, folder_storage, guest
     }
     with database.read() as connection:
         assert count_models(connection, guest.id) == 4
+
+
+@pytest.mark.parametrize("format", [FORMAT - 1, None])  # cards were once kept without it
+def test_a_voice_of_an_earlier_base_is_pending_again_and_not_listed(database, folder_storage, guest, format):
+    old = added(database, folder_storage, guest, "Old", voice_key="voices/old/1", format=format)
+    now = find_model(database, folder_storage, guest, old.id)
+    assert (now.state, now.is_earlier, now.epoch, now.voice_key) == ("pending", True, 0, "voices/old/1")
+    assert ids(database, folder_storage, guest) == DEMO
+    assert states(database, folder_storage, guest) == {"old": "pending"}
+    with database.write() as connection:
+        training_begun(connection, guest.id, old.id)
+        training_stopped(connection, guest.id, old.id)
+    assert states(database, folder_storage, guest) == {"old": "pending"}
 
 
 def test_a_voice_of_which_only_the_name_is_known_has_all_fields(database, folder_storage, guest):
