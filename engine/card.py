@@ -128,8 +128,9 @@ TRAIN_AGAIN = "train again"  # the state of a voice that was made on an earlier 
 def earlier_voice(name: str) -> str:
     """What to do about a voice that was made on an earlier base."""
     return (
-        f"The voice '{name}' was made with an earlier version of Timbre Studio, whose sounds this one does not know. "
-        "Train it again on its recordings, or import one that was made with this version."
+        f"The voice '{name}' was made with an earlier version of Timbre Studio and cannot be used with this one. "
+        "Train it again if its recordings are here; otherwise import one that was made with this version, or blend it "
+        "anew."
     )
 
 

@@ -49,21 +49,22 @@ def load_colours(path: Path = WEIGHTS / "colour.safetensors") -> KnownColours:
     return KnownColours(held["mean"], held["between"] + alone, held["within"] + alone)
 
 
-def measure_colour(envelope: np.ndarray, voicing: np.ndarray) -> Level:
+def measure_colour(envelope: np.ndarray, voicing: np.ndarray, known: KnownColours | None = None) -> Level:
     """The level of a recording with its likeliest mean colour.
 
-    envelope: (frames, BANDS), absolute log; voicing: (frames,) 0..1. Raises VoiceError as `load_colours` does.
+    envelope: (frames, BANDS), absolute log; voicing: (frames,) 0..1; known: those of `load_colours` where none are
+    said. Raises VoiceError as that does.
     """
     level = measure_level(envelope)
-    return replace(level, mean=likeliest_colour(level.mean, count_sounds(envelope, voicing, level.nepers)))
+    return replace(level, mean=likeliest_colour(level.mean, count_sounds(envelope, voicing, level.nepers), known))
 
 
-def likeliest_colour(mean: np.ndarray, sounds: float) -> np.ndarray:
+def likeliest_colour(mean: np.ndarray, sounds: float, known: KnownColours | None = None) -> np.ndarray:
     """The colour of microphone and speaker, float32 (BANDS,), when so many sounds have this mean (BANDS,).
 
     Nothing can be told from bands without signal, and they stay as they are. Raises VoiceError as `load_colours` does.
     """
-    known, heard = load_colours(), mean > _HEARD_ABOVE
+    known, heard = known or load_colours(), mean > _HEARD_ABOVE
     told = np.flatnonzero(heard[:_TOLD_BANDS])
     if not len(told):
         return mean.astype(np.float32)

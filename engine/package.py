@@ -37,7 +37,7 @@ from engine.card import (
 )
 from engine.card_rules import is_whole
 from engine.errors import AudioError, VoiceError
-from engine.voice import load_voice, voice_from
+from engine.voice import load_voice, load_voice_weights, voice_from
 
 PACKAGE_SUFFIX = ".voice.zip"
 STATISTICS_FILE, LICENCE_FILE, CONSENT_FILE = "statistics.json", "LICENCE.txt", "consent.json"
@@ -65,7 +65,9 @@ def export_voice(voice_folder: Path, target: Path) -> Path:
     'kathleen.voice.zip'
     """
     card = load_card(voice_folder)
-    if not card.is_earlier:  # one of an earlier base can still be taken to a program that knows it
+    if card.is_earlier:  # it can still be taken to a program that knows it
+        load_voice_weights(voice_folder, card)
+    else:
         load_voice(voice_folder)
     target = target / (card.id + PACKAGE_SUFFIX) if target.is_dir() else target
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")

@@ -47,6 +47,7 @@ from engine.team_member import Gather, team_of_this_machine
 from engine.training_history import (
     EVALUATIONS_FOLDER,
     ORIGINALS_FOLDER,
+    TRAINING_FORMAT,
     Estimate,
     TrainingHistory,
     history_from_json,
@@ -59,7 +60,6 @@ Report = Callable[[float, str], None]
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
 CHECKPOINT_FILE = "checkpoint.pt"
 EARLIER_FOLDER = "earlier-version"  # and its format: what an earlier version had learned, which cannot go on
-CHECKPOINT_FORMAT = 3  # raised whenever what was begun could not go on as it would have
 _COUNTERS = (
     "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
     "patient_from",
@@ -402,7 +402,7 @@ class _Training:
     def _save(self) -> None:
         self.good = copy.deepcopy(self.tuning.state())
         counters = {name: getattr(self, name) for name in _COUNTERS}
-        state = {"format": CHECKPOINT_FORMAT, "plan": asdict(self.plan), "recordings": self.recordings}
+        state = {"format": TRAINING_FORMAT, "plan": asdict(self.plan), "recordings": self.recordings}
         state |= {"tuning": self.good, "counters": counters, "history": self.history.as_json()}
         with writing_errors(self.folder / CHECKPOINT_FILE):
             save_checkpoint(self.folder / CHECKPOINT_FILE, state)
@@ -414,9 +414,9 @@ class _Training:
         state = load_checkpoint(self.folder / CHECKPOINT_FILE)
         if state is None:
             return
-        if state.get("format", 1) > CHECKPOINT_FORMAT:
+        if state.get("format", 1) > TRAINING_FORMAT:
             raise TrainingError("This training was begun with a later version of Timbre Studio; update to go on.")
-        if state.get("format", 1) < CHECKPOINT_FORMAT:
+        if state.get("format", 1) < TRAINING_FORMAT:
             # what it was learned from was heard otherwise; its moments would be mistaken for those of this training
             self._tell_event("Begun anew: an earlier version of Timbre Studio, which heard otherwise, had begun it.")
             with writing_errors(self.folder / CHECKPOINT_FILE):

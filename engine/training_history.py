@@ -9,6 +9,7 @@ from typing import Any, Literal
 from engine.errors import TrainingError
 from engine.evaluation_schedule import EvaluationSchedule
 
+TRAINING_FORMAT = 3  # of checkpoints and their history; raised whenever what was begun could not go on as it would have
 State = Literal["training", "completed"]
 HISTORY_FILE = "history.json"
 ORIGINALS_FOLDER, EVALUATIONS_FOLDER = "originals", "evaluations"
@@ -44,6 +45,7 @@ class TrainingHistory:
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     estimate: Estimate | None = None
+    format: int = TRAINING_FORMAT
 
     @property
     def epoch(self) -> int:
@@ -71,7 +73,7 @@ def history_from_json(values: dict[str, Any]) -> TrainingHistory:
     try:
         known = {name: values[name] for name in ("state", "ceiling", "epochs", "evaluations", "events")}
         timed = values.get("estimate")
-        return TrainingHistory(**known, estimate=Estimate(**timed) if timed else None)
+        return TrainingHistory(**known, estimate=Estimate(**timed) if timed else None, format=values.get("format", 1))
     except (KeyError, TypeError) as cause:
         raise TrainingError("The record of this training is damaged; train the voice again.") from cause
 
@@ -84,7 +86,8 @@ def write_history(history: TrainingHistory, folder: Path) -> None:
 
 
 def read_history(folder: Path) -> TrainingHistory | None:
-    """The history of the training in a folder; None where none was begun. Raises TrainingError if it is damaged.
+    """The history of the training in a folder; None where none was begun, or only with an earlier version, so that it
+    cannot go on. Raises TrainingError if it is damaged.
 
     >>> read_history(Path("no-training-here")) is None
     True
@@ -95,4 +98,5 @@ def read_history(folder: Path) -> TrainingHistory | None:
         return None
     except (OSError, ValueError) as cause:
         raise TrainingError("The record of this training is damaged; train the voice again.") from cause
-    return history_from_json(values if isinstance(values, dict) else {})
+    history = history_from_json(values if isinstance(values, dict) else {})
+    return None if history.format < TRAINING_FORMAT else history

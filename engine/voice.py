@@ -106,11 +106,15 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
     home = voice if isinstance(voice, Path) else find_voice(voice, folder)
     card = load_card(home) if isinstance(voice, Path) else replace(load_card(home), id=voice)
     _refuse_earlier(card)
+    return voice_from(card, load_voice_weights(home, card), home)
+
+
+def load_voice_weights(folder: Path, card: VoiceCard) -> dict[str, Tensor]:
+    """The weights in a voice's folder, of whatever version. Raises VoiceError where they are missing or damaged."""
     try:
-        weights = load_weights(home / WEIGHTS_FILE)
+        return load_weights(folder / WEIGHTS_FILE)
     except VoiceError as cause:
         raise VoiceError(_damaged_weights(card)) from cause
-    return voice_from(card, weights, home)
 
 
 def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | None = None) -> Voice:

@@ -2,6 +2,8 @@
 
     pending --train--> training --> completed | failed          a stopped training: as it was before
 
+One that was completed on an earlier base is pending again.
+
 Where the storage is the data folder, the local account shares its voices and recordings with the command line: what is
 made or deleted there appears and disappears here, whenever they are looked at. The demo voices are everybody's; they
 have no rows.
@@ -21,7 +23,16 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select, update
 from sqlalchemy import tuple_ as row_of
 
-from engine.card import CARD_FILE, DEMO_VOICES, VoiceCard, find_voice, list_voices, load_card, new_identifier
+from engine.card import (
+    CARD_FILE,
+    DEMO_VOICES,
+    VoiceCard,
+    earlier_voice,
+    find_voice,
+    list_voices,
+    load_card,
+    new_identifier,
+)
 from engine.card_rules import FORMAT, is_identifier
 from engine.dataset import MODEL_FILE, REPORT_FILE, TRAINING_FOLDER, load_dataset
 from engine.errors import EngineError
@@ -29,7 +40,7 @@ from engine.profile import profile_as_json
 from engine.training_history import read_history
 from studio.accounts import Account
 from studio.database import Database, Now, insert_or_keep
-from studio.errors import Invalid, NotFound, TooMany
+from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.storage import Storage
 from studio.studio import account_prefix
 from studio.tables import models, tasks
@@ -50,13 +61,15 @@ _LATER_S = 30.0  # until one may have been deleted
 
 @dataclass(frozen=True)
 class Model:
-    """A voice, as its row was when it was read. Times are seconds since 1970; a demo voice has account_id ""."""
+    """A voice, as its row was when it was read, but PENDING where it has to be trained again. Times are seconds since
+    1970; a demo voice has account_id "".
+    """
 
     account_id: str
     id: str
     name: str
     state: str  # pending, training, completed, failed
-    card: dict[str, Any]  # the published fields, licence, source and consent
+    card: dict[str, Any]  # the published fields, licence, source, consent and format
     voice_key: str | None
     dataset_key: str | None
     training_key: str | None
@@ -67,8 +80,16 @@ class Model:
     error: str | None
     created_at: float
     updated_at: float
-    # Made on an earlier base, it cannot convert any more: it is pending again, with no epochs of a new training yet.
-    is_earlier: bool = False
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether there is a voice, but made on an earlier base: it cannot convert any more, and is not COMPLETED."""
+        return self.voice_key is not None and (self.card.get("format") or 1) < FORMAT
+
+    @property
+    def must_be_trained_again(self) -> bool:
+        """Whether it is such a voice, of which no training is under way or has just failed."""
+        return self.is_earlier and self.state == PENDING
 
     @property
     def is_demo(self) -> bool:
@@ -105,6 +126,17 @@ def find_model(database: Database, storage: Storage, account: Account, model_id:
             if voice.id == model_id:
                 return voice
     raise NotFound("There is no such voice: GET /models lists those that can be used.", "model_not_found")
+
+
+def find_usable(database: Database, storage: Storage, account: Account, model_id: str) -> Model:
+    """The same of a voice that can convert. Raises NotFound, and WrongState for one that is still to be trained."""
+    model = find_model(database, storage, account, model_id)
+    if model.must_be_trained_again:
+        raise WrongState(earlier_voice(model_id), "model_not_ready")
+    if model.state != COMPLETED:
+        text = f"The voice '{model_id}' is {model.state}: it can be used once it is trained."
+        raise WrongState(text, "model_not_ready")
+    return model
 
 
 def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
@@ -334,10 +366,10 @@ def remove_model(connection: Connection, storage: Storage, account: Account, mod
 
 
 def _model(row: Row[Any]) -> Model:
-    values = {one.name: row._mapping[one.name] for one in fields(Model) if one.name in row._mapping}
+    values = {one.name: row._mapping[one.name] for one in fields(Model)}
     model = Model(**values | {"failure_told": bool(row.failure_told)})
-    if model.state == COMPLETED and (model.card.get("format") or 1) < FORMAT:
-        return replace(model, state=PENDING, epoch=0, epochs=0, is_earlier=True)
+    if model.is_earlier and model.state == COMPLETED:  # its epochs are of a training that cannot go on
+        return replace(model, state=PENDING, epoch=0, epochs=0)
     return model
 
 

@@ -286,7 +286,7 @@ def learning_rate(plan_rate: float, step: int, steps: int, cool_down: float) -> 
 
 
 def begin_from(weights: Path, networks: AcousticNetworks, discriminator: EnvelopeDiscriminator) -> None:
-    """Give the networks what the base in the folder `weights` has learned, and what it had no block for no say yet.
+    """Give the networks what the base in the folder `weights` has learned; blocks that it lacks do nothing at first.
 
     A network with blocks added gives at first what it gave without them (Net2Net; Chen et al., 2016).
     Raises TrainingError where there is no whole base, or not one of such networks.
@@ -298,8 +298,10 @@ def begin_from(weights: Path, networks: AcousticNetworks, discriminator: Envelop
         raise TrainingError(f"{weights} holds no whole base (base.safetensors, critic.safetensors).") from cause
     known = {name: value for name, value in known.items() if name.partition(".")[0] in BASE_PARTS}
     checkpoint = load_checkpoint(weights / "acoustic.pt")
-    if checkpoint is not None:  # it has the helpers too, which the base does not need
-        known |= {n: v for n, v in checkpoint["average"].items() if n.partition(".")[0] not in BASE_PARTS}
+    if checkpoint is not None:  # it has the helpers too, which the base does not need, for as many speakers
+        fitting = {name: value.shape for name, value in networks.state_dict().items()}
+        helpers = {n: v for n, v in checkpoint["average"].items() if n.partition(".")[0] not in BASE_PARTS}
+        known |= {name: value for name, value in helpers.items() if fitting.get(name) == value.shape}
     try:
         missing, surplus = networks.load_state_dict(known, strict=False)
         discriminator.load_state_dict(critic)

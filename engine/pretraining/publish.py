@@ -15,7 +15,7 @@ from engine.decoder import prosody_input
 from engine.envelope import SILENT, loudness_of
 from engine.errors import TrainingError
 from engine.frames import hertz_to_semitones
-from engine.mean_colour import measure_colour
+from engine.mean_colour import load_colours, measure_colour
 from engine.pretraining.acoustic import BASE_PARTS
 from engine.pretraining.colours import measure_colours
 from engine.pretraining.corpus import EXCLUDED, Corpus, split_speakers
@@ -94,12 +94,13 @@ def _publish_foreign(corpus: Corpus, model: BaseModel, plan: dict[str, Any], out
     names = sorted(by_speaker)
     chosen = [by_speaker[names[i]] for i in random.permutation(len(names))[:_FOREIGN_PIECES]]
     content, prosody, medians = [], [], []
+    colours = load_colours(out / "colour.safetensors")
     for clip in chosen:
         first = clip.first_frame + int(random.integers(0, clip.frames - _FOREIGN_FRAMES + 1))
         rows = slice(first, first + _FOREIGN_FRAMES)
         envelope = torch.from_numpy(corpus.envelope[rows].astype(np.float32) - clip.nepers).clamp_min(SILENT)
         whole = slice(clip.first_frame, clip.first_frame + clip.frames)
-        level = measure_colour(corpus.envelope[whole].astype(np.float32), np.array(corpus.voicing[whole]))
+        level = measure_colour(corpus.envelope[whole].astype(np.float32), np.array(corpus.voicing[whole]), colours)
         semitones = torch.from_numpy(hertz_to_semitones(corpus.hertz[rows]).astype(np.float32))
         with torch.inference_mode():
             content.append(model.content(content_input(envelope[None], 0.0, torch.from_numpy(level.mean)[None]))[0])

@@ -13,7 +13,7 @@ from IPython.display import display
 from engine.audio import Audio, read_audio
 from engine.card import DEMO_VOICES, list_voices
 from engine.dataset import AUDIO_SUFFIXES
-from engine.errors import EngineError
+from engine.errors import EngineError, VoiceError
 from engine.widgets.playing import player
 from engine.widgets.showing import sentence
 
@@ -91,8 +91,17 @@ class RecordingChooser:
 
 
 def voice_chooser(folder: Path | Sequence[Path] = DEMO_VOICES, chosen: str | None = None) -> Any:
-    """A list of the voices in one folder or several; its `value` is the id of the chosen one."""
+    """A list of the voices in one folder or several; its `value` is the id of the chosen one.
+
+    Raises VoiceError where there is none that can be used, or the chosen one cannot.
+    """
     cards = [card for card in list_voices(folder) if not card.is_earlier]
+    if chosen is not None and chosen not in [card.id for card in cards]:
+        from engine.voice import load_voice  # which takes seconds to load, and says why
+
+        load_voice(chosen, folder)
+    if not cards:
+        raise VoiceError("There is no voice here that can be used: train one, or import one.")
     options = [(f"{card.name} ({card.vocal_range['min']} to {card.vocal_range['max']})", card.id) for card in cards]
     return ipywidgets.Dropdown(options=options, value=chosen or cards[0].id, description="voice")
 

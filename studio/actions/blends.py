@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from engine.card import earlier_voice
 from engine.card_rules import LONGEST_NAME
 from engine.errors import ProfileError
 from engine.profile import read_profile
 from studio.accounts import Account
-from studio.catalogue import COMPLETED, find_model, refuse_too_many
-from studio.errors import Invalid, TooMany, WrongState
+from studio.catalogue import find_usable, refuse_too_many
+from studio.errors import Invalid, TooMany
 from studio.studio import Studio
 from studio.tasks import ACTIVE, Task, find, list_tasks, submit, waiting_and_running
 
@@ -40,12 +39,7 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
 
     name: left out, after both. Raises NotFound, WrongState for a voice that is not trained, Invalid, TooMany.
     """
-    voices = [find_model(studio.database, studio.storage, account, model_id) for model_id in (first, second)]
-    for voice in voices:
-        if voice.is_earlier:
-            raise WrongState(earlier_voice(voice.id), "model_not_ready")
-        if voice.state != COMPLETED:
-            raise WrongState(f"{voice.name} is {voice.state}: it can be blended once it is trained.", "model_not_ready")
+    voices = [find_usable(studio.database, studio.storage, account, model_id) for model_id in (first, second)]
     if first == second:
         raise Invalid([("second", "Choose two different voices: a blend lies between them.")])
     if not 0.0 <= share <= 1.0:

@@ -33,7 +33,7 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
         folder = _fetched(studio, model, f"{EVALUATIONS_FOLDER}/{line['folder']}", place)
         made = load_card(folder)
         if made.is_earlier:
-            raise WrongState(earlier_voice(model_id), "checkpoint_gone")
+            raise WrongState(earlier_voice(model_id), "model_not_ready")
         reached = history["epochs"][-1]["epoch"] if history["epochs"] else 0
         training = {
             **_amount(studio, model),

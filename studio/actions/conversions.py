@@ -7,13 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.card import earlier_voice
 from engine.conversion_settings import AUTO, by_style
 from studio.accounts import Account
 from studio.actions.once import Idempotency, answered, once
 from studio.actions.recordings import check_recording, shown_name, suffix_of
-from studio.catalogue import find_model
-from studio.errors import TooMany, WrongState
+from studio.catalogue import find_usable
+from studio.errors import TooMany
 from studio.studio import Studio, account_prefix
 from studio.tasks import Task, find, submit, under_way, waiting_and_running
 
@@ -46,11 +45,7 @@ def start_conversion(
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
     by_style(preset, settings)
-    voice = find_model(studio.database, studio.storage, account, model)
-    if voice.is_earlier:
-        raise WrongState(earlier_voice(model), "model_not_ready")
-    if voice.state != "completed":
-        raise WrongState(f"The voice '{model}' is {voice.state}: it can be used once it is trained.", "model_not_ready")
+    voice = find_usable(studio.database, studio.storage, account, model)
     check_recording(audio, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.card import earlier_voice
 from engine.frames import FRAME_RATE
 from engine.groundwork import Groundwork, read_groundwork
 from engine.pitch import Pitch
@@ -21,7 +20,7 @@ from engine.pitch_edit import TOOLS, edit_pitch, plain_edits, read_edits
 from studio.accounts import Account
 from studio.actions.conversions import KIND, refuse_full_queue
 from studio.actions.repeats import key_of_take
-from studio.catalogue import find_model
+from studio.catalogue import find_usable
 from studio.errors import Invalid, NotFound, WrongState
 from studio.studio import Studio, account_prefix
 from studio.tasks import Task, find, submit
@@ -118,11 +117,7 @@ def _submitted(
     studio: Studio, account: Account, task: Task, origin: _Origin, edits: list[dict[str, Any]], of: str
 ) -> str:
     """Queue an edit with copies of all it is made from; of: the task whose take is edited."""
-    voice = find_model(studio.database, studio.storage, account, task.model_id or "")
-    if voice.is_earlier:
-        raise WrongState(earlier_voice(voice.id), "model_not_ready")
-    if voice.state != "completed":
-        raise WrongState(f"The voice '{voice.id}' is {voice.state}: a take can be edited once it is there again.")
+    find_usable(studio.database, studio.storage, account, task.model_id or "")  # else it would be refused later
     new_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{new_id}"
     input_key = f"{place}/input{PurePath(task.parameters['input_key']).suffix}"

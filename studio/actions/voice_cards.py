@@ -74,4 +74,4 @@ def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> dict[str
 
 
 def _state(model: Model) -> dict[str, str]:
-    return {"state": TRAIN_AGAIN if model.is_earlier else model.state}
+    return {"state": TRAIN_AGAIN if model.must_be_trained_again else model.state}

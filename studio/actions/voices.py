@@ -7,9 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from engine.card import earlier_voice
 from engine.dataset import TRAINING_FOLDER
 from engine.errors import SettingsError
-from engine.training_history import HISTORY_FILE
+from engine.training_history import HISTORY_FILE, TRAINING_FORMAT
 from engine.training_plan import TrainingPlan
 from studio.accounts import Account
 from studio.actions.once import Idempotency, once
@@ -56,7 +57,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
         **model.published,
         "state": model.state,
         "demo": model.is_demo,
-        "error": model.error,
+        "error": earlier_voice(model_id) if model.must_be_trained_again else model.error,
         "licence": model.card.get("licence") or "",
         "source": model.card.get("source") or "",
         "consent": model.card.get("consent") or {},
@@ -73,10 +74,8 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
 
 
 def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
-    """Losses and scores of a voice's training, as engine.training_history has them; None where there is none yet, and
-    for a voice of an earlier base."""
-    if model.is_earlier:
-        return None
+    """Losses and scores of a voice's training, as engine.training_history has them; None where there is none yet, or
+    only one that an earlier version began, which cannot go on."""
     place = model.training_key or (f"{model.dataset_key}/{TRAINING_FOLDER}" if model.dataset_key else None)
     if place is None:
         return None
@@ -84,7 +83,7 @@ def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
         history = json.loads(b"".join(studio.storage.read(f"{place}/{HISTORY_FILE}", 0, _LARGEST_HISTORY)))
     except (NotFound, ValueError):
         return None
-    return history if isinstance(history, dict) else None
+    return history if isinstance(history, dict) and history.get("format", 1) >= TRAINING_FORMAT else None
 
 
 # ---- trained
@@ -128,8 +127,8 @@ def train_model(
             _refuse_too_many_trainings(studio, trainings)
             submit(connection, account.id, "training", plan, model_id=model_id, request_id=request_id)
             training_begun(connection, account.id, model_id)
-            if model.is_earlier:
-                training_reached(connection, account.id, model_id, 0)
+            if model.must_be_trained_again:
+                training_reached(connection, account.id, model_id, model.epoch)
             status = TRAINING
         return {"status": status, "model_id": model_id, "current_epoch": model.epoch}
 

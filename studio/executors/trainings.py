@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, select
 
 from engine.dataset import TRAINING_FOLDER, load_dataset
 from engine.errors import Cancelled, TeamLost
-from engine.training_history import TrainingHistory, read_history
+from engine.training_history import TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training_plan import TrainingPlan
 from studio.catalogue import (
     DATASETS,
@@ -175,10 +175,10 @@ class _Course:
 def _begun_with(training: Path) -> dict[str, Any] | None:
     """The plan that a training was begun with; None where none was, or only with an earlier version."""
     from engine.checkpoint import load_checkpoint
-    from engine.training import CHECKPOINT_FILE, CHECKPOINT_FORMAT
+    from engine.training import CHECKPOINT_FILE
 
     state = load_checkpoint(training / CHECKPOINT_FILE)
-    return None if state is None or state.get("format") != CHECKPOINT_FORMAT else dict(state["plan"])
+    return None if state is None or state.get("format") != TRAINING_FORMAT else dict(state["plan"])
 
 
 def _plan(parameters: dict[str, Any], begun_with: dict[str, Any]) -> TrainingPlan:

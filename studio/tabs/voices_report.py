@@ -12,7 +12,7 @@ BADGES = {
     "pending": "to be trained",
     "training": "in training",
     "failed": "its training failed",
-    TRAIN_AGAIN: "made with an earlier version: train it again",
+    TRAIN_AGAIN: "made with an earlier version: train it again, or bring it in anew",
 }
 _SCORES = (
     ("likeness", "Likeness", "how much other people's recordings sound like it; 1 is best"),

@@ -130,7 +130,7 @@ def test_nothing_is_told_of_bands_without_signal_nor_by_them(dead):
     moved = likeliest_colour(vowels, 3) - vowels
     assert not moved[dead].any()
     alive = np.delete(moved, np.arange(BANDS)[dead])
-    assert np.abs(alive).max(initial=0.1) >= 0.1
+    assert not alive.size or np.abs(alive).max() > 0.1
 
 
 def test_there_is_no_step_at_the_end_of_the_low_bands():

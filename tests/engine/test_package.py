@@ -155,7 +155,9 @@ def test_a_voice_of_an_earlier_base_can_be_taken_elsewhere_but_not_in(home, tmp_
     card = json.loads((old / "card.json").read_text(encoding="utf-8"))
     (old / "card.json").write_text(json.dumps(card | {"format": 2}), encoding="utf-8")
     package = export_voice(old, tmp_path / "old.voice.zip")
-    assert_refused(package, voices, r"made with an earlier version .* import one that was made with this", VoiceError)
+    assert_refused(
+        package, voices, r"made with an earlier version .* import one that was made with this version", VoiceError
+    )
 
 
 def test_a_damaged_voice_is_not_exported(home, tmp_path):

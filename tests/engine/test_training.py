@@ -28,13 +28,12 @@ from engine.frames import SAMPLE_RATE, hertz_to_semitones
 from engine.profile import VoiceProfile
 from engine.training import (
     CHECKPOINT_FILE,
-    CHECKPOINT_FORMAT,
     EARLIER_FOLDER,
     estimate_training,
     train,
     train_dataset,
 )
-from engine.training_history import EVALUATIONS_FOLDER, TrainingHistory, read_history
+from engine.training_history import EVALUATIONS_FOLDER, TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training_plan import TrainingPlan
 from engine.voice import load_voice, save_voice
 
@@ -134,29 +133,29 @@ def test_what_an_earlier_version_began_begins_anew(trained, clips, folder, tmp_p
     begun = tmp_path / "training"
     shutil.copytree(folder, begun)
     state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
-    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": CHECKPOINT_FORMAT - 1})
+    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT - 1})
     again = train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
     assert same_weights(again, trained)
     history = read_history(begun)
     assert [line["epoch"] for line in history.epochs] == [1, 2]
     assert any(event["text"].startswith("Begun anew") for event in history.events)
-    aside = begun / f"{EARLIER_FOLDER}-{CHECKPOINT_FORMAT - 1}"
-    assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == CHECKPOINT_FORMAT - 1
+    aside = begun / f"{EARLIER_FOLDER}-{TRAINING_FORMAT - 1}"
+    assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == TRAINING_FORMAT - 1
     best = read_history(folder).best["folder"]
     assert same_weights(load_voice(aside / EVALUATIONS_FOLDER / best), trained)
     # and what one of another format had begun comes to lie beside it, instead of being deleted
-    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": CHECKPOINT_FORMAT - 2})
+    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT - 2})
     train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
     for before in (1, 2):
-        kept = torch.load(begun / f"{EARLIER_FOLDER}-{CHECKPOINT_FORMAT - before}" / CHECKPOINT_FILE, weights_only=True)
-        assert kept["format"] == CHECKPOINT_FORMAT - before
+        kept = torch.load(begun / f"{EARLIER_FOLDER}-{TRAINING_FORMAT - before}" / CHECKPOINT_FILE, weights_only=True)
+        assert kept["format"] == TRAINING_FORMAT - before
 
 
 def test_what_a_later_version_began_waits_for_it(trained, clips, folder, tmp_path):
     begun = tmp_path / "training"
     shutil.copytree(folder, begun)
     state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
-    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": CHECKPOINT_FORMAT + 1})
+    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT + 1})
     before = (begun / CHECKPOINT_FILE).read_bytes()
     with pytest.raises(TrainingError, match="later version of Timbre Studio; update"):
         train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))

@@ -5,6 +5,7 @@ import pytest
 from engine.errors import TrainingError
 from engine.training_history import (
     HISTORY_FILE,
+    TRAINING_FORMAT,
     Estimate,
     TrainingHistory,
     history_from_json,
@@ -65,3 +66,12 @@ def test_an_estimate_holds_for_other_numbers_of_epochs():
 def test_an_estimate_from_before_it_knew_how_far_apart_is_read():
     values = TrainingHistory().as_json() | {"estimate": {"epoch_s": 1.0, "evaluation_s": 2.0, "total_s": 3.0}}
     assert history_from_json(values).estimate.seconds_of(4) == 4 * 1.0 + 5 * 2.0
+
+
+def test_what_an_earlier_version_began_is_none(history, tmp_path):
+    write_history(history, tmp_path)
+    values = json.loads((tmp_path / HISTORY_FILE).read_text())
+    assert values["format"] == TRAINING_FORMAT
+    for earlier in (values | {"format": TRAINING_FORMAT - 1}, {k: v for k, v in values.items() if k != "format"}):
+        (tmp_path / HISTORY_FILE).write_text(json.dumps(earlier))
+        assert read_history(tmp_path) is None

@@ -80,6 +80,19 @@ def test_threads_that_start_at_once(empty_database_url):
     _assert_complete(empty_database_url)
 
 
+def test_trainings_of_before_begin_anew(database):
+    """Their epochs were of another base; who the voices are stays."""
+    model = "INSERT INTO models (account_id, id, name, folded_name, texts, card, state, epoch, epochs, failure_told,"
+    values = "'a', 'mia', 'Mia', 'mia', 'mia', '{}', 'pending', 40, 100, 0"
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)"))
+        connection.execute(text(f"{model} created_at, updated_at) VALUES ({values}, 1, 1)"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+    upgrade(database)
+    with database.read() as connection:
+        assert connection.execute(text("SELECT name, epoch, epochs FROM models")).one() == ("Mia", 0, 0)
+
+
 def test_a_database_of_a_later_version_is_left_alone(empty_database_url):
     database = open_database(empty_database_url)
     upgrade(database)

@@ -47,7 +47,7 @@ def trainings(recordings, monkeypatch, computed_on):
         computed_on.append((processes, device))
         report(0.5, "epoch 5 of 10")
         history = {
-            "state": "completed", "ceiling": plan.epochs, "epochs": [{"epoch": 10}],
+            "state": "completed", "ceiling": plan.epochs, "epochs": [{"epoch": 10}], "format": TRAINING_FORMAT,
             "evaluations": [{"epoch": 8, "likeness": 0.81, "pitch_error_cents": 12.0, "score": 1.0, "folder": "8"}],
             "events": [{"epoch": 9, "text": "Nothing had improved since epoch 8."}],
         }  # fmt: skip

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from engine.card import DEMO_VOICES, list_voices, load_card, update_card
 from engine.card_rules import FORMAT
+from engine.training_history import TrainingHistory
 from engine.voice import load_voice
 from studio.cli import app
 from studio.workspaces import alone_in_training
@@ -86,7 +87,7 @@ def test_ids_are_whole_in_a_narrow_window(own):
 
 def test_a_training_under_way_is_told(recordings):
     (recordings / "training").mkdir()
-    begun = {"state": "training", "ceiling": 50, "epochs": [{"epoch": 7}], "evaluations": [], "events": []}
+    begun = TrainingHistory("training", 50, [{"epoch": 7}]).as_json()
     (recordings / "training" / "history.json").write_text(json.dumps(begun))
     assert "in training: 7 of 50 epochs" in run("voices").stdout
 

@@ -190,3 +190,12 @@ def test_nobody_sees_or_touches_the_trainings_of_others(studio, other, voice):
     ):
         with pytest.raises(NotFound):
             act()
+
+
+def test_what_an_earlier_version_began_is_not_shown_and_begins_anew(studio, voice):
+    folder = trained_so_far(studio, voice)
+    assert view(studio, voice)["begun"]
+    history = json.loads((folder / "history.json").read_text())
+    (folder / "history.json").write_text(json.dumps({key: value for key, value in history.items() if key != "format"}))
+    seen = view(studio, voice)
+    assert (seen["history"], seen["begun"]) == (None, False)
