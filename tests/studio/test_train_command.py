@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import engine.training
 from engine.card import load_card
 from engine.errors import Cancelled, TrainingError
-from engine.training_history import Estimate
+from engine.training_history import TRAINING_FORMAT, Estimate
 from engine.training_plan import TrainingPlan
 from engine.voice import load_voice
 from studio.cli import app
