@@ -1,11 +1,13 @@
+import json
 import shutil
 
 import numpy as np
 import pytest
 
 from engine.audio import Audio, write_audio
-from engine.card import list_voices
-from engine.errors import AudioError, EngineError
+from engine.card import CARD_FILE, DEMO_VOICES, list_voices
+from engine.card_rules import FORMAT
+from engine.errors import AudioError, EngineError, VoiceError
 from engine.widgets.choosers import SAMPLES, RecordingChooser, voice_chooser
 
 
@@ -90,3 +92,16 @@ def test_voices_are_offered_with_their_range():
     assert chooser.value == "koguchi"
     assert len(chooser.options) == len(list_voices())
     assert all(" to " in label for label, _ in chooser.options)
+
+
+def test_voices_of_an_earlier_base_cannot_be_chosen(tmp_path):
+    with pytest.raises(VoiceError, match="no voice here that can be used"):
+        voice_chooser(tmp_path)
+    shutil.copytree(DEMO_VOICES / "koguchi", tmp_path / "old")
+    card = json.loads((tmp_path / "old" / CARD_FILE).read_text(encoding="utf-8"))
+    (tmp_path / "old" / CARD_FILE).write_text(json.dumps(card | {"format": FORMAT - 1}), encoding="utf-8")
+    with pytest.raises(VoiceError, match="no voice here that can be used"):
+        voice_chooser(tmp_path)
+    with pytest.raises(VoiceError, match="'old' was made with an earlier version"):
+        voice_chooser([tmp_path, DEMO_VOICES], chosen="old")
+    assert [value for _, value in voice_chooser([tmp_path, DEMO_VOICES]).options] == [v.id for v in list_voices()]

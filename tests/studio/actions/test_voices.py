@@ -65,6 +65,7 @@ def test_a_voice_of_an_earlier_base_is_trained_again_when_asked_for(studio, pack
     assert model not in {one["id"] for one in models_view(studio, studio.local)["models"]}
     view = model_view(studio, studio.local, model)
     assert (view["state"], view["training"]["current_epoch"], view["training"]["history"]) == ("pending", 0, None)
+    assert "made with an earlier version" in view["error"]
     again = train_model(studio, studio.local, model, 3)
     assert (again["status"], again["current_epoch"]) == ("training", 0)
     assert model_view(studio, studio.local, model)["training"]["current_epoch"] == 0
