@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
-from engine.envelope import ACTIVE_NEPERS, LOW_BANDS, SILENT, loudness_of
+from engine.envelope import ACTIVE_NEPERS, LOW_BANDS, SILENT, frame_loudness
 from engine.mean_colour import KnownColours
 from engine.pretraining.corpus import ClipEntry, Corpus
 
@@ -37,10 +36,5 @@ def _spread(corpus: Corpus, clip: ClipEntry) -> np.ndarray:
     """Covariance of the frames of a clip that are not silent, (LOW_BANDS, LOW_BANDS)."""
     rows = slice(clip.first_frame, clip.first_frame + clip.frames)
     envelope = np.maximum(corpus.envelope[rows].astype(np.float32) - clip.nepers, SILENT)
-    active = (loudness_of(torch.from_numpy(envelope)) > ACTIVE_NEPERS).numpy()
-    away = envelope[active, :LOW_BANDS].astype(np.float64)
-    if not len(away):
-        return np.zeros((LOW_BANDS, LOW_BANDS))
-    away -= away.mean(0)
-    spread: np.ndarray = away.T @ away / len(away)
-    return spread
+    active = envelope[frame_loudness(envelope) > ACTIVE_NEPERS, :LOW_BANDS]
+    return np.cov(active.T, bias=True) if len(active) else np.zeros((LOW_BANDS, LOW_BANDS))
