@@ -66,6 +66,15 @@ def without_rumble(samples: np.ndarray) -> np.ndarray:
     return signal.sosfiltfilt(sections, samples, padlen=max(padding, 0)).astype(np.float32)
 
 
+def without_top(samples: np.ndarray, hertz: float) -> np.ndarray:
+    """Mono samples (samples,) for a measure of what lies below `hertz`: 36 dB less each octave above; float32.
+
+    A little late (0.1 ms at 8 kHz), so not for listening.
+    """
+    sections = signal.butter(6, hertz, "lowpass", fs=SAMPLE_RATE, output="sos")
+    return signal.sosfilt(sections, samples).astype(np.float32)
+
+
 def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
     """The same audio (channels, samples), no sample beyond `ceiling`: where one would be, the level dips for 20 ms."""
     channels, sample_count = samples.shape

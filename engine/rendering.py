@@ -12,11 +12,11 @@ from engine.base import BaseModel
 from engine.content import content_input
 from engine.conversion_settings import ConversionSettings
 from engine.decoder import between_decoders, prosody_input
-from engine.envelope import BANDS, SILENT, loudness_of, measure_envelope
+from engine.envelope import BANDS, LOW_BANDS, SILENT, band_centres, loudness_of, measure_envelope
 from engine.frames import DECIBELS_PER_NEPER, HOP
 from engine.heard_windows import HeardWindows
 from engine.held_notes import hold_notes
-from engine.loudness import limit_peaks, match_loudness, measure_loudness
+from engine.loudness import limit_peaks, match_loudness, measure_loudness, without_top
 from engine.moving_average import moving_average
 from engine.perturbation import warp_bands
 from engine.pitch import Pitch
@@ -50,7 +50,8 @@ _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a so
 class _Analysed:
     """One window on the frame grid; envelope relative to the recording's level."""
 
-    mid: np.ndarray  # (samples,)
+    sample_count: int
+    loudness_db: np.ndarray  # (frames,) of what is compared with the voice
     pitch: Pitch
     envelope: Tensor  # (frames, BANDS)
     content: Tensor  # (1, frames, CONTENT), drawn towards the voice's own
@@ -131,6 +132,9 @@ class Renderer:
         self._known = self._placed(_known_bands(survey.bands))
         self._heard_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
+        # Loudness is compared where both may have sound: of a recording without a top a full voice would else be turned
+        # down at each s, and one without a top would be turned up at each s of a full recording.
+        self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
         self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
 
     def render(self, window: Window) -> list[np.ndarray]:
@@ -157,7 +161,10 @@ class Renderer:
             said = hold_notes(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
             steady_frames = STEADY_FRAMES if self._is_sung else 0
             drawn = draw_towards(said, self.voice.sounds, self.settings.retrieval, steady_frames)[None]
-        return _Analysed(mid, pitch, envelope, drawn, loudness, detail)
+        return _Analysed(len(mid), self._compared_loudness(mid), pitch, envelope, drawn, loudness, detail)
+
+    def _compared_loudness(self, samples: np.ndarray) -> np.ndarray:
+        return measure_loudness(without_top(samples, self._compared_hertz))
 
     def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
         own = self.base.decoder(content, self._prosody(pitch, loudness), self._heard_timbre[None])[0]
@@ -173,8 +180,8 @@ class Renderer:
 
     def _take(self, number: int, window: Window, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
         envelope = self._decode(number, analysed, pitch)
-        samples = self._synthesize(number, window, envelope, pitch)[: len(analysed.mid)]
-        converted = self._match(number, window, samples, analysed.mid)
+        samples = self._synthesize(number, window, envelope, pitch)[: analysed.sample_count]
+        converted = self._match(number, window, samples, analysed.loudness_db)
         return self._join(number, window, limit_peaks(place(converted, window.samples)))
 
     def _timbre(self, number: int) -> Tensor:
@@ -213,11 +220,10 @@ class Renderer:
             self._phases[number] = float(cycles[window.core_stop - window.first_frame])
         return samples
 
-    def _match(self, number: int, window: Window, samples: np.ndarray, mid: np.ndarray) -> np.ndarray:
-        wanted = measure_loudness(mid)
+    def _match(self, number: int, window: Window, samples: np.ndarray, wanted_db: np.ndarray) -> np.ndarray:
         if number > 0:
-            wanted = wanted + _DRIFT_DB * drift(window.first_frame, len(wanted), self.seeds[number], LOUDNESS)
-        return match_loudness(samples, measure_loudness(samples), wanted, floor_db=self._silence_db)
+            wanted_db = wanted_db + _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
+        return match_loudness(samples, self._compared_loudness(samples), wanted_db, floor_db=self._silence_db)
 
     def _join(self, number: int, window: Window, samples: np.ndarray) -> np.ndarray:
         """The core, its first hop faded over from the end of the window before."""

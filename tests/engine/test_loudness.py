@@ -4,7 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.frames import HOP, SAMPLE_RATE, frame_count
-from engine.loudness import CEILING, FLOOR_DB, limit_peaks, match_loudness, measure_loudness, without_rumble
+from engine.loudness import (
+    CEILING,
+    FLOOR_DB,
+    limit_peaks,
+    match_loudness,
+    measure_loudness,
+    without_rumble,
+    without_top,
+)
 
 
 def tone(seconds: float, hertz: float = 440.0, level: float = 1.0) -> np.ndarray:
@@ -121,3 +129,21 @@ def test_no_sample_is_beyond_the_ceiling_and_quiet_parts_stay(sample_count):
     far = np.abs(np.arange(sample_count) - sample_count // 2) > 3 * HOP
     np.testing.assert_array_equal(limited[:, far], loud[:, far])
     assert limit_peaks(samples) is samples
+
+
+@pytest.mark.parametrize(("hertz", "change_db"), [(500.0, 0.0), (6000.0, 0.0), (8000.0, -3.0), (16_000.0, -40.0)])
+def test_without_top_a_level_is_of_what_lies_below(hertz, change_db):
+    samples = tone(1.0, hertz=hertz, level=0.5)
+    changed = without_top(samples, 8000.0)
+    assert changed.shape == samples.shape
+    assert changed.dtype == np.float32
+    change = (measure_loudness(changed) - measure_loudness(samples))[10:-10]
+    if change_db > -40:
+        np.testing.assert_allclose(change, change_db, atol=0.1)
+    else:
+        assert (change < change_db).all()
+
+
+@pytest.mark.parametrize("sample_count", [1, 7])
+def test_without_top_even_a_few_samples_keep_their_number(sample_count):
+    assert without_top(np.ones(sample_count, np.float32), 40.0).shape == (sample_count,)

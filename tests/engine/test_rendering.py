@@ -3,8 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy import signal
 
 from engine import rendering
+from engine.audio import resample
 from engine.base import load_base
 from engine.conversion_settings import ConversionSettings
 from engine.frames import HOP, SAMPLE_RATE
@@ -70,6 +72,25 @@ def test_a_shifted_formant_moves_the_spectrum_and_not_the_notes(recording, voice
         centroids.append((power * hertz)[audible].sum() / power[audible].sum())
     assert centroids == sorted(centroids)
     assert centroids[2] > 1.1 * centroids[0]
+
+
+def test_a_hiss_is_as_loud_whether_or_not_the_recording_has_a_top(sing, voice):
+    samples, hiss = sing(3.0, peak=0.2), np.zeros(3 * SAMPLE_RATE, np.float32)
+    bursts = [slice(start, start + SAMPLE_RATE // 5) for start in range(SAMPLE_RATE // 2, 5 * SAMPLE_RATE // 2, 30_000)]
+    for burst in bursts:
+        hiss[burst] = 0.08 * np.random.default_rng(burst.start).standard_normal(SAMPLE_RATE // 5)
+        samples[burst] = 0.0
+    above_three = signal.butter(4, 3000, "highpass", fs=SAMPLE_RATE, output="sos")
+    whole = (samples + signal.sosfilt(above_three, hiss)).astype(np.float32)
+    cut = resample(resample(whole, SAMPLE_RATE, 16_000), 16_000, SAMPLE_RATE)[: len(whole)]
+    audible = signal.butter(8, (3500, 7000), "bandpass", fs=SAMPLE_RATE, output="sos")
+
+    def hiss_db(recording: np.ndarray) -> float:
+        samples = np.concatenate([takes[0] for takes in rendered(recording[None], voice)], 1)[0]
+        inner = [signal.sosfilt(audible, samples)[burst][2000:-2000] for burst in bursts]
+        return float(10 * np.log10(np.mean(np.square(inner))))
+
+    assert abs(hiss_db(cut) - hiss_db(whole)) < 1.5
 
 
 def test_the_timbre_moves_past_the_voice_away_from_the_recording(recording, voice):
