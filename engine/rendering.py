@@ -51,7 +51,7 @@ class _Analysed:
     """One window on the frame grid; envelope relative to the recording's level."""
 
     sample_count: int
-    loudness_db: np.ndarray  # (frames,) of what is compared with the voice
+    loudness_db: np.ndarray  # (2, frames): as far up as it is compared with the voice, and of all of it
     pitch: Pitch
     envelope: Tensor  # (frames, BANDS)
     content: Tensor  # (1, frames, CONTENT), drawn towards the voice's own
@@ -132,8 +132,8 @@ class Renderer:
         self._known = self._placed(_known_bands(survey.bands))
         self._heard_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
-        # Loudness is compared where both may have sound: of a recording without a top a full voice would else be turned
-        # down at each s, and one without a top would be turned up at each s of a full recording.
+        # Loudness is compared where both may have sound: else a full voice would be turned down at each s of a
+        # recording without a top, and a voice without one turned up at each s of a full recording.
         self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
         self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
 
@@ -161,10 +161,10 @@ class Renderer:
             said = hold_notes(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
             steady_frames = STEADY_FRAMES if self._is_sung else 0
             drawn = draw_towards(said, self.voice.sounds, self.settings.retrieval, steady_frames)[None]
-        return _Analysed(len(mid), self._compared_loudness(mid), pitch, envelope, drawn, loudness, detail)
+        return _Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail)
 
-    def _compared_loudness(self, samples: np.ndarray) -> np.ndarray:
-        return measure_loudness(without_top(samples, self._compared_hertz))
+    def _loudness(self, samples: np.ndarray) -> np.ndarray:
+        return np.stack([measure_loudness(without_top(samples, self._compared_hertz)), measure_loudness(samples)])
 
     def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
         own = self.base.decoder(content, self._prosody(pitch, loudness), self._heard_timbre[None])[0]
@@ -181,7 +181,7 @@ class Renderer:
     def _take(self, number: int, window: Window, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
         envelope = self._decode(number, analysed, pitch)
         samples = self._synthesize(number, window, envelope, pitch)[: analysed.sample_count]
-        converted = self._match(number, window, samples, analysed.loudness_db)
+        converted = self._match(number, window, samples, analysed)
         return self._join(number, window, limit_peaks(place(converted, window.samples)))
 
     def _timbre(self, number: int) -> Tensor:
@@ -220,10 +220,15 @@ class Renderer:
             self._phases[number] = float(cycles[window.core_stop - window.first_frame])
         return samples
 
-    def _match(self, number: int, window: Window, samples: np.ndarray, wanted_db: np.ndarray) -> np.ndarray:
+    def _match(self, number: int, window: Window, samples: np.ndarray, analysed: _Analysed) -> np.ndarray:
+        wanted_db, change_db = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
+        # the room does not get a top that the recording has not
+        heard = _heard(analysed.loudness).cpu().numpy()
+        change_db = change_db[0] - (1.0 - heard) * np.maximum(change_db[0] - change_db[1], 0.0)
         if number > 0:
-            wanted_db = wanted_db + _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
-        return match_loudness(samples, self._compared_loudness(samples), wanted_db, floor_db=self._silence_db)
+            wander_db = _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
+            wanted_db, change_db = wanted_db + wander_db, change_db + wander_db
+        return match_loudness(samples, wanted_db - change_db, wanted_db, floor_db=self._silence_db)
 
     def _join(self, number: int, window: Window, samples: np.ndarray) -> np.ndarray:
         """The core, its first hop faded over from the end of the window before."""
