@@ -42,7 +42,9 @@ _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its band
 STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
 # How far past the voice's timbre, away from the recording's: content keeps a little of whoever is heard, and this
 # outweighs it. More would cost words (engine/EXPERIMENTS.md).
-_BEYOND = 0.2
+_BEYOND = 0.3
+# Of how much more a voice's own envelope varies than what is decoded; a little too much is clearer and more alike.
+_MORE_CONTRAST = 1.1
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
 
@@ -197,7 +199,7 @@ class Renderer:
             prosody = self._prosody(pitch, analysed.loudness)
             timbre = self._timbre(number) + _BEYOND * (voice.timbre - self._heard_timbre)
             decoded = self._decoder(analysed.content, prosody, timbre[None])[0]
-            decoded = voice.centre + (decoded - voice.centre) * voice.contrast
+            decoded = voice.centre + (decoded - voice.centre) * (_MORE_CONTRAST * voice.contrast)
             if analysed.detail is not None:
                 decoded = decoded + (1.0 - settings.likeness) * analysed.detail
             if settings.formant_shift_semitones:
