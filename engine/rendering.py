@@ -43,8 +43,7 @@ STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing
 # How far past the voice's timbre, away from the recording's: content keeps a little of whoever is heard, and this
 # outweighs it. More would cost words (engine/EXPERIMENTS.md).
 _BEYOND = 0.3
-# Of how much more a voice's own envelope varies than what is decoded; a little too much is clearer and more alike.
-_MORE_CONTRAST = 1.1
+_MORE_CONTRAST = 1.1  # times what was measured of the voice: a little too much is clearer and more alike
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
 
@@ -223,10 +222,9 @@ class Renderer:
         return samples
 
     def _match(self, number: int, window: Window, samples: np.ndarray, analysed: _Analysed) -> np.ndarray:
-        wanted_db, change_db = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
-        # the room does not get a top that the recording has not
-        heard = _heard(analysed.loudness).cpu().numpy()
-        change_db = change_db[0] - (1.0 - heard) * np.maximum(change_db[0] - change_db[1], 0.0)
+        wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
+        room = 1.0 - _heard(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
+        change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)
         if number > 0:
             wander_db = _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
             wanted_db, change_db = wanted_db + wander_db, change_db + wander_db

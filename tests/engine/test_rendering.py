@@ -93,6 +93,20 @@ def test_a_hiss_is_as_loud_whether_or_not_the_recording_has_a_top(sing, voice):
     assert abs(hiss_db(cut) - hiss_db(whole)) < 1.5
 
 
+def test_a_quiet_room_does_not_become_louder_by_a_top_that_it_has_not(sing, voice):
+    pause = slice(SAMPLE_RATE, 2 * SAMPLE_RATE)
+    samples = sing(3.0, peak=0.5)
+    samples[pause] = 0.001 * np.random.default_rng(0).standard_normal(SAMPLE_RATE)
+    below_six = signal.butter(8, 6000, "lowpass", fs=SAMPLE_RATE, output="sos")
+    recording = signal.sosfilt(below_six, samples).astype(np.float32)
+    converted = np.concatenate([takes[0] for takes in rendered(recording[None], voice)], 1)[0]
+
+    def inner_db(samples: np.ndarray) -> float:
+        return float(10 * np.log10(np.mean(np.square(samples[pause][SAMPLE_RATE // 5 : -SAMPLE_RATE // 5]))))
+
+    assert inner_db(recording) - 6 < inner_db(converted) < inner_db(recording) + 1
+
+
 def test_the_timbre_moves_past_the_voice_away_from_the_recording(recording, voice):
     windows = list(cut_windows([recording]))
     settings = ConversionSettings()
