@@ -20,8 +20,9 @@ from engine.style import Style
 
 # Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
 # that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour;
-# of 4, a long note could be two sounds in turn; of 5, the base was another; of 6, loudness was compared up to the top.
-_FORMAT = 7
+# of 4, a long note could be two sounds in turn; of 5, the base was another; of 6, loudness was compared up to the top;
+# of 7, noise and rooms were heard as sounds.
+_FORMAT = 8
 _FACTS = "facts"
 _ARRAYS = {
     "level_mean": np.float32,

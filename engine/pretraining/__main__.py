@@ -1,6 +1,7 @@
 """`python -m engine.pretraining --corpus DIR --out DIR`: the base weights from a corpus folder, start to end.
 
-Analyses the corpus once, trains the acoustic networks and the synthesizer, and writes base.safetensors with its card.
+Analyses the corpus once, trains the acoustic networks and the synthesizer, writes base.safetensors with its card, and
+then teaches its content encoder to hear in rooms, in noise and of high notes what it hears without.
 Stopped and started again, each part goes on from its last checkpoint; the same seed gives the same base.
 """
 
@@ -15,12 +16,14 @@ from typing import TypeVar
 import torch
 
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
-from engine.pretraining.corpus import prepare_corpus
+from engine.pretraining.adverse_clips import prepare_adversity
+from engine.pretraining.corpus import Corpus, prepare_corpus, split_speakers
+from engine.pretraining.hardening import FAR, NEAR, HardeningPlan, harden_content
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
 
-P = TypeVar("P", AcousticPlan, SynthesizerPlan, RefinementPlan)
-PARTS = ("analyse", "acoustic", "synthesizer", "refine", "publish")
+P = TypeVar("P", AcousticPlan, SynthesizerPlan, RefinementPlan, HardeningPlan)
+PARTS = ("analyse", "acoustic", "synthesizer", "refine", "publish", "harden")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,7 +47,22 @@ def main(arguments: list[str] | None = None) -> int:
         from engine.pretraining.publish import publish_base
 
         publish_base(corpus, out, options.begin_from)
+    if "harden" in options.parts:
+        _harden(corpus, out, options, device)
     return 0
+
+
+def _harden(corpus: Corpus, out: Path, options: argparse.Namespace, device: torch.device) -> None:
+    """The base of `out`, or where there is none the one to begin from, with an encoder that hears under adversity."""
+    from engine.pretraining.publish import publish_hardened
+
+    folder = out if options.begin_from is None or (out / "base.safetensors").exists() else options.begin_from
+    base = folder / "base.safetensors"
+    adverse = prepare_adversity(corpus, base, out / "adversity", options.seed, _every_few_seconds())
+    _, aside = split_speakers(corpus.clips, AcousticPlan.validation_speakers, options.seed)
+    plans = _with_steps(FAR, options.hardening_steps), _with_steps(NEAR, options.hardening_steps)
+    harden_content(adverse, {clip.speaker for clip in aside}, base, out, plans, device, _print_line)
+    publish_hardened(corpus, out, folder)
 
 
 def _with_steps(plan: P, steps: int | None) -> P:
@@ -73,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--corpus", required=True, help="folder with manifest.tsv and the recordings")
     parser.add_argument("--out", required=True, help="folder for features, checkpoints, logs and the weights")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="do only these (all)")
-    parser.add_argument("--begin-from", type=Path, help="folder with a base that the acoustic networks begin from")
+    parser.add_argument("--begin-from", type=Path, help="folder with a base that is gone on from")
     parser.add_argument("--first-batch", type=int, default=0, help="of the random ones, so that others are drawn (0)")
     parser.add_argument("--device", help="cuda or cpu (cuda where there is one)")
     parser.add_argument("--threads", type=int, help="processor threads (all)")
@@ -81,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--acoustic-steps", type=int, help=f"({AcousticPlan.steps})")
     parser.add_argument("--synthesizer-steps", type=int, help=f"({SynthesizerPlan.steps})")
     parser.add_argument("--refinement-steps", type=int, help=f"({RefinementPlan.steps})")
+    parser.add_argument("--hardening-steps", type=int, help=f"of each of its two parts ({FAR.steps} and {NEAR.steps})")
     return parser
 
 

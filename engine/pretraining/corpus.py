@@ -52,6 +52,7 @@ class Corpus:
     """Analysed clips; arrays are memory maps over all frames, `audio` has HOP samples for each frame."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         try:
             entries = json.loads((folder / "clips.json").read_text())
         except (OSError, ValueError) as cause:
@@ -78,7 +79,8 @@ def prepare_corpus(corpus: Path, folder: Path, report: Callable[[float, str], No
     return Corpus(folder)
 
 
-def _pool() -> multiprocessing.pool.Pool:
+def working_processes() -> multiprocessing.pool.Pool:
+    """One for each processor, with one thread each."""
     return multiprocessing.get_context("spawn").Pool(os.cpu_count(), torch.set_num_threads, (1,))
 
 
@@ -89,7 +91,7 @@ def _analyse_all(corpus: Path, folder: Path, report: Callable[[float, str], None
     first_frame = 0
     with ExitStack() as stack:
         files = {name: stack.enter_context(open(folder / f"{name}.bin", "wb")) for name in _FILES}
-        pool = stack.enter_context(_pool())
+        pool = stack.enter_context(working_processes())
         jobs = [(corpus, row) for row in rows]
         for row, arrays in zip(rows, pool.imap(_analyse_clip, jobs, chunksize=8), strict=True):
             for name, (kind, shape) in _FILES.items():
@@ -120,7 +122,7 @@ def _entry(row: dict[str, str], first_frame: int, envelope: np.ndarray) -> ClipE
 def _label_all(corpus: Path, folder: Path, report: Callable[[float, str], None]) -> None:
     clips = [ClipEntry(**entry) for entry in json.loads((folder / "clips.json").read_text())]
     labels = np.full(sum(clip.frames for clip in clips), UNLABELLED, np.int8)
-    with _pool() as pool:
+    with working_processes() as pool:
         for number, (clip, found) in enumerate(
             zip(clips, pool.imap(_label_clip, [(corpus, clip) for clip in clips], chunksize=8), strict=True)
         ):
@@ -202,12 +204,17 @@ _WEIGHTS = {
 }  # fmt: skip
 
 
+def clip_weight(clip: ClipEntry) -> float:
+    """How much a second of a clip counts where crops are drawn."""
+    return _WEIGHTS.get(clip.group, 1.0)
+
+
 def draw_crops(
     clips: list[ClipEntry], frames: int, seed: int, step: int, batch: int
 ) -> Iterator[tuple[ClipEntry, int]]:
     """`batch` random crops (clip, first frame in the flat files), the same for the same seed and step."""
     random = np.random.default_rng([seed, step])
-    weights = np.array([max(clip.frames, frames) * _WEIGHTS.get(clip.group, 1.0) for clip in clips])
+    weights = np.array([max(clip.frames, frames) * clip_weight(clip) for clip in clips])
     for number in random.choice(len(clips), batch, p=weights / weights.sum()):
         clip = clips[number]
         yield clip, clip.first_frame + int(random.integers(0, max(clip.frames - frames, 0) + 1))

@@ -1,6 +1,7 @@
 """From checkpoints to the weights that ship: base.safetensors, what only training needs, and the model card."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,28 @@ def publish_base(corpus: Corpus, out: Path, begun_from: Path | None = None) -> N
     _publish_foreign(corpus, model, acoustic["plan"], out)
     critic: dict[str, Tensor] = acoustic["discriminator"]
     save_weights(out / "critic.safetensors", critic, {"name": "Timbre Studio critic", "use": "training voices only"})
+
+
+def publish_hardened(corpus: Corpus, out: Path, base: Path) -> None:
+    """Write the base of the folder `base` with the hardened encoder of `out` to `out`, with what goes with it.
+
+    They may be the same folder. Raises TrainingError where nothing has been hardened or there is no whole base.
+    """
+    far, near = load_checkpoint(out / "hardened_far.pt"), load_checkpoint(out / "hardened.pt")
+    if far is None or near is None:
+        raise TrainingError(f"{out} holds no hardened encoder: train it first.")
+    card, weights = _card_of(base), load_weights(base / "base.safetensors")
+    weights |= {f"content.{name}": value for name, value in near["average"].items()}
+    card["hardened"] = {"far": _trained(far), "near": _trained(near)}
+    card["scores"]["hardened"] = _last_scores(out / "hardened.jsonl")
+    model = BaseModel()
+    model.load_state_dict(weights, strict=True)
+    for name in ("colour", "critic"):
+        if base != out:
+            for suffix in (".safetensors", ".json"):
+                shutil.copyfile((base / name).with_suffix(suffix), (out / name).with_suffix(suffix))
+    _publish_foreign(corpus, model, card["acoustic"]["plan"], out)
+    save_weights(out / "base.safetensors", weights, card)
 
 
 def _card_of(base: Path) -> dict[str, Any]:

@@ -1,15 +1,19 @@
 """A corpus of a few synthetic seconds, analysed as the real one is."""
 
 import json
+import multiprocessing.pool
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from engine.base import WEIGHTS
 from engine.envelope import BANDS, measure_envelope, measure_level
 from engine.frames import HOP, SAMPLE_RATE
 from engine.pitch import detect_pitch
+from engine.pretraining import adverse_clips
+from engine.pretraining.adverse_clips import AdverseCorpus, prepare_adversity
 from engine.pretraining.corpus import ClipEntry, Corpus
 
 FRAMES = 170
@@ -50,3 +54,12 @@ def out(tmp_path) -> Path:
     """An empty folder to train in."""
     (tmp_path / "out").mkdir()
     return tmp_path / "out"
+
+
+@pytest.fixture(scope="session")
+def adverse(corpus, tmp_path_factory) -> AdverseCorpus:
+    """Its clips under adversity, and what the shipped base hears of them; made by threads, which start at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adverse_clips, "working_processes", lambda: multiprocessing.pool.ThreadPool(2))
+        folder = tmp_path_factory.mktemp("adverse")
+        return prepare_adversity(corpus, WEIGHTS / "base.safetensors", folder, 11, lambda fraction, message: None)

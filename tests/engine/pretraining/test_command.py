@@ -1,5 +1,6 @@
 """`python -m engine.pretraining` from a folder of recordings to the weights."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +36,8 @@ def test_from_recordings_to_weights_with_one_command(tmp_path, sing):
         soundfile.write(tmp_path / f"{number}.flac", samples, 44_100)
         rows.append(f"{number}.flac\tspeechocean762\ts{number // 2}\tspeech\t2.5\t44100")
     (tmp_path / "manifest.tsv").write_text("\n".join(rows) + "\n")
-    steps = ["--acoustic-steps", "2", "--synthesizer-steps", "2", "--refinement-steps", "2", "--device", "cpu"]
+    steps = ["--acoustic-steps", "2", "--synthesizer-steps", "2", "--refinement-steps", "2"]
+    steps += ["--hardening-steps", "2", "--device", "cpu"]
     arguments = ["--corpus", str(tmp_path), "--out", str(tmp_path / "out"), *steps]
     root = Path(command.__file__).parents[2]
     call = [sys.executable, "-m", "engine.pretraining", *arguments]
@@ -43,3 +45,4 @@ def test_from_recordings_to_weights_with_one_command(tmp_path, sing):
     assert finished.returncode == 0, finished.stderr
     assert "100.0%" in finished.stdout
     load_base(tmp_path / "out" / "base.safetensors")
+    assert json.loads((tmp_path / "out" / "base.json").read_text(encoding="utf-8"))["hardened"]

@@ -35,7 +35,7 @@ def entry(number: int, speaker: str, group: str = "librispeech_tc100_1utt", fram
 @pytest.fixture
 def recordings(tmp_path, sing, monkeypatch) -> Path:
     """A folder with a manifest of three recordings; analysed by threads, which start at once."""
-    monkeypatch.setattr(module, "_pool", lambda: multiprocessing.pool.ThreadPool(1))
+    monkeypatch.setattr(module, "working_processes", lambda: multiprocessing.pool.ThreadPool(1))
     folder = tmp_path / "recordings"
     folder.mkdir()
     for path, _, _, _, seconds, rate in ROWS:
@@ -68,7 +68,7 @@ def test_a_folder_of_recordings_becomes_frames(recordings, tmp_path):
 
 def test_what_is_analysed_is_only_opened_again(recordings, tmp_path, monkeypatch):
     first = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None)
-    monkeypatch.setattr(module, "_pool", None)
+    monkeypatch.setattr(module, "working_processes", None)
     assert prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None).clips == first.clips
 
 

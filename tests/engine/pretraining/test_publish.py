@@ -17,7 +17,8 @@ from engine.mean_colour import load_colours
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
 from engine.pretraining.colours import measure_colours
 from engine.pretraining.corpus import split_speakers
-from engine.pretraining.publish import publish_base
+from engine.pretraining.hardening import NEAR, harden_content
+from engine.pretraining.publish import publish_base, publish_hardened
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
 
@@ -106,3 +107,22 @@ def test_before_both_parts_are_trained_there_is_nothing_to_publish(corpus, out):
     with pytest.raises(TrainingError, match="holds no checkpoint of both parts: train them first"):
         publish_base(corpus, out)
     assert list(out.iterdir()) == []
+
+
+def test_a_hardened_encoder_takes_the_place_of_the_one_before(published, adverse, corpus, out):
+    with pytest.raises(TrainingError, match="holds no hardened encoder: train it first"):
+        publish_hardened(corpus, out, published)
+    plan = replace(NEAR, steps=1, batch=2, frames=40)
+    weights = harden_content(adverse, {"set/9"}, published / "base.safetensors", out, (plan, plan), CPU, quiet)
+    publish_hardened(corpus, out, published)
+    before, after = (load_base(folder / "base.safetensors") for folder in (published, out))
+    for name, value in after.content.state_dict().items():
+        torch.testing.assert_close(value, weights[name], atol=2e-3, rtol=2e-3)
+    for part in ("timbre", "decoder", "synthesizer"):
+        for name, value in getattr(before, part).state_dict().items():
+            assert torch.equal(value, getattr(after, part).state_dict()[name])
+    card = json.loads((out / "base.json").read_text(encoding="utf-8"))
+    assert card["hardened"]["near"]["steps"] == 1
+    assert "unseen_disturbed" in card["scores"]["hardened"]
+    assert load_foreign(out / "foreign.safetensors").content.shape[2] == CONTENT
+    load_colours(out / "colour.safetensors")
