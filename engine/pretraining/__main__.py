@@ -53,10 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _harden(corpus: Corpus, out: Path, options: argparse.Namespace, device: torch.device) -> None:
-    """The base of `out`, or where there is none the one to begin from, with an encoder that hears under adversity."""
+    """Harden the encoder of the base that has just been published, or else of the one to begin from."""
     from engine.pretraining.publish import publish_hardened
 
-    folder = out if options.begin_from is None or (out / "base.safetensors").exists() else options.begin_from
+    folder = out if options.begin_from is None or "publish" in options.parts else options.begin_from
     base = folder / "base.safetensors"
     adverse = prepare_adversity(corpus, base, out / "adversity", options.seed, _every_few_seconds())
     _, aside = split_speakers(corpus.clips, AcousticPlan.validation_speakers, options.seed)
