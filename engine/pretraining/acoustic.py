@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -35,6 +36,7 @@ from engine.phones import PHONES, UNLABELLED
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.timbre import TimbreEncoder, timbre_input
 
+T = TypeVar("T")
 BASE_PARTS = ("content", "timbre", "decoder")  # the networks of the base that are trained here
 
 
@@ -350,7 +352,7 @@ def train_acoustic(
         first, spent = state["step"], state["seconds"]
     sums: dict[str, float] = {}
     started, counted = time.monotonic() - spent, 0
-    for step, batch in _drawn_ahead(makers[0], first, plan.steps):
+    for step, batch in drawn_ahead(lambda step: makers[0].make(plan.first_batch + step), first, plan.steps):
         rate = plan.rate_at(step)
         refining = step >= plan.first_part
         if refining and (step == plan.first_part or step == first):
@@ -383,7 +385,7 @@ def train_acoustic(
             judged.backward()
             critic.step()
             figures["critic"] = judged.item()
-        _follow(average, networks, 0.995 if refining else min(0.999, step / (step + 50)))
+        follow(average, networks, 0.995 if refining else min(0.999, step / (step + 50)))
         for name, value in figures.items():
             sums[name] = sums.get(name, 0.0) + value
         counted += 1
@@ -407,17 +409,18 @@ def train_acoustic(
     return average | {f"discriminator.{name}": value for name, value in discriminator.state_dict().items()}
 
 
-def _drawn_ahead(maker: BatchMaker, first: int, stop: int) -> Iterator[tuple[int, Batch]]:
-    """Steps and their batches, the next one drawn while one is learned from."""
+def drawn_ahead(make: Callable[[int], T], first: int, stop: int) -> Iterator[tuple[int, T]]:
+    """Steps and the batches that `make` gives of them, the next one drawn while one is learned from."""
     with ThreadPoolExecutor(1) as thread:
-        upcoming = thread.submit(maker.make, maker.plan.first_batch + first)
+        upcoming = thread.submit(make, first)
         for step in range(first, stop):
             batch = upcoming.result()
-            upcoming = thread.submit(maker.make, maker.plan.first_batch + step + 1)
+            upcoming = thread.submit(make, step + 1)
             yield step, batch
 
 
-def _follow(average: dict[str, Tensor], networks: nn.Module, keep: float) -> None:
+def follow(average: dict[str, Tensor], networks: nn.Module, keep: float) -> None:
+    """Move the average of the weights towards what they are now, of which `keep` is kept."""
     with torch.no_grad():
         for name, value in networks.state_dict().items():
             average[name].lerp_(value, 1 - keep)

@@ -9,7 +9,6 @@ speaking as they did.
 import json
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from engine.checkpoint import load_checkpoint, save_checkpoint
 from engine.content import ContentEncoder, content_input
 from engine.envelope import LOW_BANDS
 from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
-from engine.pretraining.acoustic import learning_rate
+from engine.pretraining.acoustic import drawn_ahead, follow, learning_rate
 from engine.pretraining.adverse_clips import CLEAN, DISTURBED, SUNG, AdverseCorpus, AdverseEntry
 from engine.pretraining.corpus import clip_weight
 
@@ -159,36 +158,31 @@ def _train(
         average = {name: value.to(device) for name, value in state["average"].items()}
         first, spent = state["step"], state["seconds"]
     started, total, counted = time.monotonic() - spent, 0.0, 0
-    with ThreadPoolExecutor(1) as thread:  # the next batch is drawn while one is learned from
-        upcoming = thread.submit(batches.make, first)
-        for step in range(first, plan.steps):
-            batch, upcoming = upcoming.result(), thread.submit(batches.make, step + 1)
-            for group in optimizer.param_groups:
-                group["lr"] = learning_rate(plan.rate, step, plan.steps, plan.cool_down)
-            with torch.autocast(device.type, torch.bfloat16):
-                heard = encoder(batch.heard.to(device))
-            loss = _distance(heard, batch)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            clip_grad_norm_(encoder.parameters(), 1.0)
-            optimizer.step()
-            with torch.no_grad():
-                for name, value in encoder.state_dict().items():
-                    average[name].lerp_(value, 1 - min(0.998, step / (step + 50)))
-            total, counted = total + loss.item(), counted + 1
-            if (step + 1) % 300 == 0 or step + 1 == plan.steps:
-                seconds = time.monotonic() - started
-                line = {"step": step + 1, "seconds": round(seconds, 1), "distance": round(total / counted, 4)}
-                line |= validate(average, unseen, device)
-                save_checkpoint(
-                    checkpoint,
-                    {"encoder": encoder.state_dict(), "optimizer": optimizer.state_dict(), "average": average,
-                     "step": step + 1, "seconds": seconds, "plan": asdict(plan)},
-                )  # fmt: skip
-                with open(checkpoint.with_suffix(".jsonl"), "a") as log:
-                    log.write(json.dumps(line) + "\n")
-                report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
-                total, counted = 0.0, 0
+    for step, batch in drawn_ahead(batches.make, first, plan.steps):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(plan.rate, step, plan.steps, plan.cool_down)
+        with torch.autocast(device.type, torch.bfloat16):
+            heard = encoder(batch.heard.to(device))
+        loss = _distance(heard, batch)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        clip_grad_norm_(encoder.parameters(), 1.0)
+        optimizer.step()
+        follow(average, encoder, min(0.998, step / (step + 50)))
+        total, counted = total + loss.item(), counted + 1
+        if (step + 1) % 300 == 0 or step + 1 == plan.steps:
+            seconds = time.monotonic() - started
+            line = {"step": step + 1, "seconds": round(seconds, 1), "distance": round(total / counted, 4)}
+            line |= validate(average, unseen, device)
+            save_checkpoint(
+                checkpoint,
+                {"encoder": encoder.state_dict(), "optimizer": optimizer.state_dict(), "average": average,
+                 "step": step + 1, "seconds": seconds, "plan": asdict(plan)},
+            )  # fmt: skip
+            with open(checkpoint.with_suffix(".jsonl"), "a") as log:
+                log.write(json.dumps(line) + "\n")
+            report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
+            total, counted = 0.0, 0
     return average
 
 

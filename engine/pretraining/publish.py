@@ -76,10 +76,9 @@ def publish_hardened(corpus: Corpus, out: Path, base: Path) -> None:
     card["scores"]["hardened"] = _last_scores(out / "hardened.jsonl")
     model = BaseModel()
     model.load_state_dict(weights, strict=True)
-    for name in ("colour", "critic"):
-        if base != out:
-            for suffix in (".safetensors", ".json"):
-                shutil.copyfile((base / name).with_suffix(suffix), (out / name).with_suffix(suffix))
+    if base != out:
+        for name in ("colour.safetensors", "colour.json", "critic.safetensors", "critic.json"):
+            shutil.copyfile(base / name, out / name)
     _publish_foreign(corpus, model, card["acoustic"]["plan"], out)
     save_weights(out / "base.safetensors", weights, card)
 

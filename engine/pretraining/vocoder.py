@@ -15,7 +15,7 @@ from engine.envelope import band_centres
 from engine.frames import HOP, SAMPLE_RATE
 from engine.losses import spectral_distance
 from engine.perturbation import random_equalizer
-from engine.pretraining.acoustic import learning_rate
+from engine.pretraining.acoustic import follow, learning_rate
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.synthesis import Synthesizer, pulse_train
 
@@ -97,9 +97,7 @@ def train_synthesizer(
         loss.backward()
         if torch.isfinite(nn.utils.clip_grad_norm_(synthesizer.parameters(), 1.0)):
             optimizer.step()
-        with torch.no_grad():
-            for name, value in synthesizer.state_dict().items():
-                average[name].lerp_(value, 1 - min(0.998, step / (step + 50)))
+        follow(average, synthesizer, min(0.998, step / (step + 50)))
         total += loss.item()
         counted += 1
         if (step + 1) % 100 == 0 or step + 1 == plan.steps:

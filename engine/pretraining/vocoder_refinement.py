@@ -18,7 +18,7 @@ from engine.checkpoint import load_checkpoint, save_checkpoint
 from engine.errors import TrainingError
 from engine.frames import HOP, SAMPLE_RATE
 from engine.losses import spectral_distance
-from engine.pretraining.acoustic import learning_rate
+from engine.pretraining.acoustic import follow, learning_rate
 from engine.pretraining.corpus import Corpus, split_speakers
 from engine.pretraining.vocoder import SynthesizerPlan, make_batch
 from engine.synthesis import Synthesizer, pulse_train
@@ -104,9 +104,7 @@ def refine_synthesizer(
         figures = _step(synthesizer, judges, optimizer, critic, batch, plan, learning=step >= plan.warm_up)
         sums += torch.tensor(figures)
         counted += 1
-        with torch.no_grad():
-            for name, value in synthesizer.state_dict().items():
-                average[name].lerp_(value, 1 - 0.995)
+        follow(average, synthesizer, 0.995)
         if (step + 1) % 50 == 0 or step + 1 == plan.steps:
             seconds = time.monotonic() - started
             names = ("spectrum", "matching", "deceiving", "critic")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine.audio import read_audio, resample
+from engine.analysis import measure_content
+from engine.audio import Audio, read_audio, resample
 from engine.base import WEIGHTS, load_base
-from engine.content import CONTENT, content_input
-from engine.envelope import LOW_BANDS, loudness_of, measure_envelope
+from engine.content import CONTENT
+from engine.envelope import LOW_BANDS, frame_loudness, measure_envelope, measure_level
 from engine.frames import SAMPLE_RATE
-from engine.mean_colour import measure_colour
 from engine.pitch import detect_pitch
 from engine.pretraining import hardening as module
 from engine.pretraining.adverse_clips import CLEAN, DISTURBED, SUNG
@@ -96,21 +96,16 @@ def test_hardening_goes_on_from_its_checkpoint_as_if_nothing_had_happened(advers
 def test_the_base_that_ships_has_been_hardened(sample, limit):
     recording = read_audio(SAMPLES / f"{sample}.flac")
     samples = resample(recording.mono(), recording.rate, SAMPLE_RATE)
-    clean, loudness = hear(samples)
+    envelope = measure_envelope(samples, detect_pitch(samples, SAMPLE_RATE))
+    loudness = torch.from_numpy(frame_loudness(envelope) - measure_level(envelope).nepers)
     weight = torch.sigmoid(2 * (loudness + 4.0)) + 0.05
-    distances = []
+    clean, distances = hear(samples), []
     for seed in range(6):
-        heard, _ = hear(disturb(samples, np.random.default_rng(seed)))
+        heard = hear(disturb(samples, np.random.default_rng(seed)))
         distances.append(((heard - clean).abs().mean(1) * weight).sum() / weight.sum())
     assert sum(distances) / len(distances) < limit
 
 
-def hear(samples: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-    """Content and relative loudness, frame by frame, of samples at SAMPLE_RATE."""
-    pitch = detect_pitch(samples, SAMPLE_RATE)
-    envelope = measure_envelope(samples, pitch)
-    level = measure_colour(envelope, pitch.voicing)
-    relative = torch.from_numpy(envelope - level.nepers)
-    with torch.inference_mode():
-        content = load_base().content(content_input(relative[None], 0.0, torch.from_numpy(level.mean)[None]))[0]
-    return content, loudness_of(relative)
+def hear(samples: np.ndarray) -> torch.Tensor:
+    """The content of samples at SAMPLE_RATE."""
+    return torch.from_numpy(measure_content(Audio(samples[None], SAMPLE_RATE)))
