@@ -107,10 +107,8 @@ def _blended_card(first: VoiceCard, second: VoiceCard, share: float, name: str, 
         for end in ("min", "max")
     }
     vocal_range = {end: note_name(number) for end, number in notes.items()}
-    pitch = PitchStatistics(
-        *(round(_mean(getattr(first.pitch, one.name), getattr(second.pitch, one.name), share), 2)
-          for one in fields(PitchStatistics))
-    )  # fmt: skip
+    pitch = _blended_pitch(first.pitch, second.pitch, share)
+    speaks, sings = first.spoken_pitch or second.spoken_pitch, first.sung_pitch or second.sung_pitch
     return VoiceCard(
         id=identifier,
         name=name,
@@ -129,11 +127,20 @@ def _blended_card(first: VoiceCard, second: VoiceCard, share: float, name: str, 
         consent=_consent(parts),
         corpus_speaker=parts[0].corpus_speaker if len(parts) == 1 else "",
         training={"blend": {"share": share, "voices": [_origin(first), _origin(second)]}},
+        spoken_pitch=_blended_pitch(first.pitch_where(False), second.pitch_where(False), share) if speaks else None,
+        sung_pitch=_blended_pitch(first.pitch_where(True), second.pitch_where(True), share) if sings else None,
     )
 
 
 def _mean(first: float, second: float, share: float) -> float:
     return (1.0 - share) * first + share * second
+
+
+def _blended_pitch(first: PitchStatistics, second: PitchStatistics, share: float) -> PitchStatistics:
+    return PitchStatistics(
+        *(round(_mean(getattr(first, one.name), getattr(second, one.name), share), 2)
+          for one in fields(PitchStatistics))
+    )  # fmt: skip
 
 
 def _description(first: VoiceCard, second: VoiceCard, share: float) -> str:

@@ -33,6 +33,7 @@ _PLAIN_LETTERS = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001
 )
 _LARGEST_CARD = 4 * 2**20  # bytes; the curves of a long training are far below it
+PITCHES = ("pitch", "spoken_pitch", "sung_pitch")  # the fields that are statistics of the pitch
 # the fields of the published interface, in its order
 _PUBLISHED = (
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
@@ -71,11 +72,18 @@ class VoiceCard:
     training: dict[str, Any] = field(default_factory=dict)  # minutes of audio, epochs, scores
     other: dict[str, Any] = field(default_factory=dict)  # what else its model.json said
     format: int = FORMAT
+    # of those recordings alone in which it speaks, or sings; None where hardly any do, or nobody has measured it
+    spoken_pitch: PitchStatistics | None = None
+    sung_pitch: PitchStatistics | None = None
 
     @property
     def is_earlier(self) -> bool:
         """Whether it was made on a base before this one's, and so cannot convert any more."""
         return self.format < FORMAT
+
+    def pitch_where(self, sung: bool) -> PitchStatistics:
+        """Where the voice lives when it sings, or speaks; where all of its recordings lie if that is not known."""
+        return (self.sung_pitch if sung else self.spoken_pitch) or self.pitch
 
     def as_published(self) -> dict[str, Any]:
         """Exactly the fields of the published interface's voice model."""
@@ -144,7 +152,8 @@ def _card_from(values: Any) -> VoiceCard:
     known = {one.name: values[one.name] for one in fields(VoiceCard) if one.name in values}
     known.setdefault("format", 1)  # of this one's format it would say so
     check_card(known)
-    return VoiceCard(**known | {"pitch": PitchStatistics(**known["pitch"])})
+    statistics = {name: PitchStatistics(**known[name]) for name in PITCHES if known.get(name) is not None}
+    return VoiceCard(**known | statistics)
 
 
 def list_voices(folder: Path | Sequence[Path] = DEMO_VOICES) -> list[VoiceCard]:

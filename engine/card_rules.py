@@ -94,6 +94,10 @@ def _is_pitch(value: Any) -> bool:
     return bool(0 <= value["low"] <= value["median"] <= value["high"] <= _HIGHEST_NOTE)
 
 
+def _is_pitch_or_absent(value: Any) -> bool:
+    return value is None or _is_pitch(value)
+
+
 def _is_range(value: Any) -> bool:
     if not isinstance(value, dict) or set(value) != {"min", "max"} or not all(map(_is_line, value.values())):
         return False
@@ -115,6 +119,7 @@ def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
 _LINE = (_is_line_or_absent, "one line of text, or null")
 _TEXT = (_is_text, "text without control characters")
 _OBJECT = (_is_object, "an object")
+_THREE_NOTES = "three note numbers from low to high, as {'low': 50, 'median': 57, 'high': 64}"
 # field -> whether a value will do, and in words what would
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "id": (is_identifier, f"1 to {LONGEST_IDENTIFIER} lowercase letters, digits and hyphens"),
@@ -127,7 +132,9 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "genre": _LINE,
     "voice_type": _LINE,
     "vocal_range": (_is_range, "two notes from low to high, as {'min': 'A2', 'max': 'C5'}"),
-    "pitch": (_is_pitch, "three note numbers from low to high, as {'low': 50, 'median': 57, 'high': 64}"),
+    "pitch": (_is_pitch, _THREE_NOTES),
+    "spoken_pitch": (_is_pitch_or_absent, f"{_THREE_NOTES}, or null"),
+    "sung_pitch": (_is_pitch_or_absent, f"{_THREE_NOTES}, or null"),
     "bandwidth_hertz": (_is_bandwidth, "a number above 0"),
     "licence": _TEXT,
     "source": _TEXT,

@@ -161,7 +161,7 @@ def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice)
     """The semitones a conversion uses: those of the settings, or the ones that fit the voice."""
     if isinstance(settings.transpose, int):
         return settings.transpose
-    return fitting_transpose(survey.pitch, voice.card.pitch, survey.style == "melodic") if survey.voiced else 0
+    return fitting_transpose(survey.pitch, voice.card, survey.style == "melodic") if survey.voiced else 0
 
 
 def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:

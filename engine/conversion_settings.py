@@ -30,7 +30,7 @@ class ConversionSettings:
 
     transpose: int | Literal["auto"] = setting(
         0, -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE,
-        "Semitones up or down; auto moves the recording to where the voice lives, by whole octaves for singing.",
+        "Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves.",
         words=(AUTO,),
     )  # fmt: skip
     takes: int = setting(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.card import PitchStatistics
+from engine.card import PitchStatistics, VoiceCard
 from engine.frames import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
 from engine.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, VOICED, Pitch
 from engine.scales import CHROMATIC, nearest_notes
@@ -47,13 +47,13 @@ def weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: floa
     return np.convolve(padded * weights, kernel, "valid") / np.convolve(weights, kernel, "valid")
 
 
-def fitting_transpose(source: PitchStatistics, voice: PitchStatistics, whole_octaves: bool) -> int:
-    """Semitones, -12..12, that bring a recording's middle closest to a voice's.
+def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool) -> int:
+    """Semitones, -12..12, that bring a recording's middle closest to where the voice sings, or speaks.
 
     Whole octaves for singing, so the key stays.
     """
-    distance = voice.median - source.median
-    step = 12 if whole_octaves else 1
+    distance = voice.pitch_where(sung).median - source.median
+    step = 12 if sung else 1
     return int(np.clip(step * round(distance / step), -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE))
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine.card import VoiceCard, pitch_statistics
+from engine.card import PitchStatistics, VoiceCard, pitch_statistics
 from engine.clips import Clip
 from engine.content import content_input, mix_content
 from engine.conversion_settings import ConversionSettings
@@ -26,6 +26,7 @@ from engine.voice_range import measure_range, voice_type
 
 _CONTRAST_FRAMES = 12_000  # of the recordings, spread over all of them: enough for a standard deviation
 _LARGEST_CONTRAST = 1.35
+_LEAST_SHARE = 0.1  # of the voiced frames, in which a voice must sing, or speak, to say where it does
 _RETRIEVAL = ConversionSettings.retrieval  # as conversions are by default
 
 
@@ -42,6 +43,7 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
     if found is None:
         raise TrainingError("There is no voice in these recordings: nothing in them has a pitch.")
     bands = int(np.median([clip.bands for clip in clips]))
+    spoken_pitch, sung_pitch = (_pitch_where(clips, sung) for sung in (False, True))
     spoken = measure_style(pitch, loudness_db) != "melodic"
     return VoiceCard(
         id=identifier, name=profile.name, gender=profile.gender, age=profile.age, description=profile.description,
@@ -51,7 +53,16 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
         pitch=pitch_statistics(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])),
         bandwidth_hertz=round(float((band_centres() + band_widths() / 2)[bands - 1])),
         licence=profile.licence, source=profile.source, consent=dict(profile.consent), other=dict(profile.other),
+        spoken_pitch=spoken_pitch, sung_pitch=sung_pitch,
     )  # fmt: skip
+
+
+def _pitch_where(clips: Sequence[Clip], sung: bool) -> PitchStatistics | None:
+    """Of the clips in which the voice sings, or speaks; None where they are too few to tell."""
+    alike = [clip for clip in clips if (measure_style(clip.pitch, clip.loudness_db) == "melodic") == sung]
+    semitones = np.concatenate([np.zeros(0), *(voiced_semitones(clip.pitch) for clip in alike)])
+    least = _LEAST_SHARE * sum(int(clip.pitch.voiced.sum()) for clip in clips)
+    return pitch_statistics(semitones) if len(semitones) and len(semitones) >= least else None
 
 
 def snapshot(tuning: FineTuning, card: VoiceCard, training: dict[str, Any]) -> Voice:

@@ -99,8 +99,7 @@ class ConversionForm:
         semitones = voiced_semitones(self.look.analysis.pitch)
         if not len(semitones):
             return 0
-        whole_octaves = self.look.analysis.style == "melodic"
-        return fitting_transpose(pitch_statistics(semitones), self._card.pitch, whole_octaves)
+        return fitting_transpose(pitch_statistics(semitones), self._card, self.look.analysis.style == "melodic")
 
     @property
     def _card(self) -> VoiceCard:

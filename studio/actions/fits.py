@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.card import CARD_FILE, DEMO_VOICES, PitchStatistics, load_card, read_card
+from engine.card import CARD_FILE, DEMO_VOICES, PitchStatistics, VoiceCard, load_card, read_card
 from engine.errors import VoiceError
 from engine.frames import note_number
 from engine.shaping import fitting_transpose
@@ -24,11 +24,11 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
     voice_range = model.card.get("vocal_range") or {}
     ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
     summary = (looked_at or {}).get("summary") or {}
-    source, pitch = summary.get("pitch"), _pitch(studio, model)
+    source, card = summary.get("pitch"), _card(studio, model)
     auto = None
-    if source is not None and pitch is not None:
+    if source is not None and card is not None:
         heard = PitchStatistics(source["low"], source["median"], source["high"])
-        auto = fitting_transpose(heard, pitch, whole_octaves=summary["style"] == "melodic")
+        auto = fitting_transpose(heard, card, summary["style"] == "melodic")
     return {
         "voice": {"name": model.name, "low": ends[0], "high": ends[1]},
         "histogram": (looked_at or {}).get("pitch_histogram") or [],
@@ -36,14 +36,14 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
     }
 
 
-def _pitch(studio: Studio, model: Model) -> PitchStatistics | None:
-    """Where the voice lies; None where its card cannot be read."""
+def _card(studio: Studio, model: Model) -> VoiceCard | None:
+    """The card in the voice's own folder; None where it cannot be read."""
     try:
         if model.is_demo:
-            return load_card(DEMO_VOICES / model.id).pitch
+            return load_card(DEMO_VOICES / model.id)
         if model.voice_key is None:
             return None
         content = b"".join(studio.storage.read(f"{model.voice_key}/{CARD_FILE}", 0, _LARGEST_CARD))
-        return read_card(content, f"'{model.id}'").pitch
+        return read_card(content, f"'{model.id}'")
     except (VoiceError, NotFound):
         return None

@@ -184,6 +184,15 @@ def test_what_is_measured_lies_between(anna, bert):
     assert card.description == "A blend of Anna (75 %) and Bert (25 %)."
 
 
+def test_where_a_blend_speaks_and_sings_lies_between_as_far_as_it_is_known(anna, bert):
+    speaks = replace(anna, card=replace(ANNA, spoken_pitch=PitchStatistics(56.0, 60.0, 64.0)))
+    card = blend_voices(speaks, bert, 0.25, "Mia", "mia").card
+    assert card.spoken_pitch == PitchStatistics(52.0, 57.0, 63.0)  # of all of Bert's, where he speaks being unknown
+    assert card.sung_pitch is None
+    sings = replace(bert, card=replace(BERT, sung_pitch=PitchStatistics(44.0, 52.0, 64.0)))
+    assert blend_voices(speaks, sings, 0.75, "Mia", "mia").card.sung_pitch == PitchStatistics(48.5, 56.0, 68.0)
+
+
 @pytest.mark.parametrize(("share", "nearer"), [(0.2, ANNA), (0.5, ANNA), (0.51, BERT), (0.8, BERT)])
 def test_what_has_no_middle_is_the_nearer_ones(anna, bert, share, nearer):
     card = blend_voices(anna, bert, share, "Mia", "mia").card

@@ -95,6 +95,7 @@ def rewrite(folder, **changes):
         ("vocal_range", {"min": 1, "max": 2}), ("vocal_range", {"min": "A2", "max": "C5", "mid": "C4"}),
         ("pitch", {"low": 1, "median": 2}), ("pitch", {"low": 60, "median": 50, "high": 70}),
         ("pitch", {"low": "50", "median": 57, "high": 64}), ("pitch", {"low": True, "median": 57, "high": 64}),
+        ("pitch", None), ("spoken_pitch", {"low": 60, "median": 50, "high": 70}), ("sung_pitch", 57),
         ("pitch", {"low": 50, "median": 57, "high": float("nan")}), ("pitch", {"low": 50, "median": 57, "high": 1e300}),
         ("bandwidth_hertz", 0), ("bandwidth_hertz", float("inf")), ("bandwidth_hertz", "wide"),
         ("consent", {"by": 5}), ("consent", []), ("training", []), ("other", None),
@@ -116,6 +117,25 @@ def test_a_card_made_to_do_harm_is_refused(folder, other):
     path.write_text(path.read_text(encoding="utf-8").replace('"other": {}', f'"other": {other}'), encoding="utf-8")
     with pytest.raises(VoiceError, match="damaged"):
         load_card(folder / "anna")
+
+
+def test_a_card_tells_where_the_voice_speaks_and_where_it_sings(folder):
+    spoken, sung = {"low": 50.0, "median": 52.5, "high": 57.0}, {"low": 56.0, "median": 60.5, "high": 70.0}
+    rewrite(folder / "anna", spoken_pitch=spoken, sung_pitch=sung)
+    card = load_card(folder / "anna")
+    assert card.pitch_where(sung=False) == PitchStatistics(**spoken)
+    assert card.pitch_where(sung=True) == PitchStatistics(**sung)
+    rewrite(folder / "anna", sung_pitch=None)
+    assert load_card(folder / "anna").pitch_where(sung=True) == CARD.pitch
+
+
+def test_a_card_from_before_that_was_measured_has_one_place_for_both(folder):
+    path = folder / "anna" / CARD_FILE
+    values = json.loads(path.read_text(encoding="utf-8"))
+    del values["spoken_pitch"], values["sung_pitch"]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    card = load_card(folder / "anna")
+    assert card.pitch_where(sung=False) == card.pitch_where(sung=True) == CARD.pitch
 
 
 def test_figures_that_are_no_numbers_become_null(folder):

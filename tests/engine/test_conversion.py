@@ -220,7 +220,8 @@ def test_transposing_by_itself_goes_to_where_the_voice_lives(sing, voice):
         result = convert(recording, voice, settings_)
         middle = hertz_to_semitones(hertz) + 3
         assert -12 <= result.transpose <= 12
-        assert abs(voice.card.pitch.median - middle - result.transpose) <= abs(voice.card.pitch.median - middle)
+        there = voice.card.pitch_where(result.style == "melodic").median
+        assert abs(there - middle - result.transpose) <= abs(there - middle)
         if result.style == "melodic":
             assert result.transpose in {-12, 0, 12}
     assert convert(Audio(np.zeros((1, 1000), np.float32), SAMPLE_RATE), voice, settings_).transpose == 0

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.card import PitchStatistics
+from engine.card import PitchStatistics, VoiceCard
 from engine.frames import hertz_to_semitones, semitones_to_hertz
 from engine.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
 from engine.shaping import fitting_transpose, limit_pitch, smooth_pitch, snap_pitch, voiced_semitones
@@ -21,6 +21,15 @@ def vibrato(frames: int = 300, note: float = 60.3, depth: float = 0.5) -> np.nda
 
 def middle(median: float) -> PitchStatistics:
     return PitchStatistics(median - 6, median, median + 6)
+
+
+def voice(median: float, spoken: float | None = None, sung: float | None = None) -> VoiceCard:
+    """A card of which only where it lies matters."""
+    known = {"spoken_pitch": spoken, "sung_pitch": sung}
+    return VoiceCard(
+        "anna", "Anna", None, None, "", None, [], None, None, {"min": "C2", "max": "C6"}, middle(median), 16_000.0,
+        "", "", {}, **{name: None if where is None else middle(where) for name, where in known.items()},
+    )  # fmt: skip
 
 
 def test_no_strength_changes_nothing():
@@ -86,25 +95,33 @@ def test_pitch_is_kept_where_voices_are():
 
 
 @pytest.mark.parametrize(
-    ("source", "voice", "octaves", "singing"),
+    ("source", "target", "semitones", "octaves"),
     [
         (50, 62, 12, 12), (62, 50, -12, -12), (57, 57, 0, 0), (57, 60.4, 3, 0), (57, 64, 7, 12), (57, 62, 5, 0),
         (40, 80, 12, 12), (80, 40, -12, -12), (60, 57.6, -2, 0),
     ],
 )  # fmt: skip
-def test_transposing_to_fit(source, voice, octaves, singing):
-    assert fitting_transpose(middle(source), middle(voice), whole_octaves=False) == octaves
-    assert fitting_transpose(middle(source), middle(voice), whole_octaves=True) == singing
+def test_transposing_to_fit(source, target, semitones, octaves):
+    assert fitting_transpose(middle(source), voice(target), sung=False) == semitones
+    assert fitting_transpose(middle(source), voice(target), sung=True) == octaves
+
+
+def test_speech_goes_to_where_a_voice_speaks_and_singing_to_where_it_sings():
+    both = voice(56, spoken=52, sung=61)
+    assert fitting_transpose(middle(48), both, sung=False) == 4
+    assert fitting_transpose(middle(54), both, sung=True) == 12
+    only_sings = voice(56, sung=61)  # where it speaks is not known
+    assert fitting_transpose(middle(48), only_sings, sung=False) == 8
 
 
 @given(st.floats(20, 110), st.floats(20, 110))
-def test_transposing_stays_in_range_and_brings_nearer(source, voice):
-    for whole_octaves in (False, True):
-        transpose = fitting_transpose(middle(source), middle(voice), whole_octaves)
+def test_transposing_stays_in_range_and_brings_nearer(source, target):
+    for sung in (False, True):
+        transpose = fitting_transpose(middle(source), voice(target), sung)
         assert isinstance(transpose, int)
         assert -12 <= transpose <= 12
-        assert transpose % (12 if whole_octaves else 1) == 0
-        assert abs(voice - source - transpose) <= abs(voice - source) + 1e-9
+        assert transpose % (12 if sung else 1) == 0
+        assert abs(target - source - transpose) <= abs(target - source) + 1e-9
 
 
 def test_only_voiced_frames_have_notes():

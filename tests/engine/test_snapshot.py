@@ -1,8 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
-from engine.audio import Audio
+from engine.audio import Audio, read_audio
 from engine.base import load_base
 from engine.clips import Clip, analyse_clip
 from engine.envelope import BANDS
@@ -14,11 +16,18 @@ from engine.snapshot import measure_contrast, portray, snapshot
 from engine.training_plan import TrainingPlan
 from engine.voice import MOST_SOUNDS, load_voice, save_voice
 
+SAMPLES = Path(__file__).parents[2] / "engine" / "samples"
+
 
 @pytest.fixture(scope="module")
 def clips(sing) -> list[Clip]:
     """Thirteen seconds of a voice whose notes go from 200 to 283 Hz."""
     return [analyse_clip(Audio(sing(6.5, hertz=200.0, seed=seed)[None], SAMPLE_RATE)) for seed in (1, 2)]
+
+
+@pytest.fixture(scope="module")
+def speaking() -> Clip:
+    return analyse_clip(read_audio(SAMPLES / "speech.flac"))
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +53,20 @@ def test_what_the_profile_states_is_kept(clips):
     assert card.vocal_range == {"min": "E3", "max": "A5"}
     assert (card.voice_type, card.traits, card.licence, card.consent) == ("alto", ["light"], "CC0", {"by": "Mia"})
     assert card.other == {"shoes": 7}
+
+
+def test_where_it_speaks_and_where_it_sings_is_measured_apart(speaking, clips):
+    """Recorded speech, and notes from 200 to 283 Hz."""
+    card = portray(VoiceProfile("Mia"), [speaking, *clips], "mia")
+    assert card.spoken_pitch == portray(VoiceProfile("Mia"), [speaking], "mia").pitch
+    assert card.sung_pitch == portray(VoiceProfile("Mia"), clips, "mia").pitch
+    assert card.spoken_pitch.median < card.pitch.median < card.sung_pitch.median
+
+
+def test_a_little_singing_says_nothing_of_where_a_voice_sings(speaking, clips):
+    card = portray(VoiceProfile("Mia"), [*3 * [speaking], clips[0].piece(0, 30)], "mia")
+    assert card.sung_pitch is None
+    assert card.spoken_pitch is not None
 
 
 def test_silence_has_no_portrait():

@@ -25,6 +25,15 @@ def test_the_shift_is_the_one_a_conversion_would_choose(studio, median, style, s
     assert fit_view(studio, studio.local, "kerstin", looked_at(median, style))["auto"] == shift
 
 
+def test_a_voice_that_does_both_speaks_lower_than_it_sings(studio):
+    """Koguchi's recordings: songs, and the same texts spoken."""
+    spoken, sung = (
+        fit_view(studio, studio.local, "koguchi", looked_at(46.5, style))["auto"] for style in ("spoken", "melodic")
+    )
+    assert spoken == 7
+    assert sung == 12
+
+
 def test_the_voice_says_where_it_lies(studio):
     fit = fit_view(studio, studio.local, "kerstin", looked_at(60.0))
     assert fit["voice"] == {"name": "Kerstin", "low": 47, "high": 59}
