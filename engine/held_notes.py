@@ -29,9 +29,14 @@ def hold_notes(content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
     return mix_content(content, steady, held)
 
 
+def slow_envelope(envelope: Tensor) -> Tensor:
+    """The envelope (frames, BANDS) below 8 kHz without what vibrato does to it, (frames, LOW_BANDS)."""
+    return moving_average(envelope[:, :LOW_BANDS], _SMOOTH_FRAMES)
+
+
 def held_share(envelope: Tensor, voicing: Tensor) -> Tensor:
     """How far each frame lies within a sound that stays, 0..1, (frames,)."""
-    slow = moving_average(envelope[:, :LOW_BANDS], _SMOOTH_FRAMES)
+    slow = slow_envelope(envelope)
     padded = torch.nn.functional.pad(slow.T[None], (_APART_FRAMES, _APART_FRAMES), mode="replicate")[0].T
     change = (padded[2 * _APART_FRAMES :] - padded[: -2 * _APART_FRAMES]).abs().mean(1)
     stays = ((_CHANGES - change) / (_CHANGES - _STAYS)).clamp(0, 1)

@@ -16,6 +16,7 @@ from engine.envelope import BANDS, LOW_BANDS, SILENT, band_centres, loudness_of,
 from engine.frames import DECIBELS_PER_NEPER, HOP
 from engine.heard_windows import HeardWindows
 from engine.held_notes import hold_notes
+from engine.held_sounds import HeldSounds, settle_vowels
 from engine.loudness import limit_peaks, match_loudness, measure_loudness, without_top
 from engine.moving_average import moving_average
 from engine.perturbation import warp_bands
@@ -133,6 +134,7 @@ class Renderer:
         self._known = self._placed(_known_bands(survey.bands))
         self._heard_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
+        self._held = HeldSounds(self._placed(survey.held.rows))
         # Loudness is compared where both may have sound: else a full voice would be turned down at each s of a
         # recording without a top, and a voice without one turned up at each s of a full recording.
         self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
@@ -159,10 +161,14 @@ class Renderer:
             content = self.base.content(content_input(envelope[None], 0.0, mean[None]))
             loudness = loudness_of(envelope)
             detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
-            said = hold_notes(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
+            said = self._held_still(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
             steady_frames = STEADY_FRAMES if self._is_sung else 0
             drawn = draw_towards(said, self.voice.sounds, self.settings.retrieval, steady_frames)[None]
         return _Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail)
+
+    def _held_still(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
+        """Content in which each note is one sound, and each vowel the same on all of them."""
+        return settle_vowels(hold_notes(content, envelope, voicing), envelope, voicing, self._held)
 
     def _loudness(self, samples: np.ndarray) -> np.ndarray:
         return np.stack([measure_loudness(without_top(samples, self._compared_hertz)), measure_loudness(samples)])

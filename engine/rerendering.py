@@ -24,6 +24,7 @@ from engine.errors import EditError
 from engine.fingerprint import networks_fingerprint
 from engine.frames import HOP, SAMPLE_RATE, frame_count
 from engine.groundwork import Groundwork
+from engine.held_sounds import HeldSounds
 from engine.patches import FADE_FRAMES, Patch, Plan, plan_patches
 from engine.pitch import Pitch
 from engine.pitch_edit import PitchEdit
@@ -247,6 +248,7 @@ def _survey(groundwork: Groundwork) -> Survey:
         style=groundwork.style,
         bands=groundwork.bands,
         voiced=groundwork.voiced,
+        held=HeldSounds(torch.from_numpy(groundwork.held)),
     )
 
 

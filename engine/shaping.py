@@ -10,6 +10,7 @@ from engine.scales import CHROMATIC, nearest_notes
 _NOTE_MS = 300.0  # what is slower than this is the note, what is faster is vibrato (5 Hz and more) and glides
 _SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next
 LARGEST_TRANSPOSE = 12
+_NEARER = 2.0  # semitones by which another octave must bring singing nearer to the voice, to be worth the change
 
 
 def smooth_pitch(pitch: Pitch, milliseconds: float) -> Pitch:
@@ -50,10 +51,12 @@ def weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: floa
 def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool) -> int:
     """Semitones, -12..12, that bring a recording's middle closest to where the voice sings, or speaks.
 
-    Whole octaves for singing, so the key stays.
+    Whole octaves for singing, so the key stays; where another octave is hardly nearer, the one it was sung in.
     """
     distance = voice.pitch_where(sung).median - source.median
     step = 12 if sung else 1
+    if sung and abs(distance) < 6 + _NEARER / 2:
+        return 0
     return int(np.clip(step * round(distance / step), -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE))
 
 

@@ -1,6 +1,7 @@
 """The survey: what must be known of a whole recording before its first window is converted.
 
-Its level and mean colour, the timbre of whoever is heard, where the pitch lies, and the style. Long recordings are
+Its level and mean colour, the timbre of whoever is heard, where the pitch lies, the style, and in singing the sounds
+that are held. Long recordings are
 sampled: the first minutes whole, then every eighth window.
 """
 
@@ -17,6 +18,7 @@ from engine.envelope import BANDS, LOW_BANDS, Level
 from engine.errors import AudioError
 from engine.frames import FRAME_RATE
 from engine.heard_windows import KEPT_FRAMES, HeardWindows
+from engine.held_sounds import NONE_HELD, HeldSounds, gather_held
 from engine.loudness import measure_loudness
 from engine.mean_colour import measure_colour
 from engine.pitch import Pitch
@@ -40,6 +42,7 @@ class Survey:
     style: Style
     bands: int  # how many bands, from the lowest, hold signal
     voiced: bool
+    held: HeldSounds  # none where it is not singing
 
 
 def survey_recording(
@@ -74,13 +77,15 @@ def survey_recording(
             listened = timbre_input(piece[None].to(base.device), level.nepers)
             timbres.append(base.timbre(listened)[0].cpu() * len(piece))
     semitones = voiced_semitones(pitch)
+    style = measure_style(pitch, np.concatenate(loudness))
     return Survey(
         level=level,
         timbre=torch.stack(timbres).sum(0) / len(envelope),
         pitch=pitch_statistics(semitones),
-        style=measure_style(pitch, np.concatenate(loudness)),
+        style=style,
         bands=bands_with_signal(envelope, level),
         voiced=len(semitones) > 0,
+        held=gather_held(base, envelope, pitch.voicing, level) if style == "melodic" else NONE_HELD,
     )
 
 

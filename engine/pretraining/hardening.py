@@ -166,13 +166,13 @@ def _train(
         loss = _distance(heard, batch)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        clip_grad_norm_(encoder.parameters(), 1.0)
-        optimizer.step()
+        if torch.isfinite(clip_grad_norm_(encoder.parameters(), 1.0)):
+            optimizer.step()
+            total, counted = total + loss.item(), counted + 1
         follow(average, encoder, min(0.998, step / (step + 50)))
-        total, counted = total + loss.item(), counted + 1
         if (step + 1) % 300 == 0 or step + 1 == plan.steps:
             seconds = time.monotonic() - started
-            line = {"step": step + 1, "seconds": round(seconds, 1), "distance": round(total / counted, 4)}
+            line = {"step": step + 1, "seconds": round(seconds, 1), "distance": round(total / max(counted, 1), 4)}
             line |= validate(average, unseen, device)
             save_checkpoint(
                 checkpoint,

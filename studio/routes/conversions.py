@@ -24,7 +24,7 @@ _FIELDS: dict[str, Any] = {
     "audio": file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff. `audio_file` means the same."),
     "model": {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]},
     "transpose": {
-        "description": "Semitones, positive up; or `auto`, which moves the recording to where the voice lives.",
+        "description": "Semitones, positive up; or `auto`: to where the voice speaks, or sings.",
         "oneOf": [
             {"type": "integer", "minimum": -LARGEST_TRANSPOSE, "maximum": LARGEST_TRANSPOSE},
             {"type": "string", "enum": [AUTO]},

@@ -7,6 +7,7 @@ from engine.card import PitchStatistics
 from engine.conversion_settings import ConversionSettings
 from engine.errors import EditError
 from engine.groundwork import Groundwork, read_groundwork, write_groundwork
+from engine.held_sounds import WIDTH
 
 
 @pytest.fixture
@@ -27,6 +28,7 @@ def groundwork() -> Groundwork:
         hertz=(100 + 100 * random.random((2, 500))).astype(np.float32),
         core_starts=np.array([0, 200]),
         phases=random.random((2, 2)),
+        held=random.random((7, WIDTH)).astype(np.float32),
     )
 
 

@@ -7,6 +7,7 @@ from engine.card import PitchStatistics
 from engine.conversion_settings import ConversionSettings
 from engine.errors import EditError
 from engine.groundwork import Groundwork
+from engine.held_sounds import WIDTH
 from engine.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
 from engine.pitch_edit import Draw, FixOctave, Shift, Snap
 from engine.synthesis import cycles_per_frame
@@ -31,7 +32,7 @@ def groundwork(voiced: bool = True, takes: int = 2) -> Groundwork:
     zeros = np.zeros(3, np.float32)
     return Groundwork(
         "", ConversionSettings(takes=takes), 0, "melodic", 0.0, zeros, zeros, PitchStatistics(50, 57, 64), 100, True,
-        voicing, hertz, CORES, phases,
+        voicing, hertz, CORES, phases, np.zeros((0, WIDTH), np.float32),
     )  # fmt: skip
 
 

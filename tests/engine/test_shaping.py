@@ -99,6 +99,7 @@ def test_pitch_is_kept_where_voices_are():
     [
         (50, 62, 12, 12), (62, 50, -12, -12), (57, 57, 0, 0), (57, 60.4, 3, 0), (57, 64, 7, 12), (57, 62, 5, 0),
         (40, 80, 12, 12), (80, 40, -12, -12), (60, 57.6, -2, 0),
+        (57, 63.6, 7, 0), (57, 50.3, -7, 0), (57, 49.9, -7, -12),
     ],
 )  # fmt: skip
 def test_transposing_to_fit(source, target, semitones, octaves):
@@ -109,7 +110,7 @@ def test_transposing_to_fit(source, target, semitones, octaves):
 def test_speech_goes_to_where_a_voice_speaks_and_singing_to_where_it_sings():
     both = voice(56, spoken=52, sung=61)
     assert fitting_transpose(middle(48), both, sung=False) == 4
-    assert fitting_transpose(middle(54), both, sung=True) == 12
+    assert fitting_transpose(middle(53), both, sung=True) == 12
     only_sings = voice(56, sung=61)  # where it speaks is not known
     assert fitting_transpose(middle(48), only_sings, sung=False) == 8
 

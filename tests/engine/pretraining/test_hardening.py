@@ -91,6 +91,19 @@ def test_hardening_goes_on_from_its_checkpoint_as_if_nothing_had_happened(advers
             torch.testing.assert_close(resumed[part][name], value, atol=0, rtol=0, msg=name)
 
 
+def test_a_batch_that_gives_no_numbers_teaches_nothing(adverse, tmp_path, monkeypatch):
+    make = AdverseBatches.make
+
+    def broken(batches: AdverseBatches, step: int, kind: str | None = None) -> module.AdverseBatch:
+        batch = make(batches, step, kind)
+        return replace(batch, heard=batch.heard * np.nan) if step == 2 else batch
+
+    monkeypatch.setattr(AdverseBatches, "make", broken)
+    state = harden(adverse, tmp_path, steps=4)
+    assert all(torch.isfinite(value).all() for name in ("encoder", "average") for value in state[name].values())
+    assert 0 < json.loads((tmp_path / "hardened.jsonl").read_text().splitlines()[-1])["distance"] < 1
+
+
 # the encoder as it was before has 0.183 and 0.190 with the same disturbances
 @pytest.mark.parametrize(("sample", "limit"), [("singing", 0.16), ("speech", 0.172)])
 def test_the_base_that_ships_has_been_hardened(sample, limit):

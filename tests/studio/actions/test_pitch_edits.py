@@ -10,6 +10,7 @@ from engine.card import PitchStatistics
 from engine.conversion_settings import ConversionSettings
 from engine.errors import EditError, SettingsError
 from engine.groundwork import Groundwork, write_groundwork
+from engine.held_sounds import WIDTH
 from engine.pitch_edit import TOOLS
 from studio.actions.conversions import start_conversion
 from studio.actions.history import repeat_task
@@ -30,7 +31,7 @@ def groundwork(takes: int = 2) -> Groundwork:
     zeros, voicing = np.zeros(3, np.float32), np.full(FRAMES, 0.9, np.float32)
     return Groundwork(
         "x", ConversionSettings(takes=takes), -2, "melodic", 0.0, zeros, zeros, PitchStatistics(50, 57, 64), 100, True,
-        voicing, hertz, np.array([0]), np.zeros((takes, 1)),
+        voicing, hertz, np.array([0]), np.zeros((takes, 1)), np.zeros((0, WIDTH), np.float32),
     )  # fmt: skip
 
 
