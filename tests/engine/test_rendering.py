@@ -9,7 +9,10 @@ from engine import rendering
 from engine.audio import resample
 from engine.base import load_base
 from engine.conversion_settings import ConversionSettings
+from engine.envelope import LOW_BANDS, measure_envelope
 from engine.frames import HOP, SAMPLE_RATE
+from engine.held_sounds import HeldSounds
+from engine.pitch import detect_pitch
 from engine.rendering import Renderer, ShapedMelody
 from engine.survey import survey_recording
 from engine.windows import cut_windows
@@ -58,6 +61,24 @@ def test_takes_have_the_seeds_that_follow_each_other(recording, voice):
     highest = ConversionSettings(takes=10, seed=2**31 - 1)
     renderer = Renderer(load_base(), voice, survey, highest, ShapedMelody(highest, 0))
     assert len(renderer.render(next(cut_windows([recording[:, :SAMPLE_RATE]])))) == 10
+
+
+def test_a_vowel_is_what_the_long_notes_of_the_recording_say(recording, voice):
+    """Had they all said another one, it would be that."""
+    found, settings = survey_recording([recording], load_base()), ConversionSettings()
+    window = next(cut_windows([recording]))
+
+    def envelope(rows: torch.Tensor) -> np.ndarray:
+        survey = replace(found, held=HeldSounds(rows))
+        [take] = Renderer(load_base(), voice, survey, settings, ShapedMelody(settings, 0)).render(window)
+        return measure_envelope(take[0], detect_pitch(take[0], SAMPLE_RATE))
+
+    assert found.style == "melodic"
+    as_heard, alone = envelope(found.held.rows), envelope(found.held.rows[:0])
+    other = found.held.rows.clone()
+    other[:, LOW_BANDS:-1] = -other[:, LOW_BANDS:-1]
+    other[:, -1] *= 100
+    assert np.abs(as_heard - alone).mean() < 0.5 * np.abs(envelope(other) - alone).mean()
 
 
 def test_a_shifted_formant_moves_the_spectrum_and_not_the_notes(recording, voice):

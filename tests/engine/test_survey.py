@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
+from engine.audio import read_audio, resample
 from engine.base import load_base
 from engine.envelope import BANDS, LOW_BANDS, band_centres, measure_envelope, measure_level
 from engine.errors import AudioError, Cancelled
@@ -10,6 +13,8 @@ from engine.pitch import detect_pitch
 from engine.survey import bands_with_signal, survey_recording
 from engine.timbre import TIMBRE
 from engine.windows import cut_windows
+
+SAMPLES = Path(__file__).parents[2] / "engine" / "samples"
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +46,16 @@ def test_a_gain_moves_the_level_and_nothing_else(sung):
     assert loud.level.nepers - quiet.level.nepers == pytest.approx(np.log(10), abs=0.01)
     np.testing.assert_allclose(loud.level.mean, quiet.level.mean, atol=0.02)
     torch.testing.assert_close(loud.timbre, quiet.timbre, atol=0.02, rtol=0.02)
+
+
+def test_long_notes_are_gathered_of_singing_alone(sing):
+    sung = survey_recording([sing(6.0, hertz=200.0)[None]], load_base())
+    assert sung.style == "melodic"
+    assert 100 < float(sung.held.frames.sum()) <= 600
+    speech = read_audio(SAMPLES / "speech.flac")
+    spoken = survey_recording([resample(speech.mono(), speech.rate, SAMPLE_RATE)[None]], load_base())
+    assert spoken.style == "spoken"
+    assert len(spoken.held.rows) == 0
 
 
 @pytest.mark.parametrize("samples", [1, 440, SAMPLE_RATE])
