@@ -108,7 +108,7 @@ def _blended_card(first: VoiceCard, second: VoiceCard, share: float, name: str, 
     }
     vocal_range = {end: note_name(number) for end, number in notes.items()}
     pitch = _blended_pitch(first.pitch, second.pitch, share)
-    speaks, sings = first.spoken_pitch or second.spoken_pitch, first.sung_pitch or second.sung_pitch
+    spoken, sung = (_blended_pitch(first.pitch_where(sung), second.pitch_where(sung), share) for sung in (False, True))
     return VoiceCard(
         id=identifier,
         name=name,
@@ -127,8 +127,8 @@ def _blended_card(first: VoiceCard, second: VoiceCard, share: float, name: str, 
         consent=_consent(parts),
         corpus_speaker=parts[0].corpus_speaker if len(parts) == 1 else "",
         training={"blend": {"share": share, "voices": [_origin(first), _origin(second)]}},
-        spoken_pitch=_blended_pitch(first.pitch_where(False), second.pitch_where(False), share) if speaks else None,
-        sung_pitch=_blended_pitch(first.pitch_where(True), second.pitch_where(True), share) if sings else None,
+        spoken_pitch=spoken if first.spoken_pitch or second.spoken_pitch else None,
+        sung_pitch=sung if first.sung_pitch or second.sung_pitch else None,
     )
 
 

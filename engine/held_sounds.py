@@ -49,12 +49,14 @@ class HeldSounds:
         return self.rows[:, -1]
 
 
-NONE_HELD = HeldSounds(torch.zeros(0, WIDTH))
+def no_sounds() -> HeldSounds:
+    """Those of a recording in which nothing is held."""
+    return HeldSounds(torch.zeros(0, WIDTH))
 
 
 def gather_held(base: BaseModel, envelope: np.ndarray, voicing: np.ndarray, level: Level) -> HeldSounds:
     """The held sounds of a recording, on the processor. envelope: (frames, BANDS), absolute log; voicing: (frames,)."""
-    rows = [torch.zeros(0, WIDTH)]
+    rows = [no_sounds().rows]
     mean = torch.from_numpy(level.mean).to(base.device)
     for first, stop in _blocks(len(envelope)):
         with torch.inference_mode():

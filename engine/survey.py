@@ -1,8 +1,7 @@
 """The survey: what must be known of a whole recording before its first window is converted.
 
 Its level and mean colour, the timbre of whoever is heard, where the pitch lies, the style, and in singing the sounds
-that are held. Long recordings are
-sampled: the first minutes whole, then every eighth window.
+that are held. Long recordings are sampled: the first minutes whole, then every eighth window.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +17,7 @@ from engine.envelope import BANDS, LOW_BANDS, Level
 from engine.errors import AudioError
 from engine.frames import FRAME_RATE
 from engine.heard_windows import KEPT_FRAMES, HeardWindows
-from engine.held_sounds import NONE_HELD, HeldSounds, gather_held
+from engine.held_sounds import HeldSounds, gather_held, no_sounds
 from engine.loudness import measure_loudness
 from engine.mean_colour import measure_colour
 from engine.pitch import Pitch
@@ -85,7 +84,7 @@ def survey_recording(
         style=style,
         bands=bands_with_signal(envelope, level),
         voiced=len(semitones) > 0,
-        held=gather_held(base, envelope, pitch.voicing, level) if style == "melodic" else NONE_HELD,
+        held=gather_held(base, envelope, pitch.voicing, level) if style == "melodic" else no_sounds(),
     )
 
 

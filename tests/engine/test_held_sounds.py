@@ -6,7 +6,7 @@ from torch.nn.functional import layer_norm
 from engine.base import load_base
 from engine.content import CONTENT
 from engine.envelope import BANDS, LOW_BANDS, Level
-from engine.held_sounds import NONE_HELD, WIDTH, HeldSounds, gather_held, settle_vowels
+from engine.held_sounds import WIDTH, HeldSounds, gather_held, no_sounds, settle_vowels
 
 BRIGHT = 1.6 * torch.linspace(-1, 1, BANDS)  # beside an even envelope this is another vowel
 
@@ -66,7 +66,7 @@ def test_only_what_is_held_is_settled(moving):
 
 def test_without_held_sounds_nothing_changes():
     content = contents(50)
-    assert settle_vowels(content, torch.zeros(50, BANDS), torch.ones(50), NONE_HELD) is content
+    assert settle_vowels(content, torch.zeros(50, BANDS), torch.ones(50), no_sounds()) is content
 
 
 def recording(frames: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
