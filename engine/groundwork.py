@@ -15,7 +15,6 @@ import numpy as np
 from engine.card import PitchStatistics
 from engine.conversion_settings import ConversionSettings
 from engine.errors import EditError
-from engine.held_sounds import WIDTH
 from engine.pitch import Pitch
 from engine.style import Style
 
@@ -24,6 +23,7 @@ from engine.style import Style
 # of 4, a long note could be two sounds in turn; of 5, the base was another; of 6, loudness was compared up to the top;
 # of 7, noise and rooms were heard as sounds; of 8, one vowel could be another on the next note.
 _FORMAT = 9
+_HELD_WIDTH = 145  # engine.held_sounds.WIDTH, said again since whoever only plans edits need not wait for torch
 _FACTS = "facts"
 _ARRAYS = {
     "level_mean": np.float32,
@@ -54,7 +54,7 @@ class Groundwork:
     hertz: np.ndarray  # float32 (takes, frames)
     core_starts: np.ndarray  # int64 (windows,): the frame where the core of each window begins
     phases: np.ndarray  # float64 (takes, windows): of the pulses, in cycles, there
-    held: np.ndarray  # float32 (sounds, WIDTH): the sounds that are held (`engine.held_sounds`)
+    held: np.ndarray  # float32 (sounds, 145): the sounds that are held (`engine.held_sounds`)
 
     def pitch(self, number: int) -> Pitch:
         """The curve that take `number` (the first is 0) was sung with."""
@@ -108,7 +108,7 @@ def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Groundwork
     (windows,) = arrays["core_starts"].shape
     if arrays["voicing"].shape != (frames,) or arrays["phases"].shape != (takes, windows) or not windows:
         raise ValueError("shapes that do not fit")
-    if arrays["held"].ndim != 2 or arrays["held"].shape[1] != WIDTH:
+    if arrays["held"].ndim != 2 or arrays["held"].shape[1] != _HELD_WIDTH:
         raise ValueError("shapes that do not fit")
     values: dict[str, Any] = facts | arrays
     return Groundwork(**values)

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -47,6 +49,13 @@ def test_it_comes_back_to_the_last_bit(groundwork, tmp_path):
 def test_what_is_no_groundwork_is_a_sentence(content):
     with pytest.raises(EditError, match="convert the recording again"):
         read_groundwork(content)
+
+
+def test_reading_one_does_not_load_networks():
+    """A server that plans edits would be 190 MB larger."""
+    loaded = "import sys, engine.groundwork, engine.shaping; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_half_of_one_is_refused(groundwork, tmp_path):
