@@ -33,7 +33,7 @@ _PLAIN_LETTERS = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001
 )
 _LARGEST_CARD = 4 * 2**20  # bytes; the curves of a long training are far below it
-PITCHES = ("pitch", "spoken_pitch", "sung_pitch")  # the fields that are statistics of the pitch
+_PITCHES = ("pitch", "spoken_pitch", "sung_pitch")  # the fields that are statistics of the pitch
 # the fields of the published interface, in its order
 _PUBLISHED = (
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
@@ -152,7 +152,7 @@ def _card_from(values: Any) -> VoiceCard:
     known = {one.name: values[one.name] for one in fields(VoiceCard) if one.name in values}
     known.setdefault("format", 1)  # of this one's format it would say so
     check_card(known)
-    statistics = {name: PitchStatistics(**known[name]) for name in PITCHES if known.get(name) is not None}
+    statistics = {name: PitchStatistics(**known[name]) for name in _PITCHES if known.get(name) is not None}
     return VoiceCard(**known | statistics)
 
 

@@ -43,7 +43,7 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
     if found is None:
         raise TrainingError("There is no voice in these recordings: nothing in them has a pitch.")
     bands = int(np.median([clip.bands for clip in clips]))
-    spoken_pitch, sung_pitch = (_pitch_where(clips, sung) for sung in (False, True))
+    spoken_pitch, sung_pitch = _pitches_apart(clips)
     spoken = measure_style(pitch, loudness_db) != "melodic"
     return VoiceCard(
         id=identifier, name=profile.name, gender=profile.gender, age=profile.age, description=profile.description,
@@ -57,12 +57,17 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
     )  # fmt: skip
 
 
-def _pitch_where(clips: Sequence[Clip], sung: bool) -> PitchStatistics | None:
-    """Of the clips in which the voice sings, or speaks; None where they are too few to tell."""
-    alike = [clip for clip in clips if (measure_style(clip.pitch, clip.loudness_db) == "melodic") == sung]
-    semitones = np.concatenate([np.zeros(0), *(voiced_semitones(clip.pitch) for clip in alike)])
-    least = _LEAST_SHARE * sum(int(clip.pitch.voiced.sum()) for clip in clips)
-    return pitch_statistics(semitones) if len(semitones) and len(semitones) >= least else None
+def _pitches_apart(clips: Sequence[Clip]) -> tuple[PitchStatistics | None, PitchStatistics | None]:
+    """Of the clips in which the voice speaks, and of those in which it sings; None where they are too few to tell."""
+    notes: dict[bool, list[np.ndarray]] = {False: [np.zeros(0)], True: [np.zeros(0)]}  # by whether it sings
+    for clip in clips:
+        notes[measure_style(clip.pitch, clip.loudness_db) == "melodic"].append(voiced_semitones(clip.pitch))
+    spoken, sung = (np.concatenate(notes[sings]) for sings in (False, True))
+    least = max(1.0, _LEAST_SHARE * (len(spoken) + len(sung)))
+    return (
+        pitch_statistics(spoken) if len(spoken) >= least else None,
+        pitch_statistics(sung) if len(sung) >= least else None,
+    )
 
 
 def snapshot(tuning: FineTuning, card: VoiceCard, training: dict[str, Any]) -> Voice:
