@@ -79,8 +79,8 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
     """The page with all its tabs, as gradio has it."""
     import gradio as gr
 
+    from studio.parts.checked_events import CheckedEvents
     from studio.parts.page import Page
-    from studio.parts.uploads_only import UploadsOnly
     from studio.tabs.convert import build_convert_tab
     from studio.tabs.create import build_create_tab
     from studio.tabs.explore import build_explore_tab
@@ -101,7 +101,7 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
     if studio.service.is_demo:
         del tabs["Settings"]  # tokens and the machine are its host's business
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
-    with UploadsOnly(title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
+    with CheckedEvents(title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
         heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:

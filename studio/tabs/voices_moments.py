@@ -117,8 +117,8 @@ def build_moments(page: Page, chosen: gr.BrowserState) -> Moments:
         voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
         return heard, voice["learned"].get("best_epoch")
 
-    def another_part(visit: Visit, model: str | None, name: str, epoch: int | None) -> Updates:
-        if model is None:
+    def another_part(visit: Visit, model: str | None, name: str | None, epoch: int | None) -> Updates:
+        if model is None or name is None:
             return None
         heard, in_use = look(visit, model)
         return moments.hear(model, heard, name, epoch, in_use)
@@ -131,7 +131,7 @@ def build_moments(page: Page, chosen: gr.BrowserState) -> Moments:
         heard, in_use = look(visit, model)
         return {moments.heard: epoch, **moments.offer(heard, epoch, in_use)}
 
-    def another_moment(visit: Visit, data: dict[str, Any], model: str | None, name: str) -> Updates:
+    def another_moment(visit: Visit, data: dict[str, Any], model: str | None, name: str | None) -> Updates:
         return another_part(visit, model, name, data["epoch"])
 
     page.on(part.input, another_part, [chosen, part, moments.heard], moments.outputs, notice=said)

@@ -4,6 +4,7 @@ import secrets
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -51,9 +52,13 @@ def told_by_event(client: httpx.Client, data: list[object], event: object = None
     configuration = client.get("/config").json()
     (drop,) = [one["id"] for one in configuration["components"] if one["props"].get("elem_id") == "convert-drop"]
     (put_in,) = [one for one in configuration["dependencies"] if one["inputs"][:1] == [drop]]
-    data = [*data, *[None] * (len(put_in["inputs"]) - len(data))]
+    return ended(client, put_in, [*data, *[None] * (len(put_in["inputs"]) - len(data))], event)
+
+
+def ended(client: httpx.Client, called: dict[str, Any], data: list[object], event: object = None) -> str:
+    """What an event ends with, called in a session of its own."""
     session = secrets.token_hex(8)
-    asked_for = {"fn_index": put_in["id"], "session_hash": session, "data": data, "event_data": event}
+    asked_for = {"fn_index": called["id"], "session_hash": session, "data": data, "event_data": event}
     assert client.post("/gradio_api/queue/join", json=asked_for).is_success
     with client.stream("GET", "/gradio_api/queue/data", params={"session_hash": session}) as answer:
         return next(line for line in answer.iter_lines() if "process_completed" in line)
@@ -68,6 +73,21 @@ def test_no_file_is_taken_that_was_not_uploaded(local, path):
         beside = str(Path(uploaded) / ".." / ".." / ".." / ".." / "studio.sqlite")
         assert "was not uploaded here" in told_by_event(client, [FILE | {"path": beside}])
         assert "is not an audio file" in told_by_event(client, [FILE | {"path": uploaded}])
+
+
+def test_what_is_no_choice_any_more_does_not_stop_an_event(local):
+    with asked(local) as client:
+        configuration = client.get("/config").json()
+        props = {one["id"]: one["props"] for one in configuration["components"]}
+        changing = [one["id"] for one in configuration["components"] if props[one["id"]].get("choices") == []]
+        assert len(changing) > 6
+        called = [
+            next((event for event in configuration["dependencies"] if one in event["inputs"]), None) for one in changing
+        ]
+        for one, event in zip(changing, called, strict=True):
+            if event is not None:  # some only show
+                data = ["gone" if it == one else props[it].get("value") for it in event["inputs"]]
+                assert "list of choices" not in ended(client, event, data), props[one]["label"]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:7860", "192.168.1.5", "[", ""])
