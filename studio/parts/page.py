@@ -16,6 +16,7 @@ from studio.studio import Studio
 
 Updates = Mapping[Any, Any] | None
 _OURS = "Something went wrong in the studio. The reason is in its log."
+_FRESH_S = 10.0  # what is wished by another tab comes just before this one is shown
 _AT_ONCE = 8  # calls of the same event by different visitors
 
 
@@ -27,6 +28,10 @@ class Visit:
     account: Account
     now_s: float  # since 1970
     base_url: str = ""  # links lead to wherever the page was loaded from
+
+    def just_wished(self, wish: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """What another tab wishes, where that is as new as the tab's being shown for it; else nothing."""
+        return wish if wish and self.now_s - wish["at"] < _FRESH_S else {}
 
 
 @dataclass(frozen=True)

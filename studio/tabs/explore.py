@@ -22,7 +22,6 @@ SAMPLES = Path(engine.__path__[0]) / "samples"
 FIRST, SECOND = "first", "second"
 _NOBODY: dict[str, str | None] = {FIRST: None, SECOND: None}
 _LOOK_S = 0.5
-_WISHED_S = 5.0  # after which a wish of another tab has been fulfilled
 _ACTIVE = ("queued", "running")
 
 
@@ -111,8 +110,7 @@ def build_explore_tab(page: Page, tab: gr.Tab) -> None:
         visit: Visit, ids: Mapping[str, str | None], before: Any, wish: Mapping[str, Any] | None
     ) -> dict[Any, Any]:
         """After a reload: what was looked at before, if it is still there."""
-        just_wished = wish is not None and visit.now_s - wish["at"] < _WISHED_S
-        if before or just_wished or not any(ids.values()):
+        if before or visit.just_wished(wish) or not any(ids.values()):
             return {}
         found = look(visit, ids, before)
         found.pop(place, None)  # that something is gone by now is no news

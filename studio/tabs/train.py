@@ -17,6 +17,9 @@ from studio.tabs.train_panel import CHOOSE, Given, Panel
 
 _POLL_S = 1.0
 _SETTINGS = ("patience", "evaluate_epochs", "batch", "learning_rate", "foreign", "seed")
+_GONE = "This voice is no longer here: it was deleted meanwhile."
+# the tab is shown and a voice is wished at the same moment; one after the other, so that the wish is what is shown
+_IN_TURN: dict[str, Any] = {"concurrency_id": "train", "concurrency_limit": 1}
 _STOPS = "It stops, and keeps what it has learned: it can go on from there."
 _FORGOTTEN = "What was learned is forgotten: the next training begins anew."
 
@@ -49,13 +52,16 @@ def build_train_tab(page: Page, tab: gr.Tab) -> None:
             player = element("player", elem_id="train-player")
             scores = element("facts", elem_id="train-scores")
     timer, drawn, chosen = gr.Timer(_POLL_S, active=False), gr.State([]), gr.State(None)
-    kept = remembered("train", {})
+    kept, wish = remembered("train", {}), page.wishes["train"]
     panel = Panel(
         voice, state, estimate, start, stop, afresh, queue, course, part, player, scores, timer, drawn, chosen, made
     )  # fmt: skip
 
     def come(visit: Visit, given: Given) -> Any:
-        """With what was there when the tab was left, or the page; else with the voice that is in training."""
+        """With the voice that another tab asks for; else with what was there when the tab was left, or the page; else
+        with the voice that is in training."""
+        if asked_for := visit.just_wished(given[wish]).get("voice"):
+            return panel.choose(visit, given, asked_for)
         if panel.view(visit, given[voice]):
             return panel.show(visit, given, again=True)
         voices = trainable_view(visit.studio, visit.account)
@@ -76,7 +82,7 @@ def build_train_tab(page: Page, tab: gr.Tab) -> None:
     def begin(visit: Visit, given: Given) -> Any:
         view = panel.view(visit, given[voice])
         if view is None:
-            return {said: told(CHOOSE)}
+            return panel.show(visit, given, again=True) | {said: told(_GONE if given[voice] else CHOOSE)}
         epochs, settings = panel.values(given)
         answer = start_training(visit.studio, visit.account, view["id"], epochs, given_settings(view, settings))
         now = panel.show(visit, given, again=True)
@@ -117,20 +123,21 @@ def build_train_tab(page: Page, tab: gr.Tab) -> None:
     def hear(visit: Visit, data: dict[str, Any], given: Given) -> Any:
         return {chosen: data.get("epoch"), **listen(visit, {**given, chosen: data.get("epoch")})}
 
-    def follow(visit: Visit, given: Given) -> Any:
-        wish = given[page.wishes["train"]] or {}
-        return panel.choose(visit, given, wish["voice"]) if wish.get("voice") else None
+    def watch(visit: Visit, given: Given) -> Any:
+        """What was sent of another voice than is shown by now is late."""
+        late = given[drawn] and given[drawn][0] != given[voice]
+        return None if late else panel.show(visit, given)
 
     def leave(visit: Visit, to: dict[str, Any]) -> Any:
         return {timer: gr.Timer(active=False)} if to.get("value") != "Train" else None
 
     asked, seen = panel.asked, panel.seen
-    page.on(tab.select, come, asked | {kept}, panel.all)
-    page.on(timer.tick, lambda visit, given: panel.show(visit, given), asked, seen, trigger_mode="once")
+    page.on(tab.select, come, asked | {kept, wish}, panel.all, **_IN_TURN)
+    page.on(wish.change, come, asked | {kept, wish}, panel.all, **_IN_TURN)
+    page.on(timer.tick, watch, asked, seen, trigger_mode="once")
     page.on(
         voice.input, lambda visit, given: panel.choose(visit, given, given[voice]), asked, panel.all, notice=said
     )  # fmt: skip
-    page.on(page.wishes["train"].change, follow, asked | {page.wishes["train"]}, panel.all)
     for control in (voice, *made.values()):
         page.on(control.change, remember, asked, [kept])
     for name in ("epochs", "evaluate_epochs"):

@@ -21,7 +21,6 @@ from studio.tabs.voices_moments import build_moments
 from studio.tabs.voices_panel import build_details, build_panel
 from studio.tabs.voices_report import BADGES
 
-_FRESH_S = 10.0  # what is wished by another tab comes just before this one is shown
 # what shows a voice is done one after the other, so that the last that was asked for is shown
 IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
 
@@ -65,9 +64,7 @@ def build_voices_tab(page: Page, tab: gr.Tab) -> None:
             return library(visit, None) | {said: told("This voice is no longer here.")}
 
     def come(visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
-        if wish and wish.get("voice") and visit.now_s - wish["at"] < _FRESH_S:
-            model = wish["voice"]
-        return library(visit, model)
+        return library(visit, visit.just_wished(wish).get("voice") or model)
 
     def take_in(visit: Visit, package: str | None) -> Updates:
         if package is None:

@@ -177,6 +177,29 @@ def test_errors_are_told_where_they_happen_and_the_form_keeps_its_values(page, o
     expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile("^Dora"))
 
 
+def test_the_voice_that_another_tab_asks_for_is_shown(studio_page, page, open_tab, brought, recordings, begun):
+    brought(begun, "eva")
+    brought(recordings, "ida")
+    open_tab(page, "Train")
+    choose(page, "Eva")
+    expect(page.locator("timbre-curves figure")).to_have_count(3)
+    for name in ("Ida", "Eva", "Ida"):
+        open_tab(page, "Voices")
+        page.locator("#voices-cards").get_by_role("radio", name=name).click()
+        expect(page.locator("#voices-panel").get_by_role("heading", name=name)).to_be_visible()
+        page.locator("#voice-train").click()
+        expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile(f"^{name}"))
+        page.wait_for_timeout(1500)  # and stays so
+        expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile(f"^{name}"))
+    expect(state(page)).to_contain_text("to be trained")
+    expect(page.locator("[data-testid=toast-body]")).to_have_count(0)
+    for kind in ("datasets", "voices"):
+        shutil.rmtree(studio_page.home / kind / "ida", ignore_errors=True)
+    page.get_by_role("button", name="Start training").click()
+    expect(page.locator("#train-notice")).to_contain_text("no longer here")
+    expect(page.get_by_role("combobox", name="Voice")).to_have_value("")
+
+
 def test_who_has_no_voice_is_told_where_to_make_one(page, open_tab):
     open_tab(page, "Train")
     expect(page.locator("#train-state")).to_contain_text("Create tab")
