@@ -151,7 +151,7 @@ def _disk() -> Finding:
     free = shutil.disk_usage(Path.cwd()).free
     return Finding(
         "free disk in this folder",
-        f"{free / 2**30:.1f} GB",
+        f"{free / 10**9:.1f} GB",
         "make room: an hour of stereo takes about 1 GB" if free < LITTLE_DISK else "",
     )
 

@@ -174,7 +174,8 @@ def delete_model(studio: Studio, account: Account, model_id: str) -> None:
         for kind in ("training", "report"):
             task = latest_in(connection, account.id, model_id, kind)
             if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
-                text = f"The voice '{model_id}' is being worked on: cancel that task first, or wait for it."
+                doing = "is being trained" if kind == "training" else "is being examined"
+                text = f"The voice '{model.name}' {doing}: stop that first (see History), or wait for it."
                 raise WrongState(text, "model_busy")
         home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
         if home is not None and home.is_dir():

@@ -69,11 +69,11 @@ class Batch:
                     copies,
                     model=given[voice.chosen],
                     settings=settings.asked(given),
-                    preset=settings.preset_of(given),
+                    preset=settings.preset_of_each(given),
                 )
             return {self.rows: rows, self.timer: gr.Timer(active=True), self.files: None}
 
-        inputs = {self.files, voice.chosen, *settings.controls}
+        inputs = {self.files, voice.chosen, settings.looked_at, *settings.controls}
         self.page.on(self.start.click, convert, inputs, [*self.outputs, self.files], notice=self.problem)
 
 
@@ -130,6 +130,7 @@ def _table(rows: Sequence[Row]) -> str:
         lines.append(
             f'<tr class="{row["state"]}"><th scope="row">{html.escape(row["file_name"])}</th><td>{said}</td></tr>'
         )
-    ended = sum(row["state"] not in ("queued", "running") for row in rows)
+    done, failed = (sum(row["state"] == state for row in rows) for state in ("completed", "failed"))
+    counted = f"{done} of {len(rows)} done" + (f", {failed} could not be converted" if failed else "")
     share = sum(1.0 if row["state"] not in ("queued", "running") else row["progress"] for row in rows) / len(rows)
-    return f"{progress_bar(share, f'{ended} of {len(rows)} done')}<table><tbody>{''.join(lines)}</tbody></table>"
+    return f"{progress_bar(share, counted)}<table><tbody>{''.join(lines)}</tbody></table>"

@@ -27,13 +27,15 @@ _ADVANCED = [one.name for one in fields(ConversionSettings) if one.name not in _
 
 @dataclass(frozen=True)
 class Settings:
-    """The part of the tab with the settings. kept: what the browser remembers of them."""
+    """The part of the tab with the settings. kept: what the browser remembers of them; looked_at: what was measured of
+    the one recording, or None."""
 
     preset: gr.Radio
     fit: Fit
     takes: gr.Slider
     advanced: Mapping[str, Any]
     kept: gr.BrowserState
+    looked_at: gr.State
 
     @property
     def controls(self) -> list[Any]:
@@ -48,6 +50,12 @@ class Settings:
     def preset_of(self, given: Mapping[Any, Any]) -> str:
         """The preset that is chosen; before a recording's style is known, what it will say."""
         return given[self.preset] or AUTO
+
+    def preset_of_each(self, given: Mapping[Any, Any]) -> str:
+        """The preset for recordings of which none was measured here: what was measured of another is not theirs."""
+        looked_at = given[self.looked_at]
+        is_measured = looked_at is not None and given[self.preset] == looked_at["summary"]["style"]
+        return AUTO if is_measured else self.preset_of(given)
 
     def asked(self, given: Mapping[Any, Any]) -> dict[str, Any]:
         """The settings that differ from those of the preset, and always the shift and the number of takes."""
@@ -81,7 +89,7 @@ def build_settings(page: Page, recording: Recording, fit: Fit) -> Settings:
         advanced = controls(ConversionSettings, _ADVANCED)
         reset = gr.Button("Back to the style's own settings", size="sm")
     kept = remembered("convert-settings")
-    part = Settings(preset, fit, takes, advanced, kept)
+    part = Settings(preset, fit, takes, advanced, kept, recording.looked_at)
 
     def of_preset(name: str | None, changed: list[str]) -> dict[Any, Any]:
         values = ConversionSettings.presets.get(name or "", _PLAIN)

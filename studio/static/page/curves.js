@@ -32,7 +32,7 @@ class Curves extends HTMLElement {
     const ticks = niceTicks(Math.min(...values), Math.max(...values));
     const [low, high] = [ticks[0], ticks[ticks.length - 1]];
     const up = (value) => TOP + ((HEIGHT - TOP - BOTTOM) * (high - value)) / (high - low || 1);
-    const digits = Math.max(0, Math.min(4, Math.ceil(-Math.log10(ticks[1] - ticks[0]) - 1e-9)));
+    const digits = digitsOf(ticks[1] - ticks[0]);
     const svg = make("svg", {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: choices?.length ? "slider" : "img", tabindex: choices?.length ? "0" : null,
       "aria-label": `${chart.title}${chart.unit ? `, ${chart.unit}` : ""}`,
@@ -112,6 +112,11 @@ function marker(kind, x) {
 
 function nearest(epochs, epoch) {
   return epochs.reduce((best, one) => (Math.abs(one - epoch) < Math.abs(best - epoch) ? one : best), epochs[0] ?? 0);
+}
+
+// How many decimals say a step of ticks exactly, up to 4: 3 for 0.025.
+function digitsOf(step) {
+  return [0, 1, 2, 3].find((digits) => Math.abs(step - step.toFixed(digits)) < 1e-3 * step) ?? 4;
 }
 
 // What the lines of a chart are at an epoch: of those that have no value there, the last one before.

@@ -90,6 +90,10 @@ class Fit extends HTMLElement {
     if (voice.low === null) return said;
     const out = outside(histogram, voice, shift);
     const all = histogram.filter((one) => one.seconds >= HARDLY_S);
+    if (!all.length) {
+      said.append("What is heard is too short for a note.");
+      return said;
+    }
     if (!out.length) {
       said.className = "good";
       said.append(`${all.length === 1 ? "Its one note lies" : `All ${all.length} notes lie`} within ${voice.name}'s range.`);

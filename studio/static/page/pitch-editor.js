@@ -362,6 +362,7 @@ export class PitchEditor extends HTMLElement {
     for (let i = first; i <= stop; i++) if (this.#data.confidence[i] > VOICED) voiced.push(this.#now[i]);
     const middle = voiced.sort((a, b) => a - b)[voiced.length >> 1];
     if (middle) this.#tools.propose(toMidi(middle));
+    const used = this.contains(document.activeElement) ? document.activeElement : null; // while it can still be told
     this.#tools.show({
       selection: this.selection,
       where: this.#where(middle),
@@ -373,7 +374,7 @@ export class PitchEditor extends HTMLElement {
       isBusy: Boolean(this.#data.isBusy),
     });
     // who has just used up a button goes on with the keys
-    if (this.contains(document.activeElement) && document.activeElement.disabled) this.#stage().focus({ preventScroll: true });
+    if (used?.disabled) this.#stage().focus({ preventScroll: true });
     const takesTouch = this.#tools.chosen === "draw" || this.selection;
     this.#stage().style.touchAction = takesTouch ? "none" : "pan-y";
     this.#roll.redraw();

@@ -8,6 +8,7 @@ import { noteName } from "./roll-drawing.js";
 const NAMES = { shift: "Shift", smooth: "Smooth", octave: "Fix octave", snap: "Snap to notes", draw: "Draw" };
 const LOWEST_NOTE = 36, HIGHEST_NOTE = 84; // that can be chosen from the list
 const MIDDLE_C = 60;
+const TYPED_S = 0.5; // how long a stretch is of which only one end was typed
 
 export class PitchTools {
   chosen = "shift";
@@ -19,8 +20,15 @@ export class PitchTools {
 
   constructor(editor, tools) {
     this.#editor = editor;
-    const from = this.#seconds("From", (seconds) => editor.select(seconds, editor.selection?.end ?? seconds + 0.5));
-    const to = this.#seconds("to", (seconds) => editor.select(editor.selection?.start ?? seconds - 0.5, seconds));
+    // typed beyond its other end, the stretch moves there as long as it was: the other end is typed next
+    const from = this.#seconds("From", (seconds) => {
+      const { start, end } = editor.selection ?? { start: seconds, end: seconds + TYPED_S };
+      editor.select(seconds, seconds < end ? end : seconds + end - start);
+    });
+    const to = this.#seconds("to", (seconds) => {
+      const { start, end } = editor.selection ?? { start: seconds - TYPED_S, end: seconds };
+      editor.select(seconds > start ? start : seconds - (end - start), seconds);
+    });
     const all = button("All", "All of the take (Ctrl+A)", () => editor.selectAll());
     const none = button("None", "No stretch (Escape)", () => editor.select(null));
     const before = button("◀", "The note before (Alt+Left)", () => editor.selectNote(-1), "Note before");
