@@ -15,7 +15,7 @@ import base64
 import functools
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -206,6 +206,14 @@ def all_models(database: Database, storage: Storage, account: Account) -> list[M
     return sorted(found, key=_place)
 
 
+def names_of(database: Database, account: Account, model_ids: Collection[str]) -> dict[str, str]:
+    """What these voices are called, by id; without those that are gone."""
+    named = {voice.id: voice.name for voice in _demo_voices() if voice.id in model_ids}
+    own = select(models.c.id, models.c.name).where(models.c.account_id == account.id, models.c.id.in_(model_ids))
+    with database.read() as connection:
+        return named | {row.id: row.name for row in connection.execute(own)}
+
+
 def count_models(connection: Connection, account_id: str) -> int:
     """How many voices the account has, in whatever state."""
     counted = select(func.count()).select_from(models).where(models.c.account_id == account_id)
@@ -353,7 +361,7 @@ def remove_model(connection: Connection, storage: Storage, account: Account, mod
 
     The caller deletes these with `delete_below` once the transaction is over. Raises NotFound where it is gone already.
     """
-    if connection.execute(delete(models).where(_named(account.id, model.id))).rowcount == 0:
+    if not _delete_row(connection, account, model.id, model.name):
         raise NotFound("There is no such voice.", "model_not_found")
     prefix = account_prefix(account)
     places = {f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS, PACKAGES)}
@@ -384,6 +392,15 @@ def _named(account_id: str, model_id: str) -> Any:
 
 def _change(connection: Connection, account_id: str, model_id: str, **values: Any) -> None:
     connection.execute(update(models).where(_named(account_id, model_id)).values(updated_at=Now(), **values))
+
+
+def _delete_row(connection: Connection, account: Account, model_id: str, name: str) -> bool:
+    """Delete a voice's row, and leave its name with what was done with it; whether there was one."""
+    if connection.execute(delete(models).where(_named(account.id, model_id))).rowcount == 0:
+        return False
+    of_it = and_(tasks.c.account_id == account.id, tasks.c.model_id == model_id, tasks.c.model_name.is_(None))
+    connection.execute(update(tasks).where(of_it).values(model_name=name))
+    return True
 
 
 def _described(card: Mapping[str, Any], stamp: str | None = None) -> dict[str, Any]:
@@ -481,7 +498,7 @@ def _adopt(database: Database, storage: Storage, account: Account, only: str | N
     names = {only} if only else {name for name in _folders(storage, account) if is_identifier(name)}
     seen = {name: there for name in names if (there := _seen(voices / name, datasets / name))}
     state = models.c.card[_STAMP].as_string().label(_STAMP)
-    known = select(models.c.id, models.c.state, models.c.voice_key, models.c.dataset_key, state)
+    known = select(models.c.id, models.c.name, models.c.state, models.c.voice_key, models.c.dataset_key, state)
     known = known.where(models.c.account_id == account.id)
     if only:
         known = known.where(models.c.id == only)
@@ -573,7 +590,7 @@ def _bring_in_line(
         return
     if seen is None:
         if row.voice_key in (None, f"{VOICES}/{name}"):  # else it lies in a storage that was used before
-            connection.execute(delete(models).where(_named(account.id, name)))
+            _delete_row(connection, account, name, row.name)
     elif columns is not None and row is None:
         state = COMPLETED if seen.has_voice else PENDING
         values = {"account_id": account.id, "id": name, "state": state, "created_at": Now(), "updated_at": Now()}

@@ -98,6 +98,7 @@ tasks = Table(
     Column("account_id", ForeignKey("accounts.id"), nullable=False),
     Column("kind", String(16), nullable=False),  # see studio.tasks.Kind
     Column("model_id", String(64)),  # of the account, or a demo voice's
+    Column("model_name", String(200)),  # of a voice that has been deleted since
     Column("parameters", JSON, nullable=False),
     Column("state", String(16), nullable=False),  # queued, running, completed, failed, cancelled
     Column("priority", Integer, nullable=False, default=0),  # higher first

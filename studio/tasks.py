@@ -74,6 +74,7 @@ class Task:
     account_id: str
     kind: str
     model_id: str | None
+    model_name: str | None  # of a voice that has been deleted since
     parameters: dict[str, Any]
     state: str
     priority: int

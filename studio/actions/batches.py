@@ -11,7 +11,8 @@ from engine.errors import EngineError
 from studio.accounts import Account
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND, start_conversion
-from studio.actions.downloads import name_of_take, stored_take
+from studio.actions.downloads import stored_take
+from studio.actions.names import name_of_take, named_file, voice_name
 from studio.errors import Invalid, NotFound, WrongState
 from studio.executors.recovery import settle
 from studio.studio import Studio
@@ -99,9 +100,10 @@ def batch_zip(
                 for task in tasks:
                     for take in range(1, len((task.result or {})["outputs"]) + 1):
                         file = studio.storage.fetch(stored_take(studio, task, take, kind), place / task.id)
-                        archive.write(file, _unlike(name_of_take(studio, account, task, take, kind), taken))
+                        archive.write(file, _unlike(name_of_take(studio.database, account, task, take, kind), taken))
             studio.storage.put_file(made, key)
-    return {"url": studio.link(key, base_url, now_s), "name": f"{tasks[0].model_id} - {len(tasks)} recordings.zip"}
+    voice = voice_name(studio.database, account, tasks[0])
+    return {"url": studio.link(key, base_url, now_s), "name": named_file(f"{voice} - {len(tasks)} recordings", "zip")}
 
 
 def _unlike(name: str, taken: set[str]) -> str:

@@ -1,6 +1,5 @@
 """Takes as files to carry away: in other formats, made when they are first asked for, and named for people."""
 
-import re
 from pathlib import PurePath
 from typing import Any
 
@@ -8,15 +7,13 @@ from engine.cuts import cut_recording
 from studio.accounts import Account
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND
+from studio.actions.names import name_of_take
 from studio.actions.repeats import key_of_take
-from studio.catalogue import find_model
-from studio.errors import Invalid, NotFound
+from studio.errors import Invalid
 from studio.studio import Studio
 from studio.tasks import Task, find
 
 FORMATS = ("wav", "flac", "mp3")
-_UNFIT = re.compile(r'[\s\x00-\x1f\x7f"*/:<>?\\|]+')  # in names of files, on one system or another
-_LONGEST_STEM = 120
 
 
 def take_download(
@@ -28,7 +25,7 @@ def take_download(
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
     key = stored_take(studio, task, take, kind)
-    return {"url": studio.link(key, base_url, now_s), "name": name_of_take(studio, account, task, take, kind)}
+    return {"url": studio.link(key, base_url, now_s), "name": name_of_take(studio.database, account, task, take, kind)}
 
 
 def stored_take(studio: Studio, task: Task, take: int, kind: str) -> str:
@@ -43,17 +40,6 @@ def stored_take(studio: Studio, task: Task, take: int, kind: str) -> str:
             cut_recording(studio.storage.fetch(original, place), made)
             studio.storage.put_file(made, key)
     return key
-
-
-def name_of_take(studio: Studio, account: Account, task: Task, take: int, kind: str) -> str:
-    """What its file is called for people: recording, voice and, where there are several, the take."""
-    try:
-        voice = find_model(studio.database, studio.storage, account, task.model_id or "").name
-    except NotFound:
-        voice = task.model_id or ""
-    several = len((task.result or {}).get("outputs", [])) > 1
-    stem = f"{PurePath(task.parameters['file_name']).stem} - {voice}{f' {take}' if several else ''}"
-    return f"{_UNFIT.sub(' ', stem).strip()[:_LONGEST_STEM]}.{kind}"
 
 
 def offered(first: dict[str, Any] | None = None) -> list[dict[str, Any]]:

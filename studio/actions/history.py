@@ -9,7 +9,6 @@ from studio.actions.repeats import convert_again
 from studio.actions.tasks import task_views
 from studio.actions.trainings import KIND as TRAINING
 from studio.actions.trainings import start_training
-from studio.catalogue import all_models
 from studio.errors import WrongState
 from studio.studio import Studio
 from studio.tasks import ENDED, Task, find, places
@@ -28,18 +27,14 @@ def history_view(
     cursor: str | None = None,
     limit: int = PAGE,
 ) -> dict[str, Any]:
-    """Tasks as `task_views` has them, each with `model_name`, and with its `place` in the queue while it waits.
+    """Tasks as `task_views` has them, each with its `place` in the queue while it waits.
 
     Raises Invalid for a cursor that is none of ours.
     """
     found = task_views(studio, account, base_url, now_s, kind=kind, state=state, cursor=cursor, limit=limit)
-    names = {one.id: one.name for one in all_models(studio.database, studio.storage, account)}
     waiting = {task["kind"] for task in found["tasks"] if task["state"] == "queued"}
     placed = {task_id: place for one in waiting for task_id, place in places(studio.database, one).items()}
-    shown = [
-        task | {"model_name": names.get(task["model"], task["model"]), "place": placed.get(task["id"])}
-        for task in found["tasks"]
-    ]
+    shown = [task | {"place": placed.get(task["id"])} for task in found["tasks"]]
     return {"tasks": shown, "next_cursor": found["next_cursor"]}
 
 

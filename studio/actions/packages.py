@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from engine.card import CARD_FILE, DEMO_VOICES, card_text
 from studio.accounts import Account
 from studio.actions.arrivals import called, refuse_full_disk, workplace
+from studio.actions.names import named_file
 from studio.actions.once import Idempotency, answered, once
 from studio.catalogue import COMPLETED, PACKAGES, VOICES, add_model, find_model, refuse_too_many, set_keys
 from studio.errors import NotReadable, WrongState
@@ -50,12 +51,13 @@ def package_link(studio: Studio, account: Account, model_id: str, base_url: str,
 
     It is kept until the next one of this voice is made, or the voice is deleted. Raises as `export_model` does.
     """
-    name = f"{model_id}.voice.zip"
     refuse_full_disk(studio)
     with workplace(studio) as place:
-        export_model(studio, account, model_id, place / name)
-        key = f"{account_prefix(account)}{PACKAGES}/{model_id}/{name}"
-        studio.storage.put_file(place / name, key)
+        made = place / f"{model_id}.voice.zip"
+        export_model(studio, account, model_id, made)
+        key = f"{account_prefix(account)}{PACKAGES}/{model_id}/{made.name}"
+        studio.storage.put_file(made, key)
+    name = named_file(find_model(studio.database, studio.storage, account, model_id).name, "voice.zip")
     # a browser that has fetched an earlier one must not take it for this
     return {"name": name, "url": f"{studio.link(key, base_url, now_s)}&made={now_s:.0f}"}
 

@@ -11,6 +11,7 @@ from studio.accounts import Account
 from studio.actions.analyses import start_analysis, taken_recording
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND, start_conversion
+from studio.actions.names import name_of_take
 from studio.errors import NotFound
 from studio.studio import Studio
 from studio.tasks import Task, find
@@ -74,9 +75,9 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
     key = key_of_take(task, take)
-    stem = PurePath(task.parameters["file_name"]).stem
+    name = name_of_take(studio.database, account, task, take, PurePath(key).suffix[1:])
     with _copied(studio, key) as copy:
-        return start_analysis(studio, account, copy, f"{stem} {task.model_id} {take}{PurePath(key).suffix}")
+        return start_analysis(studio, account, copy, name)
 
 
 def key_of_take(task: Task, take: int) -> str:

@@ -6,6 +6,7 @@ from engine.conversion_settings import AUTO
 from engine.frames import note_number
 from studio.accounts import Account
 from studio.actions.conversions import KIND
+from studio.actions.names import voice_name
 from studio.catalogue import find_model
 from studio.errors import NotFound
 from studio.studio import Studio
@@ -49,7 +50,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "ahead": waiting + busy if task.state == "queued" else None,
         "starts_in_s": _starts_in_s(studio, waiting, busy) if waiting + busy else None,
         "model": task.model_id,
-        "voice": card.get("name") or task.model_id,
+        "voice": voice_name(studio.database, account, task),
         "range": _range(card),
         "file_name": task.parameters["file_name"],
         "preset": task.parameters.get("preset", AUTO),

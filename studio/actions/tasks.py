@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from studio.accounts import Account
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.conversions import audio_links
+from studio.actions.names import voice_names
 from studio.executors.recovery import settle
 from studio.studio import Studio, account_prefix
 from studio.tasks import Task, find, list_tasks, remove, request_cancel
@@ -15,7 +16,7 @@ from studio.tasks import Task, find, list_tasks, remove, request_cancel
 
 def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
     """All that an account may know of one of its tasks. Raises NotFound."""
-    return _view(studio, find(studio.database, account.id, task_id), base_url, now_s)
+    return _named_view(studio, account, find(studio.database, account.id, task_id), base_url, now_s)
 
 
 def task_views(
@@ -31,13 +32,15 @@ def task_views(
 ) -> dict[str, Any]:
     """The account's tasks, newest first, and where to go on. Raises Invalid for a cursor that is none of ours."""
     found, following = list_tasks(studio.database, account.id, state=state, kind=kind, limit=limit, cursor=cursor)
-    return {"tasks": [_view(studio, task, base_url, now_s) for task in found], "next_cursor": following}
+    named = voice_names(studio.database, account, found)
+    views = [_view(studio, task, named[task.id], base_url, now_s) for task in found]
+    return {"tasks": views, "next_cursor": following}
 
 
 def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
     """Cancel a task: at once if it waits, else as soon as its worker notices. Raises NotFound, WrongState."""
     task = request_cancel(studio.database, account.id, task_id, also=settle)
-    return _view(studio, task, base_url, now_s)
+    return _named_view(studio, account, task, base_url, now_s)
 
 
 def delete_task(studio: Studio, account: Account, task_id: str) -> None:
@@ -56,11 +59,16 @@ def delete_task(studio: Studio, account: Account, task_id: str) -> None:
         studio.storage.delete_below(place)
 
 
-def _view(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
+def _named_view(studio: Studio, account: Account, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
+    return _view(studio, task, voice_names(studio.database, account, [task])[task.id], base_url, now_s)
+
+
+def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now_s: float) -> dict[str, Any]:
     view: dict[str, Any] = {
         "id": task.id,
         "kind": task.kind,
         "model": task.model_id,
+        "model_name": model_name,
         "state": task.state,
         "progress": task.progress,
         "message": task.message,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from studio.actions.names import named_take
 from studio.actions.results import kept_share
 from studio.parts.controls import title_of
 
@@ -50,10 +51,10 @@ def duration(seconds: float) -> str:
 
 
 def _title(task: Mapping[str, Any]) -> str:
-    voice = task.get("model_name") or task["model"] or ""
+    voice = task["model_name"] or ""
     if task["kind"] == "conversion":
         return f"{task.get('file_name') or 'A recording'} → {voice}"
-    return f"Recordings of {voice}" if task["kind"] == "report" else str(voice)
+    return f"Recordings of {voice}" if task["kind"] == "report" else voice
 
 
 def _kind(task: Mapping[str, Any]) -> str:
@@ -106,22 +107,18 @@ def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
     if not takes:
         return None
     before = [{"label": "Before", "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
+    name, voice = task.get("file_name") or "recording", task["model_name"] or ""
     scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
     heard = [
         {
             "label": f"Take {number}" if len(takes) > 1 else "After",
             "url": url,
             "note": "" if (share := kept_share(score)) is None else f"{100 * share:.0f} % of the notes kept",
-            "downloads": [{"label": "wav", "url": url, "name": _take_name(task, number, len(takes))}],
+            "downloads": [{"label": "wav", "url": url, "name": named_take(name, voice, number, len(takes), "wav")}],
         }
         for number, (url, score) in enumerate(zip(takes, scores, strict=True), 1)
     ]
     return {"id": f"history-{task['id']}", "tracks": [*before, *heard], "chosen": len(before)}
-
-
-def _take_name(task: Mapping[str, Any], number: int, takes: int) -> str:
-    stem = str(task.get("file_name") or "recording").rpartition(".")[0] or "recording"
-    return f"{stem} - {task.get('model_name') or task['model']}{f' {number}' if takes > 1 else ''}.wav"
 
 
 def _note(task: Mapping[str, Any]) -> str:

@@ -96,8 +96,7 @@ class Panel:
         voices = trainable_view(visit.studio, visit.account)
         view = self.view(visit, given[self.voice])
         waiting = queue_view(visit.studio, visit.account, visit.base_url, visit.now_s)
-        names = {one["id"]: one["name"] for one in voices}
-        rows = [row_of(task | {"model_name": names.get(task["model"])}) for task in waiting]
+        rows = [row_of(task) for task in waiting]
         now = {
             self.queue: gr.HTML(value=shown({"tasks": rows, "empty": _NOTHING_WAITS})),
             self.timer: gr.Timer(active=bool(waiting) or (view is not None and is_timed(view))),

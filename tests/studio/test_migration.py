@@ -87,6 +87,7 @@ def test_trainings_of_before_begin_anew(database):
     with database.write() as connection:
         connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)"))
         connection.execute(text(f"{model} created_at, updated_at) VALUES ({values}, 1, 1)"))
+        connection.execute(text("ALTER TABLE tasks DROP COLUMN model_name"))  # of 0005
         connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
     upgrade(database)
     with database.read() as connection:

@@ -42,7 +42,7 @@ def test_all_results_come_in_one_zip_under_names_of_their_own(studio, start, com
     complete_task(claim(studio.database, "worker", ["conversion"], 60))
     assert states(studio, rows) == ["completed", "failed", "completed"]
     offered = batch_zip(studio, studio.local, rows, "flac", "", NOW_S)
-    assert offered["name"] == "kathleen - 2 recordings.zip"
+    assert offered["name"] == "Kathleen - 2 recordings.zip"
     key = offered["url"].removeprefix("/files/").partition("?")[0]
     with zipfile.ZipFile(studio.storage.fetch(key, tmp_path)) as archive:
         assert archive.testzip() is None

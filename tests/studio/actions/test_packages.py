@@ -48,7 +48,7 @@ def test_a_package_can_be_fetched_by_a_link_until_the_voice_is_deleted(studio, t
     export_model(studio, studio.local, "koguchi", tmp_path / "out.zip")
     model = import_model(studio, studio.local, tmp_path / "out.zip")
     link = package_link(studio, studio.local, model, "", NOW_S)
-    assert link["name"] == "koguchi-2.voice.zip"
+    assert link["name"] == "Koguchi.voice.zip"
     assert link["url"].startswith("/files/packages/koguchi-2/koguchi-2.voice.zip?expires=")
     key, query = link["url"].removeprefix("/files/").split("?")
     asked = dict(one.split("=", 1) for one in query.split("&"))
@@ -58,7 +58,7 @@ def test_a_package_can_be_fetched_by_a_link_until_the_voice_is_deleted(studio, t
     assert import_model(studio, studio.local, fetched) == "koguchi-3"
     delete_model(studio, studio.local, model)
     assert studio.storage.head(key) is None
-    assert package_link(studio, studio.local, "kathleen", "", NOW_S)["name"] == "kathleen.voice.zip"
+    assert package_link(studio, studio.local, "kathleen", "", NOW_S)["name"] == "Kathleen.voice.zip"
 
 
 def test_what_is_not_trained_or_is_somebody_elses_has_none(studio, other, package):

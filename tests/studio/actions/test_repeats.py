@@ -65,7 +65,7 @@ def test_recording_and_takes_of_a_conversion_can_be_looked_at(studio, converted,
         task = asked(studio, analysis_id)
         assert task.kind == "analysis"
         assert content_of(studio, task.parameters["input_key"], tmp_path).duration_s == 1.0
-    assert task.parameters["file_name"] == "my vocal kathleen 2.wav"
+    assert task.parameters["file_name"] == "my vocal - Kathleen 2.wav"
 
 
 def test_a_take_that_is_not_there_is_told(studio, converted):

@@ -1,0 +1,81 @@
+"""What voices and files are called, also when the voice has another name by now, or is gone."""
+
+import shutil
+
+import pytest
+
+from studio.actions.conversions import start_conversion
+from studio.actions.creations import create_model
+from studio.actions.downloads import take_download
+from studio.actions.history import history_view
+from studio.actions.names import named_file, named_take, voice_name
+from studio.actions.packages import export_model, import_model
+from studio.actions.profiles import edit_profile
+from studio.actions.results import result_view
+from studio.actions.voices import delete_model, models_view
+from studio.tasks import claim, find
+
+
+@pytest.fixture
+def voice(studio, tmp_path):
+    """The id of a voice of one's own, called Mia."""
+    export_model(studio, studio.local, "kathleen", tmp_path / "out.zip")
+    model = import_model(studio, studio.local, tmp_path / "out.zip")
+    edit_profile(studio, studio.local, model, {"name": "Mia"})
+    return model
+
+
+@pytest.fixture
+def done(studio, voice, recording, complete_task):
+    """The id of a conversion to that voice."""
+    task_id = start_conversion(studio, studio.local, recording(), "my vocal.wav", model=voice, settings={})
+    complete_task(claim(studio.database, "worker", ["conversion"], 60))
+    return task_id
+
+
+def told(studio, task_id):
+    """What it is called wherever it is told: in the result, the history, the file of its take, and beside it."""
+    return (
+        result_view(studio, studio.local, task_id, "", 0.0)["voice"],
+        history_view(studio, studio.local, "", 0.0)["tasks"][0]["model_name"],
+        take_download(studio, studio.local, task_id, 1, "wav", "", 0.0)["name"],
+        voice_name(studio.database, studio.local, find(studio.database, studio.local.id, task_id)),
+    )
+
+
+def test_a_result_follows_its_voice_and_keeps_the_last_name(studio, voice, done):
+    assert told(studio, done) == ("Mia", "Mia", "my vocal - Mia.wav", "Mia")
+    edit_profile(studio, studio.local, voice, {"name": "Mia Lou"})
+    assert told(studio, done) == ("Mia Lou", "Mia Lou", "my vocal - Mia Lou.wav", "Mia Lou")
+    delete_model(studio, studio.local, voice)
+    assert told(studio, done) == ("Mia Lou", "Mia Lou", "my vocal - Mia Lou.wav", "Mia Lou")
+
+
+def test_a_later_voice_of_the_same_id_is_another(studio, package, voice, done):
+    model = find(studio.database, studio.local.id, done).model_id
+    delete_model(studio, studio.local, voice)
+    assert create_model(studio, studio.local, package(name="Kathleen 2")) == model
+    assert told(studio, done)[0] == "Mia"
+
+
+def test_a_voice_that_is_deleted_by_hand_leaves_its_name_too(studio, voice, done):
+    shutil.rmtree(studio.settings.voices / voice)
+    assert len(models_view(studio, studio.local)["models"]) == 4
+    assert told(studio, done) == ("Mia", "Mia", "my vocal - Mia.wav", "Mia")
+
+
+def test_names_of_others_stay_as_they_are(studio, other, voice, done, recording):
+    theirs = start_conversion(studio, other, recording(), "song.wav", model="kathleen", settings={})
+    delete_model(studio, studio.local, voice)
+    assert history_view(studio, other, "", 0.0)["tasks"][0]["model_name"] == "Kathleen"
+    assert find(studio.database, other.id, theirs).model_name is None
+
+
+def test_a_take_is_told_by_its_number_where_there_are_several():
+    assert named_take("a.b.flac", "Kathleen", 2, 3, "mp3") == "a.b - Kathleen 2.mp3"
+    assert named_take("a.b.flac", "Kathleen", 1, 1, "mp3") == "a.b - Kathleen.mp3"
+
+
+def test_every_system_takes_the_names():
+    assert named_file(' a/b: "c"\n?* ', "voice.zip") == "a b c.voice.zip"
+    assert len(named_file("ä" * 500, "wav")) == 124
