@@ -19,6 +19,7 @@ from engine.pitch import Pitch
 from engine.pitch_edit import TOOLS, edit_pitch, plain_edits, read_edits
 from studio.accounts import Account
 from studio.actions.conversions import KIND, refuse_full_queue
+from studio.actions.names import voice_name
 from studio.actions.repeats import key_of_take
 from studio.catalogue import find_usable
 from studio.errors import Invalid, NotFound, WrongState
@@ -26,6 +27,7 @@ from studio.studio import Studio, account_prefix
 from studio.tasks import Task, find, submit
 
 _GONE = "What this take was made from has been deleted: convert the recording again, then edit it."
+_VOICE_GONE = "The voice '{}' has been deleted: convert the recording in another voice, then edit that."
 _TOO_OLD = "This take was made before takes could be edited: convert the recording again, then edit it."
 _NOTHING = "There is nothing to render: the curve is as it was."
 
@@ -58,6 +60,7 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
     tools          the settings of each tool, with their ranges
     """
     task = _find(studio, account, task_id)
+    _need_voice(studio, account, task)
     origin = _origin(task, take)
     pitch = _groundwork(studio, origin).pitch(origin.number - 1)
     heard = [{"label": "As converted", "url": studio.link(origin.take_key, base_url, now_s)}]
@@ -117,7 +120,7 @@ def _submitted(
     studio: Studio, account: Account, task: Task, origin: _Origin, edits: list[dict[str, Any]], of: str
 ) -> str:
     """Queue an edit with copies of all it is made from; of: the task whose take is edited."""
-    find_usable(studio.database, studio.storage, account, task.model_id or "")  # else it would be refused later
+    _need_voice(studio, account, task)  # else it would be refused later
     new_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{new_id}"
     input_key = f"{place}/input{PurePath(task.parameters['input_key']).suffix}"
@@ -156,6 +159,15 @@ def _find(studio: Studio, account: Account, task_id: str) -> Task:
     if task.outputs_deleted_at is not None:
         raise NotFound(_GONE, "recording_gone")
     return task
+
+
+def _need_voice(studio: Studio, account: Account, task: Task) -> None:
+    """Raises NotFound where the voice that would sing the edits is gone, WrongState where it cannot convert."""
+    try:
+        find_usable(studio.database, studio.storage, account, task.model_id or "")
+    except NotFound as cause:
+        name = voice_name(studio.database, account, task)
+        raise NotFound(_VOICE_GONE.format(name), "model_not_found") from cause
 
 
 def _origin(task: Task, take: int) -> _Origin:

@@ -13,7 +13,7 @@ from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
 from studio.parts.element import element, shown
 from studio.parts.memory import remembered
-from studio.parts.notice import notice, silent, told, told_error
+from studio.parts.notice import notice, sentence_of, silent, told, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar
 
@@ -44,13 +44,19 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
         if not wanted:
             return None
         if not take:
-            return {opened: None, player: shown(None), editor: shown(None), drawing: gr.Timer(active=False)}
+            return closed()
         if before and all(take[name] == before[name] for name in ("task", "take")):
             return None
         return open_take(visit, take)
 
+    def closed() -> dict[Any, Any]:
+        return {opened: None, player: shown(None), editor: shown(None), drawing: gr.Timer(active=False)}
+
     def open_take(visit: Visit, take: dict[str, Any]) -> dict[Any, Any]:
-        view = edit_view(visit.studio, visit.account, take["task"], take["take"], visit.base_url, visit.now_s)
+        try:
+            view = edit_view(visit.studio, visit.account, take["task"], take["take"], visit.base_url, visit.now_s)
+        except EngineError as error:  # what was open is of another take
+            return closed() | {problem: told_error(sentence_of(error))}
         heard = view.pop("heard")
         name = f"{_PLAYER}-{view['id']}"
         tracks = {"id": name, "tracks": heard, "chosen": len(heard) - 1}

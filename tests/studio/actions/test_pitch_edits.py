@@ -14,8 +14,11 @@ from engine.held_sounds import WIDTH
 from engine.pitch_edit import TOOLS
 from studio.actions.conversions import start_conversion
 from studio.actions.history import repeat_task
+from studio.actions.packages import export_model, import_model
 from studio.actions.pitch_edits import changes_view, edit_view, start_edit
+from studio.actions.profiles import edit_profile
 from studio.actions.tasks import cancel_task, delete_task, task_views
+from studio.actions.voices import delete_model
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.tables import tasks as rows
 from studio.tasks import claim, complete, find
@@ -222,6 +225,18 @@ def test_what_has_been_deleted_is_told(studio, converted):
         connection.execute(update(rows).where(rows.c.id == converted).values(outputs_deleted_at=NOW_S))
     with pytest.raises(NotFound, match="has been deleted: convert the recording again"):
         start_edit(studio, studio.local, converted, 1, [SHIFT])
+
+
+def test_a_voice_that_is_gone_is_told_before_anything_is_drawn(studio, recording, finished, tmp_path):
+    export_model(studio, studio.local, "kathleen", tmp_path / "out.zip")
+    model = import_model(studio, studio.local, tmp_path / "out.zip")
+    edit_profile(studio, studio.local, model, {"name": "Mia"})
+    task_id = finished(start_conversion(studio, studio.local, recording(), "song.wav", model=model, settings={}))
+    assert view(studio, task_id)["edits"] == []
+    delete_model(studio, studio.local, model)
+    for act in (view, lambda *given: start_edit(given[0], studio.local, given[1], 1, [SHIFT])):
+        with pytest.raises(NotFound, match="'Mia' has been deleted: convert the recording in another voice"):
+            act(studio, task_id)
 
 
 def test_files_that_are_gone_are_told_and_nothing_is_left(studio, converted):
