@@ -80,6 +80,7 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
     import gradio as gr
 
     from studio.parts.checked_events import CheckedEvents
+    from studio.parts.element import element
     from studio.parts.page import Page
     from studio.tabs.convert import build_convert_tab
     from studio.tabs.create import build_create_tab
@@ -103,9 +104,10 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
     with CheckedEvents(title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
         heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
+        returning = element("returning", events=("returned",), elem_id="returning")
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:
-            page = Page(studio, account_of, blocks, choice, wishes, heading)
+            page = Page(studio, account_of, blocks, choice, wishes, heading, returning)
             for name, build in tabs.items():
                 with gr.Tab(name, id=name.lower()) as tab:
                     build(page, tab)

@@ -37,7 +37,7 @@ class Visit:
 @dataclass(frozen=True)
 class Page:
     """What a tab is built with. `tabs` holds the tabs by their ids; `wishes` what another tab asks of each; `heading`
-    is always there."""
+    is always there; `returning` tells when somebody comes back to this window."""
 
     studio: Studio
     account_of: Callable[[gr.Request], Account]
@@ -45,6 +45,7 @@ class Page:
     tabs: gr.Tabs
     wishes: Mapping[str, gr.State]
     heading: gr.HTML
+    returning: gr.HTML
 
     def on(
         self,
@@ -85,6 +86,36 @@ class Page:
             return self._done(request, action, (event._data, *values), told, notice)
 
         return self._wired(event, handler, inputs, told, options)
+
+    def on_seen(
+        self,
+        tab: gr.Tab,
+        action: Callable[..., Updates],
+        inputs: Sequence[Any] | set[Any] = (),
+        outputs: Sequence[Any] = (),
+        notice: gr.HTML | None = None,
+        **options: Any,
+    ) -> None:
+        """Wire what is done whenever a tab comes to be seen: when it is chosen, and when somebody comes back to the
+        window with it, since meanwhile something may have changed in another window. Otherwise as `on`."""
+        self.on(tab.select, action, inputs, outputs, notice, **options)
+        self.on_return(tab, action, inputs, outputs, **options)
+
+    def on_return(
+        self,
+        tab: gr.Tab,
+        action: Callable[..., Updates],
+        inputs: Sequence[Any] | set[Any] = (),
+        outputs: Sequence[Any] = (),
+        **options: Any,
+    ) -> None:
+        """The second of these alone."""
+
+        @functools.wraps(action)
+        def come_back(visit: Visit, told: Any, *values: Any) -> Updates:
+            return action(visit, *values) if told.get("tab") == tab.label else None
+
+        self.on_data(self.returning.returned, come_back, inputs, outputs, **options)
 
     def go(self, tab: str, **wish: Any) -> dict[Any, Any]:
         """Updates that show another tab and tell it what is wished there; `self.tabs` and its wish are outputs then."""

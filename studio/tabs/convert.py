@@ -7,14 +7,14 @@ import gradio as gr
 from studio.actions.repeats import convert_recording, look_at_recording
 from studio.actions.results import result_view
 from studio.errors import Invalid
-from studio.parts.notice import notice
+from studio.parts.notice import notice, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.tabs.convert_batch import build_batch
 from studio.tabs.convert_fit import build_fit
 from studio.tabs.convert_recording import build_recording
 from studio.tabs.convert_result import build_result
 from studio.tabs.convert_settings import build_settings
-from studio.tabs.convert_voice import build_voice
+from studio.tabs.convert_voice import GONE, build_voice
 
 # what fills the form is done one after the other, so that nobody is too quick for it
 IN_TURN: dict[str, Any] = {"concurrency_id": "convert", "concurrency_limit": 1}
@@ -46,6 +46,8 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
             raise Invalid([("recording", text)])
         if not model:
             raise Invalid([("voice", "Choose a voice first.")])
+        if others := voice.without(visit, model):
+            return others | {problem: told_error(GONE)}
         task_id = convert_recording(
             visit.studio,
             visit.account,
@@ -58,7 +60,7 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
         return result.begun(visit, task_id, chosen, given[result.kept])
 
     inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls}
-    page.on(start.click, convert, inputs, result.watched, notice=problem, **IN_TURN)
+    page.on(start.click, convert, inputs, [*result.watched, *voice.outputs], notice=problem, **IN_TURN)
     # several have a button of their own beside them
     page.on(one.select, lambda visit: {start: gr.Button(visible=True)}, [], [start])
     page.on(several.select, lambda visit: {start: gr.Button(visible=False)}, [], [start])

@@ -15,11 +15,11 @@ from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, sta
 from studio.actions.downloads import FORMATS
 from studio.errors import Invalid
 from studio.parts.memory import remembered
-from studio.parts.notice import notice
+from studio.parts.notice import notice, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar
 from studio.tabs.convert_settings import Settings
-from studio.tabs.convert_voice import Voice
+from studio.tabs.convert_voice import GONE, Voice
 
 _POLL_S = 1.0
 _STATES = {"queued": "waiting", "running": "converting", "completed": "done", "failed": "failed"}
@@ -58,6 +58,8 @@ class Batch:
                 raise Invalid([("recordings", "Put in some recordings first.")])
             if not given[voice.chosen]:
                 raise Invalid([("voice", "Choose a voice first.")])
+            if others := voice.without(visit, given[voice.chosen]):
+                return others | {self.problem: told_error(GONE)}
             with workplace(visit.studio) as place:
                 copies = []
                 for number, file in enumerate(given[self.files]):
@@ -74,7 +76,9 @@ class Batch:
             return {self.rows: rows, self.timer: gr.Timer(active=True), self.files: None}
 
         inputs = {self.files, voice.chosen, settings.looked_at, *settings.controls}
-        self.page.on(self.start.click, convert, inputs, [*self.outputs, self.files], notice=self.problem)
+        self.page.on(
+            self.start.click, convert, inputs, [*self.outputs, self.files, *voice.outputs], notice=self.problem
+        )
 
 
 def build_batch(page: Page) -> Batch:

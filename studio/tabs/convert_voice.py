@@ -11,6 +11,8 @@ from studio.parts.memory import remembered
 from studio.parts.page import Page, Visit
 from studio.tabs.convert_recording import Recording
 
+GONE = "The voice that was chosen is no longer here. The first one is chosen now: convert again, or choose another."
+
 # told by the browser itself, so that nobody is quicker with the next button than the choice is with us
 _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.chosen"
 
@@ -30,6 +32,12 @@ class Voice:
         chosen = model if model in known else (known or [None])[0]
         return {self.cards: shown({"voices": voices, "chosen": chosen}), self.chosen: chosen}
 
+    def without(self, visit: Visit, model: str) -> dict[Any, Any]:
+        """Where a voice is not there any more, having been deleted in another window: updates that show those that are;
+        else none."""
+        cards = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
+        return {} if model in [voice["id"] for voice in cards] else self.choose(visit, None)
+
     def refresh(self, visit: Visit, model: str | None, looked_at: dict[str, Any] | None) -> dict[Any, Any]:
         """Updates that show the voices there are now, and a recording's range with them."""
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
@@ -46,8 +54,8 @@ def build_voice(page: Page, tab: gr.Tab, recording: Recording) -> Voice:
     cards = element("voices", events=("chosen",), elem_id="convert-voices")
     part = Voice(chosen, cards, [chosen, cards])
     cards.chosen(None, None, chosen, js=_CHOSEN, api_visibility="private", show_progress="hidden")
-    for event in (tab.select, recording.looked_at.change):
-        page.on(event, part.refresh, [chosen, recording.looked_at], part.outputs)
+    page.on_seen(tab, part.refresh, [chosen, recording.looked_at], part.outputs)
+    page.on(recording.looked_at.change, part.refresh, [chosen, recording.looked_at], part.outputs)
     return part
 
 

@@ -93,7 +93,7 @@ def build_history_tab(page: Page, tab: gr.Tab) -> None:
     def leave(visit: Visit, chosen: dict[str, Any]) -> Any:
         return {timer: gr.Timer(active=False)} if chosen.get("value") != "History" else None
 
-    page.on(tab.select, show, asked, seen)
+    page.on_seen(tab, show, asked, seen)
     page.on(timer.tick, show, asked, seen, trigger_mode="once")
     for choice in (kind, state):
         page.on(choice.input, narrow, [kind, state], [*seen, cursors, opened])

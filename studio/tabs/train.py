@@ -135,6 +135,7 @@ def build_train_tab(page: Page, tab: gr.Tab) -> None:
     page.on(tab.select, come, asked | {kept, wish}, panel.all, **_IN_TURN)
     page.on(wish.change, come, asked | {kept, wish}, panel.all, **_IN_TURN)
     page.on(timer.tick, watch, asked, seen, trigger_mode="once")
+    page.on_return(tab, panel.come_back, asked, seen)
     page.on(
         voice.input, lambda visit, given: panel.choose(visit, given, given[voice]), asked, panel.all, notice=said
     )  # fmt: skip

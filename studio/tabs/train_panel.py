@@ -1,7 +1,7 @@
 """What the Train tab shows of the voice that is chosen in it, and of what is in the queue."""
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,9 +101,7 @@ class Panel:
             self.queue: gr.HTML(value=shown({"tasks": rows, "empty": _NOTHING_WAITS})),
             self.timer: gr.Timer(active=bool(waiting) or (view is not None and is_timed(view))),
         }
-        # not at every look: somebody may just be choosing
-        choices = [choice_of(one) for one in voices]
-        listed = {self.voice: gr.Dropdown(choices=choices, value=view["id"] if view else None)}
+        listed = self._listed(voices, view)  # not at every look: somebody may just be choosing
         if view is None:
             return now | listed | self._nothing(NO_VOICES if not voices else CHOOSE)
         busy = is_active(view)
@@ -117,6 +115,15 @@ class Panel:
         if signature(view) == given[self.drawn] and not again:
             return now
         return now | listed | self._drawing(view, given)
+
+    def come_back(self, visit: Visit, given: Given) -> dict[Any, Any]:
+        """What there is to see for somebody who was in another window, where voices may have been made or deleted."""
+        listed = self._listed(trainable_view(visit.studio, visit.account), self.view(visit, given[self.voice]))
+        return listed | self.show(visit, given)
+
+    def _listed(self, voices: Sequence[Mapping[str, Any]], view: Mapping[str, Any] | None) -> dict[Any, Any]:
+        choices = [choice_of(one) for one in voices]
+        return {self.voice: gr.Dropdown(choices=choices, value=view["id"] if view else None)}
 
     def estimated(self, given: Given, view: Mapping[str, Any]) -> Any:
         """How long it takes, while that is a question."""

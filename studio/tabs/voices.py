@@ -1,5 +1,7 @@
 """The Voices tab: the library: heard, looked at, changed, carried elsewhere, blended and deleted."""
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +25,16 @@ from studio.tabs.voices_report import BADGES
 
 # what shows a voice is done one after the other, so that the last that was asked for is shown
 IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
+_POLL_S = 2.0
+_GONE = "This voice is no longer here."
 
 
 def build_voices_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
     chosen = remembered("voices")
+    # what is shown of all voices and of the chosen one, as far as it changes by itself or in another window
+    listed, looked_at = gr.State(None), gr.State(None)
+    timer = gr.Timer(_POLL_S, active=False)
     with gr.Row(elem_id="voices", equal_height=False):
         with gr.Column(scale=4, min_width=320):
             with gr.Row(elem_id="voices-begin"):
@@ -48,20 +55,46 @@ def build_voices_tab(page: Page, tab: gr.Tab) -> None:
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s, ready_only=False)
         known = [voice["id"] for voice in voices]
         model = model if model is not None and model in known else str(known[0])  # the demo voices are always there
+        return {chosen: model, **listing(voices, model), **one(visit, model)}
+
+    def listing(voices: Sequence[dict[str, Any]], model: str | None) -> dict[Any, Any]:
+        """Updates that show the cards, this one chosen or, where it is None, the one that is."""
         told_states = [voice | {"state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
-        updates = {chosen: model, cards: shown({"voices": told_states, "chosen": model}), **blend.offered(voices)}
-        return updates | one(visit, model)
+        data = {"voices": told_states, **({"chosen": model} if model else {})}
+        return {cards: shown(data), **blend.offered(voices), listed: _changing(voices)}
 
     def one(visit: Visit, model: str) -> dict[Any, Any]:
         """Updates that show a voice. Raises NotFound."""
         voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        return {**panel.show(voice), **edit.offer(voice), **details.show(visit, voice), **moments.show(visit, voice)}
+        return {**known_of(visit, voice), **edit.offer(voice)}
+
+    def known_of(visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
+        return {
+            **panel.show(voice), **details.show(visit, voice), **moments.show(visit, voice),
+            looked_at: _changing([voice]), timer: gr.Timer(active=True),  # it stops by itself where nothing is going on
+        }  # fmt: skip
+
+    def look_again(visit: Visit, model: str | None, listed_before: Any, looked_at_before: Any) -> Updates:
+        """What is another by now than is shown; what somebody plays, searches or writes is left alone."""
+        if model is None or (looked_at_before and looked_at_before[0][0] != model):  # another was chosen meanwhile
+            return None
+        voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s, ready_only=False)
+        if model not in [voice["id"] for voice in voices]:
+            return library(visit, None) | {said: told(_GONE)}
+        updates = listing(voices, None) if _changing(voices) != listed_before else {}
+        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        if _changing([voice]) != looked_at_before:
+            updates |= known_of(visit, voice) | edit.offered(voice)
+        return updates | {timer: gr.Timer(active=_is_busy(voice) or any(map(_is_busy, voices)))}
+
+    def leave(visit: Visit, to: dict[str, Any]) -> Updates:
+        return {timer: gr.Timer(active=False)} if to.get("value") != tab.label else None
 
     def choose(visit: Visit, data: dict[str, Any]) -> Updates:
         try:
             return {chosen: data["id"], **one(visit, str(data["id"]))}
         except NotFound:
-            return library(visit, None) | {said: told("This voice is no longer here.")}
+            return library(visit, None) | {said: told(_GONE)}
 
     def come(visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
         return library(visit, visit.just_wished(wish).get("voice") or model)
@@ -101,10 +134,16 @@ def build_voices_tab(page: Page, tab: gr.Tab) -> None:
         updates, new = blend.look(visit, task)
         return updates | library(visit, new) | {said: told("The blend is ready: hear it.")} if new else updates
 
-    all_of_it = [chosen, cards, *panel.outputs, *edit.outputs, *details.outputs, *moments.outputs, *blend.choices]
+    all_of_it = [
+        chosen, cards, listed, looked_at, timer, *panel.outputs, *edit.outputs, *details.outputs, *moments.outputs,
+        *blend.choices,
+    ]  # fmt: skip
     wish = page.wishes["voices"]
     page.on(tab.select, come, [chosen, wish], all_of_it, notice=said, **IN_TURN)
     page.on(wish.change, come, [chosen, wish], all_of_it, notice=said, **IN_TURN)
+    for again in (partial(page.on, timer.tick), partial(page.on_return, tab)):
+        again(look_again, [chosen, listed, looked_at], [*all_of_it, said], trigger_mode="once", **IN_TURN)
+    page.on_data(page.tabs.select, leave, [], [timer])
     page.on_data(cards.chosen, choose, [], all_of_it, notice=said, **IN_TURN)
     page.on(bring.upload, take_in, [bring], all_of_it, notice=said, show_progress="minimal", **IN_TURN)
     page.on(edit.sure.click, save, {chosen, *edit.form.components}, all_of_it, notice=edit.problem, **IN_TURN)
@@ -121,3 +160,14 @@ def build_voices_tab(page: Page, tab: gr.Tab) -> None:
             [chosen], [page.tabs, page.wishes[there]],
         )  # fmt: skip
     page.on(create.click, lambda visit: {page.tabs: gr.Tabs(selected="create")}, [], [page.tabs])
+
+
+def _changing(voices: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    """What is another one when a voice was changed, or a worker is done with it."""
+    return [[voice["id"], voice["name"], voice["state"], voice.get("data_report") is None] for voice in voices]
+
+
+def _is_busy(voice: Mapping[str, Any]) -> bool:
+    """Whether a worker may have it: it is in training, or its recordings are to be examined."""
+    unexamined = voice.get("has_recordings") and voice["data_report"] is None
+    return voice["state"] == "training" or bool(unexamined)

@@ -48,7 +48,11 @@ class Edit:
 
     def offer(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
         """Updates that offer what can be done with a voice: a demo voice stays as it is."""
-        return self.close() | {
+        return self.close() | self.offered(voice)
+
+    def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+        """The same, where what is open stays open."""
+        return {
             self.edit: gr.Button(visible=not voice["demo"]),
             self.export: gr.Button(visible=voice["state"] in ("completed", TRAIN_AGAIN) or bool(voice["preview_url"])),
             self.ask: gr.Button(visible=not voice["demo"]),

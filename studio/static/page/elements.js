@@ -1,5 +1,6 @@
 // The elements of the page. Each is a module that defines one custom element.
 import "./restart.js";
+import "./returning.js";
 import "./audio-files.js";
 import "./player.js";
 import "./roll.js";

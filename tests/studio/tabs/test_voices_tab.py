@@ -90,7 +90,7 @@ def test_a_demo_voice_is_heard_fetched_and_converted_with_but_not_changed(page, 
         button(page, "Export").click()
     package = tmp_path / fetched.value.suggested_filename
     fetched.value.save_as(package)
-    assert package.name == "kathleen.voice.zip"
+    assert package.name == "Kathleen.voice.zip"
     assert package.stat().st_size > 1_000_000
     button(page, "Convert with this voice").click()
     expect(page.get_by_role("tab", name="Convert", exact=True)).to_have_attribute("aria-selected", "true")

@@ -1,0 +1,103 @@
+"""Two windows of the same studio: what is done in one is seen in the other by whoever comes back to it."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import engine
+from engine.card import DEMO_VOICES, update_card
+from engine.dataset import REPORT_FILE, create_dataset
+
+SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
+WORK_MS = 120_000
+AWAY_MS = 1200
+
+
+@pytest.fixture
+def voice(studio_page) -> Iterator[Callable[[str], Path]]:
+    """Makes a voice of this name, which has been trained, with its recordings; its folder."""
+    made: list[str] = []
+
+    def make(name: str) -> Path:
+        made.append(name.lower())
+        create_dataset([SPEECH], studio_page.home / "datasets" / made[-1], {"name": name})
+        home = studio_page.home / "voices" / made[-1]
+        home.parent.mkdir(exist_ok=True)
+        shutil.copytree(DEMO_VOICES / "kathleen", home)
+        update_card(home, name=name)
+        return home
+
+    yield make
+    for name in made:
+        for kind in ("voices", "datasets"):
+            shutil.rmtree(studio_page.home / kind / name, ignore_errors=True)
+
+
+def leave(page: Page) -> None:
+    """Go to another window, and stay there for a while."""
+    page.evaluate("window.dispatchEvent(new Event('blur'))")
+    page.wait_for_timeout(AWAY_MS)
+
+
+def come_back(page: Page) -> None:
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+
+
+def delete(page: Page, name: str) -> None:
+    page.locator("#voices-cards").get_by_role("radio", name=name).click()
+    expect(page.locator("#voice-head h2")).to_have_text(name)
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete it").click()
+    expect(page.locator("#voices-notice")).to_contain_text("The voice is deleted.")
+
+
+def test_a_voice_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_visitor, voice):
+    voice("Mia")
+    here, there, third = new_visitor("Convert"), new_visitor("Voices"), new_visitor("Voices")
+    here.get_by_role("radio", name="Mia").click()
+    here.get_by_role("button", name="Speech", exact=True).click()
+    expect(here.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    third.locator("#voices-cards").get_by_role("radio", name="Mia").click()
+    expect(third.locator("#voice-head h2")).to_have_text("Mia")
+    leave(third)
+    delete(there, "Mia")
+
+    here.get_by_role("button", name="Convert", exact=True).click()
+    expect(here.locator("#convert-problem")).to_contain_text("is no longer here. The first one is chosen now")
+    expect(here.get_by_role("radio", name="Mia")).to_have_count(0)
+    expect(here.locator("#convert-voices [aria-checked=true]")).to_have_count(1)
+
+    come_back(third)
+    expect(third.locator("#voices-notice")).to_contain_text("no longer here")
+    expect(third.locator("#voices-cards").get_by_role("radio", name="Mia")).to_have_count(0)
+
+
+def test_a_voice_that_was_made_in_the_other_window_is_here(new_visitor, voice):
+    here, library, training = new_visitor("Convert"), new_visitor("Voices"), new_visitor("Train")
+    expect(here.get_by_role("radio", name="Kathleen")).to_be_visible()
+    library.locator("#voices-cards").get_by_role("radio", name="Koguchi").click()
+    expect(library.locator("#voice-head h2")).to_have_text("Koguchi")
+    for page in (here, library, training):
+        leave(page)
+    voice("Lou")
+    for page in (here, library, training):
+        come_back(page)
+    for page in (here, library):
+        expect(page.get_by_role("radio", name="Lou")).to_be_visible()
+    expect(library.locator("#voice-head h2")).to_have_text("Koguchi")  # who is looked at stays
+    training.get_by_role("combobox", name="Voice").click()
+    expect(training.get_by_role("option", name="Lou")).to_be_visible()
+
+
+def test_what_a_worker_has_done_is_seen_without_leaving(new_visitor, voice):
+    voice("Ida")
+    page = new_visitor("Voices")
+    page.locator("#voices-cards").get_by_role("radio", name="Ida").click()
+    expect(page.locator("#voice-head h2")).to_have_text("Ida")
+    page.locator("#voice-recordings").get_by_role("button").first.click()
+    page.get_by_role("button", name="Examine them now").click()
+    expect(page.get_by_role("button", name="Recordings: ")).to_be_visible(timeout=WORK_MS)
+    expect(page.get_by_text("They are being examined")).to_be_hidden()
