@@ -20,6 +20,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     """All that the page shows of a conversion. Raises NotFound.
 
     id, state, progress, message, error, created_at
+    is_ending            whether it has been asked to end before it is done
     left_s               seconds until it is done, None while that is unknown
     ahead                how many conversions come before it, with those that keep all workers busy; None once it runs
     starts_in_s          about how long they will take, None while that is unknown
@@ -43,6 +44,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "id": task.id,
         "state": task.state,
         "progress": task.progress,
+        "is_ending": task.cancel_requested,
         "message": task.message,
         "error": task.error,
         "created_at": task.created_at,

@@ -22,6 +22,7 @@ IN_TURN: dict[str, Any] = {"concurrency_id": "convert", "concurrency_limit": 1}
 
 def build_convert_tab(page: Page, tab: gr.Tab) -> None:
     """Layout and events; to be called inside `tab`."""
+    alone = gr.State(True)  # whether one recording is to be converted, and not several
     with gr.Row(elem_id="convert"):
         with gr.Column(scale=7, min_width=320):
             with gr.Tabs(elem_id="convert-input") as number:
@@ -31,8 +32,8 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
                     batch = build_batch(page)
             voice = build_voice(page, tab, recording)
         with gr.Column(scale=5, min_width=320, elem_id="convert-settings"):
-            fit = build_fit(page, recording, voice)
-            settings = build_settings(page, recording, fit)
+            fit = build_fit(page, recording, alone, voice)
+            settings = build_settings(page, recording, alone, fit, IN_TURN)
             start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
             problem = notice("convert-problem")
             progress_place = gr.Column(elem_id="convert-progress")
@@ -62,8 +63,11 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
     inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls}
     page.on(start.click, convert, inputs, [*result.watched, *voice.outputs], notice=problem, **IN_TURN)
     # several have a button of their own beside them
-    page.on(one.select, lambda visit: {start: gr.Button(visible=True)}, [], [start])
-    page.on(several.select, lambda visit: {start: gr.Button(visible=False)}, [], [start])
+    for choice, is_one in ((one, True), (several, False)):
+        page.on(
+            choice.select, lambda visit, is_one=is_one: {start: gr.Button(visible=is_one), alone: is_one}, [],
+            [start, alone],
+        )  # fmt: skip
 
     def wished(visit: Visit, wish: dict[str, Any] | None, kept: Any) -> Updates:
         updates: dict[Any, Any] = {}

@@ -71,11 +71,11 @@ class Batch:
                     copies,
                     model=given[voice.chosen],
                     settings=settings.asked(given),
-                    preset=settings.preset_of_each(given),
+                    preset=settings.preset_of(given),
                 )
             return {self.rows: rows, self.timer: gr.Timer(active=True), self.files: None}
 
-        inputs = {self.files, voice.chosen, settings.looked_at, *settings.controls}
+        inputs = {self.files, voice.chosen, *settings.controls}
         self.page.on(
             self.start.click, convert, inputs, [*self.outputs, self.files, *voice.outputs], notice=self.problem
         )

@@ -1,5 +1,6 @@
 """Where the recording lies against the voice, and the shift between them: the transpose slider with its picture."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,23 +30,25 @@ class Fit:
     transpose: gr.Slider
 
 
-def build_fit(page: Page, recording: Recording, voice: Voice) -> Fit:
-    """Layout and events."""
+def build_fit(page: Page, recording: Recording, alone: gr.State, voice: Voice) -> Fit:
+    """Layout and events. alone: whether the recording is what is converted, and not several."""
     gr.HTML("<h2>Pitch</h2>")
     picture = element("fit", elem_id="convert-fit")
     auto = gr.Checkbox(True, label="Auto: as the voice needs it", elem_id="convert-auto")
     transpose = controls(ConversionSettings, ["transpose"])["transpose"]
 
-    def fit(visit: Visit, model: str | None, looked_at: dict[str, Any] | None, is_auto: bool, by: float) -> Updates:
-        if not model:
+    def fit(visit: Visit, given: Mapping[Any, Any]) -> Updates:
+        if not given[voice.chosen]:
             return {picture: shown(None)}
-        found = fit_view(visit.studio, visit.account, model, looked_at)
-        updates: dict[Any, Any] = {picture: shown(found | {"transpose": None if is_auto else by})}
-        return updates | ({transpose: found["auto"]} if is_auto and found["auto"] is not None else {})
+        looked_at = given[recording.looked_at] if given[alone] else None
+        found = fit_view(visit.studio, visit.account, given[voice.chosen], looked_at)
+        data = found | {"transpose": None if given[auto] else given[transpose], "isHeard": looked_at is not None}
+        # what has no pitch is not moved, and of what is not heard yet nothing is known
+        return {picture: shown(data)} | ({transpose: found["auto"] or 0} if given[auto] else {})
 
-    inputs, outputs = [voice.chosen, recording.looked_at, auto, transpose], [picture, transpose]
-    page.on(voice.chosen.change, fit, inputs, outputs)
-    page.on(recording.looked_at.change, fit, inputs, outputs)
+    seen = {voice.chosen, recording.looked_at, alone, auto, transpose}
+    for event in (voice.chosen.change, recording.looked_at.change, alone.change):
+        page.on(event, fit, seen, [picture, transpose])
     transpose.input(None, transpose, auto, js=_MOVED, **_IN_BROWSER)
     auto.input(None, [auto, transpose], transpose, js=_FITTED, **_IN_BROWSER)
     gr.on([auto.change, transpose.change], None, [auto, transpose], None, js=_CHANGED, **_IN_BROWSER)

@@ -42,7 +42,7 @@ class Recording:
     def take(self, analysis: str, settled: bool = False) -> dict[Any, Any]:
         """Updates that put in a recording that is looked at, or is to be."""
         chosen = {"id": analysis, "start_s": None, "stop_s": None, "settled": settled}
-        return {self.chosen: chosen, self.kept: chosen, self.timer: gr.Timer(active=True)}
+        return {self.chosen: chosen, self.kept: chosen, self.looked_at: None, self.timer: gr.Timer(active=True)}
 
     def restore(self, visit: Visit, kept: dict[str, Any] | None) -> dict[Any, Any]:
         """Updates that put in what was there when the page was left, if it still is."""
@@ -83,7 +83,7 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
     with gr.Row(elem_classes="samples"):
         gr.HTML("<span>Or try</span>", elem_classes="samples-title")
         samples = [gr.Button(sample.title, size="sm", scale=0, min_width=110) for sample in SAMPLES]
-    part = Recording(chosen, looked_at, kept, [chosen, kept, timer], timer)
+    part = Recording(chosen, looked_at, kept, [chosen, looked_at, kept, timer], timer)
 
     def end_listening(visit: Visit, to: dict[str, Any] | None) -> None:
         if to:
@@ -160,7 +160,7 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
     page.on(drop.input, put_in, [drop, chosen], [drop, *part.outputs], notice=problem, **in_turn)
     for button, sample in zip(samples, SAMPLES, strict=True):
         page.on(button.click, put_in_sample(sample.title), [chosen], part.outputs, notice=problem, **in_turn)
-    outputs = [drop, taken, player, facts, listening, progress, looked_at, *part.outputs]
+    outputs = [drop, taken, player, facts, listening, progress, *part.outputs]
     page.on(timer.tick, look, [chosen], outputs, notice=problem)
     page.on_data(player.trimmed, trim, [chosen], [chosen, kept], **in_turn)
     page.on(stop.click, give_up, [chosen], outputs, notice=problem, **in_turn)
@@ -183,9 +183,11 @@ def _facts(view: dict[str, Any]) -> str:
     """What was found in a recording, in a line."""
     summary = view["summary"]
     voice = summary["vocal_range"]
-    said = [view["file_name"], f"{view['duration_s']:.1f} s", _STYLES[summary["style"]]]
+    said = [view["file_name"], f"{view['duration_s']:.1f} s"]
     if voice is not None:
-        said.append(f"{voice['min']}–{voice['max']}")  # noqa: RUF001 - from to
+        said += [_STYLES[summary["style"]], f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
+    else:
+        said.append("nothing is heard in it" if summary["loudness_lufs"] is None else "no note is heard in it")
     if summary["loudness_lufs"] is not None:
         said.append(f"{summary['loudness_lufs']:.0f} LUFS")
     name, *rest = map(html.escape, said)

@@ -2,6 +2,7 @@
 with them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from studio.actions.repeats import convert_again
 from studio.actions.results import result_view
 from studio.actions.tasks import cancel_task
 from studio.actions.voice_cards import voice_cards
-from studio.errors import Invalid, NotFound
+from studio.errors import Invalid, NotFound, WrongState
 from studio.parts.element import element, shown
 from studio.parts.memory import remembered
 from studio.parts.notice import notice, sentence_of, silent, told, told_error
@@ -167,10 +168,11 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
         data = {name: value for name, value in data.items() if name != "chosen"} | {"tracks": changed}
         return {player: shown(data), played: data}
 
-    def stop(visit: Visit, of: Now | None) -> Updates:
+    def stop(visit: Visit, of: Now | None, before: Sequence[Now]) -> Updates:
         if of:
-            cancel_task(visit.studio, visit.account, of["task"], visit.base_url, visit.now_s)
-        return None
+            with suppress(NotFound, WrongState):  # it has ended
+                cancel_task(visit.studio, visit.account, of["task"], visit.base_url, visit.now_s)
+        return watch(visit, of, before)  # ending may take a moment
 
     def send_on(visit: Visit, of: Now | None, model: str | None, before: Sequence[Now]) -> Updates:
         if not of or not model:
@@ -188,10 +190,11 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
         return {now: found, timer: gr.Timer(active=True)} if found else None
 
     results = [place, title, player, played, tracks, scores, other_voice, earlier, *pitch.outputs]
-    page.on(timer.tick, watch, [now, kept], [now, kept, timer, going, progress, ended, *results])
+    watched = [now, kept, timer, going, progress, ended, *results]
+    page.on(timer.tick, watch, [now, kept], watched)
     page.on_data(player.chosen, choose, [tracks], pitch.outputs)
     page.on_data(player.download, download, [tracks, played], [player, played], notice=problem)
-    page.on(cancel.click, stop, [now], [], notice=ended)
+    page.on(cancel.click, stop, [now, kept], watched)
     page.on(send.click, send_on, [now, other_voice, kept], part.watched, notice=problem)
     page.on(edited.change, show_edited, [edited, now, kept], part.watched, notice=problem)
     page.on(earlier.input, go_back, [earlier, kept], [now, timer])
@@ -204,6 +207,8 @@ def _name(view: dict[str, Any]) -> str:
 
 def _how_far(view: dict[str, Any]) -> str:
     """What is going on with a conversion that has not ended, in a line."""
+    if view["is_ending"]:
+        return "It is being cancelled"
     if view["state"] != "running":
         if not view["ahead"]:
             return "It begins"

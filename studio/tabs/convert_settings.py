@@ -14,6 +14,8 @@ from studio.tabs.convert_fit import Fit
 from studio.tabs.convert_recording import Recording
 
 _STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}
+_OF_ONE = "As it was measured; another may suit you better."
+_OF_EACH = "Without one, each recording has the style that is measured of it."
 _PLAIN = ConversionSettings()
 # the settings in which presets differ; the others stay as they are when a preset is chosen
 _OF_PRESETS = [
@@ -27,15 +29,13 @@ _ADVANCED = [one.name for one in fields(ConversionSettings) if one.name not in _
 
 @dataclass(frozen=True)
 class Settings:
-    """The part of the tab with the settings. kept: what the browser remembers of them; looked_at: what was measured of
-    the one recording, or None."""
+    """The part of the tab with the settings. kept: what the browser remembers of them."""
 
     preset: gr.Radio
     fit: Fit
     takes: gr.Slider
     advanced: Mapping[str, Any]
     kept: gr.BrowserState
-    looked_at: gr.State
 
     @property
     def controls(self) -> list[Any]:
@@ -48,27 +48,20 @@ class Settings:
         return ["preset", "auto", "transpose", "takes", *self.advanced]
 
     def preset_of(self, given: Mapping[Any, Any]) -> str:
-        """The preset that is chosen; before a recording's style is known, what it will say."""
+        """The preset that is chosen; else what a recording's style, which is not known here, will say."""
         return given[self.preset] or AUTO
-
-    def preset_of_each(self, given: Mapping[Any, Any]) -> str:
-        """The preset for recordings of which none was measured here: what was measured of another is not theirs."""
-        looked_at = given[self.looked_at]
-        is_measured = looked_at is not None and given[self.preset] == looked_at["summary"]["style"]
-        return AUTO if is_measured else self.preset_of(given)
 
     def asked(self, given: Mapping[Any, Any]) -> dict[str, Any]:
         """The settings that differ from those of the preset, and always the shift and the number of takes."""
-        preset = ConversionSettings.presets.get(given[self.preset], _PLAIN)
         values = settings_of(self.advanced, given)
-        asked = {name: value for name, value in values.items() if value != getattr(preset, name)}
+        asked = {name: value for name, value in values.items() if value != getattr(_preset(given[self.preset]), name)}
         by = AUTO if given[self.fit.auto] else int(given[self.fit.transpose])
         return {"transpose": by, "takes": int(given[self.takes])} | asked
 
     def fill(self, preset: str, asked: Mapping[str, Any]) -> dict[Any, Any]:
         """Updates that set everything as it was asked for once."""
         chosen = preset if preset in ConversionSettings.presets else None
-        values = ConversionSettings.presets.get(preset, _PLAIN)
+        values = _preset(preset)
         by = asked.get("transpose", values.transpose)
         updates = {self.preset: chosen, self.takes: asked.get("takes", 1), self.fit.auto: by == AUTO}
         updates |= {self.advanced[name]: asked.get(name, getattr(values, name)) for name in self.advanced}
@@ -80,20 +73,21 @@ class Settings:
         return {known[name]: value for name, value in (kept or {}).items() if name in known and value is not None}
 
 
-def build_settings(page: Page, recording: Recording, fit: Fit) -> Settings:
-    """Layout and events."""
+def build_settings(page: Page, recording: Recording, alone: gr.State, fit: Fit, in_turn: Mapping[str, Any]) -> Settings:
+    """Layout and events. alone: whether the recording is what is converted, and not several; in_turn: the options of
+    events that fill the form."""
     choices = [(title, name) for name, title in _STYLES.items()]
-    preset = gr.Radio(choices, value=None, label="Style", info="As it was measured; another may suit you better.")
+    preset = gr.Radio(choices, value=None, label="Style", info=_OF_ONE)
+    measured = gr.State(None)  # the style that is chosen because it was measured
     takes = controls(ConversionSettings, ["takes"])["takes"]
     with gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced"):
         advanced = controls(ConversionSettings, _ADVANCED)
         reset = gr.Button("Back to the style's own settings", size="sm")
     kept = remembered("convert-settings")
-    part = Settings(preset, fit, takes, advanced, kept, recording.looked_at)
+    part = Settings(preset, fit, takes, advanced, kept)
 
     def of_preset(name: str | None, changed: list[str]) -> dict[Any, Any]:
-        values = ConversionSettings.presets.get(name or "", _PLAIN)
-        return {advanced[one]: getattr(values, one) for one in changed}
+        return {advanced[one]: getattr(_preset(name), one) for one in changed}
 
     def choose(visit: Visit, name: str | None) -> Updates:
         return of_preset(name, _OF_PRESETS)
@@ -101,19 +95,27 @@ def build_settings(page: Page, recording: Recording, fit: Fit) -> Settings:
     def start_over(visit: Visit, name: str | None) -> Updates:
         return of_preset(name, _ADVANCED)
 
-    def measured(visit: Visit, looked_at: dict[str, Any] | None) -> Updates:
-        """The style of a new recording is chosen by itself; with one that was here before, what was chosen stays."""
-        if looked_at is None:
-            return None
-        style = looked_at["summary"]["style"]
+    def follow(given: Mapping[Any, Any], is_new: bool) -> Updates:
+        """The style of a new recording is chosen by itself, until there is another or there are several; with one that
+        was here before, what was chosen stays."""
+        looked_at = given[recording.looked_at] if given[alone] else None
+        style = looked_at["summary"]["style"] if looked_at else None
         labelled = [(f"{title} (measured)" if name == style else title, name) for title, name in choices]
-        if looked_at["settled"]:
-            return {preset: gr.Radio(choices=labelled)}
-        return {preset: gr.Radio(choices=labelled, value=style)} | of_preset(style, _OF_PRESETS)
+        options: dict[str, Any] = {"choices": labelled, "info": _OF_ONE if given[alone] else _OF_EACH}
+        before, takes_over = given[preset], is_new and looked_at is not None and not looked_at["settled"]
+        if before != given[measured] and not takes_over:
+            return {measured: style, preset: gr.Radio(**options)}
+        untouched = [one for one in _OF_PRESETS if given[advanced[one]] == getattr(_preset(before), one)]
+        return {measured: style, preset: gr.Radio(value=style, **options), **of_preset(style, untouched)}
 
     page.on(preset.input, choose, [preset], list(advanced.values()))
     page.on(reset.click, start_over, [preset], list(advanced.values()))
-    page.on(recording.looked_at.change, measured, [recording.looked_at], [preset, *advanced.values()])
+    seen = {recording.looked_at, alone, preset, measured, *advanced.values()}
+    for event, is_new in ((recording.looked_at.change, True), (alone.change, False)):
+        page.on(
+            event, lambda visit, given, is_new=is_new: follow(given, is_new), seen,
+            [measured, preset, *advanced.values()], **in_turn,
+        )  # fmt: skip
     names = ", ".join(f'"{name}"' for name in part.names)
     gr.on(
         [control.change for control in part.controls], None, part.controls, kept,
@@ -121,3 +123,7 @@ def build_settings(page: Page, recording: Recording, fit: Fit) -> Settings:
         api_visibility="private", show_progress="hidden",
     )  # fmt: skip
     return part
+
+
+def _preset(name: str | None) -> ConversionSettings:
+    return ConversionSettings.presets.get(name or "", _PLAIN)

@@ -1,6 +1,7 @@
 // <timbre-fit>: which notes of a recording lie within a voice's range, live while the transpose slider moves.
 //
-// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, transpose}. low, high: MIDI numbers or null;
+// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, transpose, isHeard}. isHeard: whether there is a
+// recording; low, high: MIDI numbers or null;
 // auto: the shift that would be chosen, or null; transpose: a number, or null for auto. What the slider says comes as
 // "timbre-transpose" {semitones} on the document, null for auto.
 
@@ -67,12 +68,13 @@ class Fit extends HTMLElement {
       if (note % 12 === 0) names.append(make("span", { style: `left: ${(100 * at(note)) / width}%` }, noteName(note)));
     }
     const most = Math.max(...histogram.map((one) => one.seconds), 0.01);
-    const out = new Set(outside(histogram, voice, shift, 0).map((one) => one.midi));
+    const out = new Set(outside(histogram, voice, shift).map((one) => one.midi));
     for (const { midi, seconds } of histogram) {
       if (midi + shift < lowest || midi + shift > highest) continue;
       const high = Math.max(1.5, (seconds / most) * (HEIGHT - 4));
       const place = { x: at(midi + shift) + 1, y: HEIGHT - high, width: KEY - 2, height: high };
-      drawn.append(make("rect", { class: `note ${out.has(midi) ? "out" : "in"}`, ...place }));
+      const kind = seconds < HARDLY_S ? "hardly" : out.has(midi) ? "out" : "in";
+      drawn.append(make("rect", { class: `note ${kind}`, ...place }));
     }
     return make("div", { class: "picture", "aria-hidden": "true" }, drawn, names);
   }
@@ -83,6 +85,7 @@ class Fit extends HTMLElement {
     const shifted = shift === 0 ? "as recorded" : `${shift > 0 ? "up" : "down"} ${Math.abs(shift)} semitones`;
     if (!histogram.length) {
       const known = voice.low === null ? "" : ` from ${noteName(voice.low)} to ${noteName(voice.high)}`;
+      if (this.#data.isHeard) said.append("No note is heard in the recording. ");
       said.append(`${voice.name} sings and speaks${known}.`);
       return said;
     }
@@ -111,10 +114,10 @@ class Fit extends HTMLElement {
 }
 
 /** The notes that would be outside a voice's range, moved by `shift`. */
-function outside(histogram, voice, shift, hardly = HARDLY_S) {
+function outside(histogram, voice, shift) {
   if (voice.low === null) return [];
   const isOut = (note) => note < voice.low || note > voice.high;
-  return histogram.filter((one) => one.seconds >= hardly && isOut(one.midi + shift));
+  return histogram.filter((one) => one.seconds >= HARDLY_S && isOut(one.midi + shift));
 }
 
 function sum(histogram) {

@@ -245,6 +245,34 @@ def test_a_conversion_is_cancelled(page):
     expect(page.locator("#convert-progress").get_by_role("button", name="Cancel")).to_be_hidden()
 
 
+def test_what_was_measured_is_only_the_one_recordings(page, recording, tmp_path):
+    page.get_by_role("radio", name="Kathleen").click()
+    page.get_by_role("button", name="Singing", exact=True).click()
+    is_taken(page)
+    expect(page.get_by_label("Singing (measured)")).to_be_checked()
+    expect(page.locator("timbre-fit")).to_contain_text("Auto: ")
+    page.get_by_role("tab", name="Several at once").click()
+    expect(page.get_by_label("Singing", exact=True)).not_to_be_checked()
+    expect(page.get_by_text("each recording has the style that is measured of it")).to_be_visible()
+    expect(page.locator("timbre-fit p")).to_have_text(re.compile("^Kathleen sings and speaks from"))
+    page.get_by_role("tab", name="One recording").click()
+    expect(page.get_by_label("Singing (measured)")).to_be_checked()
+    expect(page.locator("timbre-fit")).to_contain_text("Auto: ")
+    page.get_by_label("Rap").check()  # what somebody chooses stays
+    page.get_by_role("tab", name="Several at once").click()
+    expect(page.get_by_label("Rap", exact=True)).to_be_checked()
+    page.get_by_role("tab", name="One recording").click()
+    expect(page.get_by_label("Rap", exact=True)).to_be_checked()
+
+    soundfile.write(tmp_path / "silent.wav", np.zeros(RATE), RATE)
+    page.get_by_role("button", name="Another recording").click()
+    drop(page, tmp_path / "silent.wav")
+    is_taken(page)
+    expect(page.locator("#convert-facts")).to_contain_text("silent.wav · 1.0 s · nothing is heard in it")
+    expect(page.locator("timbre-fit")).to_contain_text("No note is heard in the recording. Kathleen sings")
+    expect(slider(page, "Transpose")).to_have_value("0")
+
+
 def test_several_recordings_come_back_as_a_zip(page, recording, tmp_path, photographed):
     page.get_by_role("radio", name="Kathleen").click()
     page.get_by_role("tab", name="Several at once").click()
@@ -259,7 +287,7 @@ def test_several_recordings_come_back_as_a_zip(page, recording, tmp_path, photog
     photographed(page, "convert-batch")
     with page.expect_download() as coming:
         page.get_by_role("button", name="Get all as a zip").click()
-    assert coming.value.suggested_filename == "kathleen - 2 recordings.zip"
+    assert coming.value.suggested_filename == "Kathleen - 2 recordings.zip"
     coming.value.save_as(tmp_path / "got.zip")
     with zipfile.ZipFile(tmp_path / "got.zip") as archive:
         assert archive.namelist() == ["one - Kathleen.wav", "two - Kathleen.wav"]

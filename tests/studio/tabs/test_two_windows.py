@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 import engine
 from engine.card import DEMO_VOICES, update_card
-from engine.dataset import REPORT_FILE, create_dataset
+from engine.dataset import create_dataset
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 WORK_MS = 120_000
