@@ -167,19 +167,31 @@ def _refuse_too_many_trainings(studio: Studio, trainings: int) -> None:
 def delete_model(studio: Studio, account: Account, model_id: str) -> None:
     """Delete a voice with its recordings and its training. Raises NotFound, WrongState while it is being trained."""
     model = find_model(studio.database, studio.storage, account, model_id)
-    if model.is_demo:
-        raise WrongState(f"The voice '{model_id}' comes with the program and cannot be deleted.", "demo_voice")
     with studio.database.write() as connection:
-        held_model(connection, account.id, model_id)  # whoever begins to train it waits here, and finds it gone
-        for kind in ("training", "report"):
-            task = latest_in(connection, account.id, model_id, kind)
-            if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
-                doing = "is being trained" if kind == "training" else "is being examined"
-                text = f"The voice '{model.name}' {doing}: stop that first (see History), or wait for it."
-                raise WrongState(text, "model_busy")
-        home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
-        if home is not None and home.is_dir():
-            refuse_in_training(home)  # the command line has no task
+        if not model.is_demo:
+            held_model(connection, account.id, model_id)  # whoever begins to train it waits here, and finds it gone
+        _refuse_busy(studio, connection, account, model)
         places = remove_model(connection, studio.storage, account, model)
     for place in places:
         studio.storage.delete_below(place)
+
+
+def refuse_undeletable(studio: Studio, account: Account, model_id: str) -> None:
+    """Raises what `delete_model` would raise now, so that nobody is asked a question that leads nowhere."""
+    model = find_model(studio.database, studio.storage, account, model_id)
+    with studio.database.read() as connection:
+        _refuse_busy(studio, connection, account, model)
+
+
+def _refuse_busy(studio: Studio, connection: Connection, account: Account, model: Model) -> None:
+    if model.is_demo:
+        raise WrongState(f"The voice '{model.id}' comes with the program and cannot be deleted.", "demo_voice")
+    for kind in ("training", "report"):
+        task = latest_in(connection, account.id, model.id, kind)
+        if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
+            doing = "is being trained" if kind == "training" else "is being examined"
+            text = f"The voice '{model.name}' {doing}: stop that first (see History), or wait for it."
+            raise WrongState(text, "model_busy")
+    home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
+    if home is not None and home.is_dir():
+        refuse_in_training(home)  # the command line has no task

@@ -11,6 +11,7 @@ from engine.card import TRAIN_AGAIN
 from studio.actions.packages import package_link
 from studio.actions.profiles import edit_profile, profile_values
 from studio.actions.voice_cards import voice_details
+from studio.actions.voices import refuse_undeletable
 from studio.parts.element import element, shown
 from studio.parts.notice import notice
 from studio.parts.page import Page, Updates, Visit
@@ -98,6 +99,7 @@ def build_edit(page: Page, chosen: gr.BrowserState) -> Edit:
     def question_for(visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
+        refuse_undeletable(visit.studio, visit.account, model)
         voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
         return part.close() | {question: gr.Column(visible=True), asked: gr.HTML(value=_question(voice))}
 

@@ -8,7 +8,7 @@ from engine.card_rules import FORMAT
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task
-from studio.actions.voices import delete_model, model_view, models_view, train_model
+from studio.actions.voices import delete_model, model_view, models_view, refuse_undeletable, train_model
 from studio.catalogue import find_model, training_completed, training_reached, voice_place
 from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import settle
@@ -182,9 +182,11 @@ def test_what_has_no_recordings_here_cannot_be_trained(studio, other):
 def test_deleting_takes_all_of_it_but_not_while_it_is_trained(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 1)
-    with pytest.raises(WrongState):
-        delete_model(studio, studio.local, model)
+    for refused in (delete_model, refuse_undeletable):
+        with pytest.raises(WrongState, match="is being trained: stop that first"):
+            refused(studio, studio.local, model)
     cancel_task(studio, studio.local, trainings(studio)[0].id, "", 0.0)
+    refuse_undeletable(studio, studio.local, model)
     delete_model(studio, studio.local, model)
     with pytest.raises(NotFound):
         model_view(studio, studio.local, model)
