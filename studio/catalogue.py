@@ -15,7 +15,7 @@ import base64
 import functools
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -356,18 +356,16 @@ def tell_failure(connection: Connection, account_id: str, model_id: str) -> bool
     return connection.execute(update(models).where(told).values(failure_told=1)).rowcount == 1
 
 
-def remove_model(connection: Connection, storage: Storage, account: Account, model: Model) -> list[str]:
-    """Delete a voice's row, as the last thing of a transaction; gives the prefixes of what it was made of.
-
-    The caller deletes these with `delete_below` once the transaction is over. Raises NotFound where it is gone already.
-    """
+def remove_model(connection: Connection, take_away: Callable[[str], None], account: Account, model: Model) -> None:
+    """Delete a voice's row, as the last thing of a transaction within `Storage.deleting`, whose `take_away` is given
+    the prefixes of what it was made of. Raises NotFound where it is gone already."""
     if not _delete_row(connection, account, model.id, model.name):
         raise NotFound("There is no such voice.", "model_not_found")
     prefix = account_prefix(account)
     places = {f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS, PACKAGES)}
     places |= {key for key in (model.voice_key, model.dataset_key) if key is not None}
-    # where they are folders they are taken away at once, else they would be seen as new voices
-    return [storage.set_aside(place) for place in sorted(places)]
+    for place in sorted(places):
+        take_away(place)
 
 
 # ---- rows

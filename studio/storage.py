@@ -186,9 +186,17 @@ class Storage:
             with suppress(NotFound), _understood():
                 obstore.delete(self._store, keys)
 
-    def set_aside(self, prefix: str) -> str:
-        """Where folders can be moved, take one from its place at once; gives the prefix to call `delete_below` with."""
-        return prefix
+    @contextmanager
+    def deleting(self) -> Iterator[Callable[[str], None]]:
+        """Gives what is to be called with each prefix whose files are deleted once the block has ended well.
+
+        Folders are taken from their places at once, so that nobody takes them for what they were, and are back there
+        where the block fails.
+        """
+        prefixes: list[str] = []
+        yield prefixes.append
+        for prefix in prefixes:
+            self.delete_below(prefix)
 
 
 class FolderStorage(Storage):
@@ -261,16 +269,29 @@ class FolderStorage(Storage):
 
     def delete_below(self, prefix: str) -> None:
         """Delete a folder; it is gone at once, and then its files are deleted."""
-        shutil.rmtree(self.folder(self.set_aside(prefix)), ignore_errors=True)
+        with self.deleting() as take_away:
+            take_away(prefix)
 
-    def set_aside(self, prefix: str) -> str:
-        """Take a folder from its place in one step; gives where it is then, which `studio.housekeeping` knows too."""
-        gone = f"{WORK_FOLDER}/{GONE}{secrets.token_hex(8)}"
-        with suppress(NotFound), _understood():
-            self.scratch.mkdir(parents=True, exist_ok=True)
-            self.folder(prefix).rename(self.folder(gone))
-            return gone
-        return prefix
+    @contextmanager
+    def deleting(self) -> Iterator[Callable[[str], None]]:
+        """As in every storage; where the folders are meanwhile `studio.housekeeping` knows too."""
+        moved: list[tuple[Path, Path]] = []
+
+        def take_away(prefix: str) -> None:
+            place, aside = self.folder(prefix), self.folder(f"{WORK_FOLDER}/{GONE}{secrets.token_hex(8)}")
+            with suppress(NotFound), _understood():
+                self.scratch.mkdir(parents=True, exist_ok=True)
+                place.rename(aside)
+                moved.append((place, aside))
+
+        try:
+            yield take_away
+        except BaseException:
+            for place, aside in reversed(moved):
+                aside.rename(place)
+            raise
+        for _, aside in moved:
+            shutil.rmtree(aside, ignore_errors=True)
 
     @contextmanager
     def _place(self, key: str) -> Iterator[Path]:

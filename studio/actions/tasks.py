@@ -48,15 +48,12 @@ def delete_task(studio: Studio, account: Account, task_id: str) -> None:
 
     Raises NotFound, and WrongState for one that waits or runs.
     """
-    places: list[str] = []
+    with studio.storage.deleting() as take_away:
 
-    def also(connection: Connection, task: Task) -> None:
-        # late, and at once where it is a folder: else files would be left that no row leads to
-        places.append(studio.storage.set_aside(f"{account_prefix(account)}tasks/{task.id}"))
+        def also(connection: Connection, task: Task) -> None:
+            take_away(f"{account_prefix(account)}tasks/{task.id}")
 
-    remove(studio.database, account.id, task_id, also)
-    for place in places:
-        studio.storage.delete_below(place)
+        remove(studio.database, account.id, task_id, also)
 
 
 def _named_view(studio: Studio, account: Account, task: Task, base_url: str, now_s: float) -> dict[str, Any]:

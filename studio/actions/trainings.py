@@ -131,7 +131,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
     Raises NotFound, and WrongState while it is being trained.
     """
     model = _trainable(studio, account, model_id)
-    with studio.database.write() as connection:
+    with studio.storage.deleting() as take_away, studio.database.write() as connection:
         held_model(connection, account.id, model_id)  # whoever begins to train it waits here
         task = latest_in(connection, account.id, model_id, KIND)
         if task is not None and task.state in ACTIVE:
@@ -140,10 +140,8 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
         if home is not None and home.is_dir():
             refuse_in_training(home)  # the command line has no task
         training_forgotten(connection, account.id, model_id)
-        gone = [f"{model.dataset_key}/{TRAINING_FOLDER}", f"{account_prefix(account)}{TRAININGS}/{model_id}"]
-        gone = [studio.storage.set_aside(place) for place in gone]  # half a training must not be taken for one
-    for place in gone:
-        studio.storage.delete_below(place)
+        take_away(f"{model.dataset_key}/{TRAINING_FOLDER}")
+        take_away(f"{account_prefix(account)}{TRAININGS}/{model_id}")
 
 
 # ---- what several of them need

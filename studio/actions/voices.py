@@ -167,13 +167,11 @@ def _refuse_too_many_trainings(studio: Studio, trainings: int) -> None:
 def delete_model(studio: Studio, account: Account, model_id: str) -> None:
     """Delete a voice with its recordings and its training. Raises NotFound, WrongState while it is being trained."""
     model = find_model(studio.database, studio.storage, account, model_id)
-    with studio.database.write() as connection:
+    with studio.storage.deleting() as take_away, studio.database.write() as connection:
         if not model.is_demo:
             held_model(connection, account.id, model_id)  # whoever begins to train it waits here, and finds it gone
         _refuse_busy(studio, connection, account, model)
-        places = remove_model(connection, studio.storage, account, model)
-    for place in places:
-        studio.storage.delete_below(place)
+        remove_model(connection, take_away, account, model)
 
 
 def refuse_undeletable(studio: Studio, account: Account, model_id: str) -> None:

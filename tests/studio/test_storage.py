@@ -216,12 +216,30 @@ def test_what_is_below_is_deleted_and_nothing_else(storage):
     assert everything(storage) == ["tasks/mi/a", "tasks/mia-2/a"]
 
 
-def test_what_was_set_aside_is_gone_and_can_be_deleted(storage):
-    storage.put_bytes(b"x", "voices/mia/card.json")
-    place = storage.set_aside("voices/mia")
-    storage.delete_below(place)
-    storage.delete_below(storage.set_aside("voices/none"))
-    assert list(storage.list_keys("voices")) == []
+def test_what_is_taken_away_is_deleted_when_all_went_well(storage):
+    for key in ("tasks/voices/mia/card.json", "tasks/datasets/mia/a", "tasks/voices/lou/card.json"):
+        storage.put_bytes(b"x", key)
+    with storage.deleting() as take_away:
+        take_away("tasks/voices/mia")
+        take_away("tasks/datasets/mia")
+        take_away("tasks/voices/none")
+    assert everything(storage) == ["tasks/voices/lou/card.json"]
+
+
+def test_what_is_taken_away_is_back_when_it_did_not(storage, tmp_path):
+    for key in ("tasks/voices/mia/card.json", "tasks/datasets/mia/a"):
+        storage.put_bytes(b"x", key)
+
+    def delete():
+        with storage.deleting() as take_away:
+            take_away("tasks/voices/mia")
+            take_away("tasks/datasets/mia")
+            raise DiskFull("The disk is full.")
+
+    with pytest.raises(DiskFull):
+        delete()
+    assert everything(storage) == ["tasks/datasets/mia/a", "tasks/voices/mia/card.json"]
+    assert left_behind(tmp_path) == []
 
 
 def test_only_one_kind_has_folders(folder_storage, s3_storage, tmp_path):

@@ -1,4 +1,5 @@
 import shutil
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,8 @@ from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task
 from studio.actions.voices import delete_model, model_view, models_view, refuse_undeletable, train_model
 from studio.catalogue import find_model, training_completed, training_reached, voice_place
-from studio.errors import NotFound, TooMany, WrongState
+from studio.database import Database
+from studio.errors import DiskFull, NotFound, TooMany, WrongState
 from studio.executors.recovery import settle
 from studio.tasks import claim, complete, fail, list_tasks
 from studio.workspaces import alone_in_training
@@ -190,6 +192,27 @@ def test_deleting_takes_all_of_it_but_not_while_it_is_trained(studio, package):
     delete_model(studio, studio.local, model)
     with pytest.raises(NotFound):
         model_view(studio, studio.local, model)
+    assert not (studio.settings.datasets / model).exists()
+
+
+def test_a_voice_that_could_not_be_deleted_is_there_as_before(studio, package, monkeypatch):
+    model = create_model(studio, studio.local, package())
+    write = Database.write
+
+    @contextmanager
+    def write_on_a_full_disk(database):
+        with write(database) as connection:
+            yield connection
+            raise DiskFull("The disk of the database is full: make room, and try again.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "write", write_on_a_full_disk)
+        with pytest.raises(DiskFull):
+            delete_model(studio, studio.local, model)
+    assert state(studio, model) == "pending"
+    assert (studio.settings.datasets / model / "audio" / "one.wav").exists()
+    assert not list(studio.settings.work.glob("gone-*"))
+    delete_model(studio, studio.local, model)
     assert not (studio.settings.datasets / model).exists()
 
 
