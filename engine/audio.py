@@ -6,6 +6,7 @@ All that can be wrong with a file is an AudioError whose text is one sentence fo
 """
 
 import errno
+import math
 import os
 import secrets
 from collections.abc import Iterator
@@ -21,13 +22,14 @@ import soxr
 
 from engine.audio_decoders import open_decoder, truncated
 from engine.audio_encoders import open_encoder, refuse_unwritable
-from engine.errors import AudioError
+from engine.errors import AudioError, is_full_disk
 
 Samples = npt.NDArray[np.float32]
 
 LOWEST_RATE = 8_000  # Hz
 HIGHEST_RATE = 192_000  # Hz
 MOST_CHANNELS = 8
+_LARGEST_SAMPLE = 1e10  # more than the largest of 32 bits, which some programs write as floats as they are
 READ_BLOCK = 1 << 18  # samples per channel that read_audio asks for at a time
 QUALITY = "HQ"  # soxr: 20-bit precision, linear phase
 
@@ -46,7 +48,9 @@ class Audio:
     def __post_init__(self) -> None:
         if self.samples.ndim != 2:
             raise ValueError(f"samples must be (channels, samples), not {self.samples.shape}")
-        if self.rate <= 0:
+        if self.samples.shape[0] == 0:
+            raise ValueError("samples must have a channel or more")
+        if not 0 < self.rate < math.inf:
             raise ValueError(f"rate must be above 0 Hz, not {self.rate}")
         object.__setattr__(self, "samples", np.asarray(self.samples, np.float32))
 
@@ -105,11 +109,7 @@ class AudioSource:
         """The decoder's chunks, each finite, and together as long as the header promised."""
         count = 0
         for chunk in self._decoder.chunks():
-            if not np.isfinite(chunk).all():
-                raise AudioError(
-                    f'"{self.path.name}" holds values that are not numbers (NaN or infinity), '
-                    f"{count / self.rate:.1f} seconds in or just after."
-                )
+            refuse_no_sound(chunk, f'"{self.path.name}"', f", {count / self.rate:.1f} seconds in or just after")
             count += chunk.shape[1]
             yield chunk
         slack = self._decoder.slack
@@ -264,6 +264,19 @@ def write_audio(path: Path | str, audio: Audio) -> None:
         writer.write(audio.samples)
 
 
+def refuse_no_sound(samples: Samples, holder: str, place: str = "") -> None:
+    """Raises AudioError for samples that are no sound: NaN, infinity, or values far beyond full scale, which is 1.
+
+    holder, place: of the sentence: whose they are and where in it. Integers that were written as float are let through.
+    """
+    peak = float(np.abs(samples).max(initial=0.0))
+    if not math.isfinite(peak):
+        raise AudioError(f"{holder} holds values that are not numbers (NaN or infinity){place}.")
+    if peak > _LARGEST_SAMPLE:
+        beyond = f"samples of {peak:.0e}, where full scale is 1"
+        raise AudioError(f"{holder} holds {beyond}{place}: export it again with another program.")
+
+
 @contextmanager
 def writing_errors(path: Path) -> Iterator[None]:
     """Turn the system's refusal to write `path` into an AudioError that says why."""
@@ -271,7 +284,7 @@ def writing_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full_disk(error):
             raise AudioError(f'The disk is full, so "{path.name}" was not written.') from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise AudioError(f'The folder "{folder}" is not writable.') from error

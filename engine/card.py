@@ -5,7 +5,6 @@ as a whole; no network is loaded, so that whoever only lists, renames or deletes
 Nothing in a folder is believed before it is checked: it may come from anybody.
 """
 
-import errno
 import json
 import os
 import re
@@ -22,7 +21,7 @@ import numpy as np
 from safetensors import SafetensorError
 
 from engine.card_rules import FORMAT, LONGEST_IDENTIFIER, check_card, is_identifier, is_whole
-from engine.errors import VoiceError
+from engine.errors import VoiceError, is_full_disk
 
 DEMO_VOICES = Path(__file__).parent / "weights" / "voices"
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
@@ -109,10 +108,10 @@ def load_card(folder: Path) -> VoiceCard:
         with (folder / CARD_FILE).open("rb") as file:
             content = file.read(_LARGEST_CARD + 1)
     except FileNotFoundError as cause:
-        raise VoiceError(f"{folder} is not a voice: it has no {CARD_FILE}.") from cause
+        raise VoiceError(f"'{folder.name}' is not a voice: it has no {CARD_FILE}.") from cause
     except OSError as cause:
-        raise VoiceError(f"The card of the voice in {folder} cannot be read: {why_refused(cause)}.") from cause
-    return read_card(content, str(folder))
+        raise VoiceError(f"The card of the voice '{folder.name}' cannot be read: {why_refused(cause)}.") from cause
+    return read_card(content, f"'{folder.name}'")
 
 
 def read_card(content: bytes, where: str) -> VoiceCard:
@@ -123,11 +122,11 @@ def read_card(content: bytes, where: str) -> VoiceCard:
         # what is no number in a training's figures says nothing; where a number is needed, null is refused
         values = json.loads(content.decode("utf-8"), parse_constant=lambda word: None)
         if isinstance(values, dict) and is_whole(values.get("format")) and values["format"] > FORMAT:
-            raise VoiceError(f"The voice in {where} was made by a later version of Timbre Studio; update to use it.")
+            raise VoiceError(f"The voice {where} was made by a later version of Timbre Studio; update to use it.")
         return _card_from(values)
     except (ValueError, RecursionError) as cause:
         reason = "it is no JSON" if isinstance(cause, (json.JSONDecodeError, UnicodeDecodeError)) else cause
-        raise VoiceError(f"The card of the voice in {where} is damaged ({reason}); import the voice again.") from cause
+        raise VoiceError(f"The card of the voice {where} is damaged ({reason}); import the voice again.") from cause
 
 
 TRAIN_AGAIN = "train again"  # the state of a voice that was made on an earlier base, as it is shown
@@ -238,7 +237,7 @@ def new_voice_folder(folder: Path) -> Iterator[Path]:
             raise
         shutil.rmtree(replaced, ignore_errors=True)
     except (OSError, SafetensorError) as cause:
-        raise VoiceError(f'The voice could not be written to "{folder}": {why_refused(cause)}.') from cause
+        raise VoiceError(f"The voice '{folder.name}' could not be written: {why_refused(cause)}.") from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
@@ -257,7 +256,7 @@ def update_card(folder: Path, **changes: Any) -> VoiceCard:
         _write_through(unfinished)
         os.replace(unfinished, folder / CARD_FILE)
     except OSError as cause:
-        raise VoiceError(f'The card in "{folder}" could not be written: {why_refused(cause)}.') from cause
+        raise VoiceError(f"The card of the voice '{folder.name}' cannot be written: {why_refused(cause)}.") from cause
     finally:
         unfinished.unlink(missing_ok=True)
     return card
@@ -298,9 +297,10 @@ def new_identifier(name: str, taken: Collection[str] = ()) -> str:
 
 def why_refused(cause: Exception) -> str:
     """The system's reason for not writing or deleting a file, as part of a sentence."""
+    if is_full_disk(cause):
+        return "the disk is full"
     if isinstance(cause, OSError):
-        full = cause.errno in (errno.ENOSPC, errno.EDQUOT)
-        return "the disk is full" if full else cause.strerror or str(cause)
+        return cause.strerror or str(cause)
     return str(cause)
 
 

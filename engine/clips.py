@@ -75,7 +75,7 @@ def analysed_clip(path: Path, cache: Path | None = None) -> Clip:
 
     Raises AudioError for a file that cannot be read.
     """
-    kept = cache / f"{fingerprint(path)}.safetensors" if cache else None
+    kept = cache / f"{fingerprint(path)}.safetensors" if cache and path.is_file() else None
     found = _load(kept, path.name) if kept else None
     if found is None:
         with open_audio(path) as recording:

@@ -123,6 +123,8 @@ def convert_file(
     """
     if not callable(settings):
         _refuse_other_count(settings or ConversionSettings(), targets)
+    if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
+        raise SettingsError("The result would replace the recording itself: choose another name for it.")
     base = base_on(device)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)

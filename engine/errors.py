@@ -13,7 +13,10 @@ EngineError            anything the user can understand and mend
 Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
 
+import errno
 from collections.abc import Sequence
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class EngineError(Exception):
@@ -62,3 +65,13 @@ class EditError(EngineError):
 
 class Cancelled(Exception):
     """Raised by a `report` callback, and passed through by the engine, when the caller wants to stop."""
+
+
+def is_full_disk(error: BaseException | None) -> bool:
+    """Whether an error, or one it was raised from, is that a disk has no room left."""
+    while error is not None:
+        # libraries written in Rust tell the system's errors as text only
+        if getattr(error, "errno", None) in _NO_ROOM or any(f"(os error {one})" in str(error) for one in _NO_ROOM):
+            return True
+        error = error.__cause__
+    return False

@@ -36,7 +36,8 @@ from engine.card import (
     why_refused,
 )
 from engine.card_rules import is_whole
-from engine.errors import AudioError, VoiceError
+from engine.errors import AudioError, ProfileError, VoiceError
+from engine.profile import read_profile
 from engine.voice import load_voice, load_voice_weights, voice_from
 
 PACKAGE_SUFFIX = ".voice.zip"
@@ -45,6 +46,7 @@ CHECKSUMS_FILE = "checksums.json"
 KIND, FORMAT = "timbre-studio-voice", 1  # of packages; the number is raised when an older program could not read them
 _NEEDED = (CARD_FILE, WEIGHTS_FILE, STATISTICS_FILE, LICENCE_FILE, CONSENT_FILE)
 _ALLOWED = {*_NEEDED, PREVIEW_FILE, CHECKSUMS_FILE}
+_SAID = ("name", "gender", "age", "description", "base_language", "genre", "voice_type", "vocal_range")
 _LIMITS = ArchiveLimits(most_files=16, most_bytes=64 << 20)  # a voice has 7 MB
 _LARGEST_TEXT = 4 << 20  # bytes, of each file that is read as text
 _LARGEST_HEADER = 1 << 20  # bytes, of what stands before the weights
@@ -85,7 +87,7 @@ def export_voice(voice_folder: Path, target: Path) -> Path:
             os.fsync(file.fileno())
         os.replace(unfinished, target)
     except OSError as cause:
-        raise VoiceError(f'The package "{target}" could not be written: {why_refused(cause)}.') from cause
+        raise VoiceError(f'The package "{target.name}" could not be written: {why_refused(cause)}.') from cause
     finally:
         unfinished.unlink(missing_ok=True)
     return target
@@ -180,7 +182,8 @@ def _checked(package: Path, folder: Path, paths: Collection[Any]) -> VoiceCard:
             found[name] = hashlib.file_digest(file, "sha256").hexdigest()
     if wrong := sorted(name for name in {*found, *stated} if found.get(name) != stated.get(name)):
         raise _damaged(package, f"{wrong[0]} is not the file that {CHECKSUMS_FILE} tells of")
-    card = read_card(_text(package, folder / CARD_FILE), f'"{package.name}"')
+    card = read_card(_text(package, folder / CARD_FILE), f'in "{package.name}"')
+    _check_said(package, card)
     if _read_json(package, folder / CONSENT_FILE) != card.consent:
         raise _damaged(package, f"{CONSENT_FILE} does not say what {CARD_FILE} says")
     _check_weights(package, folder / WEIGHTS_FILE)
@@ -188,6 +191,14 @@ def _checked(package: Path, folder: Path, paths: Collection[Any]) -> VoiceCard:
     if PREVIEW_FILE in names:
         _check_preview(folder / PREVIEW_FILE, f'"{package.name}"')
     return card
+
+
+def _check_said(package: Path, card: VoiceCard) -> None:
+    """What a card says of its voice must be what a profile can say: lists of voices show it, and are narrowed by it."""
+    try:
+        read_profile({name: getattr(card, name) for name in _SAID} | {"traits": list(card.traits)})
+    except ProfileError as cause:
+        raise _damaged(package, f"in {CARD_FILE}, {str(cause).rstrip('.')}") from cause
 
 
 def _read_checksums(package: Path, folder: Path) -> dict[str, Any]:

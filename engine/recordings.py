@@ -6,8 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.audio import Audio, Resampler
-from engine.errors import AudioError
+from engine.audio import Audio, Resampler, refuse_no_sound
 from engine.frames import SAMPLE_RATE
 
 _BLOCK_S = 4
@@ -53,8 +52,7 @@ class HeldRecording:
     def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
         for start in range(0, self.audio.sample_count, samples_per_block):
             block = self.audio.samples[:, start : start + samples_per_block]
-            if not np.isfinite(block).all():
-                raise AudioError("The recording holds values that are not numbers (NaN or infinity).")
+            refuse_no_sound(block, "The recording")
             yield block
 
 

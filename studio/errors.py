@@ -94,6 +94,9 @@ class DiskFull(StudioError):
 
     default_code = "disk_full"
 
+    def __init__(self, text: str = "The disk is full: make room, and try again.", code: str | None = None) -> None:
+        super().__init__(text, code)
+
 
 class LeaseLost(Exception):
     """The task is no longer this worker's: another one has it, or it has ended. Nothing more may be written for it."""

@@ -4,7 +4,6 @@ A text is shown only where it was written for people: of anything unforeseen nob
 happened.
 """
 
-import errno
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,16 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from engine.errors import ArchiveError, AudioError, DatasetError, EngineError, ProfileError, SettingsError, VoiceError
+from engine.errors import (
+    ArchiveError,
+    AudioError,
+    DatasetError,
+    EngineError,
+    ProfileError,
+    SettingsError,
+    VoiceError,
+    is_full_disk,
+)
 from studio.errors import (
     DiskFull,
     Invalid,
@@ -93,11 +101,11 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, HTTPException):
         code = _HTTP_CODES.get(error.status_code, f"http_{error.status_code}")
         return Problem(error.status_code, code, _sentence(error), headers=error.headers or {})
+    if is_full_disk(error) and not isinstance(error, StudioError):
+        error = DiskFull()
     for kind, status in _STATUS:
         if isinstance(error, kind):
             return Problem(status, _code(error), str(error), tuple(getattr(error, "problems", ())), _headers(error))
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return problem_of(DiskFull("The disk is full: make room, and try again."))
     return Problem(500, "internal", INTERNAL)
 
 

@@ -51,7 +51,7 @@ class ServiceSettings:
     reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls of an account in a minute.")
     conversions_per_account: int = setting(100, 1, 1_000_000, "Conversions of an account that wait or run.")
     trainings_per_account: int = setting(10, 1, 100_000, "Trainings of an account that wait or run.")
-    epochs_at_most: int = setting(10_000, 1, 10_000, "The most epochs a voice may be trained for.")
+    epochs_at_most: int = setting(100_000, 1, 100_000, "The most epochs a voice may be trained for.")
     waiting_at_most: int = setting(1_000_000, 1, 100_000_000, "Conversions, and trainings, of all that wait or run.")
     models_per_account: int = setting(1000, 1, 10_000_000, "Voices of an account.")
     free_disk_mb: int = setting(500, 0, 10_000_000, "Room on the disk that is never filled, in millions of bytes.")

@@ -450,7 +450,7 @@ def _understood() -> Iterator[None]:
 def _trouble(cause: Exception) -> StudioError:
     number = cause.errno if isinstance(cause, OSError) else int((_OS_ERROR.findall(str(cause)) or ["0"])[0])
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull("The disk is full: make room, and try again.")
+        return DiskFull()
     if number in (errno.ENOTDIR, errno.EISDIR):  # a file where the key has a folder, or the other way round
         return NotFound("There is no such file.", "file_not_found")
     if isinstance(cause, PreconditionError):

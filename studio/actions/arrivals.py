@@ -4,6 +4,7 @@ words."""
 import math
 import secrets
 import shutil
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError,
 from studio.errors import DiskFull, Invalid
 from studio.service_settings import MEGABYTE
 from studio.studio import Studio
+
+_ZIP_BEGINS = b"PK\x03\x04"  # PKWARE, .ZIP File Format Specification, 4.3.7
 
 
 @contextmanager
@@ -51,6 +54,12 @@ def refuse_full_disk(studio: Studio) -> None:
         raise DiskFull("There is not enough room on the disk for this: delete something, and try again.")
 
 
+def seems_zip(upload: Path) -> bool:
+    """Whether a file is a zip, or begins as one: what is wrong with such a one the engine says best."""
+    with upload.open("rb") as file:
+        return file.read(len(_ZIP_BEGINS)) == _ZIP_BEGINS or zipfile.is_zipfile(upload)
+
+
 @contextmanager
 def called(upload: Path, name: str) -> Iterator[None]:
     """The engine's errors with this name for the file, which is called here as its owner has never seen it."""
@@ -60,4 +69,5 @@ def called(upload: Path, name: str) -> Iterator[None]:
         raise  # it names fields
     except (ArchiveError, DatasetError, VoiceError) as cause:
         kind: type[EngineError] = type(cause)
-        raise kind(str(cause).replace(f'"{upload.name}"', name)) from cause
+        text = str(cause).replace(f'"{upload.name}"', name)
+        raise kind(text[:1].upper() + text[1:]) from cause

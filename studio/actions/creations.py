@@ -1,6 +1,5 @@
 """Voices made of recordings: brought in as a zip, still to be trained."""
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from engine.dataset import Dataset, create_dataset
 from engine.errors import AudioError, DatasetError
 from engine.profile import profile_as_json
 from studio.accounts import Account
-from studio.actions.arrivals import called, workplace
+from studio.actions.arrivals import called, seems_zip, workplace
 from studio.actions.once import Idempotency, answered, once
 from studio.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, set_keys
 from studio.errors import NotReadable, WrongState
@@ -39,10 +38,10 @@ def create_model(
     """
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
-    if not zipfile.is_zipfile(archive):
+    if not seems_zip(archive):
         raise NotReadable("The file is no zip: put model.json and the folder audio into a zip.", "not_a_zip")
     with workplace(studio) as place:
-        with called(archive, "The zip"):
+        with called(archive, "the zip"):
             dataset = create_dataset(archive, place / "dataset")
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 

@@ -1,6 +1,5 @@
 """Voices carried elsewhere: as one file out, and in again."""
 
-import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from sqlalchemy import Connection
 
 from engine.card import CARD_FILE, DEMO_VOICES, card_text
 from studio.accounts import Account
-from studio.actions.arrivals import called, refuse_full_disk, workplace
+from studio.actions.arrivals import called, refuse_full_disk, seems_zip, workplace
 from studio.actions.names import named_file
 from studio.actions.once import Idempotency, answered, once
 from studio.catalogue import COMPLETED, PACKAGES, VOICES, add_model, find_model, refuse_too_many, set_keys
@@ -27,10 +26,10 @@ def import_model(studio: Studio, account: Account, package: Path, idempotency: I
 
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
-    if not zipfile.is_zipfile(package):
+    if not seems_zip(package):
         raise NotReadable("The file is no voice package: export a voice, and import that file.", "not_a_zip")
     with workplace(studio) as place:
-        with called(package, "The file"):
+        with called(package, "the file"):
             card = import_voice(package, place / "voices")
         with arriving(studio.storage, account, VOICES, place / "voices" / card.id) as arrive:
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from engine.errors import EngineError, SettingsError
+from engine.errors import EngineError
 from studio.edge import in_one_sentence
 from studio.options import DeviceOption, read_settings
 from studio.progress import progress_bar
@@ -92,10 +92,7 @@ def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[
     if first.is_dir():
         first = first / f"{source.stem}.{voice}.wav"
     rest = [first.with_name(f"{first.stem}.take{number}{first.suffix}") for number in range(2, takes + 1)]
-    targets = [first, *rest]
-    if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
-        raise SettingsError("The result would replace the recording itself: choose another name with -o.")
-    return targets
+    return [first, *rest]
 
 
 def _print_scores(source: Path, result: Path, transpose: int) -> None:

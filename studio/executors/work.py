@@ -12,7 +12,6 @@ a worker leaves behind that dies here is found by its lease (see `studio.executo
 """
 
 import contextlib
-import errno
 import re
 import shutil
 import time
@@ -22,7 +21,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from engine.errors import Cancelled, EngineError
+from engine.errors import Cancelled, EngineError, is_full_disk
 from studio import tasks
 from studio.errors import DiskFull, LeaseLost, StudioError, Unavailable
 from studio.executors.analyses import explore
@@ -109,10 +108,10 @@ def _written_end(job: Job, cause: Exception) -> Outcome:
     if isinstance(cause, Unavailable):
         job.log.warning("task_interrupted", reason=str(cause))
         return _again(job, str(cause), cause.code)
+    if is_full_disk(cause) and not isinstance(cause, StudioError):
+        return _fail(job, DiskFull())
     if isinstance(cause, EngineError):
         return _fail(job, cause)
-    if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
-        return _fail(job, DiskFull("The disk is full: make room, and try again."))
     job.log.error("task_broke", exc_info=cause)
     if _is_out_of_memory(cause):
         _again(job, _MEMORY_TEXT, "out_of_memory")

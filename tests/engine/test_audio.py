@@ -253,6 +253,29 @@ def test_not_a_number(tmp_path: Path, value: float) -> None:
     assert "NaN" in refusal(tmp_path / "a.wav")
 
 
+@pytest.mark.parametrize(("value", "is_sound"), [(32_768.0, True), (2.0**31, True), (1e25, False), (-1e30, False)])
+def test_samples_far_beyond_full_scale_are_no_sound(tmp_path: Path, value: float, is_sound: bool) -> None:
+    """Some programs write integers as floats, as they are."""
+    samples = tone(200_000)
+    samples[0, 150_000] = value
+    sf.write(tmp_path / "a.wav", samples.T, RATE, subtype="FLOAT")
+    if is_sound:
+        assert read_audio(tmp_path / "a.wav").samples.max() == value
+    else:
+        assert f"holds samples of {abs(value):.0e}, where full scale is 1" in refusal(tmp_path / "a.wav")
+
+
+@pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf")])
+def test_a_rate_that_is_none(rate: float) -> None:
+    with pytest.raises(ValueError, match="rate must be above 0"):
+        Audio(tone(10), rate)  # type: ignore[arg-type]
+
+
+def test_a_recording_of_no_channels() -> None:
+    with pytest.raises(ValueError, match="a channel or more"):
+        Audio(np.zeros((0, 10), np.float32), RATE)
+
+
 def test_double_beyond_float_counts_as_infinity(tmp_path: Path) -> None:
     sf.write(tmp_path / "a.wav", np.array([0.0, 1e300]), RATE, subtype="DOUBLE")
     assert "infinity" in refusal(tmp_path / "a.wav")

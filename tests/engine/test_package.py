@@ -160,6 +160,20 @@ def test_a_voice_of_an_earlier_base_can_be_taken_elsewhere_but_not_in(home, tmp_
     )
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"gender": "robot"}, {"genre": "metal"}, {"age": "999"}, {"base_language": "english"}, {"voice_type": "kazoo"},
+        {"description": "x" * 50_000}, {"traits": ["x" * 3_000]},
+    ],
+)  # fmt: skip
+def test_what_no_profile_could_say_is_refused(package, voices, said):
+    files = contents(package)
+    files["card.json"] = json.dumps(json.loads(files["card.json"]) | said).encode()
+    pattern = rf'^"[^"]*" is damaged \(in card.json, {next(iter(said))}'
+    assert_refused(packed(voices.parent, files), voices, pattern, VoiceError)
+
+
 def test_a_damaged_voice_is_not_exported(home, tmp_path):
     shutil.copytree(home, tmp_path / "anna")
     (tmp_path / "anna" / "weights.safetensors").write_bytes(b"")

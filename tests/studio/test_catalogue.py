@@ -201,8 +201,8 @@ def test_each_account_sees_its_own(database, folder_storage, me, guest):
     theirs = added(database, folder_storage, guest, "Mia", genre="jazz")
     assert mine.id == theirs.id == "mia"
     assert find_model(database, folder_storage, guest, "mia").published["genre"] == "jazz"
-    with database.write() as connection:
-        remove_model(connection, folder_storage, guest, theirs)
+    with folder_storage.deleting() as take_away, database.write() as connection:
+        remove_model(connection, take_away, guest, theirs)
     with pytest.raises(NotFound):
         find_model(database, folder_storage, guest, "mia")
     assert found(database, me, mine) == mine
@@ -447,14 +447,12 @@ def test_what_is_removed_does_not_come_back(database, folder_storage, me, data):
     a_voice(data, "mia")
     a_dataset(data, "mia")
     model = find_model(database, folder_storage, me, "mia")
-    with database.write() as connection:
-        places = remove_model(connection, folder_storage, me, model)
+    with folder_storage.deleting() as take_away, database.write() as connection:
+        remove_model(connection, take_away, me, model)
     assert states(database, folder_storage, me) == {}
-    for place in places:
-        folder_storage.delete_below(place)
     assert [path for path in data.rglob("*") if path.is_file()] == []
     with pytest.raises(NotFound), database.write() as connection:
-        remove_model(connection, folder_storage, me, model)
+        remove_model(connection, pytest.fail, me, model)
 
 
 def test_what_was_written_meanwhile_is_not_taken_for_gone(sqlite_database, folder_storage, data, monkeypatch):

@@ -101,3 +101,6 @@ def test_a_full_disk_is_told_wherever_it_shows():
     problem = problem_of(OSError(errno.ENOSPC, "No space left on device", "/home/somebody/work"))
     assert (problem.status, problem.code) == (507, "disk_full")
     assert "somebody" not in json.dumps(problem.as_json())
+    told = VoiceError("The package could not be written: the disk is full.")
+    told.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    assert problem_of(told).status == 507

@@ -3,7 +3,10 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from engine.errors import SettingsError
+from studio.service_settings import ServiceSettings
 from studio.settings import HOME_VARIABLE, load_settings
+from studio.studio import open_studio
 
 
 def test_the_environment_says_where_the_users_things_are(home, monkeypatch):
@@ -25,3 +28,9 @@ def test_a_path_may_be_short_for_another(monkeypatch, tmp_path):
     assert load_settings({HOME_VARIABLE: "~/studio"}).data == tmp_path / "studio"
     monkeypatch.chdir(tmp_path)
     assert load_settings({HOME_VARIABLE: "studio"}).data == tmp_path / "studio"
+
+
+def test_a_home_that_is_no_folder_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(SettingsError, match=rf"cannot be used \(it is a file\): set {HOME_VARIABLE} to another one"):
+        open_studio(load_settings({HOME_VARIABLE: str(tmp_path / "home")}), ServiceSettings())

@@ -221,10 +221,9 @@ def test_what_was_uploaded_is_removed_with_its_voice(sqlite_database, storage, g
     with arriving(storage, guest, DATASETS, upload) as arrive, sqlite_database.write() as connection:
         model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
         set_keys(connection, model, dataset_key=arrive(model.id))
-    with sqlite_database.write() as connection:
-        places = remove_model(connection, storage, guest, now(sqlite_database, storage, guest))
-    for place in places:
-        storage.delete_below(place)
+    model = now(sqlite_database, storage, guest)
+    with storage.deleting() as take_away, sqlite_database.write() as connection:
+        remove_model(connection, take_away, guest, model)
     assert stored(storage) == []
 
 
