@@ -5,6 +5,7 @@ the account calls; how much it wants to send, and whether there is room for that
 Whatever goes wrong behind it leaves as a problem document. The page and what belongs to it pass by.
 """
 
+import asyncio
 import random
 import re
 import shutil
@@ -42,6 +43,7 @@ ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the se
 DRAINED = 256 << 20  # bytes of a refused body that are read and forgotten, so that the client sees the answer
 DRAIN_S = 10.0  # and for no longer than this
 RETRY_S = 5.0
+_ENDS = "The service is shutting down: try again in a moment."
 _COPIES = 3  # of a recording: as it came, as it is stored, and what is made of it
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # what a client may have written into the log
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -128,6 +130,11 @@ class Gate:
                 await self._app(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             exchange.left = True
+        except asyncio.CancelledError:
+            if not self._doors.shutting_down:
+                raise
+            # the server ends while a body is still coming in, and waits for it no longer
+            await exchange.refuse(Unavailable(_ENDS, RETRY_S, "shutting_down"))
         except (EngineError, HTTPException) as error:
             await exchange.refuse(error)
         except Exception as error:
@@ -155,7 +162,7 @@ class Gate:
                 await to_thread.run_sync(self._reads.take, account.id, now_s)
             return account
         if self._doors.shutting_down:
-            raise Unavailable("The service is shutting down: try again in a moment.", RETRY_S, "shutting_down")
+            raise Unavailable(_ENDS, RETRY_S, "shutting_down")
         expected = exchange.expected
         if expected is not None and expected > self._largest_body:
             raise too_large(self._studio.service.largest_upload_mb * MEGABYTE)

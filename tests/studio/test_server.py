@@ -75,6 +75,24 @@ def test_it_ends_in_order_when_it_is_asked_to(bare):
     assert token not in bare.log.read_text(encoding="utf-8")
 
 
+def test_an_upload_that_does_not_end_in_time_is_turned_away(tmp_path):
+    with trial_service(tmp_path / "home", executor="none", page="off", free_disk_mb=0, grace_s=1) as service:
+        lines = ["POST /convert HTTP/1.1", "Host: here", f"Authorization: Bearer {service.token()}"]
+        lines += [f"Content-Type: {TYPE}", "Content-Length: 5000000", "", ""]
+        host, port = service.base_url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall("\r\n".join(lines).encode() + HEAD + b"RIFF")
+            time.sleep(0.5)
+            service.process.send_signal(signal.SIGTERM)
+            answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 5\r\n" in head.lower()
+        assert json.loads(body)["code"] == "shutting_down"
+        assert service.process.wait(10) == 0
+        assert not [entry for entry in said(service) if "exception" in entry or entry["level"] == "critical"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_idle_it_ends_at_once_and_without_a_word_of_trouble(bare, number):
     bare.process.send_signal(number)
