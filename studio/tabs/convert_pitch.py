@@ -34,7 +34,7 @@ class Pitch:
 
     def look(self, view: dict[str, Any], take: int) -> dict[Any, Any]:
         """Updates that have a take drawn, as `result_view` gives its task."""
-        wanted = {"task": view["id"], "take": take, "range": view["range"]}
+        wanted = {"task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"])}
         return {self.wanted: wanted, self.timer: gr.Timer(active=True)}
 
 

@@ -19,6 +19,7 @@ from studio.parts.memory import remembered
 from studio.parts.notice import notice, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar
+from studio.parts.recorded import name_of, recorded
 
 PLAYER = "convert-recording"
 _POLL_S = 0.4
@@ -70,6 +71,7 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
         label="Recording", type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
         elem_id="convert-drop",
     )  # fmt: skip
+    is_recorded = recorded(page, drop)
     with gr.Column(visible=False, elem_id="convert-taken") as taken:
         player = element("recording", events=("trimmed",), elem_id="convert-recording")
         with gr.Row(elem_classes="facts"):
@@ -95,13 +97,14 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
         end_listening(visit, before)
         return part.take(analysis)
 
-    def put_in(visit: Visit, path: str | None, now: dict[str, Any] | None) -> Updates:
+    def put_in(visit: Visit, path: str | None, was_recorded: bool, now: dict[str, Any] | None) -> Updates:
         if path is None:
             return {problem: gr.skip()}
         try:
             with workplace(visit.studio) as place:
                 copy = take_upload(visit.studio, Path(path), place / "recording")
-                return replace(visit, now, start_analysis(visit.studio, visit.account, copy, Path(path).name))
+                name = name_of(path, was_recorded, visit.now_s)
+                return replace(visit, now, start_analysis(visit.studio, visit.account, copy, name))
         except EngineError as error:  # room for another one
             return {problem: told_error(str(error)), drop: gr.Audio(value=None)}
 
@@ -157,7 +160,7 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
     def explore(visit: Visit, now: dict[str, Any] | None) -> Updates:
         return page.go("explore", recording=now["id"]) if now else None
 
-    page.on(drop.input, put_in, [drop, chosen], [drop, *part.outputs], notice=problem, **in_turn)
+    page.on(drop.input, put_in, [drop, is_recorded, chosen], [drop, *part.outputs], notice=problem, **in_turn)
     for button, sample in zip(samples, SAMPLES, strict=True):
         page.on(button.click, put_in_sample(sample.title), [chosen], part.outputs, notice=problem, **in_turn)
     outputs = [drop, taken, player, facts, listening, progress, *part.outputs]

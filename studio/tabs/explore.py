@@ -15,6 +15,7 @@ from studio.errors import NotFound, WrongState
 from studio.parts.memory import remembered
 from studio.parts.notice import notice, told_error
 from studio.parts.page import Page, Visit
+from studio.parts.recorded import name_of, recorded
 from studio.tabs.explore_progress import progress
 from studio.tabs.explore_result import Result
 
@@ -38,7 +39,8 @@ def build_explore_tab(page: Page, tab: gr.Tab) -> None:
             ),
         }
     samples = [str(SAMPLES / "singing.flac"), str(SAMPLES / "speech.flac")]
-    gr.Examples(samples, inputs[FIRST], label="To try", cache_examples=False)
+    titles = ["Singing", "Speech"]
+    gr.Examples(samples, inputs[FIRST], label="To try", cache_examples=False, example_labels=titles)
     place = notice("explore-notice")
     with gr.Row(visible=False, elem_classes="progress-line") as working:
         bar = gr.HTML("", elem_id="explore-progress")
@@ -86,13 +88,16 @@ def build_explore_tab(page: Page, tab: gr.Tab) -> None:
                 cancel_analysis(visit.studio, visit.account, task_id)
 
     def putting_in(which: str) -> Callable[..., dict[Any, Any]]:
-        def put_in(visit: Visit, path: str | None, ids: Mapping[str, str | None], before: Any) -> dict[Any, Any]:
+        def put_in(
+            visit: Visit, path: str | None, was_recorded: bool, ids: Mapping[str, str | None], before: Any
+        ) -> dict[Any, Any]:
             if not path:
                 return {place: gr.skip()}
             try:
                 with workplace(visit.studio) as copies:
                     copy = take_upload(visit.studio, Path(path), copies / "recording")
-                    task_id = start_analysis(visit.studio, visit.account, copy, Path(path).name)
+                    name = name_of(path, was_recorded, visit.now_s)
+                    task_id = start_analysis(visit.studio, visit.account, copy, name)
             except EngineError as error:  # room for another one
                 return {place: told_error(str(error)), inputs[which]: None}
             end_looking(visit, ids[which])
@@ -126,7 +131,7 @@ def build_explore_tab(page: Page, tab: gr.Tab) -> None:
         return {kept: dict(_NOBODY), seen: ()} | result.showing(visit, [])
 
     for which, audio in inputs.items():
-        page.on(audio.change, putting_in(which), [audio, kept, seen], everything, place)
+        page.on(audio.change, putting_in(which), [audio, recorded(page, audio), kept, seen], everything, place)
     page.on(timer.tick, look, [kept, seen], [*everything, place])
     page.on(stop.click, stopped, [kept, seen], everything, place)
     # not when the page loads: the browser's state is there only once the tab was opened

@@ -24,14 +24,15 @@ _PLAYER = "pitch-editor-player"
 def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     """Layout and events; to be called where the editor shall be.
 
-    chosen: the take that is looked at, {task, take}, or None; it may have the id of its `analysis` and the voice's
-    `range`, as <timbre-roll> shows it. done: is given the id of the conversion that came of the edits.
+    chosen: the take that is looked at, {task, take, of}, of: of how many takes, or None; it may have the id of its
+    `analysis` and the voice's `range`, as <timbre-roll> shows it. done: is given the id of the conversion that came of
+    the edits.
     """
     # opened: what is in the editor; looks: the analyses of takes; rendering: the conversion that is on its way
     is_open, opened, looks = gr.State(False), gr.State(None), gr.State({})
     rendering = remembered("pitch-editor")
     drawing, timer = gr.Timer(_POLL_S, active=False), gr.Timer(_POLL_S, active=False)
-    with gr.Accordion("Edit the pitch", open=False, elem_id="pitch-editor") as fold:
+    with gr.Accordion(_title(None), open=False, elem_id="pitch-editor") as fold:
         player = element("player", elem_id=_PLAYER)
         editor = element("pitch-editor", events=("changed", "ordered", "wanted"), elem_id="pitch-editor-curve")
         with gr.Row(visible=False) as going:
@@ -41,13 +42,10 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     in_editor = [opened, player, editor, drawing]
 
     def show(visit: Visit, take: dict[str, Any] | None, wanted: bool, before: dict[str, Any] | None) -> Updates:
-        if not wanted:
-            return None
-        if not take:
-            return closed()
-        if before and all(take[name] == before[name] for name in ("task", "take")):
-            return None
-        return open_take(visit, take)
+        named = {fold: gr.Accordion(label=_title(take))}
+        if not wanted or (take and before and all(take[name] == before[name] for name in ("task", "take"))):
+            return named
+        return named | (open_take(visit, take) if take else closed())
 
     def closed() -> dict[Any, Any]:
         return {opened: None, player: shown(None), editor: shown(None), drawing: gr.Timer(active=False)}
@@ -145,7 +143,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
         return None
 
     page.on(fold.expand, fold_opened, [chosen], [is_open, *in_editor], notice=problem)
-    page.on(chosen.change, show, [chosen, is_open, opened], in_editor, notice=problem)
+    page.on(chosen.change, show, [chosen, is_open, opened], [fold, *in_editor], notice=problem)
     page.on_data(editor.wanted, again, [chosen], in_editor, notice=problem)
     page.on(drawing.tick, draw, [opened, looks], [looks, editor, drawing])
     page.on_data(editor.changed, changed, [opened], [editor], notice=problem)
@@ -153,6 +151,10 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
     page.on(timer.tick, watch, [rendering, opened], [rendering, timer, going, progress, editor, done], notice=problem)
     page.on(page.blocks.load, come_back, [rendering], [timer, going])
     page.on(cancel.click, stop, [rendering], [], notice=problem)
+
+
+def _title(take: dict[str, Any] | None) -> str:
+    return f"Edit the pitch of take {take['take']}" if take and take["of"] > 1 else "Edit the pitch"
 
 
 def _looked_at(visit: Visit, analysis: str | None) -> tuple[str | None, dict[str, Any] | None]:

@@ -5,7 +5,7 @@
 // for by `tell-download` {index, label}; it begins as soon as data with its url come. Another track that is chosen goes
 // on where the one before it is. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
 // playing}, and hears "timbre-seek" {id, seconds}.
-// Keys: space, left and right (with shift: finer), home, end, 1 to 9 for the tracks, L to repeat.
+// Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, so that the first take is 1 where the recording is first, L to repeat.
 
 import { make, tell } from "./dom.js";
 import { COLUMNS, openSound, rest } from "./sound.js";
@@ -205,7 +205,7 @@ export class Player extends HTMLElement {
     if (!this.#data || event.ctrlKey || event.metaKey || event.altKey) return;
     const skip = event.shiftKey ? FINE_SKIP_S : SKIP_S;
     const on = event.target;
-    if (/^[1-9]$/.test(event.key) && this.#data.tracks.length > 1) this.choose(Number(event.key) - 1);
+    if (/^[0-9]$/.test(event.key) && this.#data.tracks.length > 1) this.choose(Number(event.key));
     else if (event.key === " " && !on.closest("button, a")) this.play();
     else if (on.role === "radio" && ["ArrowRight", "ArrowDown"].includes(event.key)) this.#step(1);
     else if (on.role === "radio" && ["ArrowLeft", "ArrowUp"].includes(event.key)) this.#step(-1);
@@ -256,7 +256,7 @@ export class Player extends HTMLElement {
       make(
         "button",
         { type: "button", role: "radio", class: `track track-${index}`, onclick: () => this.choose(index) },
-        index < 9 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index + 1)) : null,
+        index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         make("span", { class: "label" }, track.label),
         track.note ? make("span", { class: "note" }, track.note) : null,
       ),

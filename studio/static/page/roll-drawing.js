@@ -5,7 +5,7 @@ const NAMES = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
 const C2 = 36, C8 = 108;
 const SHORTEST_S = 0.05; // that can be looked at
 const LOWEST_DB = -80;
-const TRUSTED = 0.3; // below this confidence no pitch is drawn
+export const TRUSTED = 0.3; // below this confidence no pitch is drawn
 const LEAP = 3; // semitones; wider steps between two points are not joined
 const STEPS_S = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600];
 

@@ -644,8 +644,9 @@ export class Roll extends HTMLElement {
       const i = Math.round((seconds - (filled.offset_s ?? 0)) / filled.step_s);
       const heard = filled.hertz[i];
       const sure = filled.confidence?.[i];
-      const pitch = heard > 0 ? `${draw.noteWithCents(draw.toMidi(heard))} · ${heard.toFixed(1)} Hz` : "none";
-      words.push(`${curve.label || "Pitch"}: ${pitch}${heard > 0 && sure != null ? ` (${Math.round(100 * sure)} % sure)` : ""}`);
+      const isPitch = heard > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
+      const pitch = isPitch ? `${draw.noteWithCents(draw.toMidi(heard))} · ${heard.toFixed(1)} Hz` : "nothing voiced";
+      words.push(`${curve.label || "Pitch"}: ${pitch}${isPitch && sure != null ? ` (${Math.round(100 * sure)} % sure)` : ""}`);
     });
     const loudness = this.#filled(this.#data.loudness);
     const db = loudness?.db?.[Math.round((seconds - (loudness.offset_s ?? 0)) / loudness.step_s)];

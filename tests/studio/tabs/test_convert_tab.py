@@ -78,12 +78,12 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
     # before and after are heard at the same position
     page.locator("#convert-player").get_by_role("button", name="Play").click()
     page.wait_for_function("Number(document.querySelector('timbre-player .wave').getAttribute('aria-valuenow')) > 0.3")
-    page.keyboard.press("1")
+    page.keyboard.press("0")
     expect(tracks.nth(0)).to_have_attribute("aria-checked", "true")
     assert 0.3 < seconds(page) < 4.5
     page.locator("#convert-player").get_by_role("button", name="Pause").click()
     stopped = seconds(page)
-    page.keyboard.press("2")
+    page.keyboard.press("1")
     expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")
     assert seconds(page) == pytest.approx(stopped, abs=0.05)
 
@@ -199,6 +199,7 @@ def test_a_recording_is_made_in_the_browser(page):
     page.locator("#convert-drop").get_by_text("0:01").first.wait_for()
     page.locator("#convert-drop button:visible", has_text="Stop").first.click()
     is_taken(page)
+    expect(page.locator("#convert-facts")).to_contain_text(re.compile(r"Recording \d\d \w{3} \d\d\.\d\d\.\d\d\.wav"))
     page.get_by_role("button", name="Another recording").click()
     expect(page.get_by_label("Record audio")).to_be_visible()
 
