@@ -351,8 +351,9 @@ def training_forgotten(connection: Connection, account_id: str, model_id: str) -
 
 
 def tell_failure(connection: Connection, account_id: str, model_id: str) -> bool:
-    """Whether a failure is to be told now: the first time it is asked for. The next call may begin anew."""
-    told = and_(_named(account_id, model_id), models.c.state == FAILED, models.c.failure_told == 0)
+    """Whether it is to be told now that a training failed or was stopped: the first time it is asked for. The next call
+    may begin anew."""
+    told = and_(_named(account_id, model_id), models.c.state != TRAINING, models.c.failure_told == 0)
     return connection.execute(update(models).where(told).values(failure_told=1)).rowcount == 1
 
 

@@ -102,7 +102,7 @@ def train_model(
 
     settings: other fields of TrainingPlan; of those that are left out a training that was begun keeps its own.
     For no more epochs than it has, and while it trains, nothing is started: so the call also tells how far it is. A
-    failure is told once; the next call, or one for another total, goes on from the last checkpoint. Raises NotFound,
+    failure, and that it was stopped, is told once; the next call, or one for another total, goes on from the last checkpoint. Raises NotFound,
     WrongState for a voice that has no recordings here, SettingsError, TooMany.
     """
     plan = checked_plan(epochs, settings or {})
@@ -151,8 +151,10 @@ def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool
         return TRAINING
     if model.state == COMPLETED and epochs <= model.epochs:
         return COMPLETED
-    is_poll = before is not None and before.parameters["epochs"] == epochs
-    return FAILED if model.state == FAILED and failure_is_new and is_poll else None
+    if before is None or before.parameters["epochs"] != epochs or not failure_is_new:
+        return None
+    # whoever stopped it must not see it begun again by a client that asks how far it is
+    return FAILED if model.state == FAILED or before.state == "cancelled" else None
 
 
 def _refuse_too_many_trainings(studio: Studio, trainings: int) -> None:

@@ -198,10 +198,8 @@ def test_a_folder_that_another_worker_has_is_waited_for_and_left_alone(installat
 
 def test_a_voice_that_is_deleted_while_it_trains_does_not_come_back(installation, recordings, voice, monkeypatch):
     def delete():
-        with installation.database.write() as connection:
-            places = remove_model(connection, installation.storage, installation.account, voice)
-        for place in places:
-            installation.storage.delete_below(place)
+        with installation.storage.deleting() as take_away, installation.database.write() as connection:
+            remove_model(connection, take_away, installation.account, voice)
 
     stop_after(monkeypatch, 2, delete)
     installation.submit_training(voice.id, 2)
