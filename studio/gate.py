@@ -103,7 +103,9 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a call in, or answer it with what is wrong."""
-        area = scope["path"].split("/")[1] if scope["type"] == "http" and "/" in scope["path"] else ""
+        area = _area(scope)
+        if not area and _area(single := {**scope, "path": re.sub("^/+", "/", scope.get("path", ""))}) in API:
+            scope, area = single, _area(single)  # a base address that ends in a slash, and a path after it
         if area not in API | DOCUMENTATION:
             await self._app(scope, receive, send)
             return
@@ -281,6 +283,11 @@ class _Exchange:
                 drained += len(message.get("body", b""))
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return
+
+
+def _area(scope: Scope) -> str:
+    """The first part of an address's path."""
+    return scope["path"].split("/")[1] if scope["type"] == "http" and "/" in scope["path"] else ""
 
 
 def _bearer(headers: Headers) -> str:

@@ -51,7 +51,7 @@ def start_analysis(studio: Studio, account: Account, recording: Path, file_name:
     check_recording(recording, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
-    parameters = {"input_key": f"{place}/input{suffix_of(file_name)}", "file_name": shown_name(file_name)}
+    parameters = {"input_key": f"{place}/input{suffix_of(file_name, recording)}", "file_name": shown_name(file_name)}
     studio.storage.put_file(recording, parameters["input_key"])
     try:
         with studio.database.write() as connection:

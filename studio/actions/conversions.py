@@ -49,7 +49,7 @@ def start_conversion(
     check_recording(audio, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
-    input_key = f"{place}/input{suffix_of(file_name)}"
+    input_key = f"{place}/input{suffix_of(file_name, audio)}"
     parameters = {
         "input_key": input_key,
         "file_name": shown_name(file_name),

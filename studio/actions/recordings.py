@@ -10,6 +10,12 @@ from studio.errors import Invalid, NotReadable
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
+# how files begin, from which byte on (MPEG-4 names its brand after a length; Matroska is EBML, RFC 8794)
+_BEGINNINGS = (
+    (0, b"RIFF", ".wav"), (0, b"fLaC", ".flac"), (0, b"OggS", ".ogg"), (0, b"ID3", ".mp3"), (0, b"FORM", ".aiff"),
+    (4, b"ftyp", ".m4a"), (0, b"\x1aE\xdf\xa3", ".webm"),
+)  # fmt: skip
+_HEAD = 16  # bytes in which all of that is
 
 
 def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None:
@@ -27,10 +33,15 @@ def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None
         raise NotReadable(text, "audio_not_readable") from cause
 
 
-def suffix_of(file_name: str) -> str:
-    """How a recording's stored file ends; nothing for what is no kind of audio."""
+def suffix_of(file_name: str, audio: Path) -> str:
+    """How a recording's stored file ends, so that browsers play it: as its name, where that is one of audio, else as
+    what it begins with says; nothing where neither does."""
     suffix = PurePath(file_name).suffix.lower()
-    return suffix if suffix in AUDIO_SUFFIXES else ""
+    if suffix in AUDIO_SUFFIXES:
+        return suffix
+    with audio.open("rb") as file:
+        head = file.read(_HEAD)
+    return next((kind for start, mark, kind in _BEGINNINGS if head[start:].startswith(mark)), "")
 
 
 def shown_name(file_name: str) -> str:

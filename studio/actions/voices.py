@@ -102,8 +102,8 @@ def train_model(
 
     settings: other fields of TrainingPlan; of those that are left out a training that was begun keeps its own.
     For no more epochs than it has, and while it trains, nothing is started: so the call also tells how far it is. A
-    failure, and that it was stopped, is told once; the next call, or one for another total, goes on from the last checkpoint. Raises NotFound,
-    WrongState for a voice that has no recordings here, SettingsError, TooMany.
+    failure, and that it was stopped, is told once; the next call, or one for another total, goes on from the last
+    checkpoint. Raises NotFound, WrongState for a voice that has no recordings here, SettingsError, TooMany.
     """
     plan = checked_plan(epochs, settings or {})
     most = studio.service.epochs_at_most

@@ -17,7 +17,7 @@ from studio.routes.documentation import problems
 # Nothing else is shown by a browser, whatever somebody has uploaded.
 _SHOWN = {
     ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
-    ".m4a": "audio/mp4", ".aac": "audio/aac", ".aiff": "audio/aiff", ".aif": "audio/aiff",
+    ".m4a": "audio/mp4", ".aac": "audio/aac", ".aiff": "audio/aiff", ".aif": "audio/aiff", ".webm": "audio/webm",
     ".png": "image/png", ".json": "application/json",  # which only we make: no recording is stored under such a name
 }  # fmt: skip
 _UNKNOWN = "application/octet-stream"

@@ -118,6 +118,13 @@ def test_other_addresses_are_told_to_be_none(http, path):
     assert (answer.status_code, answer.json()["code"]) == (404, "no_such_path")
 
 
+def test_a_base_address_may_end_in_a_slash(http):
+    """And be put before a path that begins with one, as many programs do."""
+    for path in ("//models", "///tasks"):
+        assert http.client().get(f"{http.base_url}{path}").status_code == 200
+    assert http.stranger().get(f"{http.base_url}//models").status_code == 401
+
+
 # ---- held against the service
 
 # An id that is none is unknown, which this takes for acceptance; a form's fields are all text, which it does not know.

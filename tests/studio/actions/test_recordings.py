@@ -1,0 +1,23 @@
+"""How the recordings that users give are stored."""
+
+import pytest
+
+from studio.actions.recordings import suffix_of
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "suffix"),
+    [
+        ("Vocal.FLAC", b"RIFF", ".flac"),  # the name goes first
+        ("vocal", b"RIFF\x00\x00\x00\x00WAVE", ".wav"),
+        ("vocal.bin", b"fLaC", ".flac"),
+        ("vocal.mp4", b"\x00\x00\x00\x20ftypisom", ".m4a"),
+        ("vocal.webm", b"\x1aE\xdf\xa3", ".webm"),
+        ("vocal", b"ID3\x04", ".mp3"),
+        ("vocal.html", b"<html>", ""),
+        ("vocal", b"", ""),
+    ],
+)
+def test_it_ends_as_what_a_browser_plays(tmp_path, name, head, suffix):
+    (tmp_path / "upload").write_bytes(head)
+    assert suffix_of(name, tmp_path / "upload") == suffix
