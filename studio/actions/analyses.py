@@ -168,6 +168,7 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         for one in result["pictures"]
     }
     name = PurePath(task.parameters["file_name"]).stem
+    notes = {"label": "notes (MIDI)", "url": link(result["midi"]), "name": f"{name}.mid"}
     curves, voice = link(result["curves"]), result["summary"]["vocal_range"]
     return {
         "duration_s": result["duration_s"],
@@ -177,7 +178,7 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         "pitch_histogram": result["pitch_histogram"],
         "pictures": pictures,
         "downloads": [
-            {"label": "notes (MIDI)", "url": link(result["midi"]), "name": f"{name}.mid"},
+            *([notes] if result["notes"] else []),
             {"label": "curves (CSV)", "url": link(result["table"]), "name": f"{name}.csv"},
         ],
         "roll": {

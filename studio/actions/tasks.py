@@ -81,7 +81,8 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         view["file_name"] = task.parameters.get("file_name")
         view["preset"] = task.parameters.get("preset")
         view["settings"] = result.get("settings") or task.parameters["settings"]  # in full once they are known
-        view["edit_of"] = (task.parameters.get("edit") or {}).get("of")
+        edit = task.parameters.get("edit") or {}
+        view["edit_of"], view["edit_count"] = edit.get("of"), len(edit.get("edits", []))
         view["scores"] = result.get("scores", [])
         view["output_settings"] = result.get("output_settings")
         view |= audio_links(studio, task, base_url, now_s)

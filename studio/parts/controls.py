@@ -10,6 +10,7 @@ from typing import Any
 
 import gradio as gr
 
+STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}  # by the presets of ConversionSettings
 _UNITS = {"ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%"}
 _STEPS_OF_A_RANGE = 100
 

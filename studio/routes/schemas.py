@@ -174,6 +174,7 @@ class TaskView(BaseModel):
     finished_at: Time | None
     scores: list[Any] | None = Field(default=None, description="Of each take of a conversion.")
     edit_of: str | None = Field(None, description="The conversion whose take this one is, with its pitch edited")
+    edit_count: int | None = Field(None, description="How many edits of the pitch that is.")
     input_audio_url: Url | None = None
     output_audio_urls: list[Url] | None = None
 

@@ -30,7 +30,7 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
                     recording = build_recording(page, IN_TURN)
                 with gr.Tab("Several at once", id="several") as several:
                     batch = build_batch(page)
-            voice = build_voice(page, tab, recording)
+            voice = build_voice(page, tab, recording, alone)
         with gr.Column(scale=5, min_width=320, elem_id="convert-settings"):
             fit = build_fit(page, recording, alone, voice)
             settings = build_settings(page, recording, alone, fit, IN_TURN)

@@ -14,6 +14,7 @@ from studio.actions.analyses import analysis_view, cancel_analysis, start_analys
 from studio.actions.arrivals import take_upload, workplace
 from studio.actions.samples import SAMPLES, take_sample
 from studio.errors import NotFound, WrongState
+from studio.parts.controls import STYLES
 from studio.parts.element import element, shown
 from studio.parts.memory import remembered
 from studio.parts.notice import notice, told_error
@@ -23,7 +24,6 @@ from studio.parts.recorded import name_of, recorded
 
 PLAYER = "convert-recording"
 _POLL_S = 0.4
-_STYLES = {"melodic": "singing", "rhythmic": "rap", "spoken": "speech"}
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def _facts(view: dict[str, Any]) -> str:
     voice = summary["vocal_range"]
     said = [view["file_name"], f"{view['duration_s']:.1f} s"]
     if voice is not None:
-        said += [_STYLES[summary["style"]], f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
+        said += [STYLES[summary["style"]].lower(), f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
     else:
         said.append("nothing is heard in it" if summary["loudness_lufs"] is None else "no note is heard in it")
     if summary["loudness_lufs"] is not None:

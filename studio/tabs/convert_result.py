@@ -1,6 +1,8 @@
 """The result of the Convert tab: how far it is, and then before and after, the takes in their order, and what to do
 with them."""
 
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -51,12 +53,13 @@ class Result:
     ) -> dict[Any, Any]:
         """Updates that show a conversion, of the recording that is `chosen`."""
         view = result_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+        at = time.strftime("%H.%M", time.localtime(view["created_at"]))
         now = {
             "task": task_id,
             "recording": chosen.get("id"),
             "start_s": chosen.get("start_s"),
             "stop_s": chosen.get("stop_s"),
-            "label": f"{_name(view)} · {view['file_name']}",
+            "label": f"{_name(view)} · {view['file_name']} · {at}",
         }
         others = [one for one in kept or [] if one["task"] != task_id]
         return {
@@ -125,11 +128,13 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
             "id": f"convert-{view['id']}",
             "chosen": 1,
             "reveal": not of.get("restored"),
-            "tracks": [
-                {"label": "Before", "url": view["input_url"]},
-                *(_track(view, take) for take in view["takes"]),
-                *(_track(one, one["takes"][0], _name(one)) for one in beside),
-            ],
+            "tracks": _told_apart(
+                [
+                    {"label": "Before", "url": view["input_url"]},
+                    *(_track(view, take) for take in view["takes"]),
+                    *(_track(one, one["takes"][0], _name(one)) for one in beside),
+                ]
+            ),
         }
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
         choices = [(one["name"], one["id"]) for one in voices if one["id"] != view["model"]]
@@ -232,6 +237,16 @@ def _beside(visit: Visit, of: Now, before: Sequence[Now]) -> list[dict[str, Any]
                 continue
             found += [view] if view["takes"] else []
     return found
+
+
+def _told_apart(tracks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tracks, of which a second with the same label is numbered."""
+    counted: Counter[str] = Counter()
+    for track in tracks:
+        counted[track["label"]] += 1
+        if counted[track["label"]] > 1:
+            track["label"] = f"{track['label']} ({counted[track['label']]})"
+    return tracks
 
 
 def _heard(view: dict[str, Any]) -> list[dict[str, Any]]:

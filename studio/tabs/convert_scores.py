@@ -3,7 +3,8 @@
 import html
 from typing import Any
 
-_STYLES = {"melodic": "singing", "rhythmic": "rap", "spoken": "speech"}
+from studio.parts.controls import STYLES
+
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
 # name, what it says, of the scores
 _COLUMNS = (
@@ -18,7 +19,7 @@ def heading(view: dict[str, Any]) -> str:
     """Whose performance it is in whose voice, and how it was made, as HTML."""
     facts = [_shift(view["transpose"])]
     if view["style"]:
-        facts.append(f"heard as {_STYLES[view['style']]}")
+        facts.append(f"heard as {STYLES[view['style']].lower()}")
     if view["edited"]:
         facts.append("edited")
     title, said = html.escape(f"{view['file_name']} by {view['voice']}"), html.escape(", ".join(facts))

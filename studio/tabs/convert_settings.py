@@ -7,13 +7,12 @@ from typing import Any
 import gradio as gr
 
 from engine.conversion_settings import AUTO, ConversionSettings
-from studio.parts.controls import controls, settings_of
+from studio.parts.controls import STYLES, controls, settings_of
 from studio.parts.memory import remembered
 from studio.parts.page import Page, Updates, Visit
 from studio.tabs.convert_fit import Fit
 from studio.tabs.convert_recording import Recording
 
-_STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}
 _OF_ONE = "As it was measured; another may suit you better."
 _OF_EACH = "Without one, each recording has the style that is measured of it."
 _PLAIN = ConversionSettings()
@@ -76,7 +75,7 @@ class Settings:
 def build_settings(page: Page, recording: Recording, alone: gr.State, fit: Fit, in_turn: Mapping[str, Any]) -> Settings:
     """Layout and events. alone: whether the recording is what is converted, and not several; in_turn: the options of
     events that fill the form."""
-    choices = [(title, name) for name, title in _STYLES.items()]
+    choices = [(title, name) for name, title in STYLES.items()]
     preset = gr.Radio(choices, value=None, label="Style", info=_OF_ONE)
     measured = gr.State(None)  # the style that is chosen because it was measured
     takes = controls(ConversionSettings, ["takes"])["takes"]

@@ -38,24 +38,28 @@ class Voice:
         cards = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
         return {} if model in [voice["id"] for voice in cards] else self.choose(visit, None)
 
-    def refresh(self, visit: Visit, model: str | None, looked_at: dict[str, Any] | None) -> dict[Any, Any]:
-        """Updates that show the voices there are now, and a recording's range with them."""
+    def refresh(
+        self, visit: Visit, model: str | None, looked_at: dict[str, Any] | None, is_alone: bool
+    ) -> dict[Any, Any]:
+        """Updates that show the voices there are now, and the range of the recording with them, where it is alone."""
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
-        data = {"voices": voices, "range": _range(looked_at)}
+        data = {"voices": voices, "range": _range(looked_at if is_alone else None)}
         if model in [voice["id"] for voice in voices]:
             return {self.cards: shown(data)}  # the choice stays the browser's, which may have a newer one
         return self.choose(visit, None)
 
 
-def build_voice(page: Page, tab: gr.Tab, recording: Recording) -> Voice:
-    """Layout and events."""
+def build_voice(page: Page, tab: gr.Tab, recording: Recording, alone: gr.State) -> Voice:
+    """Layout and events. alone: whether the recording is what is converted, and not several."""
     chosen = remembered("convert-voice")
     gr.HTML("<h2>Voice</h2>")
     cards = element("voices", events=("chosen",), elem_id="convert-voices")
     part = Voice(chosen, cards, [chosen, cards])
     cards.chosen(None, None, chosen, js=_CHOSEN, api_visibility="private", show_progress="hidden")
-    page.on_seen(tab, part.refresh, [chosen, recording.looked_at], part.outputs)
-    page.on(recording.looked_at.change, part.refresh, [chosen, recording.looked_at], part.outputs)
+    seen = [chosen, recording.looked_at, alone]
+    page.on_seen(tab, part.refresh, seen, part.outputs)
+    for event in (recording.looked_at.change, alone.change):
+        page.on(event, part.refresh, seen, part.outputs)
     return part
 
 

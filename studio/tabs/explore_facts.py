@@ -6,10 +6,11 @@ from typing import Any
 
 from engine.comparison import Comparison
 from engine.frames import note_name, semitones_to_hertz
+from studio.parts.controls import STYLES
 
 View = Mapping[str, Any]
-_STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}
 _NOTHING = "\N{EN DASH}"
+_TELLING_S = 0.3  # of voice
 _SAME_TIME_S = 0.03  # nobody hears less as later
 
 
@@ -31,32 +32,36 @@ def facts(views: Sequence[View]) -> str:
     return f'<table class="facts"><thead><tr><td></td>{names}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def compared(comparison: Comparison) -> str:
-    """What the second recording is against the first, as HTML."""
-    return f'<ul class="compared">{"".join(f"<li>{escape(one)}</li>" for one in _sentences(comparison))}</ul>'
+def compared(comparison: Comparison, second: str) -> str:
+    """What the second recording, which is called so, is against the first, as HTML."""
+    return f'<ul class="compared">{"".join(f"<li>{escape(one)}</li>" for one in _sentences(comparison, second))}</ul>'
 
 
 def _facts(view: View) -> Iterator[tuple[str, str]]:
     summary, duration_s = view["summary"], view["duration_s"]
-    voice, pitch = summary["vocal_range"], summary["pitch"]
-    yield "Style", _STYLES[summary["style"]] if voice else "No voice found"
+    voiced_s = summary["voiced_s"]
+    # what a voice is like is not told by less; where nothing is voiced, there is none
+    voice, pitch = (summary[one] if voiced_s >= _TELLING_S else None for one in ("vocal_range", "pitch"))
+    missing = "Too little voice to tell" if voiced_s else "No voice found"
+    yield "Style", STYLES[summary["style"]] if voice else missing
     yield "Range", f"{voice['min']} to {voice['max']}" if voice else _NOTHING
-    yield "Voice type", (summary["voice_type"] or _NOTHING).capitalize()
+    yield "Voice type", (summary["voice_type"] or _NOTHING).capitalize() if voice else _NOTHING
     yield "Middle pitch", _note(pitch["median"]) if pitch else _NOTHING
     yield "Length", f"{int(duration_s) // 60}:{duration_s % 60:04.1f}"
-    yield "Voiced", f"{summary['voiced_s']:.1f} s ({100 * summary['voiced_s'] / max(duration_s, 0.01):.0f} %)"
-    yield "Notes", str(len(view["notes"])) if view["notes"] else _NOTHING
+    yield "Voiced", f"{voiced_s:.{1 if voiced_s >= 1 else 2}f} s ({100 * voiced_s / max(duration_s, 0.01):.0f} %)"
+    yield "Notes", str(len(view["notes"]) or "none")
     lufs = summary["loudness_lufs"]
     yield "Loudness", "Silence" if lufs is None else f"{_signed(lufs)} LUFS"
     peak_db = summary["peak_db"]
-    yield "Peak", f"{_signed(peak_db)} dB" + (" (clipped, or nearly)" if peak_db > -0.05 else "")
+    clipped = " (clipped, or nearly)" if peak_db > -0.05 else ""
+    yield "Peak", _NOTHING if lufs is None else f"{_signed(peak_db)} dB{clipped}"
 
 
-def _sentences(found: Comparison) -> Iterator[str]:
+def _sentences(found: Comparison, second: str) -> Iterator[str]:
     if not found.is_aligned:
         yield "The two are not sung or said at the same times, so they are laid over each other from their beginnings."
     elif abs(found.offset_s) > _SAME_TIME_S:
-        yield f"The second is {abs(found.offset_s):.2f} s {'later' if found.offset_s > 0 else 'earlier'}."
+        yield f"{second} is {abs(found.offset_s):.2f} s {'later' if found.offset_s > 0 else 'earlier'}."
     else:
         yield "The two are sung or said at the same times."
     if found.semitones is None or found.same_notes is None or found.cents_apart is None or found.louder_db is None:
@@ -68,11 +73,11 @@ def _sentences(found: Comparison) -> Iterator[str]:
     else:
         key = f"{abs(moved)} semitones {'higher' if moved > 0 else 'lower'}" if moved else "in the same key"
         yield (
-            f"The second is the same melody, {key}: on the same note in {100 * found.same_notes:.0f} % of the time, "
+            f"{second} is the same melody, {key}: on the same note in {100 * found.same_notes:.0f} % of the time, "
             f"and {found.cents_apart:.0f} cents apart in the middle."
         )
     if abs(found.louder_db) >= 1:
-        yield f"The second is {abs(found.louder_db):.0f} dB {'louder' if found.louder_db > 0 else 'softer'}."
+        yield f"{second} is {abs(found.louder_db):.0f} dB {'louder' if found.louder_db > 0 else 'softer'}."
 
 
 def _note(semitones: float) -> str:

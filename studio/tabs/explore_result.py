@@ -1,5 +1,6 @@
 """What the Explore tab shows of one recording, or of two beside each other."""
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ class Result:
                     gr.HTML("<h3>How long each note is sung</h3>")
                     self.histogram = element("histogram")
                 with gr.Column():
-                    gr.HTML("<h3>Notes</h3>")
+                    self.of_notes = gr.HTML()
                     self.notes = element("notes")
 
     @property
@@ -42,25 +43,30 @@ class Result:
         """All that `showing` may change."""
         return [
             self.whole, self.facts, self.compared, self.player, self.roll, self.other_roll, self.histogram, self.notes,
+            self.of_notes, self.convert,
         ]  # fmt: skip
 
     def showing(self, visit: Visit, views: Sequence[View]) -> dict[Any, Any]:
         """Updates for one recording, two, or none."""
         if not views:
             return {self.whole: gr.Column(visible=False)} | {
-                one: gr.HTML(value=shown(None)) for one in self.components[3:]
+                one: gr.HTML(value=shown(None))
+                for one in (self.player, self.roll, self.other_roll, self.histogram, self.notes)
             }
         colours = [PITCH_COLOUR, _SECOND_COLOUR]
         parts = [
             {"label": view["file_name"], "colour": colour, "histogram": view["pitch_histogram"]}
             for view, colour in zip(views, colours, strict=False)
         ]
+        of_first = f" of {views[0]['file_name']}" if len(views) > 1 else ""
         updates = {
             self.whole: gr.Column(visible=True),
             self.facts: gr.HTML(value=facts(views)),
             self.player: gr.HTML(value=shown(_player(views))),
             self.histogram: gr.HTML(value=shown({"parts": parts})),
             self.notes: gr.HTML(value=shown({"notes": views[0]["notes"], "follows": PLAYER})),
+            self.of_notes: gr.HTML(value=f"<h3>Notes{html.escape(of_first)}</h3>"),
+            self.convert: gr.Button(f"Convert {views[0]['file_name']}" if len(views) > 1 else "Convert it"),
         }
         return updates | (self._two(visit, views) if len(views) > 1 else self._one(views[0]))
 
@@ -87,7 +93,7 @@ class Result:
             for view in views
         ]
         return {
-            self.compared: gr.HTML(value=compared(comparison), visible=True),
+            self.compared: gr.HTML(value=compared(comparison, second["file_name"]), visible=True),
             self.roll: gr.HTML(value=shown(rolls[0] | {"curves": curves, "shown": _LAYERS[1:], "hidden": [2]})),
             self.other_roll: gr.HTML(
                 value=shown(rolls[1] | {"curves": [own[1] | {"colour": _SECOND_COLOUR}], "shown": _LAYERS[1:]})

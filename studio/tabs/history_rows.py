@@ -6,11 +6,11 @@ from typing import Any
 
 from studio.actions.names import named_take
 from studio.actions.results import kept_share
-from studio.parts.controls import title_of
+from studio.parts.controls import STYLES, title_of
 
 KINDS = {"conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend"}
 STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
-_STYLES = {"auto": "by what is heard"}
+_PRESETS = {"auto": "by what is heard", **STYLES}
 _CANCEL = {"name": "cancel", "label": "Cancel"}
 _STOP = {"name": "cancel", "label": "Stop"}
 _REPEAT = {"name": "repeat", "label": "Convert again"}
@@ -85,10 +85,12 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
     facts = []
     if task["kind"] == "conversion":
         found = task.get("output_settings") or {}
+        if task.get("edit_count"):
+            facts.append(["Pitch edits", str(task["edit_count"])])
         if task.get("preset"):
-            facts.append(["Preset", _STYLES.get(task["preset"], task["preset"])])
+            facts.append(["Preset", _PRESETS.get(task["preset"], task["preset"])])
         if found:
-            facts.append(["Style heard", found["vocal_style"]])
+            facts.append(["Style heard", STYLES[found["vocal_style"]]])
         for name, value in task["settings"].items():
             moved = found.get("transpose") if name == "transpose" and value == "auto" else None
             facts.append([title_of(name), _said(value) if moved is None else f"auto: {moved:+d}"])

@@ -15,6 +15,7 @@ class Histogram extends HTMLElement {
   set data(given) {
     this.replaceChildren();
     const parts = given?.parts?.filter((one) => one.histogram.length) ?? [];
+    if (given && !parts.length) this.append(make("p", { class: "none" }, "No pitch is heard."));
     if (!parts.length) return;
     // each recording in its own share, so that a long one and a short one can be compared
     const wholes = parts.map((one) => one.histogram.reduce((sum, { seconds }) => sum + seconds, 0));
@@ -23,6 +24,7 @@ class Histogram extends HTMLElement {
     const high = Math.max(...sung.map((one) => one.midi)) + AROUND;
     const seconds = parts.map((one) => new Map(one.histogram.map((bar) => [bar.midi, bar.seconds])));
     const most = Math.max(...parts.flatMap((one, i) => one.histogram.map((bar) => bar.seconds / wholes[i])));
+    const hasC = Math.floor(high / 12) * 12 >= low;
     const drawn = make("div", { class: "bars", role: "img", "aria-label": this.#described(parts, wholes) });
     for (let midi = low; midi <= high; midi++) {
       const column = make("div", { class: "column" });
@@ -38,9 +40,13 @@ class Histogram extends HTMLElement {
       });
       column.title = told.join("\n");
       const key = make("span", { class: BLACK.has(midi % 12) ? "key black" : "key" });
-      if (midi % 12 === 0) key.append(make("b", {}, noteName(midi)));
+      if (midi % 12 === 0 || (!hasC && (midi === low || midi === high))) key.append(make("b", {}, noteName(midi)));
       column.append(bars, key);
       drawn.append(column);
+    }
+    if (parts.length > 1) {
+      const named = ({ label, colour }) => make("span", {}, make("i", { style: `background: ${colour}` }), label);
+      this.append(make("div", { class: "legend" }, parts.map(named)));
     }
     this.append(drawn);
   }
@@ -72,6 +78,7 @@ class Notes extends HTMLElement {
   set data(given) {
     this.#data = given;
     this.replaceChildren();
+    if (given && !given.notes.length) this.append(make("p", { class: "none" }, "No note is held long enough to be one."));
     if (!given?.notes.length) return;
     const head = ["Time", "Note", "Off by", "Length"].map((name) => make("th", { scope: "col" }, name));
     const rows = given.notes.slice(0, MOST_ROWS).map((note, index) => this.#row(note, index));

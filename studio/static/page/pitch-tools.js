@@ -129,7 +129,12 @@ export class PitchTools {
 
   #seconds(name, changed) {
     const input = make("input", { type: "number", min: 0, step: 0.01, "aria-label": `${name} (seconds)` });
-    input.addEventListener("change", () => Number.isFinite(input.valueAsNumber) && changed(input.valueAsNumber));
+    let before = input.value;
+    input.addEventListener("focus", () => (before = input.value));
+    input.addEventListener("change", () => {
+      if (Number.isFinite(input.valueAsNumber)) changed(input.valueAsNumber);
+      else input.value = before; // what is no number changes nothing
+    });
     return { input, label: make("label", {}, `${name} `, input) };
   }
 

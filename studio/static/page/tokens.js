@@ -23,7 +23,7 @@ class Tokens extends HTMLElement {
     const live = tokens.filter((token) => token.state === "valid"), over = tokens.filter((token) => token.state !== "valid");
     this.replaceChildren(...[
       made ? this.#made(made) : null,
-      live.length ? this.#table(live, true) : make("p", { class: "none" }, "There is no token that holds."),
+      live.length ? this.#table(live, true) : make("p", { class: "none" }, "There is no valid token."),
       over.length ? make("details", {}, make("summary", {}, `No longer valid (${over.length})`), this.#table(over, false)) : null,
     ].filter(Boolean));
   }

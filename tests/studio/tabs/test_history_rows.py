@@ -26,11 +26,17 @@ def test_a_conversion_is_told_with_what_was_found():
     row = row_of(TASK)
     assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 → Mia", "Conversion", "Done", "12 s")
     assert row["facts"] == [
-        ["Preset", "by what is heard"], ["Style heard", "melodic"], ["Transpose", "auto: +12"],
+        ["Preset", "by what is heard"], ["Style heard", "Singing"], ["Transpose", "auto: +12"],
         ["Formant shift (semitones)", "0.5"],
     ]  # fmt: skip
     assert names(row) == ["repeat", "convert", "delete"]
     assert row["actions"][-1]["question"]
+
+
+def test_an_edited_take_says_how_much_was_edited():
+    row = row_of(TASK | {"edit_of": "b2", "edit_count": 3})
+    assert row["kind"] == "Edited take"
+    assert row["facts"][0] == ["Pitch edits", "3"]
 
 
 def test_it_is_heard_before_and_after():
