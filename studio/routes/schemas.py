@@ -162,7 +162,7 @@ class TaskView(BaseModel):
     id: str = Field(examples=[TASK_ID])
     kind: Literal["conversion", "training", "report", "blend"]
     model: str | None
-    model_name: str | None = Field(description="Of a voice that has been deleted, the name it had.")
+    model_name: str | None = Field(description="The name of the voice; of one that has been deleted, the name it had.")
     state: Literal["queued", "running", "completed", "failed", "cancelled"]
     progress: float = Field(ge=0, le=1)
     message: str

@@ -25,13 +25,15 @@ export class Voices extends HTMLElement {
   #heard = null; // the id of the voice whose preview plays
 
   set data(given) {
-    this.#quiet();
     const before = this.#data;
     this.#data = given && { ...given, chosen: given.chosen ?? before?.chosen, range: given.range };
-    const same = before && given && JSON.stringify(before.voices) === JSON.stringify(given.voices);
-    if (!given) this.replaceChildren();
-    else if (same && JSON.stringify(before.range) === JSON.stringify(given.range)) this.#mark();
-    else this.#build();
+    const told = (one, as) => as([one.voices, one.range]);
+    const isSame = (as) => before && given && told(before, as) === told(given, as);
+    // what is heard goes on where nothing is another
+    if (isSame(JSON.stringify) || (this.#playing && isSame(lasting))) return this.#mark();
+    this.#quiet();
+    if (given) this.#build();
+    else this.replaceChildren();
   }
 
   get data() {
@@ -202,6 +204,11 @@ export class Voices extends HTMLElement {
 export function midi(note) {
   const [, letter, sharp, octave] = /^([A-G])(#?)(-?\d+)$/.exec(note) ?? [null, "C", "", "4"];
   return SEMITONES[letter] + (sharp ? 1 : 0) + 12 * (Number(octave) + 1);
+}
+
+/** What is given, as text, without what is another in each link to the same file. */
+function lasting(given) {
+  return JSON.stringify(given).replace(/(expires|signature)=[^&"]*/g, "");
 }
 
 function stretch(name, low, high) {
