@@ -22,6 +22,7 @@ from sqlalchemy.types import Float
 
 from engine.errors import SettingsError
 from studio.errors import DiskFull, Unavailable
+from studio.settings import make_folder
 
 BUSY_S = 5.0  # how long a writer waits for others before it gives up
 RETRY_S = 2.0
@@ -135,7 +136,7 @@ def open_database(url: str, busy_s: float = BUSY_S) -> Database:
 def _open_sqlite(url: Any, busy_s: float) -> Engine:
     if not url.database or url.database == ":memory:":
         raise SettingsError("The database must be a file, which all processes of the studio can open.")
-    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    make_folder(Path(url.database).parent)
     engine = create_engine(
         url,
         connect_args={"timeout": busy_s},

@@ -102,9 +102,9 @@ class Library:
         """The dataset with this id. Raises DatasetError, naming those there are, where there is none."""
         if identifier not in self._datasets():
             there = ", ".join(self._datasets()) or "none"
-            raise DatasetError(
-                f"There are no recordings of a voice '{identifier}': create it first. Those here are: {there}."
-            )
+            is_demo = identifier in {card.id for card in list_voices(DEMO_VOICES)}
+            remedy = "it comes with the program as it is" if is_demo else "create it first"
+            raise DatasetError(f"There are no recordings of a voice '{identifier}': {remedy}. Those here are: {there}.")
         return load_dataset(self.settings.datasets / identifier)
 
     def has_dataset(self, identifier: str) -> bool:

@@ -63,6 +63,7 @@ _ENGINE_CODES: tuple[tuple[type[EngineError], str], ...] = (
     (VoiceError, "voice_refused"),
     (EngineError, "refused"),
 )
+_PATTERNS = {"base_language": "it must be two lowercase letters, such as en"}  # what a pattern of ours asks for
 _HTTP_CODES = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 416: "range_not_satisfiable"}
 
 
@@ -137,5 +138,7 @@ def _of_fields(error: RequestValidationError) -> Problem:
     problems = []
     for one in error.errors():
         name = ".".join(str(part) for part in one["loc"][1:]) or "body"
-        problems.append((name, f"{name}: {one['msg'][:1].lower()}{one['msg'][1:]}."))
+        said = _PATTERNS.get(name, "it is not written as it should be, see /docs")
+        text = said if one["type"] == "string_pattern_mismatch" else f"{one['msg'][:1].lower()}{one['msg'][1:]}"
+        problems.append((name, f"{name}: {text}."))
     return Problem(422, "invalid", " ".join(message for _, message in problems), tuple(problems))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from engine.errors import SettingsError
 from studio.options import read_settings
 from studio.service_settings import DEMO, ServiceSettings
 
@@ -39,6 +40,16 @@ class Settings:
     def of_account(self, account_id: str, local: bool) -> "Settings":
         """The folders of an account: the local one has those of the command line, others a folder of their own."""
         return self if local else Settings(self.data / "accounts" / account_id)
+
+
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """Make a folder of the studio, if it is not there. Raises SettingsError where it cannot be."""
+    try:
+        folder.mkdir(mode=mode, parents=True, exist_ok=True)
+    except OSError as cause:
+        why = "it is a file" if isinstance(cause, FileExistsError) else cause.strerror or str(cause)
+        text = f'The folder "{folder}" cannot be used ({why}): set {HOME_VARIABLE} to another one.'
+        raise SettingsError(text) from cause
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:

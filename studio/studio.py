@@ -6,13 +6,12 @@ A server and its worker processes each open their own; what they share is the da
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.errors import SettingsError
 from studio.accounts import Account, local_account
 from studio.database import Database, database_url, open_database
 from studio.links import secret_of, sign
 from studio.migration import upgrade
 from studio.service_settings import ServiceSettings
-from studio.settings import HOME_VARIABLE, Settings
+from studio.settings import Settings, make_folder
 from studio.storage import Storage, open_storage
 
 
@@ -50,12 +49,7 @@ def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
 
     Raises SettingsError for settings that cannot work, Unavailable where the database or storage is out of reach.
     """
-    try:
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # tokens' digests and everybody's recordings
-    except OSError as cause:
-        why = "it is a file" if isinstance(cause, FileExistsError) else cause.strerror or str(cause)
-        text = f'The data folder "{settings.data}" cannot be used ({why}): set {HOME_VARIABLE} to another one.'
-        raise SettingsError(text) from cause
+    make_folder(settings.data, 0o700)  # tokens' digests and everybody's recordings
     database = open_database(database_url(service.database_url, settings.data))
     try:
         upgrade(database)

@@ -4,6 +4,7 @@ import platformdirs
 import pytest
 
 from engine.errors import SettingsError
+from studio.database import open_database
 from studio.service_settings import ServiceSettings
 from studio.settings import HOME_VARIABLE, load_settings
 from studio.studio import open_studio
@@ -34,3 +35,5 @@ def test_a_home_that_is_no_folder_is_told_in_a_sentence(tmp_path):
     (tmp_path / "home").write_text("a file")
     with pytest.raises(SettingsError, match=rf"cannot be used \(it is a file\): set {HOME_VARIABLE} to another one"):
         open_studio(load_settings({HOME_VARIABLE: str(tmp_path / "home")}), ServiceSettings())
+    with pytest.raises(SettingsError, match="it is a file"):
+        open_database(f"sqlite:///{tmp_path}/home/studio.sqlite")
