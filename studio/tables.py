@@ -82,7 +82,7 @@ models = Table(
     Column("training_key", String(500)),  # where the latest checkpoint lies, in a storage that is no folder
     Column("epoch", Integer, nullable=False, default=0),
     Column("epochs", Integer, nullable=False, default=0),  # the total that the finished voice was asked to have
-    Column("failure_told", Integer, nullable=False, default=0),  # whether a call has been answered with this failure
+    Column("failure_told", Integer, nullable=False, default=0),  # whether a call has been told so, or of a stop
     Column("data_report", JSON),
     Column("error", Text),
     Column("created_at", Float, nullable=False),
