@@ -34,7 +34,7 @@ class ConversionSettings:
         words=(AUTO,),
     )  # fmt: skip
     takes: int = setting(
-        1, 1, 10, "How many performances to make; the first is the plain best, the others vary a little."
+        1, 1, 10, "How many performances to make: the first is the plain one, the others vary a little."
     )
     seed: int = setting(0, 0, 2**31 - 1, "The same number gives exactly the same takes again.")
     likeness: float = setting(

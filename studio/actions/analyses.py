@@ -29,6 +29,7 @@ import numpy as np
 
 from engine.comparison import Comparison, Performed, compare_recordings
 from studio.accounts import Account
+from studio.actions.names import named_file
 from studio.actions.recordings import check_recording, shown_name, suffix_of
 from studio.errors import NotFound, TooMany, WrongState
 from studio.studio import Studio, account_prefix
@@ -168,7 +169,7 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         for one in result["pictures"]
     }
     name = PurePath(task.parameters["file_name"]).stem
-    notes = {"label": "notes (MIDI)", "url": link(result["midi"]), "name": f"{name}.mid"}
+    notes = {"label": "notes (MIDI)", "url": link(result["midi"]), "name": named_file(name, "mid")}
     curves, voice = link(result["curves"]), result["summary"]["vocal_range"]
     return {
         "duration_s": result["duration_s"],
@@ -179,10 +180,11 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         "pictures": pictures,
         "downloads": [
             *([notes] if result["notes"] else []),
-            {"label": "curves (CSV)", "url": link(result["table"]), "name": f"{name}.csv"},
+            {"label": "curves (CSV)", "url": link(result["table"]), "name": named_file(name, "csv")},
         ],
         "roll": {
             "id": f"roll-{task.id}",
+            "file_name": named_file(f"{name} pitch", "png"),
             "duration_s": result["duration_s"],
             "picture": pictures["note"],
             "pictures": list(pictures.values()),

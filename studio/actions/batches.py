@@ -13,6 +13,7 @@ from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND, start_conversion
 from studio.actions.downloads import stored_take
 from studio.actions.names import name_of_take, named_file, voice_name
+from studio.actions.recordings import shown_name
 from studio.errors import Invalid, NotFound, WrongState
 from studio.executors.recovery import settle
 from studio.studio import Studio
@@ -41,7 +42,7 @@ def start_batch(
         raise Invalid([("recordings", text)])
     rows: list[Row] = []
     for path, file_name in recordings:
-        row: Row = {"file_name": PurePath(file_name).name, "task": None, "error": None}
+        row: Row = {"file_name": shown_name(file_name), "task": None, "error": None}
         try:
             row["task"] = start_conversion(
                 studio, account, path, file_name, model=model, settings=settings, preset=preset

@@ -10,7 +10,8 @@ from studio.database import Database
 from studio.tasks import Task
 
 _UNFIT = re.compile(r'[\s\x00-\x1f\x7f"*/:<>?\\|]+')  # in names of files, on one system or another
-_LONGEST_STEM = 120
+_LONGEST_STEM_BYTES = 200  # file systems take 255, with the kind and what tells two copies apart
+_LEAST_OF_RECORDING_BYTES = 60  # of its name before the voice's, however long that is
 
 
 def voice_names(database: Database, account: Account, tasks: Sequence[Task]) -> dict[str, str | None]:
@@ -31,10 +32,25 @@ def name_of_take(database: Database, account: Account, task: Task, take: int, ki
 
 
 def named_take(file_name: str, voice: str, take: int, takes: int, kind: str) -> str:
-    """What the file of a take is called: recording, voice and, where there are several, the take."""
-    return named_file(f"{PurePath(file_name).stem} - {voice}{f' {take}' if takes > 1 else ''}", kind)
+    """What the file of a take is called: recording, voice and, where there are several, the take.
+
+    The recording's name is what is shortened first, then the voice's: takes are told apart by what comes after both.
+    """
+    number = f" {take}" if takes > 1 else ""
+    room = _LONGEST_STEM_BYTES - len(f" - {number}".encode())
+    recording = _cut(_fit(PurePath(file_name).stem), max(room - len(_fit(voice).encode()), _LEAST_OF_RECORDING_BYTES))
+    voice = _cut(_fit(voice), room - len(recording.encode()))
+    return f"{_fit(f'{recording} - {voice}{number}')}.{kind}"
 
 
 def named_file(stem: str, kind: str) -> str:
     """A name that a file can have on every system, made of whatever text."""
-    return f"{_UNFIT.sub(' ', stem).strip()[:_LONGEST_STEM]}.{kind}"
+    return f"{_cut(_fit(stem), _LONGEST_STEM_BYTES)}.{kind}"
+
+
+def _fit(text: str) -> str:
+    return _UNFIT.sub(" ", text).strip()
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    return text.encode()[:most_bytes].decode(errors="ignore").strip()

@@ -29,7 +29,7 @@ def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None
             next(iter(source.blocks(_PROBED_SAMPLES)), None)
     except AudioError as cause:
         # the engine names the file, which here has another name than the user gave it
-        text = str(cause).replace(f'"{audio.name}"', f'"{PurePath(file_name).name or "The recording"}"')
+        text = str(cause).replace(f'"{audio.name}"', f'"{shown_name(file_name) or "The recording"}"')
         raise NotReadable(text, "audio_not_readable") from cause
 
 
@@ -45,5 +45,8 @@ def suffix_of(file_name: str, audio: Path) -> str:
 
 
 def shown_name(file_name: str) -> str:
-    """A recording's name as it is kept and shown."""
-    return PurePath(file_name).name[:_LONGEST_NAME]
+    """A recording's name as it is kept and shown.
+
+    Browsers send a quotation mark in a file's name as %22 (WHATWG HTML, multipart/form-data encoding).
+    """
+    return PurePath(file_name).name.replace("%22", '"')[:_LONGEST_NAME]

@@ -1,5 +1,6 @@
 """Conversions as the page shows them: how far they are, and their takes, the best first."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from engine.conversion_settings import AUTO
@@ -76,6 +77,12 @@ def kept_share(scores: dict[str, Any]) -> float | None:
     return float(max(0.0, on_the_note * (1.0 - (voicing or 0.0))))
 
 
+def best_first(marks: Sequence[float | None]) -> list[int]:
+    """The numbers of takes, from 1 on, in the order in which they are shown, by what each one's `kept_share` is."""
+    # the first take is the plain one, so it leads among equals
+    return sorted(range(1, len(marks) + 1), key=lambda number: (-(marks[number - 1] or 0.0), number))
+
+
 def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict[str, Any]]:
     result = task.result or {}
     outputs, scores = result.get("outputs", []), result.get("scores", [])
@@ -89,8 +96,7 @@ def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict
     ]
     for take in takes:
         take["mark"] = kept_share(take["scores"])
-    # the first take is the plain best, so it leads among equals
-    return sorted(takes, key=lambda take: (-(take["mark"] or 0.0), take["number"]))
+    return [takes[number - 1] for number in best_first([take["mark"] for take in takes])]
 
 
 def _left_s(task: Task, now_s: float) -> float | None:

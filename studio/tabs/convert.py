@@ -16,6 +16,10 @@ from studio.tabs.convert_result import build_result
 from studio.tabs.convert_settings import build_settings
 from studio.tabs.convert_voice import GONE, build_voice
 
+_NO_RECORDING = (
+    "Put in a recording first: drop one above, record one, or try a sample. "
+    "One that is still being uploaded is not in yet."
+)
 # what fills the form is done one after the other, so that nobody is too quick for it
 IN_TURN: dict[str, Any] = {"concurrency_id": "convert", "concurrency_limit": 1}
 
@@ -43,8 +47,7 @@ def build_convert_tab(page: Page, tab: gr.Tab) -> None:
     def convert(visit: Visit, given: dict[Any, Any]) -> Updates:
         chosen, model = given[recording.chosen], given[voice.chosen]
         if not chosen:
-            text = "Put in a recording first: drop one above, record one, or try a sample."
-            raise Invalid([("recording", text)])
+            raise Invalid([("recording", _NO_RECORDING)])
         if not model:
             raise Invalid([("voice", "Choose a voice first.")])
         if others := voice.without(visit, model):

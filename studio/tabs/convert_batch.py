@@ -95,7 +95,7 @@ def build_batch(page: Page) -> Batch:
     with gr.Row(visible=False) as going:
         cancel = gr.Button("Cancel the rest", size="sm")
     with gr.Row(visible=False) as done:
-        kind = gr.Dropdown(list(FORMATS), value=FORMATS[0], label="Format", scale=1, min_width=100)
+        kind = gr.Dropdown(list(FORMATS), value=FORMATS[0], label="Format", scale=1, min_width=130)
         fetch = gr.Button("Get all as a zip", scale=2, min_width=160)
     link = gr.Textbox(visible=False)
 

@@ -28,6 +28,7 @@ from studio.tabs.pitch_editor import build_pitch_editor
 
 _POLL_S = 0.4
 _MOST_KEPT = 12
+_GONE = "This result is no longer here: it was deleted in the history."
 _MOST_BESIDE = 4  # results in other voices that are heard beside this one
 
 Now = dict[str, Any]  # {task, recording, start_s, stop_s, label}: a conversion and what it was made from
@@ -106,9 +107,7 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
         try:
             view = result_view(visit.studio, visit.account, of["task"], visit.base_url, visit.now_s)
         except NotFound:  # it was deleted in the history
-            left = [one for one in before if one["task"] != of["task"]]
-            gone = {now: None, kept: left, timer: gr.Timer(active=False), going: gr.Row(visible=False)}
-            return gone | {place: gr.Column(visible=False), ended: silent()}
+            return gone(of, before) | {ended: silent()}
         if view["state"] in ("queued", "running"):
             bar = progress_bar(view["progress"], _how_far(view))
             return {going: gr.Row(visible=True), progress: bar, ended: silent()}
@@ -120,6 +119,20 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
         if view["note"]:
             return over | {ended: told(view["note"]), place: gr.Column(visible=False)}
         return over | {ended: silent()} | show(visit, view, of, before)
+
+    def gone(of: Now, before: Sequence[Now]) -> dict[Any, Any]:
+        left = [one for one in before if one["task"] != of["task"]]
+        still = {now: None, kept: left, timer: gr.Timer(active=False), going: gr.Row(visible=False)}
+        return still | {place: gr.Column(visible=False), ended: told(_GONE)}
+
+    def look_again(visit: Visit, of: Now | None, before: Sequence[Now]) -> Updates:
+        if of is None:
+            return None
+        try:
+            view = result_view(visit.studio, visit.account, of["task"], visit.base_url, visit.now_s)
+        except NotFound:
+            return gone(of, before)
+        return {ended: told(view["note"]), place: gr.Column(visible=False)} if view["note"] else None
 
     def show(visit: Visit, view: dict[str, Any], of: Now, before: Sequence[Now]) -> dict[Any, Any]:
         beside = _beside(visit, of, before)
@@ -197,6 +210,7 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
     results = [place, title, player, played, tracks, scores, other_voice, earlier, *pitch.outputs]
     watched = [now, kept, timer, going, progress, ended, *results]
     page.on(timer.tick, watch, [now, kept], watched)
+    page.on_seen(tab, look_again, [now, kept], watched)
     page.on_data(player.chosen, choose, [tracks], pitch.outputs)
     page.on_data(player.download, download, [tracks, played], [player, played], notice=problem)
     page.on(cancel.click, stop, [now, kept], watched)

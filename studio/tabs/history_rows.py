@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from studio.actions.names import named_take
-from studio.actions.results import kept_share
+from studio.actions.results import best_first, kept_share
 from studio.parts.controls import STYLES, title_of
 
 KINDS = {"conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend"}
@@ -111,16 +111,25 @@ def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
     before = [{"label": "Before", "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
     name, voice = task.get("file_name") or "recording", task["model_name"] or ""
     scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
+    shares = [kept_share(score) for score in scores]
+    order = best_first(shares)
     heard = [
         {
             "label": f"Take {number}" if len(takes) > 1 else "After",
-            "url": url,
-            "note": "" if (share := kept_share(score)) is None else f"{100 * share:.0f} % of the notes kept",
-            "downloads": [{"label": "wav", "url": url, "name": named_take(name, voice, number, len(takes), "wav")}],
+            "url": takes[number - 1],
+            "note": _kept(shares[number - 1], len(takes) > 1 and number == order[0]),
+            "downloads": [
+                {"label": "wav", "url": takes[number - 1], "name": named_take(name, voice, number, len(takes), "wav")}
+            ],
         }
-        for number, (url, score) in enumerate(zip(takes, scores, strict=True), 1)
+        for number in order
     ]
     return {"id": f"history-{task['id']}", "tracks": [*before, *heard], "chosen": len(before)}
+
+
+def _kept(share: float | None, is_best: bool) -> str | None:
+    said = None if share is None else f"{100 * share:.0f} % of the notes kept"
+    return " · ".join(filter(None, ["best" if is_best else None, said])) or None
 
 
 def _note(task: Mapping[str, Any]) -> str:

@@ -96,7 +96,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
         try:
             changes = changes_view(visit.studio, visit.account, now["task"], now["take"], data["edits"])
         except EngineError as error:
-            return {editor: shown(answer | {"isRefused": True}), problem: told_error(str(error))}
+            return {editor: shown(answer | {"isRefused": True}), problem: told_error(sentence_of(error))}
         return {editor: shown(answer | {"changes": changes})}
 
     def render(visit: Visit, data: dict[str, Any], now: dict[str, Any] | None) -> Updates:

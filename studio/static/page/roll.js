@@ -464,7 +464,7 @@ export class Roll extends HTMLElement {
     for (const layer of [base, over]) context.drawImage(layer, 0, 0);
     whole.convertToBlob({ type: "image/png" }).then((blob) => {
       const href = URL.createObjectURL(blob);
-      make("a", { href, download: `${this.#data.name ?? "pitch"}.png` }).click();
+      make("a", { href, download: this.#data.file_name ?? "pitch.png" }).click();
       setTimeout(() => URL.revokeObjectURL(href), 10_000);
     });
   }

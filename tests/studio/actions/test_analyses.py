@@ -84,6 +84,7 @@ def test_all_that_is_found_is_shown(studio, vocal):
     assert set(view["pictures"]) == {"note", "mel", "linear"}
     roll = view["roll"]
     assert (roll["picture"]["scale"], roll["range"]["low"], roll["duration_s"]) == ("note", 57, view["duration_s"])
+    assert roll["file_name"].endswith(" pitch.png")
     curves = json.loads(content(studio, roll["curves"][0]["url"]))
     assert len({len(curves[name]) for name in ("hertz", "confidence", "db", "low", "high")}) == 1
     assert curves["step_s"] == 0.01

@@ -3,6 +3,8 @@
 import shutil
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from studio.actions.conversions import start_conversion
 from studio.actions.creations import create_model
@@ -78,4 +80,20 @@ def test_a_take_is_told_by_its_number_where_there_are_several():
 
 def test_every_system_takes_the_names():
     assert named_file(' a/b: "c"\n?* ', "voice.zip") == "a b c.voice.zip"
-    assert len(named_file("ä" * 500, "wav")) == 124
+    assert len(named_file("ä" * 500, "wav").encode()) == 204
+    assert len(named_file("歌🎤" * 500, "wav").encode()) <= 204
+
+
+@settings(deadline=None)
+@given(st.text(min_size=1, max_size=300), st.text(min_size=1, max_size=200), st.integers(1, 10))
+def test_takes_are_told_apart_however_long_the_names(recording, voice, take):
+    several = named_take(f"{recording}.wav", voice, take, 10, "wav")
+
+    assert several.endswith(f" {take}.wav")
+    assert len(several.encode()) <= 204
+    assert named_file(several.removesuffix(".wav"), "wav") == several
+
+
+def test_a_long_recording_is_shortened_before_the_voice_and_a_long_voice_before_the_take():
+    assert named_take(f"{'a' * 300}.wav", "Gökhan", 2, 2, "wav") == f"{'a' * 188} - Gökhan 2.wav"
+    assert named_take(f"{'a' * 300}.wav", "b" * 200, 2, 2, "wav") == f"{'a' * 60} - {'b' * 135} 2.wav"

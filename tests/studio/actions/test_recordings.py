@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.actions.recordings import suffix_of
+from studio.actions.recordings import shown_name, suffix_of
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,7 @@ from studio.actions.recordings import suffix_of
 def test_it_ends_as_what_a_browser_plays(tmp_path, name, head, suffix):
     (tmp_path / "upload").write_bytes(head)
     assert suffix_of(name, tmp_path / "upload") == suffix
+
+
+def test_a_quotation_mark_is_shown_as_it_was_in_the_name():
+    assert shown_name("folder/say %22hey%22 100%.wav") == 'say "hey" 100%.wav'

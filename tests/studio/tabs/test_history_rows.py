@@ -42,11 +42,17 @@ def test_an_edited_take_says_how_much_was_edited():
 def test_it_is_heard_before_and_after():
     player = row_of(TASK)["player"]
     assert [track["label"] for track in player["tracks"]] == ["Before", "Take 1", "Take 2"]
-    assert [track.get("note") for track in player["tracks"]] == [None, "90 % of the notes kept", ""]
+    assert [track.get("note") for track in player["tracks"]] == [None, "best · 90 % of the notes kept", None]
     assert player["chosen"] == 1
     assert player["tracks"][2]["downloads"][0]["name"] == "my song - Mia 2.wav"
+    kept_badly = [{"pitch_accuracy": 0.7, "voicing_error": 0.0}, {"pitch_accuracy": 0.9, "voicing_error": 0.0}]
+    turned = row_of(TASK | {"scores": kept_badly})["player"]["tracks"]  # as Convert shows them
+    assert [(track["label"], track["url"]) for track in turned[1:]] == [("Take 2", "/files/2"), ("Take 1", "/files/1")]
+    assert turned[1]["note"] == "best · 90 % of the notes kept"
+    assert turned[1]["downloads"][0]["name"] == "my song - Mia 2.wav"
     alone = row_of(TASK | {"output_audio_urls": ["/files/1"], "scores": []})["player"]
     assert [track["label"] for track in alone["tracks"]] == ["Before", "After"]
+    assert alone["tracks"][1]["note"] is None
 
 
 def test_what_was_deleted_can_not_be_heard_or_repeated():

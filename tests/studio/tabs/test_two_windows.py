@@ -101,3 +101,22 @@ def test_what_a_worker_has_done_is_seen_without_leaving(new_visitor, voice):
     page.get_by_role("button", name="Examine them now").click()
     expect(page.get_by_role("button", name="Recordings: ")).to_be_visible(timeout=WORK_MS)
     expect(page.get_by_text("They are being examined")).to_be_hidden()
+
+
+def test_a_result_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_visitor):
+    here, there = new_visitor("Convert"), new_visitor("Convert")
+    here.get_by_role("button", name="Speech", exact=True).click()
+    expect(here.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    here.get_by_role("button", name="Convert", exact=True).click()
+    expect(here.locator("#convert-player .play")).to_be_visible(timeout=WORK_MS)
+    leave(here)
+    there.get_by_role("tab", name="History", exact=True).click()
+    newest = there.locator("timbre-tasks .task").first
+    newest.locator(".task-head").click()
+    newest.get_by_role("button", name="Delete").click()
+    newest.locator(".sure").click()
+    expect(newest.locator(".sure")).to_have_count(0)
+
+    come_back(here)
+    expect(here.locator("#convert-ended")).to_contain_text("deleted in the history")
+    expect(here.locator("#convert-player")).to_be_hidden()
