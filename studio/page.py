@@ -111,6 +111,7 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
             for name, build in tabs.items():
                 with gr.Tab(name, id=name.lower()) as tab:
                     build(page, tab)
+        element("address", data={"tabs": {name.lower(): name for name in tabs}}, elem_id="address")
     return blocks
 
 

@@ -1,6 +1,7 @@
 // The elements of the page. Each is a module that defines one custom element.
 import "./restart.js";
 import "./returning.js";
+import "./address.js";
 import "./audio-files.js";
 import "./player.js";
 import "./roll.js";

@@ -1,7 +1,9 @@
 """What holds for the page whichever tab is open."""
 
 import pytest
+from playwright.sync_api import expect
 
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 TABS = ["Convert", "History", "Voices", "Create", "Train", "Explore", "Settings"]
 
 
@@ -40,3 +42,49 @@ def test_a_page_on_which_nothing_happens_draws_nothing(visitor, open_tab):
     assert before > 0
     visitor.wait_for_timeout(1000)
     assert visitor.evaluate("window.framesAsked") == before
+
+
+def tab(page, name):
+    return page.get_by_role("tab", name=name, exact=True)
+
+
+def is_seen(page, name):
+    expect(tab(page, name)).to_have_attribute("aria-selected", "true")
+
+
+def test_back_and_forward_go_through_the_tabs(visitor, open_tab, studio_page):
+    assert visitor.url == f"{studio_page.base_url}/"
+    for name in ("Voices", "Explore"):
+        open_tab(visitor, name)
+        expect(visitor).to_have_url(f"{studio_page.base_url}/#{name.lower()}")
+    visitor.go_back()
+    is_seen(visitor, "Voices")
+    visitor.go_back()
+    is_seen(visitor, "Convert")
+    visitor.go_forward()
+    is_seen(visitor, "Voices")
+    expect(visitor.locator("#voices-cards").get_by_role("radio", name="Kathleen")).to_be_visible()
+
+    open_tab(visitor, "History")  # Forward to Explore is given up
+    visitor.evaluate("history.back(); setTimeout(() => history.back(), 20)")  # quicker than the page can follow
+    is_seen(visitor, "Convert")
+    expect(visitor).to_have_url(f"{studio_page.base_url}/")
+    visitor.go_forward()
+    visitor.go_forward()
+    is_seen(visitor, "History")
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE])
+def test_a_link_and_a_reload_lead_to_their_tab(new_visitor, studio_page, viewport):
+    visitor = new_visitor(viewport=viewport)
+    visitor.goto("about:blank")
+    visitor.goto(f"{studio_page.base_url}/#voices")
+    is_seen(visitor, "Voices")
+    expect(visitor.locator("#voices-cards").get_by_role("radio", name="Kathleen")).to_be_visible()
+    visitor.reload()
+    is_seen(visitor, "Voices")
+    visitor.go_back()
+    visitor.goto(f"{studio_page.base_url}/#there-is-no-such-tab")
+    is_seen(visitor, "Convert")
+    tab(visitor, "History").click()
+    expect(visitor).to_have_url(f"{studio_page.base_url}/#history")

@@ -70,7 +70,7 @@ def used(visitor, open_tab) -> Page:
     visitor.get_by_role("button", name="Convert", exact=True).click()
     expect(visitor.locator("timbre-roll canvas").first).to_be_visible(timeout=WORK_MS)
     open_tab(visitor, "Explore")
-    visitor.get_by_role("tabpanel").get_by_role("button", name="speech.flac").first.click()
+    visitor.locator("[role=tabpanel]:visible").first.get_by_text("Speech", exact=True).click()
     expect(visitor.locator("#explore-facts")).to_contain_text("speech.flac", timeout=WORK_MS)
     for tab, names in FOLDS.items():
         open_tab(visitor, tab)
