@@ -368,16 +368,13 @@ def _shown_name(name: str) -> str:
 
 
 def plain_file_name(given: bytes) -> str:
-    """A client's name of a file without folders, control characters and excess length.
-
-    A quotation mark comes as %22 from browsers and many libraries (WHATWG HTML, multipart/form-data encoding).
-    """
+    """A client's name of a file without folders, control characters and excess length."""
     try:
         text = given.decode("utf-8")
     except UnicodeDecodeError:
         text = given.decode("latin-1")
     last = re.split(r"[\\/]", text)[-1]
-    shown = "".join(sign for sign in last if sign.isprintable()).strip().replace("%22", '"')
+    shown = "".join(sign for sign in last if sign.isprintable()).strip()
     stem, dot, suffix = shown.rpartition(".")
     kept = shown if len(shown) <= LONGEST_FILE_NAME else f"{stem[: LONGEST_FILE_NAME - 20]}{dot}{suffix[-19:]}"
     return kept[:LONGEST_FILE_NAME] or "unnamed"

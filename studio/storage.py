@@ -23,7 +23,7 @@ import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError, PreconditionError, UnauthenticatedError
 from obstore.store import LocalStore, S3Store
 
-from engine.errors import SettingsError
+from engine.errors import SettingsError, is_full_disk
 from studio.errors import DiskFull, NotFound, StudioError, Unavailable
 
 if TYPE_CHECKING:
@@ -448,9 +448,9 @@ def _understood() -> Iterator[None]:
 
 
 def _trouble(cause: Exception) -> StudioError:
-    number = cause.errno if isinstance(cause, OSError) else int((_OS_ERROR.findall(str(cause)) or ["0"])[0])
-    if number in (errno.ENOSPC, errno.EDQUOT):
+    if is_full_disk(cause):
         return DiskFull()
+    number = cause.errno if isinstance(cause, OSError) else int((_OS_ERROR.findall(str(cause)) or ["0"])[0])
     if number in (errno.ENOTDIR, errno.EISDIR):  # a file where the key has a folder, or the other way round
         return NotFound("There is no such file.", "file_not_found")
     if isinstance(cause, PreconditionError):

@@ -37,10 +37,11 @@ def named_take(file_name: str, voice: str, take: int, takes: int, kind: str) -> 
     The recording's name is what is shortened first, then the voice's: takes are told apart by what comes after both.
     """
     number = f" {take}" if takes > 1 else ""
+    recording, voice = _fit(PurePath(file_name).stem), _fit(voice)
     room = _LONGEST_STEM_BYTES - len(f" - {number}".encode())
-    recording = _cut(_fit(PurePath(file_name).stem), max(room - len(_fit(voice).encode()), _LEAST_OF_RECORDING_BYTES))
-    voice = _cut(_fit(voice), room - len(recording.encode()))
-    return f"{_fit(f'{recording} - {voice}{number}')}.{kind}"
+    recording = _cut(recording, max(room - len(voice.encode()), _LEAST_OF_RECORDING_BYTES))
+    voice = _cut(voice, room - len(recording.encode()))
+    return named_file(f"{recording} - {voice}{number}", kind)
 
 
 def named_file(stem: str, kind: str) -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path, PurePath
 
 from engine.audio import open_audio
+from engine.audio_decoders import recognise_container
 from engine.dataset import AUDIO_SUFFIXES
 from engine.durations import in_words
 from engine.errors import AudioError
@@ -10,12 +11,11 @@ from studio.errors import Invalid, NotReadable
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
-# how files begin, from which byte on (MPEG-4 names its brand after a length; Matroska is EBML, RFC 8794)
-_BEGINNINGS = (
-    (0, b"RIFF", ".wav"), (0, b"fLaC", ".flac"), (0, b"OggS", ".ogg"), (0, b"ID3", ".mp3"), (0, b"FORM", ".aiff"),
-    (4, b"ftyp", ".m4a"), (0, b"\x1aE\xdf\xa3", ".webm"),
-)  # fmt: skip
-_HEAD = 16  # bytes in which all of that is
+# of the containers that browsers may play
+_SUFFIXES = {
+    "wav": ".wav", "flac": ".flac", "ogg": ".ogg", "mp3": ".mp3", "aac": ".aac", "aiff": ".aiff", "mov": ".m4a",
+    "matroska": ".webm",
+}  # fmt: skip
 
 
 def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None:
@@ -35,18 +35,19 @@ def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None
 
 def suffix_of(file_name: str, audio: Path) -> str:
     """How a recording's stored file ends, so that browsers play it: as its name, where that is one of audio, else as
-    what it begins with says; nothing where neither does."""
+    its container is called; nothing where neither is one of audio."""
     suffix = PurePath(file_name).suffix.lower()
     if suffix in AUDIO_SUFFIXES:
         return suffix
-    with audio.open("rb") as file:
-        head = file.read(_HEAD)
-    return next((kind for start, mark, kind in _BEGINNINGS if head[start:].startswith(mark)), "")
+    try:
+        return _SUFFIXES.get(recognise_container(audio), "")
+    except AudioError:
+        return ""
 
 
 def shown_name(file_name: str) -> str:
     """A recording's name as it is kept and shown.
 
-    Browsers send a quotation mark in a file's name as %22 (WHATWG HTML, multipart/form-data encoding).
+    Browsers, and many libraries, send a quotation mark in a file's name as %22 (WHATWG HTML, multipart/form-data).
     """
     return PurePath(file_name).name.replace("%22", '"')[:_LONGEST_NAME]

@@ -23,7 +23,7 @@ from studio.parts.notice import notice, sentence_of, silent, told, told_error
 from studio.parts.page import Page, Updates, Visit
 from studio.parts.progress_bar import progress_bar, time_left, time_until
 from studio.tabs.convert_pitch import build_pitch
-from studio.tabs.convert_scores import heading, scores_table
+from studio.tabs.convert_scores import heading, kept_note, scores_table
 from studio.tabs.pitch_editor import build_pitch_editor
 
 _POLL_S = 0.4
@@ -269,11 +269,10 @@ def _heard(view: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _track(view: dict[str, Any], take: dict[str, Any], label: str | None = None) -> dict[str, Any]:
     several = len(view["takes"]) > 1
-    mark = None if take["mark"] is None else f"{100 * take['mark']:.0f} % kept"
     is_best = several and take is view["takes"][0] and label is None
     return {
         "label": label or (f"Take {take['number']}" if several else _name(view)),
         "url": take["url"],
-        "note": " · ".join(filter(None, ["best" if is_best else None, mark])) or None,
+        "note": kept_note(take["mark"], is_best),
         "downloads": offered(),
     }

@@ -34,6 +34,12 @@ def scores_table(takes: list[dict[str, Any]]) -> str:
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
 
 
+def kept_note(share: float | None, is_best: bool, what: str = "kept") -> str | None:
+    """What is said beside a take: whether it is the best of several, and its `kept_share`; None for neither."""
+    said = None if share is None else f"{100 * share:.0f} % {what}"
+    return " · ".join(filter(None, ["best" if is_best else None, said])) or None
+
+
 def _row(take: dict[str, Any]) -> str:
     cells = "".join(f"<td>{_written(name, take['scores'].get(name))}</td>" for name, _, _ in _COLUMNS)
     return f'<tr><th scope="row">Take {take["number"]}</th>{cells}</tr>'

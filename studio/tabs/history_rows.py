@@ -7,6 +7,7 @@ from typing import Any
 from studio.actions.names import named_take
 from studio.actions.results import best_first, kept_share
 from studio.parts.controls import STYLES, title_of
+from studio.tabs.convert_scores import kept_note
 
 KINDS = {"conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend"}
 STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
@@ -117,7 +118,7 @@ def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
         {
             "label": f"Take {number}" if len(takes) > 1 else "After",
             "url": takes[number - 1],
-            "note": _kept(shares[number - 1], len(takes) > 1 and number == order[0]),
+            "note": kept_note(shares[number - 1], len(takes) > 1 and number == order[0], "of the notes kept"),
             "downloads": [
                 {"label": "wav", "url": takes[number - 1], "name": named_take(name, voice, number, len(takes), "wav")}
             ],
@@ -125,11 +126,6 @@ def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
         for number in order
     ]
     return {"id": f"history-{task['id']}", "tracks": [*before, *heard], "chosen": len(before)}
-
-
-def _kept(share: float | None, is_best: bool) -> str | None:
-    said = None if share is None else f"{100 * share:.0f} % of the notes kept"
-    return " · ".join(filter(None, ["best" if is_best else None, said])) or None
 
 
 def _note(task: Mapping[str, Any]) -> str:

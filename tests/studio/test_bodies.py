@@ -203,7 +203,6 @@ def test_room_that_must_stay_free_is_not_filled(tmp_path):
         ("../../etc/passwd", "passwd"),
         ("C:\\Users\\me\\take 1.flac", "take 1.flac"),
         ("Gökhan.mp3", "Gökhan.mp3"),
-        ("say %22hey%22.wav", 'say "hey".wav'),
         ("a\x00b\nc\u202e.wav", "abc.wav"),
         ("", "unnamed"),
         ("..", ".."),

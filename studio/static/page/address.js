@@ -28,7 +28,7 @@ class Address extends HTMLElement {
     const changes = { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] };
     this.#watching.observe(document.querySelector(PAGE), changes);
     window.addEventListener("popstate", this.#show);
-    this.#seen = Object.keys(this.#tabs)[0];
+    this.#seen = this.#first;
     if (selected === this.#seen) this.#show();
     else this.#note(); // somebody was quicker than this
   }
@@ -38,7 +38,11 @@ class Address extends HTMLElement {
   }
 
   #wanted() {
-    return location.hash.slice(1) || Object.keys(this.#tabs)[0];
+    return location.hash.slice(1) || this.#first;
+  }
+
+  get #first() {
+    return Object.keys(this.#tabs)[0];
   }
 
   /** The tab that the address asks for; where there is no room for all, some are in a menu. */

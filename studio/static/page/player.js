@@ -5,7 +5,8 @@
 // for by `tell-download` {index, label}; it begins as soon as data with its url come. Another track that is chosen goes
 // on where the one before it is. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
 // playing}, and hears "timbre-seek" {id, seconds}.
-// Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, so that the first take is 1 where the recording is first, L to repeat.
+// Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, so that the first take is 1 where
+// the recording is first, L to repeat.
 
 import { make, tell } from "./dom.js";
 import { COLUMNS, openSound, rest } from "./sound.js";

@@ -13,7 +13,9 @@ from studio.actions.recordings import shown_name, suffix_of
         ("vocal.bin", b"fLaC", ".flac"),
         ("vocal.mp4", b"\x00\x00\x00\x20ftypisom", ".m4a"),
         ("vocal.webm", b"\x1aE\xdf\xa3", ".webm"),
-        ("vocal", b"ID3\x04", ".mp3"),
+        ("vocal", b"ID3\x04\0\0\0\0\0\0\xff\xfb\x90\0", ".mp3"),
+        ("vocal", b"\xff\xfb\x90\0", ".mp3"),  # without a tag
+        ("vocal", b"\xff\xf1\x50\x80", ".aac"),
         ("vocal.html", b"<html>", ""),
         ("vocal", b"", ""),
     ],
