@@ -3,8 +3,13 @@
 The names below are loaded when they are first used, so importing the package does no work.
 """
 
+import os
 from importlib import import_module
 from typing import Any
+
+# Read once, when torch's threads come up: they sleep while they wait for each other. By default they spin, and beside
+# another program that keeps a core busy that was seen to take ten times as long. What the user has set is kept.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _HOMES = {
     "Audio": "audio",
@@ -32,6 +37,7 @@ _HOMES = {
     "train": "training",
     "train_dataset": "training",
     "estimate_training": "training",
+    "untrained_voice": "untrained",
     "read_history": "training_history",
     "export_voice": "package",
     "import_voice": "package",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.audio import Audio, AudioSource, Resampler, open_audio, resample
+from engine.audio import Audio, AudioSource, Resampler, open_audio
 from engine.frames import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
 from engine.loudness import measure_loudness
 from engine.pitch import TRUSTED, Pitch, detect_pitch
@@ -71,29 +71,6 @@ def analyse_file(path: Path | str, report: Report | None = None, gender: str | N
     """
     with open_audio(path) as source:
         return _analyse(mono_pieces(source), source.duration_s, gender, report)
-
-
-def measure_content(audio: Audio) -> np.ndarray:
-    """Content of a recording by the base model, float32 (frames, CONTENT): what is said or sung, not by whom.
-
-    On the grid of `analyse`; for recordings of minutes, since it is worked out in one piece. Raises VoiceError where
-    the base model is missing.
-    """
-    import torch  # which takes seconds to load, and the rest of this module does without
-
-    from engine.base import load_base
-    from engine.content import content_input
-    from engine.envelope import measure_envelope
-    from engine.mean_colour import measure_colour
-
-    samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
-    pitch = detect_pitch(samples, SAMPLE_RATE)
-    envelope = measure_envelope(samples, pitch)
-    level = measure_colour(envelope, pitch.voicing)
-    heard = content_input(torch.from_numpy(envelope)[None], level.nepers, torch.from_numpy(level.mean)[None])
-    with torch.inference_mode():
-        content: np.ndarray = load_base().content(heard)[0].numpy()
-    return content
 
 
 def mono_pieces(source: AudioSource) -> Iterator[np.ndarray]:

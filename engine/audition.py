@@ -17,7 +17,6 @@ from torch.nn import functional
 from engine.audio import Audio, open_audio, read_audio, write_audio
 from engine.base import BaseModel
 from engine.clips import Clip, analyse_clip
-from engine.content import content_input
 from engine.conversion import convert
 from engine.conversion_settings import ConversionSettings
 from engine.devices import AUTO
@@ -111,7 +110,7 @@ class Audition:
         before, after = (torch.from_numpy(clip.envelope.astype(np.float32)) for clip in (wanted, rendered))
         active = loudness_of(before) > ACTIVE_NEPERS
         known = slice(0, min(wanted.bands, rendered.bands))
-        said, repeated = (self._content(clip)[active] for clip in (wanted, rendered))
+        said, repeated = (torch.from_numpy(clip.content[0].astype(np.float32))[active] for clip in (wanted, rendered))
         return {
             "likeness": float(functional.cosine_similarity(heard_timbre(self.base, rendered), self.timbre, 0)),
             "content": float(functional.cosine_similarity(said, repeated).mean()),
@@ -119,11 +118,6 @@ class Audition:
             "pitch_error_cents": float(np.minimum(cents[both], _MOST_CENTS).mean()) if both.any() else _MOST_CENTS,
             "voicing_error": float((wanted.pitch.voiced != rendered.pitch.voiced).mean()),
         }
-
-    def _content(self, clip: Clip) -> Tensor:
-        envelope = torch.from_numpy(clip.envelope.astype(np.float32))[None]
-        with torch.inference_mode():
-            return self.base.content(content_input(envelope, 0.0, torch.from_numpy(clip.level.mean)[None]))[0].clone()
 
 
 def audio_of(clip: Clip, base: BaseModel) -> Audio:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from engine.content import ContentEncoder
 from engine.decoder import EnvelopeDecoder
 from engine.errors import VoiceError
+from engine.listener import Listener, load_listener
 from engine.synthesis import Synthesizer
 from engine.timbre import TimbreEncoder
 
@@ -21,10 +22,11 @@ WEIGHTS = Path(__file__).parent / "weights"
 
 
 class BaseModel(nn.Module):
-    """Content encoder, timbre encoder, decoder and synthesizer, in evaluation mode."""
+    """Listener, content encoder, timbre encoder, decoder and synthesizer, in evaluation mode."""
 
-    def __init__(self) -> None:
+    def __init__(self, listener: Listener) -> None:
         super().__init__()
+        self.listener = listener
         self.content = ContentEncoder()
         self.timbre = TimbreEncoder()
         self.decoder = EnvelopeDecoder()
@@ -68,9 +70,10 @@ def load_base(path: Path = WEIGHTS / "base.safetensors", device: torch.device | 
 def _loaded(path: Path, device: torch.device) -> BaseModel:
     # whoever needs it first may only infer, but a later training in this process must be able to learn through it
     with torch.inference_mode(False):
-        model = BaseModel()
+        model = BaseModel(load_listener())
+        listener = {f"listener.{name}": value for name, value in model.listener.state_dict().items()}
         try:
-            model.load_state_dict(load_weights(path), strict=True)
+            model.load_state_dict(load_weights(path) | listener, strict=True)
         except RuntimeError as cause:
             sentence = f"The weights {path.name} belong to another version of the engine; install it again."
             raise VoiceError(sentence) from cause

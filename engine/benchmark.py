@@ -12,7 +12,8 @@ memory   peak memory of `convert_file` against length, each length in a process 
          repeating the longest source.
 quality  the mean of `engine.evaluation`'s scores over sources x voices, for three outputs: the source itself
          (unconverted), the source through analysis and synthesis without a change of voice (copy synthesis:
-         what the synthesizer alone costs), and the conversion. Words are scored on what is not sung.
+         what the synthesizer alone costs), and the conversion. Words are scored on what is not sung. And the equal
+         error rate of a speaker verifier, where there are recordings of the voice beside those it is compared with.
 """
 
 import argparse
@@ -39,7 +40,7 @@ from engine.card import list_voices
 from engine.conversion import convert, convert_file
 from engine.conversion_settings import ConversionSettings
 from engine.errors import AudioError, EngineError, VoiceError
-from engine.evaluation import Evaluator, Scores, compare, mean_scores
+from engine.evaluation import Evaluator, Scores, compare, equal_error_rate, likeness, mean_scores
 from engine.synthesis import copy_synthesis
 from engine.voice import Voice, load_voice
 
@@ -129,6 +130,7 @@ class Results:
     speed: Speed | None
     memory: tuple[Memory, ...]
     quality: tuple[QualityRow, ...]
+    equal_error_rate: dict[str, float]  # of a speaker verifier, by voice: its own recordings against conversions
 
 
 def run_benchmark(plan: Plan, say: Say) -> Results:
@@ -141,12 +143,17 @@ def run_benchmark(plan: Plan, say: Say) -> Results:
         samples = convert_all(sources, voices, plan.transpose, say)
     if plan.kept:
         keep(samples, plan.kept)
+        keep_copies(sources, plan.kept)
+    quality: tuple[QualityRow, ...] = ()
+    if "quality" in plan.parts:
+        quality = measure_quality(sources, voices, samples, plan.targets, say)
     return Results(
         machine=machine,
         compared_with=f"recordings in {plan.targets.name}" if plan.targets else "the voices' previews",
         speed=summarise_speed(samples) if "speed" in plan.parts else None,
         memory=measure_memory(plan, say) if "memory" in plan.parts else (),
-        quality=measure_quality(sources, voices, samples, plan.targets, say) if "quality" in plan.parts else (),
+        quality=quality,
+        equal_error_rate=measure_verification(voices, quality, plan.targets) if quality else {},
     )
 
 
@@ -286,6 +293,32 @@ def measure_quality(
     return tuple(rows)
 
 
+def measure_verification(voices: Sequence[Voice], rows: Sequence[QualityRow], corpus: Path | None) -> dict[str, float]:
+    """By voice, how often a verifier takes a conversion for the voice and a recording of it for somebody else.
+
+    The recordings are others than those the likeness is measured against; voices without any are left out.
+    """
+    evaluator, rates = Evaluator(words=False), {}
+    for voice in voices:
+        targets = target_recordings(voice, corpus)
+        others = others_of(voice, corpus, targets)
+        converted = [row.scores.likeness for row in rows if row.output == "conversion" and row.voice == voice.card.id]
+        scores = [score for score in converted if score is not None]
+        if others and scores:
+            target = evaluator.target_embedding(targets)
+            genuine = [likeness(evaluator.embed(recording), target) for recording in others]
+            rates[voice.card.id] = equal_error_rate([score for score in genuine if score is not None], scores)
+    return rates
+
+
+def others_of(voice: Voice, corpus: Path | None, targets: Sequence[Path]) -> list[Path]:
+    """Recordings of a voice's speaker in `corpus` that are not among `targets`, evenly spaced."""
+    if corpus is None or not voice.card.corpus_speaker:
+        return []
+    recordings = find_recordings(corpus / voice.card.corpus_speaker)
+    return evenly_spaced([path for path in recordings if path not in targets], 2 * TARGET_RECORDINGS)
+
+
 def _score_source(
     name: str, audio: Audio, samples: Sequence[Sample], targets: dict[str, np.ndarray], evaluator: Evaluator
 ) -> list[QualityRow]:
@@ -336,6 +369,12 @@ def keep(samples: Iterable[Sample], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for sample in samples:
         write_audio(folder / f"{sample.source}--{sample.voice}.wav", sample.output)
+
+
+def keep_copies(sources: dict[str, Audio], folder: Path) -> None:
+    """Write each source through copy synthesis as `source--copy.wav`."""
+    for name, audio in sources.items():
+        write_audio(folder / f"{name}--copy.wav", copy_synthesis(audio))
 
 
 # ---------------------------------------------------------------- what it is told as
@@ -426,7 +465,13 @@ def _quality_tables(results: Results) -> str:
         "by_voice": "The conversion, by voice",
         "by_source": "The conversion, by source",
     }
-    return "\n\n".join(f"{titles[key]}\n\n{_score_table(groups)}" for key, groups in means.items())
+    tables = [f"{titles[key]}\n\n{_score_table(groups)}" for key, groups in means.items()]
+    if results.equal_error_rate:
+        rates = [[voice, f"{rate:.2f}"] for voice, rate in results.equal_error_rate.items()]
+        tables.append(
+            f"Equal error rate of a speaker verifier\n\n{table(['', 'conversions against recordings'], rates)}"
+        )
+    return "\n\n".join(tables)
 
 
 def _score_table(groups: dict[str, dict[str, float | None]]) -> str:

@@ -80,6 +80,11 @@ class VoiceCard:
         """Whether it was made on a base before this one's, and so cannot convert any more."""
         return self.format < FORMAT
 
+    @property
+    def is_untrained(self) -> bool:
+        """Whether it was made of recordings alone, and is still to be trained."""
+        return self.training.get(UNTRAINED) is True
+
     def pitch_where(self, sung: bool) -> PitchStatistics:
         """Where the voice lives when it sings, or speaks; where all of its recordings lie if that is not known."""
         return (self.sung_pitch if sung else self.spoken_pitch) or self.pitch
@@ -129,6 +134,7 @@ def read_card(content: bytes, where: str) -> VoiceCard:
         raise VoiceError(f"The card of the voice {where} is damaged ({reason}); import the voice again.") from cause
 
 
+UNTRAINED = "untrained"  # the state of a voice that was made of recordings and not trained yet, as it is shown
 TRAIN_AGAIN = "train again"  # the state of a voice that was made on an earlier base, as it is shown
 
 

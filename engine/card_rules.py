@@ -12,7 +12,7 @@ from engine.frames import note_number
 
 # Of voices; raised when an older program could no longer read them, and when the base's content changes: what a voice
 # has learned to say is content, so a voice of another base would speak in tongues.
-FORMAT = 3
+FORMAT = 4
 LONGEST_NAME = 100  # characters
 LONGEST_IDENTIFIER = 64  # characters
 _DEEPEST = 32  # objects within objects

@@ -12,7 +12,7 @@ from engine.pitch import Pitch
 
 
 def packed(clips: Sequence[Clip]) -> bytes:
-    """The parcel, about 250 bytes for each frame."""
+    """The parcel, about 630 bytes for each frame."""
     arrays: dict[str, np.ndarray] = {}
     for number, clip in enumerate(clips):
         own = arrays_of(clip) | {"nepers": np.array([clip.level.nepers]), "bands": np.array([clip.bands])}
@@ -25,9 +25,10 @@ def unpacked(parcel: bytes) -> list[Clip]:
     arrays = load(parcel)
 
     def clip(number: int) -> Clip:
-        own = {name: arrays[f"{number}.{name}"] for name in ("envelope", "hertz", "voicing", "loudness_db", "mean")}
-        level = Level(float(arrays[f"{number}.nepers"][0]), own["mean"])
+        own = {name: arrays[f"{number}.{name}"] for name in ("envelope", "hertz", "voicing", "loudness_db", "content")}
+        level = Level(float(arrays[f"{number}.nepers"][0]))
         bands = int(arrays[f"{number}.bands"][0])
-        return Clip(own["envelope"], Pitch(own["hertz"], own["voicing"]), own["loudness_db"], level, bands)
+        pitch = Pitch(own["hertz"], own["voicing"])
+        return Clip(own["envelope"], pitch, own["loudness_db"], level, bands, own["content"])
 
     return [clip(number) for number in range(sum(name.endswith(".bands") for name in arrays))]

@@ -1,8 +1,8 @@
 """Clips: recordings of a voice on the frame grid, analysed once and kept on disk.
 
 A recording is read window by window, so one of an hour needs no more memory for its sound than one of a minute; what
-is kept of it is 250 bytes for each frame. Analysed clips are filed under the contents of their recording, so a renamed
-file is not analysed again, and a changed one is.
+is kept of it is 250 bytes for each frame, and 128 for each hearing of it. Analysed clips are filed under the contents
+of their recording, so a renamed file is not analysed again, and a changed one is.
 """
 
 import hashlib
@@ -16,18 +16,20 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from engine.audio import Audio, open_audio
-from engine.envelope import SILENT, Level
+from engine.base import load_base
+from engine.envelope import SILENT, Level, measure_envelope, measure_level
 from engine.errors import AudioError
-from engine.frames import FRAME_RATE
-from engine.heard_windows import HeardWindows
-from engine.loudness import measure_loudness
-from engine.mean_colour import measure_colour
-from engine.pitch import Pitch
+from engine.frames import FRAME_RATE, SAMPLE_RATE
+from engine.hearings import VOICE_HEARINGS
+from engine.loudness import measure_loudness, without_rumble
+from engine.pitch import Pitch, detect_pitch
+from engine.placement import mid_of
+from engine.recording_content import RecordingContent
 from engine.recordings import HeldRecording, Source, at_engine_rate
 from engine.survey import bands_with_signal
 from engine.windows import cut_windows
 
-FORMAT = "3"  # of the files; raised whenever the analysis changes, also by other weights/colour.safetensors
+FORMAT = "4"  # of the files; raised whenever the analysis changes, also by another listener or content encoder
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,9 @@ class Clip:
     """One recording on the frame grid.
 
     envelope: float16 or float32 (frames, BANDS), nepers relative to the recording's level; loudness_db: float32
-    (frames,), below full scale; bands: how many of them, from the lowest, hold signal; path: the file it comes from,
-    and first_frame: where in it.
+    (frames,), below full scale; bands: how many of them, from the lowest, hold signal; content: float16 (hearings,
+    frames, CONTENT), the first of them the recording as it is; path: the file it comes from, and first_frame: where in
+    it.
     """
 
     envelope: np.ndarray
@@ -44,6 +47,7 @@ class Clip:
     loudness_db: np.ndarray
     level: Level
     bands: int
+    content: np.ndarray
     name: str = ""
     path: Path | None = None
     first_frame: int = 0
@@ -61,25 +65,26 @@ class Clip:
             envelope=self.envelope[rows],
             pitch=self.pitch[rows],
             loudness_db=self.loudness_db[rows],
+            content=self.content[:, rows],
             first_frame=self.first_frame + first,
         )
 
 
-def analyse_clip(audio: Audio, name: str = "") -> Clip:
-    """A recording in memory as a clip."""
-    return _analyse(HeldRecording(audio), name)
+def analyse_clip(audio: Audio, name: str = "", hearings: int = 1) -> Clip:
+    """A recording in memory as a clip, its content in so many hearings."""
+    return _analyse(HeldRecording(audio), name, hearings)
 
 
-def analysed_clip(path: Path, cache: Path | None = None) -> Clip:
+def analysed_clip(path: Path, cache: Path | None = None, hearings: int = VOICE_HEARINGS) -> Clip:
     """The clip of a file, from the folder `cache` where it was analysed before; else analysed, and kept there.
 
-    Raises AudioError for a file that cannot be read.
+    hearings: in how many its content is wanted at least. Raises AudioError for a file that cannot be read.
     """
     kept = cache / f"{fingerprint(path)}.safetensors" if cache and path.is_file() else None
     found = _load(kept, path.name) if kept else None
-    if found is None:
+    if found is None or len(found.content) < hearings:
         with open_audio(path) as recording:
-            found = _analyse(recording, path.name)
+            found = _analyse(recording, path.name, hearings)
         if kept:
             _save(kept, found)
     return replace(found, path=path)
@@ -108,7 +113,7 @@ def arrays_of(clip: Clip) -> dict[str, np.ndarray]:
         "hertz": clip.pitch.hertz,
         "voicing": clip.pitch.voicing,
         "loudness_db": clip.loudness_db,
-        "mean": clip.level.mean,
+        "content": clip.content,
     }
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
@@ -119,26 +124,30 @@ def fingerprint(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _analyse(recording: Source, name: str) -> Clip:
+def _analyse(recording: Source, name: str, hearings: int) -> Clip:
     envelopes, hertz, voicing, loudness = [], [], [], []
+    content = RecordingContent(load_base(), hearings)
     for window in cut_windows(at_engine_rate(recording)):
-        heard = HeardWindows().hear(window)
-        envelopes.append(heard.envelope[window.core])
-        loudness.append(measure_loudness(heard.mid)[window.core])
-        hertz.append(heard.pitch.hertz[window.core])
-        voicing.append(heard.pitch.voicing[window.core])
+        mid = without_rumble(mid_of(window.samples))
+        pitch = detect_pitch(mid, SAMPLE_RATE)
+        envelope = measure_envelope(mid, pitch)
+        envelopes.append(envelope[window.core])
+        loudness.append(measure_loudness(mid)[window.core])
+        hertz.append(pitch.hertz[window.core])
+        voicing.append(pitch.voicing[window.core])
+        content.add(window, mid, envelope, pitch.voicing)
     if not envelopes:
         raise AudioError(f'"{name}" is too short to analyse.' if name else "The recording is too short to analyse.")
-    envelope = np.concatenate(envelopes)
-    pitch = Pitch(np.concatenate(hertz), np.concatenate(voicing))
-    level = measure_colour(envelope, pitch.voicing)
+    whole, pitch = np.concatenate(envelopes), Pitch(np.concatenate(hertz), np.concatenate(voicing))
+    level = measure_level(whole)
     return Clip(
         # half precision is 0.004 nepers at the level of silence: far below what is learned
-        np.maximum(envelope - level.nepers, SILENT).astype(np.float16),
+        np.maximum(whole - level.nepers, SILENT).astype(np.float16),
         pitch,
         np.concatenate(loudness),
         level,
-        bands_with_signal(envelope, level),
+        bands_with_signal(whole, level),
+        content.finish(len(whole)),
         name,
     )
 
@@ -163,7 +172,7 @@ def _load(path: Path, name: str) -> Clip | None:
                 return None
             arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - the file is no dict
         pitch = Pitch(arrays["hertz"], arrays["voicing"])
-        level = Level(float(notes["nepers"]), arrays["mean"])
-        return Clip(arrays["envelope"], pitch, arrays["loudness_db"], level, int(notes["bands"]), name)
+        level, bands = Level(float(notes["nepers"])), int(notes["bands"])
+        return Clip(arrays["envelope"], pitch, arrays["loudness_db"], level, bands, arrays["content"], name)
     except Exception:  # safetensors raises its own kinds; whatever it is, the recording is analysed again
         return None

@@ -84,7 +84,7 @@ def convert(
     ([3.0, 3.0], 0, 'melodic')
     """
     base, progress = base_on(device), _Progress(report, audio.duration_s)
-    heard = HeardWindows(KEPT_FRAMES)
+    heard = HeardWindows(base.listener, KEPT_FRAMES)
     survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed, heard)
     settings = _settings_for(settings, survey.style)
     transpose = chosen_transpose(settings, survey, voice)
@@ -128,7 +128,7 @@ def convert_file(
     base = base_on(device)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
-        heard = HeardWindows(KEPT_FRAMES)
+        heard = HeardWindows(base.listener, KEPT_FRAMES)
         survey = survey_recording(at_engine_rate(opened), base, progress.surveyed, heard)
         channels = opened.channels
     settings = _settings_for(settings, survey.style)
@@ -183,7 +183,7 @@ def _groundwork(renderer: Renderer, transpose: int) -> Groundwork:
         transpose=transpose,
         style=survey.style,
         level_nepers=survey.level.nepers,
-        level_mean=survey.level.mean,
+        feature_mean=survey.feature_mean.numpy(),
         timbre=survey.timbre.numpy(),
         statistics=survey.pitch,
         bands=survey.bands,

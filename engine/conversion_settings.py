@@ -45,7 +45,7 @@ class ConversionSettings:
         "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
     )  # fmt: skip
     accent: float = setting(
-        0.7, 0.0, 1.0,
+        0.8, 0.0, 1.0,
         "How much of the voice's own pronunciation is heard; lower is clearer, above all in languages foreign to it.",
     )  # fmt: skip
     consonant_protection: float = setting(

@@ -239,7 +239,7 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
         for earlier in before:
             if earlier.report.fingerprint == contents:
                 return _same(earlier, name)
-        clip = analysed_clip(path, cache)
+        clip = analysed_clip(path, cache, hearings=0)
         with open_audio(path) as recording:
             quality = measure_quality(recording, clip)
     except (AudioError, OSError) as cause:

@@ -8,6 +8,7 @@ each dataset has the same layout:
     audio/          the recordings, in the sub-folders they came in
     report.json     what is written later: the data report, its picture, ...
     training/       ... checkpoints and auditions
+    untrained/      ... the voice as it is before it is trained, until it is
     clips/          ... and analysed recordings, which may be deleted
 """
 
@@ -31,6 +32,7 @@ MODEL_FILE = "model.json"
 AUDIO_FOLDER = "audio"
 REPORT_FILE = "report.json"
 TRAINING_FOLDER = "training"
+UNTRAINED_FOLDER = "untrained"
 CACHE_FOLDER = "clips"
 
 LARGEST_MODEL_FILE = 1_000_000  # bytes

@@ -135,6 +135,14 @@ def memory_of(device: torch.device) -> Iterator[None]:
         raise SettingsError(sentence) from cause
 
 
+def multiplies_halves(device: torch.device) -> bool:
+    """Whether the device multiplies matrices in bfloat16 itself, so that it is faster than float32."""
+    if device.type == "cpu":
+        able = torch.cpu.get_capabilities()
+        return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
 def usable_cores() -> int:
     """Processor cores that this process may use, which in a container can be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):

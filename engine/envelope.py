@@ -20,7 +20,9 @@ from engine.frames import HOP, SAMPLE_RATE, frame_count
 from engine.pitch import Pitch
 
 WINDOW = 1323  # samples: 30 ms, three periods of a low voice
+UNVOICED_WINDOW = 441  # 10 ms: a stop or the onset of an s is not smeared over what is around it
 TRANSFORM = 2048  # points of the Fourier transform
+_UNVOICED_TRANSFORM = 1024
 BANDS = 108
 LOW_BANDS = 80  # the bands below 8 kHz, which every recording of the corpus has
 LOWEST_HERTZ = 40.0
@@ -28,7 +30,8 @@ TOP_OF_LOW_BANDS_HERTZ = 8000.0
 FLOOR = -14.0  # nepers; digital silence
 ACTIVE_NEPERS = -3.5  # relative to a recording's level (30 dB); louder frames are active
 SILENT = -8.0  # nepers below a recording's level; quieter differences are not modelled
-UNVOICED_WIDTH_HERTZ = 160.0
+UNVOICED_WIDTH_HERTZ = 240.0
+_SOFT_VOICING = 0.5  # around it the one window gives way to the other
 _BLOCK_FRAMES = 3000  # frames analysed at a time, so that memory stays flat
 
 
@@ -69,28 +72,35 @@ def measure_envelope(samples: np.ndarray, pitch: Pitch) -> np.ndarray:
     if len(pitch) != frames:
         raise ValueError(f"pitch has {len(pitch)} frames, the audio {frames}")
     signal = torch.from_numpy(np.ascontiguousarray(samples, np.float32))
-    half = TRANSFORM // 2
-    # two hops more than needed at the end, so that every frame centre has a whole window
-    padded = torch.nn.functional.pad(signal, (half, half + HOP))
-    window = torch.hann_window(WINDOW)
-    # |X|^2 / (rate * sum of squared window) is a two-sided power density; doubled it is one-sided
-    scale = 2.0 / (SAMPLE_RATE * float((window**2).sum()))
+    # as far to the left as the longest transform reaches, two hops more than needed at the end
+    padded = torch.nn.functional.pad(signal, (TRANSFORM // 2, TRANSFORM // 2 + HOP))
     blocks = []
     for start in range(0, frames, _BLOCK_FRAMES):
         stop = min(start + _BLOCK_FRAMES, frames)
-        piece = padded[start * HOP : (stop - 1) * HOP + TRANSFORM]
-        # (bins, block)
-        spectrum = torch.stft(piece, TRANSFORM, HOP, WINDOW, window, center=False, return_complex=True)
-        power = spectrum.abs().square().T * scale
-        blocks.append(_average_one_harmonic(power, pitch[start:stop]))
+        piece, part = padded[start * HOP : (stop - 1) * HOP + TRANSFORM], pitch[start:stop]
+        voiced = _log_density(piece, part, WINDOW, TRANSFORM)
+        unvoiced = _log_density(piece, part, UNVOICED_WINDOW, _UNVOICED_TRANSFORM)
+        share = torch.sigmoid((_SOFT_VOICING - torch.from_numpy(part.voicing)) * 12)[:, None]
+        blocks.append(torch.lerp(voiced, unvoiced, share))
+    return torch.cat(blocks).numpy()
+
+
+def _log_density(piece: torch.Tensor, pitch: Pitch, window_length: int, transform: int) -> torch.Tensor:
+    """Log envelope (frames, BANDS) by one window; `piece` has half of TRANSFORM around the first and last frame."""
+    window = torch.hann_window(window_length)
+    # |X|^2 / (rate * sum of squared window) is a two-sided power density; doubled it is one-sided
+    scale = 2.0 / (SAMPLE_RATE * float((window**2).sum()))
+    margin = (TRANSFORM - transform) // 2
+    inner = piece[margin : len(piece) - margin]
+    spectrum = torch.stft(inner, transform, HOP, window_length, window, center=False, return_complex=True)
     # in units where a density over the whole band of 1 has unit variance, as the excitation's
-    density = torch.cat(blocks) * (SAMPLE_RATE / 2)
-    return (0.5 * density.clamp_min(np.exp(2 * FLOOR)).log()).numpy()
+    density = _average_one_harmonic(spectrum.abs().square().T * scale, pitch, SAMPLE_RATE / transform)
+    return 0.5 * (density * (SAMPLE_RATE / 2)).clamp_min(np.exp(2 * FLOOR)).log()
 
 
-def _average_one_harmonic(power: torch.Tensor, pitch: Pitch) -> torch.Tensor:
-    """Power density (block, bins) -> mean around each band centre over one harmonic or one band, (block, BANDS)."""
-    spacing = SAMPLE_RATE / TRANSFORM
+def _average_one_harmonic(power: torch.Tensor, pitch: Pitch, spacing: float) -> torch.Tensor:
+    """Power density (block, bins), `spacing` hertz apart, -> mean around each band centre over one harmonic or one
+    band, (block, BANDS)."""
     cumulative = torch.nn.functional.pad(power.double().cumsum(1), (1, 0)) * spacing  # up to the lower edge of each bin
     hertz = torch.from_numpy(pitch.hertz).double()[:, None]
     voicing = torch.from_numpy(pitch.voicing).double()[:, None].sqrt()
@@ -118,9 +128,6 @@ class Level:
     """How loud a recording is as a whole, so that what is learned does not depend on it."""
 
     nepers: float  # the loud end of the frame loudness
-    # float32 (BANDS,): of `measure_level` the mean of envelope - nepers over the frames that are not silent, of
-    # `engine.mean_colour.measure_colour` the likeliest colour of microphone and speaker
-    mean: np.ndarray
 
 
 def loudness_of(envelope: torch.Tensor) -> torch.Tensor:
@@ -135,9 +142,5 @@ def frame_loudness(envelope: np.ndarray) -> np.ndarray:
 
 
 def measure_level(envelope: np.ndarray) -> Level:
-    """The level and the mean colour of a recording from its log envelope (frames, BANDS)."""
-    loudness = frame_loudness(envelope)
-    nepers = float(np.percentile(loudness, 95))
-    active = loudness > nepers + ACTIVE_NEPERS
-    mean = np.maximum(envelope[active] - nepers, SILENT).mean(0) if active.any() else np.zeros(BANDS)
-    return Level(nepers, mean.astype(np.float32))
+    """The level of a recording from its log envelope (frames, BANDS)."""
+    return Level(float(np.percentile(frame_loudness(envelope), 95)))

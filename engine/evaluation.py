@@ -215,6 +215,21 @@ def likeness(embedding: np.ndarray | None, other: np.ndarray | None) -> float | 
     return float(embedding @ other / (np.linalg.norm(embedding) * np.linalg.norm(other)))
 
 
+def equal_error_rate(genuine: Sequence[float], others: Sequence[float]) -> float:
+    """How often a verifier errs at the threshold where it refuses as many genuine scores as it accepts others.
+
+    0 where all genuine scores are higher, 0.5 where the two cannot be told apart.
+
+    >>> equal_error_rate([0.9, 0.8, 0.85], [0.5, 0.6])
+    0.0
+    """
+    thresholds = np.unique([*genuine, *others])
+    refused = np.array([np.mean(np.asarray(genuine) < threshold) for threshold in thresholds])
+    accepted = np.array([np.mean(np.asarray(others) >= threshold) for threshold in thresholds])
+    nearest = int(np.abs(refused - accepted).argmin())
+    return float((refused[nearest] + accepted[nearest]) / 2)
+
+
 def _judge_package(name: str) -> Any:
     """An optional package's module. Raises EngineError with the commands that install it."""
     try:

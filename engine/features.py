@@ -3,23 +3,20 @@
 The notebooks compare the two: what the one says of the speaker and of the words, and the other does not.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from engine.audio import Audio
-from engine.base import load_base
 from engine.clips import analyse_clip
-from engine.content import content_input
 from engine.envelope import ACTIVE_NEPERS, LOW_BANDS, SILENT, loudness_of
 
 Kind = Literal["mel", "content"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _SILENCE_NEPERS = -13.0  # a level below it is that of silence
-_LOUDEST_NEPERS = 4.0  # relative to the level; as the encoder is given it
+_LOUDEST_NEPERS = 4.0  # relative to the level
 
 
 @dataclass(frozen=True)
@@ -44,18 +41,11 @@ def measure_features(audio: Audio) -> Features:
     (301, 64)
     """
     clip = analyse_clip(audio)
-    found = features_of(torch.from_numpy(clip.envelope.astype(np.float32)), torch.from_numpy(clip.level.mean))
+    envelope = torch.from_numpy(clip.envelope.astype(np.float32))
     # relative to its own level, silence would be as loud as anything
-    return found if clip.level.nepers > _SILENCE_NEPERS else replace(found, active=np.zeros_like(found.active))
-
-
-def features_of(envelope: Tensor, mean: Tensor) -> Features:
-    """Features of a log envelope (frames, BANDS) and its mean colour (BANDS,), both relative to its level."""
-    heard = content_input(envelope[None], 0.0, mean[None])
-    with torch.inference_mode():
-        content: np.ndarray = load_base().content(heard)[0].numpy()
+    sounds = clip.level.nepers > _SILENCE_NEPERS
     return Features(
         mel=envelope[:, :LOW_BANDS].clamp(SILENT, _LOUDEST_NEPERS).numpy(),
-        content=content,
-        active=(loudness_of(envelope) > ACTIVE_NEPERS).numpy(),
+        content=clip.content[0].astype(np.float32),
+        active=(loudness_of(envelope) > ACTIVE_NEPERS).numpy() & sounds,
     )

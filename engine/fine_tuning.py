@@ -1,7 +1,7 @@
 """Fine-tuning: the base's decoder and a timbre, taught one voice step by step.
 
-The content encoder stays as it is, and hears the recordings perturbed as in pretraining, so the new decoder cannot
-learn to read the speaker from it. The loss is the base's: envelope distance, a critic that keeps envelopes from
+Content is taken from several hearings of each recording, as in pretraining, so the new decoder cannot learn to read the
+speaker from what is left of it in one. The loss is the base's: envelope distance, a critic that keeps envelopes from
 blurring, and other people's content, which has to keep its words and take on the voice.
 
 A step is given by its number, its pieces and the state before it alone; no random state is shared with anything else.
@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,14 @@ from torch.nn import functional
 
 from engine.base import WEIGHTS, BaseModel, load_weights
 from engine.clips import Clip
-from engine.content import active_mean, content_input, mix_content
+from engine.content import mix_content
 from engine.decoder import EnvelopeDecoder, prosody_input
-from engine.envelope import ACTIVE_NEPERS, BANDS, SILENT, loudness_of
+from engine.envelope import ACTIVE_NEPERS, loudness_of
+from engine.envelope_content import envelope_input, load_envelope_content
+from engine.foreign_content import load_foreign
 from engine.frames import hertz_to_semitones
 from engine.heard_timbre import heard_timbres, mean_timbre, timbre_spread
 from engine.losses import EnvelopeDiscriminator, envelope_distance, envelope_weight
-from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.shaping import voiced_semitones
 from engine.sounds import gather_sounds, nearest_sounds
 from engine.team import ALONE, Step, Team
@@ -50,34 +50,16 @@ Piece = tuple[int, int]  # number of the clip, first frame
 
 
 @dataclass(frozen=True)
-class ForeignContent:
-    """What other people said, as the base encodes it; all float32."""
-
-    content: Tensor  # (pieces, frames, CONTENT)
-    prosody: Tensor  # (pieces, frames, PROSODY)
-    semitones: Tensor  # (pieces,): median pitch
-
-    def to(self, device: torch.device) -> "ForeignContent":
-        """The same on a device."""
-        return ForeignContent(**{name: value.to(device) for name, value in vars(self).items()})
-
-
-@dataclass(frozen=True)
 class Batch:
     """Pieces of the voice in one step, float32."""
 
     envelope: Tensor  # (batch, frames, BANDS)
-    heard: Tensor  # (batch, frames, LOW_BANDS): what the content encoder is given, perturbed
+    content: Tensor  # (batch, frames, CONTENT): of one hearing or another
     prosody: Tensor  # (batch, frames, PROSODY)
 
     def to(self, device: torch.device) -> "Batch":
         """The same on a device."""
         return Batch(**{name: value.to(device) for name, value in vars(self).items()})
-
-
-def load_foreign(path: Path = WEIGHTS / "foreign.safetensors") -> ForeignContent:
-    """The pieces that ship with the base. Raises VoiceError where they are missing or damaged."""
-    return ForeignContent(**load_weights(path))
 
 
 def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int) -> list[Piece]:
@@ -102,17 +84,15 @@ def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int) -> list[Piece]:
 
 def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: int) -> Batch:
     """The pieces as the networks take them, on the processor; the same for the same seed and step."""
-    random = torch.Generator().manual_seed(seed * 1_000_003 + step)
+    random = np.random.default_rng([seed, step, 13])
     cut = [(clips[clip], _rows(clips[clip], first)) for clip, first in pieces]
     envelope = torch.from_numpy(np.stack([clip.envelope[rows] for clip, rows in cut]).astype(np.float32))
     hertz = np.stack([clip.pitch.hertz[rows] for clip, rows in cut])
     voicing = torch.from_numpy(np.stack([clip.pitch.voicing[rows] for clip, rows in cut]))
-    mean = torch.from_numpy(np.stack([clip.level.mean for clip, _ in cut]))
     semitones = torch.from_numpy(hertz_to_semitones(hertz).astype(np.float32))
-    factor = random_factor(len(cut), 1.33, random)
-    warped = warp_bands(envelope, factor) + random_equalizer(len(cut), BANDS, 0.12, random)
-    heard = content_input(add_noise_floor(warped, random), 0.0, warp_bands(mean[:, None], factor)[:, 0])
-    return Batch(envelope, heard, prosody_input(semitones, voicing, loudness_of(envelope)))
+    heard = [clip.content[random.integers(len(clip.content)), rows] for clip, rows in cut]
+    content = torch.from_numpy(np.stack(heard).astype(np.float32))
+    return Batch(envelope, content, prosody_input(semitones, voicing, loudness_of(envelope)))
 
 
 class FineTuning:
@@ -133,8 +113,9 @@ class FineTuning:
         timbres = heard_timbres(base, clips)
         self.heard_as, self.spread = mean_timbre(*timbres), timbre_spread(*timbres)
         self.bands = int(np.median([clip.bands for clip in clips]))
-        self.sounds = gather_sounds(base, clips)
+        self.sounds = gather_sounds(clips, self.device)
         self.foreign = load_foreign().to(self.device)
+        self.envelope_content = load_envelope_content(self.device)
         self.foreign_nearest = torch.stack([nearest_sounds(one, self.sounds.content) for one in self.foreign.content])
         self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
         self.decoder = EnvelopeDecoder().to(self.device)
@@ -170,7 +151,7 @@ class FineTuning:
         with self._matrix_work():
             if count:
                 with torch.no_grad():
-                    content = self._drawn(self.base.content(batch.heard[mine]).float(), pieces, number)
+                    content = self._drawn(batch.content[mine], pieces, number)
                     _, wanted = self.critic(envelope, own)
                 predicted = self.decoder(content, batch.prosody[mine], own)
                 fakes.append(predicted)
@@ -188,8 +169,8 @@ class FineTuning:
                     [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
                 ).mean() * shares.of_own  # fmt: skip
             if foreign_count:
-                heard = content_input(converted.clamp_min(SILENT), 0.0, active_mean(converted.detach()))
-                kept = functional.l1_loss(self.base.content(heard), foreign_content) * shares.of_foreign
+                repeated = self.envelope_content(envelope_input(converted))
+                kept = functional.l1_loss(repeated, foreign_content) * shares.of_foreign
                 taken_for = self.base.timbre(timbre_input(converted, 0.0))
                 likeness = functional.cosine_similarity(taken_for, self.heard_as[None]).mean()
                 taken = (1 - likeness) * shares.of_foreign

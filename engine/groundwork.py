@@ -21,12 +21,13 @@ from engine.style import Style
 # Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
 # that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour;
 # of 4, a long note could be two sounds in turn; of 5, the base was another; of 6, loudness was compared up to the top;
-# of 7, noise and rooms were heard as sounds; of 8, one vowel could be another on the next note.
-_FORMAT = 9
+# of 7, noise and rooms were heard as sounds; of 8, one vowel could be another on the next note; of 9, content was told
+# from the envelope.
+_FORMAT = 10
 _HELD_WIDTH = 145  # engine.held_sounds.WIDTH, said again since whoever only plans edits need not wait for torch
 _FACTS = "facts"
 _ARRAYS = {
-    "level_mean": np.float32,
+    "feature_mean": np.float32,
     "timbre": np.float32,
     "voicing": np.float32,
     "hertz": np.float32,
@@ -45,7 +46,7 @@ class Groundwork:
     transpose: int
     style: Style
     level_nepers: float
-    level_mean: np.ndarray  # float32 (BANDS,)
+    feature_mean: np.ndarray  # float32 (FEATURES,)
     timbre: np.ndarray  # float32 (TIMBRE,)
     statistics: PitchStatistics
     bands: int

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.base import BaseModel
-from engine.content import CONTENT, content_input, mix_content
+from engine.content import CONTENT, mix_content
 from engine.envelope import LOW_BANDS, SILENT, Level
 from engine.held_notes import held_share, hold_notes, slow_envelope
 
@@ -54,15 +54,21 @@ def no_sounds() -> HeldSounds:
     return HeldSounds(torch.zeros(0, WIDTH))
 
 
-def gather_held(base: BaseModel, envelope: np.ndarray, voicing: np.ndarray, level: Level) -> HeldSounds:
-    """The held sounds of a recording, on the processor. envelope: (frames, BANDS), absolute log; voicing: (frames,)."""
+def gather_held(
+    base: BaseModel, features: np.ndarray, mean: Tensor, envelope: np.ndarray, voicing: np.ndarray, level: Level
+) -> HeldSounds:
+    """The held sounds of a recording, on the processor.
+
+    features (frames / 2, FEATURES) of the listener and their mean (FEATURES,) where the base is; envelope: (frames,
+    BANDS), absolute log; voicing: (frames,).
+    """
     rows = [no_sounds().rows]
-    mean = torch.from_numpy(level.mean).to(base.device)
     for first, stop in _blocks(len(envelope)):
         with torch.inference_mode():
             heard = (torch.from_numpy(envelope[first:stop]).to(base.device) - level.nepers).clamp_min(SILENT)
             voiced = torch.from_numpy(voicing[first:stop]).to(base.device)
-            content = base.content(content_input(heard[None], 0.0, mean[None]))[0]
+            said = torch.from_numpy(features[first // 2 : (stop + 1) // 2])[None].to(base.device)
+            content = base.content(said, mean[None], stop - first)[0]
             share = held_share(heard, voiced)
             found = torch.cat([_shape(heard), hold_notes(content, heard, voiced)], 1)
         begin = 0 if first == 0 else _MARGIN_FRAMES
@@ -86,7 +92,7 @@ def _blocks(frames: int) -> list[tuple[int, int]]:
     """First frame and the one after the last of each stretch that is listened to."""
     if frames <= _BLOCK_FRAMES * _MOST_BLOCKS:
         return [(0, frames)]
-    firsts = np.linspace(0, frames - _BLOCK_FRAMES, _MOST_BLOCKS).round().astype(int)
+    firsts = np.linspace(0, frames - _BLOCK_FRAMES, _MOST_BLOCKS).astype(int) // 2 * 2  # where the listener has a frame
     return [(int(first), int(first) + _BLOCK_FRAMES) for first in firsts]
 
 

@@ -60,13 +60,15 @@ def export_voice(voice_folder: Path, target: Path) -> Path:
     """Write the voice in `voice_folder` as a package, whole or not at all, and give the file's path.
 
     `target` is the file, replaced if it exists, or a folder, in which the file is named after the voice. Raises
-    VoiceError for a damaged voice, and where the file cannot be written.
+    VoiceError for a damaged voice, one that is untrained, and where the file cannot be written.
 
     >>> from engine import load_voice
     >>> export_voice(load_voice("kathleen").folder, Path(".")).name
     'kathleen.voice.zip'
     """
     card = load_card(voice_folder)
+    if card.is_untrained:
+        raise VoiceError(f"The voice '{card.id}' is untrained: train it first, then export it.")
     if card.is_earlier:  # it can still be taken to a program that knows it
         load_voice_weights(voice_folder, card)
     else:
@@ -183,6 +185,10 @@ def _checked(package: Path, folder: Path, paths: Collection[Any]) -> VoiceCard:
     if wrong := sorted(name for name in {*found, *stated} if found.get(name) != stated.get(name)):
         raise _damaged(package, f"{wrong[0]} is not the file that {CHECKSUMS_FILE} tells of")
     card = read_card(_text(package, folder / CARD_FILE), f'in "{package.name}"')
+    if card.is_untrained:  # without its recordings it could never be trained
+        raise VoiceError(
+            f'The voice in "{package.name}" is untrained: train it where its recordings are, then export it.'
+        )
     _check_said(package, card)
     if _read_json(package, folder / CONSENT_FILE) != card.consent:
         raise _damaged(package, f"{CONSENT_FILE} does not say what {CARD_FILE} says")

@@ -47,23 +47,6 @@ def random_equalizer(batch: int, bands: int, strength: float, random: torch.Gene
     return (weights @ curves)[:, None]
 
 
-def random_holes(batch: int, frames: int, bands: int, random: torch.Generator) -> Tensor:
-    """Ones with two short pieces of time and one of bands that are zeros, (batch, frames, bands).
-
-    What is hidden by them can only be told from what is around it (SpecAugment; Park et al., 2019).
-    """
-    first, second = (_all_but_a_piece(batch, frames, 8, random) for _ in range(2))
-    return (first * second)[:, :, None] * _all_but_a_piece(batch, bands, 12, random)[:, None]
-
-
-def _all_but_a_piece(batch: int, count: int, longest: int, random: torch.Generator) -> Tensor:
-    """Ones with a piece of up to `longest` zeros somewhere, (batch, count)."""
-    length = torch.rand(batch, 1, generator=random) * (longest + 1)
-    first = torch.rand(batch, 1, generator=random) * (count - length)
-    position = torch.arange(count)[None]
-    return ((position < first) | (position >= first + length.floor())).float()
-
-
 def add_noise_floor(envelope: Tensor, random: torch.Generator) -> Tensor:
     """A steady noise under half of the batch; envelope in nepers relative to the recording's level."""
     batch, _, bands = envelope.shape

@@ -1,7 +1,7 @@
 """Why perturbation works, tried on a recording: what warping its resonances does to the spectrum, and to the content.
 
-The base's content encoder was trained on warped spectra, while the decoder had to give the spectrum as it was, told by
-the timbre. So content had better not say how long the vocal tract is; here one can see that it does not.
+The base's content encoder was trained to say the same of a recording and of what a longer or shorter vocal tract would
+have made of it. So content had better not say how long the vocal tract is; here one can see how far it does not.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from engine.base import BaseModel, load_base
 from engine.clips import Clip, analyse_clip
 from engine.decoder import prosody_input
 from engine.envelope import LOW_BANDS, SILENT, loudness_of, measure_envelope
-from engine.features import Features, features_of, measure_features
+from engine.features import Features, measure_features
 from engine.frames import SAMPLE_RATE
 from engine.loudness import limit_peaks
 from engine.perturbation import warp_bands
@@ -25,7 +25,7 @@ from engine.resemblance import found_again
 from engine.synthesis import synthesize
 from engine.timbre import timbre_input
 
-FACTORS = (0.75, 0.8, 0.87, 0.93, 1.0, 1.08, 1.15, 1.25, 1.33)  # the range of the base's training
+FACTORS = (0.75, 0.8, 0.87, 0.93, 1.0, 1.08, 1.15, 1.25, 1.33)  # a little further than in the base's training
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> Pertur
     True
     """
     base, clip, original = load_base(), analyse_clip(audio), measure_features(audio)
-    envelope, mean = torch.from_numpy(clip.envelope.astype(np.float32)), torch.from_numpy(clip.level.mean)
+    envelope = torch.from_numpy(clip.envelope.astype(np.float32))
     rows, spectra = [], {}
     for factor in factors:
         warped = _warped(envelope, factor)
-        features = features_of(warped, _warped(mean[None], factor)[0])
+        features = measure_features(warp_voice(audio, factor))
         decoded = _decoded(base, clip, envelope, features)
         distances = [_distance(one, envelope, original.active) for one in (warped, decoded)]
         rows.append([*(found_again(original, features, kind) for kind in ("mel", "content")), *distances])
@@ -73,7 +73,7 @@ def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> Pertur
 def warp_voice(audio: Audio, factor: float) -> Audio:
     """The recording as if its singer's vocal tract were shorter (factor above 1) or longer, at the same pitch.
 
-    Mono at SAMPLE_RATE, as long as the recording: what the content encoder was trained to hear through.
+    Mono at SAMPLE_RATE, as long as the recording: what the content encoder was trained to see through.
 
     >>> from engine import read_audio
     >>> warped = warp_voice(read_audio("vocal.flac"), 1.15)

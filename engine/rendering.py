@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from engine.base import BaseModel
-from engine.content import content_input
 from engine.conversion_settings import ConversionSettings
 from engine.decoder import between_decoders, prosody_input
 from engine.envelope import BANDS, LOW_BANDS, SILENT, band_centres, loudness_of, measure_envelope
@@ -43,7 +42,7 @@ _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its band
 STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
 # How far past the voice's timbre, away from the recording's: content keeps a little of whoever is heard, and this
 # outweighs it. More would cost words (engine/EXPERIMENTS.md).
-_BEYOND = 0.3
+_BEYOND = 0.7
 _MORE_CONTRAST = 1.1  # times what was measured of the voice: a little too much is clearer and more alike
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
@@ -127,7 +126,8 @@ class Renderer:
         self.numbers = list(range(settings.takes) if numbers is None else numbers)
         self.seeds = [settings.seed + number for number in range(settings.takes)]
         self.sung: list[SungWindow] = []
-        self._heard = heard or HeardWindows()
+        self._heard = heard or HeardWindows(base.listener)
+        self._feature_mean = self._placed(survey.feature_mean)
         self._phases = dict(zip(self.numbers, [0.0] * len(self.numbers) if phases is None else phases, strict=True))
         self._overlaps: dict[int, np.ndarray] = {}
         self._decoder = between_decoders(base.decoder, voice.decoder, settings.accent)
@@ -157,8 +157,8 @@ class Renderer:
         measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
         with torch.inference_mode():
             envelope = (self._placed(measured) - level.nepers).clamp_min(SILENT)
-            mean = self._placed(level.mean)
-            content = self.base.content(content_input(envelope[None], 0.0, mean[None]))
+            features = self._placed(found.features)
+            content = self.base.content(features[None], self._feature_mean[None], len(pitch))
             loudness = loudness_of(envelope)
             detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
             said = self._held_still(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]

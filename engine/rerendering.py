@@ -22,21 +22,27 @@ from engine.devices import AUTO, memory_of
 from engine.envelope import Level
 from engine.errors import EditError
 from engine.fingerprint import networks_fingerprint
-from engine.frames import HOP, SAMPLE_RATE, frame_count
+from engine.frames import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
 from engine.groundwork import Groundwork
+from engine.heard_windows import HeardWindows
 from engine.held_sounds import HeldSounds
+from engine.listener import Listener, listen
+from engine.loudness import without_rumble
 from engine.patches import FADE_FRAMES, Patch, Plan, plan_patches
 from engine.pitch import Pitch
 from engine.pitch_edit import PitchEdit
+from engine.placement import mid_of
 from engine.recordings import HeldRecording, at_engine_rate
 from engine.rendering import Renderer
 from engine.shaping import limit_pitch
 from engine.survey import Survey
 from engine.synthesis import cycles_per_frame
 from engine.voice import Voice
-from engine.windows import CONTEXT_FRAMES, GRID_FRAMES, cut_windows
+from engine.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begin_of, cut_windows
 
-_BACK_SAMPLES = (2 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP  # how far the surroundings of two patches may overlap
+# How far back samples may be asked for: by two windows of the longest, and the surroundings of two patches.
+_BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP
+_WINDOWS_KEPT = 3  # whose features may be asked for again
 _SINGING = 20  # how much longer a sample takes that is sung than one that is copied
 _OTHER_VOICE = (
     "The voice has been made anew since this take, so a part of it would now sound like another singer: convert the "
@@ -196,6 +202,39 @@ class _SungByHand:
         return self._pitch[first_frame : first_frame + len(heard)]
 
 
+class _OriginalWindows:
+    """The listener's features as they were when the take was made: what it hears of a moment depends on all the window
+    around it."""
+
+    def __init__(self, stream: _Stream, core_starts: np.ndarray, listener: Listener) -> None:
+        self._stream, self._listener = stream, listener
+        self._cores = [int(start) for start in core_starts]
+        self._heard: dict[int, np.ndarray] = {}
+
+    def features(self, samples: np.ndarray, first_frame: int) -> np.ndarray:
+        """Features (frames / 2, FEATURES) of samples that begin at a frame of the recording."""
+        stop = first_frame + frame_count(len(samples))
+        pieces = []
+        for number, core in enumerate(self._cores):
+            following = self._cores[number + 1] if number + 1 < len(self._cores) else stop
+            begin, end = max(first_frame, core), min(stop, following)
+            if begin < end:
+                rows = slice((begin - begin_of(core) + 1) // 2, (end - begin_of(core) + 1) // 2)
+                pieces.append(self._window(number)[rows])
+        return np.concatenate(pieces)
+
+    def _window(self, number: int) -> np.ndarray:
+        if number not in self._heard:
+            begin = begin_of(self._cores[number]) * HOP
+            is_last = number + 1 == len(self._cores)
+            end = None if is_last else (self._cores[number + 1] + CONTEXT_FRAMES) * HOP
+            samples = np.concatenate(list(self._stream.read(begin, end)), 1)
+            for old in sorted(self._heard)[: 1 - _WINDOWS_KEPT]:
+                del self._heard[old]
+            self._heard[number] = listen(self._listener, without_rumble(mid_of(samples)))
+        return self._heard[number]
+
+
 class _Singer:
     """Sings patches of a take anew, in their order. Raises EditError for a voice that did not sing the take."""
 
@@ -208,6 +247,8 @@ class _Singer:
             raise EditError(_OTHER_VOICE)
         self._take = groundwork.pitch(number)
         self._stream = _Stream(blocks)
+        original = _OriginalWindows(self._stream, groundwork.core_starts, self._base.listener)
+        self._heard = HeardWindows(self._base.listener, listen_otherwise=original.features)
 
     def sing(self, patch: Patch) -> Iterator[np.ndarray]:
         """The samples of a patch, piece by piece."""
@@ -222,6 +263,7 @@ class _Singer:
             _SungByHand(self._take, patch),
             [self._number],
             [patch.cycles - float(before)],
+            self._heard,
         )
         position, begin = first * HOP, patch.first * HOP
         end = None if patch.to_the_end else patch.last * HOP
@@ -242,7 +284,8 @@ class _Singer:
 
 def _survey(groundwork: Groundwork) -> Survey:
     return Survey(
-        level=Level(groundwork.level_nepers, groundwork.level_mean),
+        level=Level(groundwork.level_nepers),
+        feature_mean=torch.from_numpy(groundwork.feature_mean),
         timbre=torch.from_numpy(groundwork.timbre),
         pitch=groundwork.statistics,
         style=groundwork.style,

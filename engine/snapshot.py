@@ -11,12 +11,12 @@ from torch.nn import functional
 
 from engine.card import PitchStatistics, VoiceCard, pitch_statistics
 from engine.clips import Clip
-from engine.content import content_input, mix_content
+from engine.content import mix_content
 from engine.conversion_settings import ConversionSettings
 from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import ACTIVE_NEPERS, band_centres, band_widths, loudness_of
 from engine.errors import TrainingError
-from engine.fine_tuning import FineTuning
+from engine.fine_tuning import PIECE_FRAMES, FineTuning
 from engine.pitch import Pitch
 from engine.profile import VoiceProfile
 from engine.shaping import voiced_semitones
@@ -88,8 +88,11 @@ def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tenso
     with torch.inference_mode():
         for number, clip in enumerate(_sample(tuning.clips)):
             envelope = _there(clip.envelope.astype(np.float32), timbre)
-            content = tuning.base.content(content_input(envelope[None], 0.0, _there(clip.level.mean, timbre)[None]))
-            content = mix_content(content, tuning.other_sounds(content[0], number, 0)[None], _RETRIEVAL)
+            content = _there(clip.content[0].astype(np.float32), timbre)[None]
+            # piece by piece, since near a piece no sounds are taken, and a voice may have one recording only
+            firsts = range(0, content.shape[1], PIECE_FRAMES)
+            drawn = [tuning.other_sounds(content[0, first : first + PIECE_FRAMES], number, first) for first in firsts]
+            content = mix_content(content, torch.cat(drawn)[None], _RETRIEVAL)
             loudness = loudness_of(envelope)
             semitones, voicing = _there(clip.pitch.semitones, timbre), _there(clip.pitch.voicing, timbre)
             prosody = prosody_input(semitones, voicing, loudness)

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine.base import BaseModel
 from engine.clips import Clip
-from engine.content import content_input, mix_content
+from engine.content import mix_content
 from engine.envelope import loudness_of
 from engine.moving_average import moving_average
 from engine.voice import MOST_SOUNDS
@@ -23,7 +22,7 @@ from engine.voice import MOST_SOUNDS
 NEIGHBOURS = 4
 _RUN_FRAMES = 50  # sounds are kept in runs of half a second, so that most of them have their neighbours beside them
 _AROUND_FRAMES = 4  # before and after: sounds are compared with what is around them
-_PIECE_FRAMES = 3000  # long recordings are encoded piece by piece
+_PIECE_FRAMES = 3000  # long recordings are gone through piece by piece
 # Of more sounds only as many, spread evenly, are compared with: a sound and those 10 ms beside it are nearly the same.
 _COMPARED = 4000
 _BLOCK_FRAMES = 1000  # compared at a time, so that memory stays flat
@@ -45,23 +44,23 @@ class Sounds:
         return slice(int(there[0]), int(there[-1]) + 1) if len(there) else slice(0)
 
 
-def gather_sounds(base: BaseModel, clips: Sequence[Clip], most: int = MOST_SOUNDS) -> Sounds:
+def gather_sounds(clips: Sequence[Clip], device: torch.device, most: int = MOST_SOUNDS) -> Sounds:
     """The audible frames of the clips; of many, runs spread evenly over them, at most `most` frames in all."""
     content, clip_numbers, frames = [], [], []
     with torch.no_grad():
         for number, clip in enumerate(clips):
             for first in range(0, len(clip.envelope), _PIECE_FRAMES):
                 envelope = torch.from_numpy(clip.envelope[first : first + _PIECE_FRAMES].astype(np.float32))
-                envelope, mean = envelope.to(base.device), torch.from_numpy(clip.level.mean).to(base.device)
-                audible = torch.nonzero(loudness_of(envelope) > _AUDIBLE_NEPERS)[:, 0]
-                content.append(base.content(content_input(envelope[None], 0.0, mean[None]))[0][audible])
+                audible = torch.nonzero(loudness_of(envelope.to(device)) > _AUDIBLE_NEPERS)[:, 0]
+                said = torch.from_numpy(clip.content[0, first : first + _PIECE_FRAMES].astype(np.float32))
+                content.append(said.to(device)[audible])
                 clip_numbers.append(torch.full_like(audible, number))
                 frames.append(audible + first)
     found = Sounds(torch.cat(content), torch.cat(clip_numbers), torch.cat(frames))
     if len(found.content) <= most:
         return found
     starts = torch.linspace(0, len(found.content) - _RUN_FRAMES, max(1, most // _RUN_FRAMES)).round().long()
-    kept = (starts[:, None] + torch.arange(_RUN_FRAMES)).flatten()[:most].to(base.device)
+    kept = (starts[:, None] + torch.arange(_RUN_FRAMES)).flatten()[:most].to(device)
     return Sounds(found.content[kept], found.clip[kept], found.frame[kept])
 
 

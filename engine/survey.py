@@ -1,7 +1,7 @@
 """The survey: what must be known of a whole recording before its first window is converted.
 
-Its level and mean colour, the timbre of whoever is heard, where the pitch lies, the style, and in singing the sounds
-that are held. Long recordings are sampled: the first minutes whole, then every eighth window.
+Its level, the mean of the listener's features, the timbre of whoever is heard, where the pitch lies, the style, and in
+singing the sounds that are held. Long recordings are sampled: the first minutes whole, then every eighth window.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,13 +13,13 @@ from torch import Tensor
 
 from engine.base import BaseModel
 from engine.card import PitchStatistics, pitch_statistics
-from engine.envelope import BANDS, LOW_BANDS, Level
+from engine.envelope import BANDS, LOW_BANDS, Level, measure_level
 from engine.errors import AudioError
+from engine.feature_mean import measure_feature_mean
 from engine.frames import FRAME_RATE
 from engine.heard_windows import KEPT_FRAMES, HeardWindows
 from engine.held_sounds import HeldSounds, gather_held, no_sounds
 from engine.loudness import measure_loudness
-from engine.mean_colour import measure_colour
 from engine.pitch import Pitch
 from engine.shaping import voiced_semitones
 from engine.style import Style, measure_style
@@ -36,7 +36,8 @@ class Survey:
     """What one recording is like as a whole."""
 
     level: Level
-    timbre: Tensor  # (TIMBRE,), on the processor as all that is found of a recording
+    feature_mean: Tensor  # (FEATURES,): the likeliest of the listener's, on the processor as all that is found
+    timbre: Tensor  # (TIMBRE,)
     pitch: PitchStatistics
     style: Style
     bands: int  # how many bands, from the lowest, hold signal
@@ -53,10 +54,11 @@ def survey_recording(
     """Survey blocks (channels, n) at SAMPLE_RATE; `report` is given the seconds heard so far.
 
     heard: what hears the windows, to be asked again when they are rendered. Raises AudioError where there is not one
-    sample, and VoiceError where what is known of colours is missing.
+    sample.
     """
-    heard = heard or HeardWindows()
+    heard = heard or HeardWindows(base.listener)
     envelopes, hertz, voicing, loudness, timbres = [], [], [], [], []
+    features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough
     for number, window in enumerate(cut_windows(blocks)):
         if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
             found = heard.hear(window)
@@ -64,27 +66,37 @@ def survey_recording(
             hertz.append(found.pitch.hertz[window.core])
             voicing.append(found.pitch.voicing[window.core])
             loudness.append(measure_loudness(found.mid)[window.core])
+            if window.core_stop <= KEPT_FRAMES or not features:
+                features.append(found.features[window.core_features])
         report(window.core_stop / FRAME_RATE)
     if not envelopes:
         raise AudioError("There is no sound to convert (0 samples).")
     envelope = np.concatenate(envelopes)
     pitch = Pitch(np.concatenate(hertz), np.concatenate(voicing))
-    level = measure_colour(envelope, pitch.voicing)
+    level = measure_level(envelope)
+    listened = np.concatenate(features)
+    beginning = slice(0, 2 * len(listened))
+    mean = measure_feature_mean(
+        base.content, listened, envelope[beginning], pitch.voicing[beginning], level.nepers
+    )  # fmt: skip
     with torch.inference_mode():
         for first in range(0, len(envelope), _TIMBRE_FRAMES):
             piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])
-            listened = timbre_input(piece[None].to(base.device), level.nepers)
-            timbres.append(base.timbre(listened)[0].cpu() * len(piece))
+            timbre = base.timbre(timbre_input(piece[None].to(base.device), level.nepers))
+            timbres.append(timbre[0].cpu() * len(piece))
     semitones = voiced_semitones(pitch)
     style = measure_style(pitch, np.concatenate(loudness))
     return Survey(
         level=level,
+        feature_mean=mean.cpu(),
         timbre=torch.stack(timbres).sum(0) / len(envelope),
         pitch=pitch_statistics(semitones),
         style=style,
         bands=bands_with_signal(envelope, level),
         voiced=len(semitones) > 0,
-        held=gather_held(base, envelope, pitch.voicing, level) if style == "melodic" else no_sounds(),
+        held=gather_held(base, listened, mean, envelope[beginning], pitch.voicing[beginning], level)
+        if style == "melodic"
+        else no_sounds(),
     )
 
 

@@ -73,7 +73,7 @@ def mel_cepstral_distortion(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _hear(take: Audio) -> _Heard:
-    clip = analyse_clip(take)
+    clip = analyse_clip(take, hearings=0)
     loudness = frame_loudness(clip.envelope.astype(np.float32))  # relative to the level
     return _Heard(clip.pitch, clip.envelope, loudness + clip.level.nepers, loudness > ACTIVE_NEPERS)
 

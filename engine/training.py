@@ -94,7 +94,7 @@ def train(
     >>> voice.card.name, voice.card.training["epochs"]
     ('Mia', 1)
     """
-    _refuse_too_little(clips)
+    refuse_too_little(clips)
     profile = profile or VoiceProfile(name="Voice")
     training = _Training(clips, plan, folder, profile, working_device(device), report, team)
     training.run()
@@ -146,7 +146,7 @@ def estimate_training(clips: Sequence[Clip], plan: TrainingPlan, device: str = A
     >>> estimate_training(clips, TrainingPlan(epochs=100)).total_s > 1
     True
     """
-    _refuse_too_little(clips)
+    refuse_too_little(clips)
     with tempfile.TemporaryDirectory() as folder:
         return _Training(clips, plan, Path(folder), VoiceProfile(name="Voice"), working_device(device)).estimate()
 
@@ -166,7 +166,7 @@ class _Training:
     ) -> None:
         self.plan, self.folder, self.device, self.report = plan, folder, device, report
         self.recordings = _identity(clips)
-        sound = _sound(clips)
+        sound = sound_clips(clips)
         self.card = portray(profile, sound, new_identifier(profile.name, ()))
         self.preview = _preview_part(sound)
         self.base = load_base(device=device.torch_device)
@@ -461,7 +461,8 @@ class _Training:
         }
 
 
-def _refuse_too_little(clips: Sequence[Clip]) -> None:
+def refuse_too_little(clips: Sequence[Clip]) -> None:
+    """TrainingError where there is less than LEAST_VOICE_S of voiced sound."""
     voiced_s = sum(int(clip.pitch.voiced.sum()) for clip in clips) / FRAME_RATE
     if voiced_s < LEAST_VOICE_S:
         raise TrainingError(
@@ -470,7 +471,7 @@ def _refuse_too_little(clips: Sequence[Clip]) -> None:
         )
 
 
-def _sound(clips: Sequence[Clip]) -> list[Clip]:
+def sound_clips(clips: Sequence[Clip]) -> list[Clip]:
     """The clips without those that hold values that are no numbers."""
     return [clip for clip in clips if np.isfinite(clip.envelope).all() and np.isfinite(clip.pitch.hertz).all()]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from engine.errors import TrainingError
 from engine.evaluation_schedule import EvaluationSchedule
 
-TRAINING_FORMAT = 3  # of checkpoints and their history; raised whenever what was begun could not go on as it would have
+TRAINING_FORMAT = 4  # of checkpoints and their history; raised whenever what was begun could not go on as it would have
 State = Literal["training", "completed"]
 HISTORY_FILE = "history.json"
 ORIGINALS_FOLDER, EVALUATIONS_FOLDER = "originals", "evaluations"

@@ -42,6 +42,16 @@ class Window:
         """The part to keep, among the window's own frames."""
         return slice(self.core_start - self.first_frame, self.core_stop - self.first_frame)
 
+    @property
+    def core_features(self) -> slice:
+        """The same among the listener's frames, which lie on every second one; windows begin on one of those."""
+        return slice((self.core.start + 1) // 2, (self.core.stop + 1) // 2)
+
+
+def begin_of(core_start: int) -> int:
+    """The frame where a window with a core from this one on begins, in a recording that is long enough before it."""
+    return max(0, core_start - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES
+
 
 def cut_windows(
     blocks: Iterable[np.ndarray], longest_s: float = LONGEST_S, shortest_s: float = SHORTEST_S
@@ -57,7 +67,7 @@ def cut_windows(
             end = (stop - first + CONTEXT_FRAMES) * HOP
             yield Window(held[:, :end], first, core, stop, last=False)
             core = stop
-            keep = max(first, (core - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES)
+            keep = begin_of(core)
             held, first = held[:, (keep - first) * HOP :], keep
     if held is not None and held.shape[1]:
         yield Window(held, first, core, first + frame_count(held.shape[1]), last=True)

@@ -2,7 +2,8 @@
 
     pending --train--> training --> completed | failed          a stopped training: as it was before
 
-One that was completed on an earlier base is pending again.
+One that was completed on an earlier base is pending again. Whatever its state, a voice that has recordings and no
+voice of this base can convert *untrained*, by whoever asks for that.
 
 Where the storage is the data folder, the local account shares its voices and recordings with the command line: what is
 made or deleted there appears and disappears here, whenever they are looked at. The demo voices are everybody's; they
@@ -92,6 +93,22 @@ class Model:
         return self.is_earlier and self.state == PENDING
 
     @property
+    def is_untrained(self) -> bool:
+        """Whether it has recordings, and no voice of this base yet."""
+        return self.dataset_key is not None and (self.voice_key is None or self.is_earlier)
+
+    @property
+    def too_little(self) -> str | None:
+        """Why no voice can be made of its recordings, as far as they have been examined; None where one can."""
+        findings = (self.data_report or {}).get("findings") or ()
+        return next((f"{one['reason']} {one['remedy']}" for one in findings if one["code"] == "too_little"), None)
+
+    @property
+    def is_usable_untrained(self) -> bool:
+        """Whether it can convert, and only as it is before it is trained."""
+        return self.is_untrained and self.too_little is None
+
+    @property
     def is_demo(self) -> bool:
         """Whether it came with the program, and is everybody's."""
         return not self.account_id
@@ -128,9 +145,18 @@ def find_model(database: Database, storage: Storage, account: Account, model_id:
     raise NotFound("There is no such voice: GET /models lists those that can be used.", "model_not_found")
 
 
-def find_usable(database: Database, storage: Storage, account: Account, model_id: str) -> Model:
-    """The same of a voice that can convert. Raises NotFound, and WrongState for one that is still to be trained."""
+def find_usable(
+    database: Database, storage: Storage, account: Account, model_id: str, untrained: bool = False
+) -> Model:
+    """The same of a voice that can convert. Raises NotFound, and WrongState for one that is still to be trained.
+
+    untrained: whether one that `is_untrained` will do, where its recordings are not too little.
+    """
     model = find_model(database, storage, account, model_id)
+    if untrained and model.is_untrained:
+        if model.too_little:
+            raise WrongState(model.too_little, "model_not_ready")
+        return model
     if model.must_be_trained_again:
         raise WrongState(earlier_voice(model_id), "model_not_ready")
     if model.state != COMPLETED:

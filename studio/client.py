@@ -88,13 +88,16 @@ class Client:
         transpose: int | Literal["auto"] = 0,
         generations_count: int = 1,
         idempotency_key: str | None = None,
+        *,
+        untrained: bool = False,
     ) -> str:
         """Queue the conversion of a recording, a file or its bytes; gives the task's id.
 
-        transpose: semitones, or auto. With an `idempotency_key` of your own even a program that was started again
-        starts nothing twice.
+        transpose: semitones, or auto. untrained: whether the voice may be one that is still to be trained. With an
+        `idempotency_key` of your own even a program that was started again starts nothing twice.
         """
         fields = {"model": model, "transpose": str(transpose), "generations_count": str(generations_count)}
+        fields |= {"untrained": "true"} if untrained else {}  # which an earlier service does not know
         return self._post_file("/convert", "audio", audio, fields, "task_id", idempotency_key)
 
     def check_task(self, task_id: str) -> dict[str, Any]:
@@ -137,6 +140,7 @@ class Client:
         transpose: int | Literal["auto"] = 0,
         generations_count: int = 1,
         *,
+        untrained: bool = False,
         folder: Path | str = ".",
         poll_s: float = 1.0,
         timeout_s: float = math.inf,
@@ -145,11 +149,12 @@ class Client:
     ) -> list[Path]:
         """Convert a recording and fetch the takes into `folder`: vocal.mia.wav, vocal.mia.take2.wav, ...
 
-        poll_s: between two looks at the task. timeout_s: how long to wait for it; it goes on when that is over.
+        untrained: as in `convert`. poll_s: between two looks at the task. timeout_s: how long to wait for it; it goes
+        on when that is over.
         `report(fraction, message)` shows progress; when it raises Cancelled, so does this, and the task is cancelled.
         Raises ServiceError, also with the reason of a conversion that failed.
         """
-        task_id = self.convert(audio, model, transpose, generations_count, idempotency_key)
+        task_id = self.convert(audio, model, transpose, generations_count, idempotency_key, untrained=untrained)
         try:
             done = self._wait_for_conversion(task_id, poll_s, timeout_s, report)
         except Cancelled:

@@ -1,7 +1,7 @@
 """The user's library: voices that can be used, and recordings that voices are made of, under one set of ids.
 
 A voice that was made here has a dataset of the same id, with its recordings and its training; an imported or blended
-one has none. A dataset without a voice is one that is still to be trained.
+one has none. A dataset without a voice is one that is still to be trained; until then it can convert as it is.
 """
 
 import os
@@ -12,9 +12,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.card import DEMO_VOICES, VoiceCard, delete_voice, find_voice, list_voices, new_identifier
+from engine.card import (
+    DEMO_VOICES,
+    UNTRAINED,
+    VoiceCard,
+    delete_voice,
+    find_voice,
+    list_voices,
+    load_card,
+    new_identifier,
+)
 from engine.card_rules import is_identifier
-from engine.dataset import MODEL_FILE, TRAINING_FOLDER, Dataset, create_dataset, load_dataset
+from engine.dataset import (
+    MODEL_FILE,
+    TRAINING_FOLDER,
+    UNTRAINED_FOLDER,
+    Dataset,
+    create_dataset,
+    load_dataset,
+)
 from engine.errors import DatasetError, EngineError, VoiceError
 from engine.training_history import read_history
 from engine.voice import Voice, load_voice, save_voice
@@ -53,6 +69,23 @@ class Library:
         """The voice with this id. Raises VoiceError, also saying so where it is only still to be trained."""
         self.voice_folder(identifier)
         return load_voice(identifier, self.voice_folders)
+
+    def voice_to_convert(self, identifier: str, report: Report, device: str) -> Voice:
+        """The same, or where it is still to be trained and its recordings are here, the voice as it is before that,
+        which is made of them where it was not yet; its card's `is_untrained` says so.
+
+        Raises VoiceError, and DatasetError and TrainingError where there is too little voice; `report` may raise
+        Cancelled.
+        """
+        if not self._is_untrained(identifier):
+            return self.voice(identifier)
+        from engine.untrained import untrained_of
+        from studio.workspaces import alone_with_untrained
+
+        dataset = self.dataset(identifier)
+        with alone_with_untrained(dataset.folder, report):
+            voice = load_voice(untrained_of(dataset, report, device))
+        return replace(voice, card=replace(voice.card, id=identifier))
 
     def voice_folder(self, identifier: str) -> Path:
         """Where the voice with this id lies, also one of an earlier base. Raises VoiceError as `voice` does."""
@@ -117,9 +150,10 @@ class Library:
         return identifier in own or self.has_dataset(identifier)
 
     def keep(self, voice: Voice, identifier: str, preview: Path | None) -> VoiceCard:
-        """Put a voice among the user's own, under this id. Raises VoiceError."""
+        """Put a voice among the user's own, under this id, in place of an untrained one. Raises VoiceError."""
         card = replace(voice.card, id=identifier)
         save_voice(replace(voice, card=card), self.settings.voices / identifier, preview)
+        shutil.rmtree(self.settings.datasets / identifier / UNTRAINED_FOLDER, ignore_errors=True)
         return card
 
     def forget_training(self, identifier: str) -> None:
@@ -150,6 +184,15 @@ class Library:
                 raise VoiceError(f"'{identifier}' could not be deleted: {cause.strerror or cause}.") from cause
             shutil.rmtree(leaving, ignore_errors=True)
 
+    def _is_untrained(self, identifier: str) -> bool:
+        """Whether there are recordings under this id, and no voice of this base, whole or damaged."""
+        if identifier not in self._datasets():
+            return False
+        try:
+            return load_card(find_voice(identifier, self.settings.voices)).is_earlier
+        except VoiceError:
+            return not (self.settings.voices / identifier).exists()
+
     def _datasets(self) -> list[str]:
         there = _identifiers(self.settings.datasets)
         return sorted(one for one in there if (self.settings.datasets / one / MODEL_FILE).is_file())
@@ -166,5 +209,5 @@ def _pending(folder: Path) -> Pending:
     except EngineError:
         return Pending(folder.name, folder.name, "damaged")
     if history is None:
-        return Pending(folder.name, name, "to be trained")
-    return Pending(folder.name, name, f"in training: {history.epoch} of {history.ceiling} epochs")
+        return Pending(folder.name, name, UNTRAINED)
+    return Pending(folder.name, name, f"{UNTRAINED}, in training: {history.epoch} of {history.ceiling} epochs")

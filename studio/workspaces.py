@@ -21,10 +21,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
-from engine.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE, new_voice_folder
-from engine.dataset import REPORT_FILE, TRAINING_FOLDER
+from engine.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE, load_card, new_voice_folder
+from engine.dataset import REPORT_FILE, TRAINING_FOLDER, UNTRAINED_FOLDER, load_dataset
+from engine.errors import DatasetError, VoiceError
 from engine.training_history import HISTORY_FILE
 from studio.accounts import Account
 from studio.catalogue import TRAININGS, Model, voice_place
@@ -35,10 +36,14 @@ from studio.studio import account_prefix
 if TYPE_CHECKING:
     from engine.voice import Voice
 
+Report = Callable[[float, str], None]
+
 LOCK_FILE = ".training.lock"
+UNTRAINED_LOCK_FILE = ".untrained.lock"
 CACHE_FOLDER = "cache"
 MOST_CACHED = 100  # voices, of about 10 MB each
 LOCK_WAIT_S = 10.0
+_LOOK_S = 0.5  # between two looks whether another has done with the untrained voice
 _LIST_FILE = "files.json"
 _UNCACHED_AFTER_S = 600.0  # a voice that was used since may just be being read
 _Signature = tuple[str, int, int, int]
@@ -55,6 +60,45 @@ def voice_folder(storage: Storage, model: Model) -> Path:
     if model.voice_key is None:
         raise WrongState(f"The voice '{model.id}' is not trained yet.", "model_not_ready")
     return storage.folder(model.voice_key) or _cached(storage, model.voice_key)
+
+
+def untrained_folder(storage: Storage, account: Account, model: Model, report: Report, device: str) -> Path:
+    """The folder of a voice as it is before it is trained, to be read only; it is made where it is not there.
+
+    Where the storage is a folder it is made anew when the recordings have changed; elsewhere they never do. `report`
+    may raise Cancelled; device: what it is made on. Raises WrongState where there are no recordings, NotFound,
+    Unavailable, DiskFull, and DatasetError and TrainingError where there is too little voice.
+    """
+    key = untrained_place(model)
+    if kept := _kept_untrained(storage, key):
+        return kept
+    with (
+        dataset_workspace(storage, account, model, 0, training=False) as workspace,
+        alone_with_untrained(workspace.folder, report),
+    ):
+        workspace.make_untrained(report, device)
+    made = _kept_untrained(storage, key)
+    if made is None:  # its recordings were changed or deleted at this moment
+        raise Unavailable("The voice was changed while it was made: try again.", _LOOK_S, "model_busy")
+    return made
+
+
+def untrained_place(model: Model) -> str:
+    """The prefix below which a voice lies as it is before it is trained."""
+    return f"{model.dataset_key}/{UNTRAINED_FOLDER}"
+
+
+def _kept_untrained(storage: Storage, key: str) -> Path | None:
+    from engine.untrained import kept_untrained
+
+    home = storage.folder(key)
+    try:
+        if home is not None:
+            return kept_untrained(load_dataset(home.parent))
+        home = _cached(storage, key)
+        return None if load_card(home).is_earlier else home
+    except (NotFound, DatasetError, VoiceError):
+        return None
 
 
 def keep_voice(
@@ -181,6 +225,16 @@ class Workspace:
     _storage: Storage | None = None
     _dataset_key: str = ""
 
+    def make_untrained(self, report: Report, device: str) -> None:
+        """Make the untrained voice, where it is not there already, and bring it into the storage; nobody else may
+        make it meanwhile. Raises DatasetError and TrainingError where there is too little voice, Unavailable, DiskFull.
+        """
+        from engine.untrained import untrained_of  # loads torch, for which nobody else need wait
+
+        made = untrained_of(load_dataset(self.folder), report, device)
+        if self._storage is not None:
+            self._storage.push_folder(made, f"{self._dataset_key}/{UNTRAINED_FOLDER}")
+
     @property
     def is_copy(self) -> bool:
         """Whether what is done here has to be saved, which takes time; else it lies where it belongs."""
@@ -245,19 +299,44 @@ def dataset_workspace(
 def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
     """Be the only one of this machine who trains on the dataset in `home`; the hold ends with the process, however
     that ends. Raises Unavailable where somebody else does for longer than `wait_s`."""
-    held = FileLock(home / LOCK_FILE, timeout=wait_s)
     try:
-        held.acquire()
+        held = _acquired(home / LOCK_FILE, wait_s)
     except Timeout as cause:
         text = "This voice is being trained already, by the studio or on the command line: wait for that, or end it."
         raise Unavailable(text, wait_s, "training_busy") from cause
-    except OSError as cause:
-        text = f"The folder of the recordings cannot be written to: {cause.strerror or cause}."
-        raise StudioError(text, "not_writable") from cause
     try:
         yield
     finally:
         held.release()
+
+
+@contextmanager
+def alone_with_untrained(home: Path, report: Report) -> Iterator[None]:
+    """Be the only one of this machine who makes the untrained voice of the dataset in `home`. However long others take,
+    they are waited for; `report` is told so, and may raise Cancelled."""
+    held = None
+    while held is None:
+        try:
+            held = _acquired(home / UNTRAINED_LOCK_FILE, _LOOK_S)
+        except Timeout:
+            report(0.0, "waiting until its recordings are analysed")
+    try:
+        yield
+    finally:
+        held.release()
+
+
+def _acquired(lock_file: Path, wait_s: float) -> BaseFileLock:
+    """The lock, which is to be released. Raises Timeout where somebody else has it for longer than `wait_s`."""
+    held = FileLock(lock_file, timeout=wait_s)
+    try:
+        held.acquire()
+    except Timeout:
+        raise
+    except OSError as cause:
+        text = f"The folder of the recordings cannot be written to: {cause.strerror or cause}."
+        raise StudioError(text, "not_writable") from cause
+    return held
 
 
 def training_files(storage: Storage, model: Model) -> dict[str, str]:
@@ -284,6 +363,15 @@ def refuse_in_training(home: Path) -> None:
     except Unavailable as cause:
         text = "This voice is being trained, by the studio or on the command line: wait for that, or end it first."
         raise WrongState(text, "model_busy") from cause
+
+
+def refuse_busy(home: Path) -> None:
+    """The same, also where somebody makes its untrained voice."""
+    refuse_in_training(home)
+    try:
+        _acquired(home / UNTRAINED_LOCK_FILE, 0.0).release()
+    except Timeout as cause:
+        raise WrongState("The recordings of this voice are being analysed: wait for that.", "model_busy") from cause
 
 
 @dataclass

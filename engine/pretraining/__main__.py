@@ -1,7 +1,7 @@
 """`python -m engine.pretraining --corpus DIR --out DIR`: the base weights from a corpus folder, start to end.
 
-Analyses the corpus once, trains the acoustic networks and the synthesizer, writes base.safetensors with its card, and
-then teaches its content encoder to hear in rooms, in noise and of high notes what it hears without.
+Analyses the corpus once and lets the listener hear it, trains the acoustic networks and the synthesizer, and writes
+base.safetensors with its card.
 Stopped and started again, each part goes on from its last checkpoint; the same seed gives the same base.
 """
 
@@ -16,14 +16,13 @@ from typing import TypeVar
 import torch
 
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
-from engine.pretraining.adverse_clips import prepare_adversity
-from engine.pretraining.corpus import Corpus, prepare_corpus, split_speakers
-from engine.pretraining.hardening import FAR, NEAR, HardeningPlan, harden_content
+from engine.pretraining.corpus import prepare_corpus
+from engine.pretraining.feature_means import prepare_means
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
 
-P = TypeVar("P", AcousticPlan, SynthesizerPlan, RefinementPlan, HardeningPlan)
-PARTS = ("analyse", "acoustic", "synthesizer", "refine", "publish", "harden")
+P = TypeVar("P", AcousticPlan, SynthesizerPlan, RefinementPlan)
+PARTS = ("analyse", "acoustic", "synthesizer", "refine", "publish")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,10 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
         torch.set_num_threads(options.threads)
     out = Path(options.out)
     corpus = prepare_corpus(Path(options.corpus), out / "features", _every_few_seconds())
+    means = prepare_means(corpus, _every_few_seconds())
     if "acoustic" in options.parts:
-        plan = AcousticPlan(seed=options.seed, first_batch=options.first_batch)
-        acoustic = _with_steps(plan, options.acoustic_steps)
-        train_acoustic(corpus, out, acoustic, device, _print_line, options.begin_from)
+        acoustic = _with_steps(AcousticPlan(seed=options.seed), options.acoustic_steps)
+        train_acoustic(corpus, means, out, acoustic, device, _print_line)
     if "synthesizer" in options.parts:
         synthesizer = _with_steps(SynthesizerPlan(seed=options.seed), options.synthesizer_steps)
         train_synthesizer(corpus, out, synthesizer, device, _print_line)
@@ -46,23 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     if "publish" in options.parts:
         from engine.pretraining.publish import publish_base
 
-        publish_base(corpus, out, options.begin_from)
-    if "harden" in options.parts:
-        _harden(corpus, out, options, device)
+        publish_base(corpus, means, out)
     return 0
-
-
-def _harden(corpus: Corpus, out: Path, options: argparse.Namespace, device: torch.device) -> None:
-    """Harden the encoder of the base that has just been published, or else of the one to begin from."""
-    from engine.pretraining.publish import publish_hardened
-
-    folder = out if options.begin_from is None or "publish" in options.parts else options.begin_from
-    base = folder / "base.safetensors"
-    adverse = prepare_adversity(corpus, base, out / "adversity", options.seed, _every_few_seconds())
-    _, aside = split_speakers(corpus.clips, AcousticPlan.validation_speakers, options.seed)
-    plans = _with_steps(FAR, options.hardening_steps), _with_steps(NEAR, options.hardening_steps)
-    harden_content(adverse, {clip.speaker for clip in aside}, base, out, plans, device, _print_line)
-    publish_hardened(corpus, out, folder)
 
 
 def _with_steps(plan: P, steps: int | None) -> P:
@@ -91,15 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--corpus", required=True, help="folder with manifest.tsv and the recordings")
     parser.add_argument("--out", required=True, help="folder for features, checkpoints, logs and the weights")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="do only these (all)")
-    parser.add_argument("--begin-from", type=Path, help="folder with a base that is gone on from")
-    parser.add_argument("--first-batch", type=int, default=0, help="of the random ones, so that others are drawn (0)")
     parser.add_argument("--device", help="cuda or cpu (cuda where there is one)")
     parser.add_argument("--threads", type=int, help="processor threads (all)")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--acoustic-steps", type=int, help=f"({AcousticPlan.steps})")
     parser.add_argument("--synthesizer-steps", type=int, help=f"({SynthesizerPlan.steps})")
     parser.add_argument("--refinement-steps", type=int, help=f"({RefinementPlan.steps})")
-    parser.add_argument("--hardening-steps", type=int, help=f"of each of its two parts ({FAR.steps} and {NEAR.steps})")
     return parser
 
 

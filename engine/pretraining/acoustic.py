@@ -1,11 +1,10 @@
 """Training of the content encoder, the timbre encoder and the decoder together.
 
-First part: reconstruct each recording's envelope from perturbed content, timbre of another moment of the same speaker,
-and prosody. The content of the same moment heard otherwise, with pieces hidden, shall be the same: half of the batch
-perturbed otherwise, half converted to another speaker by the networks as they are so far (after ContentVec; Qian et
-al., 2022, and the masked prediction of HuBERT; Hsu et al., 2021). Second part, encoder frozen: sharpen the decoder
+First part: reconstruct each recording's envelope from content, timbre of another moment of the same speaker, and
+prosody. Content is taken from one of several hearings of the recording (engine.hearings), and another hearing of the
+same moment shall have the same (after ContentVec; Qian et al., 2022). Second part, encoders frozen: sharpen the decoder
 against a discriminator, and let conversions to other speakers keep their content and take on the timbre they were
-given.
+given. What content an envelope has is told by a network that learned it in the first part (engine.envelope_content).
 """
 
 import json
@@ -22,18 +21,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.base import load_weights
 from engine.checkpoint import load_checkpoint, save_checkpoint
-from engine.content import CONTENT, ContentEncoder, active_mean, content_input
+from engine.content import CONTENT, ContentEncoder
 from engine.decoder import EnvelopeDecoder, prosody_input
 from engine.envelope import SILENT, loudness_of
-from engine.errors import TrainingError, VoiceError
+from engine.envelope_content import EnvelopeContentEncoder, envelope_input
 from engine.frames import hertz_to_semitones
+from engine.hearings import HEARINGS
 from engine.layers import ReverseGradient
 from engine.losses import EnvelopeDiscriminator, envelope_distance
-from engine.perturbation import add_noise_floor, random_equalizer, random_factor, random_holes, warp_bands
-from engine.phones import PHONES, UNLABELLED
+from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
+from engine.pretraining.feature_means import FeatureMeans
 from engine.timbre import TimbreEncoder, timbre_input
 
 T = TypeVar("T")
@@ -44,20 +43,20 @@ BASE_PARTS = ("content", "timbre", "decoder")  # the networks of the base that a
 class AcousticPlan:
     """Settings of the acoustic training; saved inside its checkpoints."""
 
-    steps: int = 5400
-    refine_from: float = 0.78  # share of the steps after which the encoders are frozen and the decoder sharpened
+    steps: int = 4200
+    refine_from: float = 0.72  # share of the steps after which the encoders are frozen and the decoder sharpened
     batch: int = 16
     frames: int = 200
     rate: float = 1.2e-3  # of learning
     cool_down: float = 0.4  # share of the first part over which the rate falls to zero at its end
     refinement_rate: float = 4e-4
     refinement_cool_down: float = 0.5
-    phones: float = 0.4  # weight of the phone loss
     agreement: float = 0.4  # weight of how far the contents of two hearings are apart
     adversary: float = 0.12  # strength of the reversed gradient
+    kept: float = 0.25  # weights of conversions: of their words, and of the timbre they were given
+    taken: float = 0.4
     seed: int = 7
     validation_speakers: float = 0.05
-    first_batch: int = 0  # of the random ones; elsewhere where a base goes on that has learned from these
 
     @property
     def first_part(self) -> int:
@@ -75,17 +74,16 @@ class AcousticPlan:
 
 @dataclass
 class Batch:
-    """Crops of one step, all float32 on the frame grid; envelopes relative to each recording's level."""
+    """Crops of one step, all on the frame grid; envelopes relative to each recording's level."""
 
     envelope: Tensor  # (batch, frames, BANDS)
-    heard: Tensor  # (batch, frames, LOW_BANDS): what the content encoder is given, perturbed
-    heard_again: Tensor  # (batch, frames, LOW_BANDS): the same, perturbed otherwise
-    shown: Tensor  # (batch, frames, LOW_BANDS): 1, or 0 where the second hearing hears nothing
+    heard: Tensor  # (2 * batch, frames / 2, FEATURES): two hearings of each crop, one after the other
+    mean: Tensor  # (2 * batch, FEATURES): of the recordings, so heard
+    otherwise: Tensor  # (batch, frames, BANDS): the envelope perturbed
     reference: Tensor  # (batch, frames, LOW_BANDS): another moment of the same speaker
     prosody: Tensor  # (batch, frames, PROSODY)
     semitones: Tensor  # (batch,): median pitch
     bands: Tensor  # (batch,)
-    phones: Tensor  # (batch, frames)
     speaker: Tensor  # (batch,)
 
     def to(self, device: torch.device) -> "Batch":
@@ -96,14 +94,17 @@ class Batch:
 class BatchMaker:
     """Draws crops and perturbs them; the same seed and step give the same batch."""
 
-    def __init__(self, corpus: Corpus, clips: list[ClipEntry], plan: AcousticPlan, speakers: dict[str, int]) -> None:
-        self.corpus, self.clips, self.plan, self.speakers = corpus, clips, plan, speakers
+    def __init__(
+        self, corpus: Corpus, means: FeatureMeans, clips: list[ClipEntry], plan: AcousticPlan, speakers: dict[str, int]
+    ) -> None:
+        self.corpus, self.means, self.clips, self.plan, self.speakers = corpus, means, clips, plan, speakers
+        self.numbers = {clip.first_frame: number for number, clip in enumerate(corpus.clips)}
         self.by_speaker: dict[str, list[ClipEntry]] = {}
         for clip in clips:
             self.by_speaker.setdefault(clip.speaker, []).append(clip)
 
     def make(self, step: int, perturbed: bool = True) -> Batch:
-        """The batch of a step; not perturbed, the encoder hears the recordings as they are."""
+        """The batch of a step; not perturbed, the listener hears the recordings as they are."""
         plan = self.plan
         random = torch.Generator().manual_seed(plan.seed * 1_000_003 + step)
         choices = np.random.default_rng([plan.seed, step, 1])
@@ -112,42 +113,47 @@ class BatchMaker:
         envelope = torch.from_numpy(np.stack([self.corpus.envelope[r] for r in rows]).astype(np.float32))
         hertz = torch.from_numpy(np.stack([self.corpus.hertz[r] for r in rows]))
         voicing = torch.from_numpy(np.stack([self.corpus.voicing[r] for r in rows]))
-        phones = torch.from_numpy(np.stack([self.corpus.phones[r] for r in rows]).astype(np.int64))
         nepers = torch.tensor([clip.nepers for clip, _ in crops])[:, None, None]
-        mean = torch.tensor([clip.mean for clip, _ in crops])
         bands = torch.tensor([clip.bands for clip, _ in crops])
+        hearings = [tuple(choices.permutation(HEARINGS)[:2]) if perturbed else (0, 0) for _ in crops]
+        heard = [self._heard(clip, r, pair) for (clip, _), r, pair in zip(crops, rows, hearings, strict=True)]
+        features, mean = (np.stack([one[part] for one in heard], 1) for part in (0, 1))
         reference = torch.from_numpy(np.stack([self._reference(clip, choices) for clip, _ in crops]))
         envelope = (envelope - nepers).clamp_min(SILENT)
         semitones = torch.from_numpy(hertz_to_semitones(hertz.numpy()).astype(np.float32))
         if perturbed:  # some recordings become somebody else: another vocal tract, another pitch
             chosen = torch.rand(plan.batch, generator=random) < 0.35
             size = torch.where(chosen, random_factor(plan.batch, 1.22, random), 1.0)
-            envelope, reference, mean = (warp_bands(e, size) for e in (envelope, reference, mean[:, None]))
-            mean = mean[:, 0]
+            envelope, reference = warp_bands(envelope, size), warp_bands(reference, size)
             lost = [max(0, round(22 * (1 - float(s)) * 1.5)) for s in size]
             bands = torch.minimum(bands, bands - torch.tensor(lost))
             shift = 12 * torch.log2(size) * 1.5 + torch.randn(plan.batch, generator=random) * 2 * (size != 1)
             semitones = semitones + shift[:, None]
-        loudness = loudness_of(envelope)
-        heard = self._heard(envelope, mean, random) if perturbed else content_input(envelope, 0.0, mean)
         return Batch(
             envelope=envelope,
-            heard=heard,
-            heard_again=self._heard(envelope, mean, random) if perturbed else heard,
-            shown=random_holes(heard.shape[0], heard.shape[1], heard.shape[2], random)
-            if perturbed
-            else torch.ones_like(heard),
+            heard=torch.from_numpy(features).flatten(0, 1),
+            mean=torch.from_numpy(mean).flatten(0, 1),
+            otherwise=self._otherwise(envelope, random),
             reference=timbre_input(reference, 0.0),
-            prosody=prosody_input(semitones, voicing, loudness),
+            prosody=prosody_input(semitones, voicing, loudness_of(envelope)),
             semitones=semitones.median(1).values,
             bands=bands,
-            phones=phones,
             speaker=torch.tensor([self.speakers.get(clip.speaker, 0) for clip, _ in crops]),
         )
 
     def _frames(self, clip: ClipEntry, first: int) -> np.ndarray:
-        # a clip shorter than the crop goes round
-        return clip.first_frame + (first - clip.first_frame + np.arange(self.plan.frames)) % clip.frames
+        # it begins where the listener has a frame; a clip shorter than the crop goes round
+        begin = (first - clip.first_frame) // 2 * 2
+        return clip.first_frame + (begin + np.arange(self.plan.frames)) % clip.frames
+
+    def _heard(self, clip: ClipEntry, rows: np.ndarray, hearings: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Features (2, frames / 2, FEATURES) and their likeliest means (2, FEATURES)."""
+        number = self.numbers[clip.first_frame]
+        places = self.corpus.first_heard[number] + (rows[::2] - clip.first_frame) // 2
+        means, chosen = self.means, list(hearings)
+        share = means.between / (means.between + means.within / (means.sounds[number] + 1.0))
+        likeliest = means.usual + share * (means.mean[number, chosen] - means.usual)
+        return np.stack([self.corpus.heard[hearing, places] for hearing in chosen]), likeliest.astype(np.float32)
 
     def _reference(self, clip: ClipEntry, choices: np.random.Generator) -> np.ndarray:
         others = self.by_speaker[clip.speaker]
@@ -156,13 +162,10 @@ class BatchMaker:
         return self.corpus.envelope[self._frames(other, first)].astype(np.float32) - other.nepers
 
     @staticmethod
-    def _heard(envelope: Tensor, mean: Tensor, random: torch.Generator) -> Tensor:
+    def _otherwise(envelope: Tensor, random: torch.Generator) -> Tensor:
         batch, _, bands = envelope.shape
-        factor = random_factor(batch, 1.33, random)
-        # the recording's mean is warped with it; what stays is how far a mean measured on a few seconds is off
-        error = random_equalizer(batch, bands, 0.12, random)
-        warped = add_noise_floor(warp_bands(envelope, factor) + error, random)
-        return content_input(warped, 0.0, warp_bands(mean[:, None], factor)[:, 0])
+        warped = warp_bands(envelope, random_factor(batch, 1.33, random))
+        return add_noise_floor(warped + random_equalizer(batch, bands, 0.12, random), random)
 
 
 class SpeakerClassifier(nn.Module):
@@ -188,48 +191,33 @@ class AcousticNetworks(nn.Module):
         self.content = ContentEncoder()
         self.timbre = TimbreEncoder()
         self.decoder = EnvelopeDecoder()
-        self.phones = nn.Linear(CONTENT, len(PHONES))
+        self.envelope_content = EnvelopeContentEncoder()
         self.classifier = SpeakerClassifier(speakers)
 
-    def reconstruct(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The decoded envelope and the content of a batch."""
-        content = self.content(batch.heard)
-        return self.decoder(content, batch.prosody, self.timbre(batch.reference)), content
+    def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The contents (batch, frames, CONTENT) of the two hearings of a batch."""
+        content, again = self.content(batch.heard, batch.mean, batch.envelope.shape[1]).chunk(2)
+        return content, again
+
+    def encode_first(self, batch: Batch) -> Tensor:
+        """The content (batch, frames, CONTENT) of the first hearings alone."""
+        count, frames, _ = batch.envelope.shape
+        return self.content(batch.heard[:count], batch.mean[:count], frames)
 
 
 def first_part_loss(networks: AcousticNetworks, batch: Batch, plan: AcousticPlan) -> tuple[Tensor, dict[str, float]]:
-    """Reconstruction, phones, agreement of two hearings, and the classifier behind its reversed gradient."""
-    timbre = networks.timbre(batch.reference)
-    contents = networks.content(torch.cat([batch.heard, heard_again(networks, batch, timbre)]))
-    content, again = contents.chunk(2)
-    predicted = networks.decoder(content, batch.prosody, timbre)
+    """Reconstruction, agreement of two hearings, the classifier behind its reversed gradient, and how well content is
+    told from the envelope."""
+    content, again = networks.encode(batch)
+    predicted = networks.decoder(content, batch.prosody, networks.timbre(batch.reference))
     distance = envelope_distance(predicted, batch.envelope, batch.bands)
     agreement = functional.l1_loss(again, content)
-    phones = functional.cross_entropy(
-        networks.phones(contents).float().flatten(0, 1),
-        torch.cat([batch.phones, batch.phones]).flatten(),
-        ignore_index=UNLABELLED,
-        label_smoothing=0.05,
-    )
-    phones = torch.nan_to_num(phones)
     reversed_content = ReverseGradient.apply(content, plan.adversary)
     speaker = functional.cross_entropy(networks.classifier(reversed_content), batch.speaker)
-    loss = distance + plan.phones * phones + plan.agreement * agreement + 0.5 * speaker
-    figures = {"envelope": distance, "phones": phones, "agreement": agreement, "speaker": speaker}
+    told = functional.l1_loss(networks.envelope_content(envelope_input(batch.otherwise)), content.detach())
+    loss = distance + plan.agreement * agreement + 0.5 * speaker + told
+    figures = {"envelope": distance, "agreement": agreement, "speaker": speaker, "told": told}
     return loss, {name: value.item() for name, value in figures.items()}
-
-
-@torch.no_grad()
-def heard_again(networks: AcousticNetworks, batch: Batch, timbre: Tensor) -> Tensor:
-    """The second hearing: the first half as it was drawn, the second half spoken by the speakers of the first."""
-    half = len(timbre) // 2
-    spoken, speaker = slice(half, 2 * half), slice(half)
-    content = networks.content(batch.heard[spoken])
-    prosody = moved_prosody(batch, spoken, speaker)
-    converted = networks.decoder(content, prosody, timbre[speaker]).clamp_min(SILENT)
-    again = batch.heard_again.clone()
-    again[spoken] = content_input(converted, 0.0, active_mean(converted))
-    return again * batch.shown
 
 
 def moved_prosody(batch: Batch, spoken: slice, speaker: slice) -> Tensor:
@@ -242,14 +230,14 @@ def moved_prosody(batch: Batch, spoken: slice, speaker: slice) -> Tensor:
 class Refinement:
     """Second part: a discriminator, and conversions within the batch."""
 
-    def __init__(self, networks: AcousticNetworks, discriminator: EnvelopeDiscriminator) -> None:
-        self.networks, self.discriminator = networks, discriminator
+    def __init__(self, networks: AcousticNetworks, discriminator: EnvelopeDiscriminator, plan: AcousticPlan) -> None:
+        self.networks, self.discriminator, self.plan = networks, discriminator, plan
 
     def losses(self, batch: Batch) -> tuple[Tensor, Callable[[], Tensor], dict[str, float]]:
         """The decoder's loss, a function that gives the discriminator's loss, and figures."""
-        networks = self.networks
+        networks, plan = self.networks, self.plan
         with torch.no_grad():
-            content, timbre = networks.content(batch.heard), networks.timbre(batch.reference)
+            content, timbre = networks.encode_first(batch), networks.timbre(batch.reference)
         half = len(content) // 2
         predicted = networks.decoder(content, batch.prosody, timbre)
         # the first half also speaks in the voices of the second half, at their pitch
@@ -266,10 +254,9 @@ class Refinement:
         matching = sum(functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)) / len(wanted)
         deceiving = (score.float() - 1).square().mean()
         distance = envelope_distance(predicted, batch.envelope, batch.bands)
-        heard = content_input(converted.clamp_min(SILENT), 0.0, active_mean(converted.detach()))
-        kept = functional.l1_loss(networks.content(heard), content[:half])
+        kept = functional.l1_loss(networks.envelope_content(envelope_input(converted)), content[:half])
         taken = 1 - functional.cosine_similarity(networks.timbre(timbre_input(converted, 0.0)), other).mean()
-        loss = distance + 0.12 * deceiving + 0.6 * matching + 0.25 * kept + 0.4 * taken
+        loss = distance + 0.12 * deceiving + 0.6 * matching + plan.kept * kept + plan.taken * taken
 
         def discriminator_loss() -> Tensor:
             real_score, _ = self.discriminator(real, timbre)
@@ -287,60 +274,30 @@ def learning_rate(plan_rate: float, step: int, steps: int, cool_down: float) -> 
     return rate if left >= 1 else rate * (0.5 - 0.5 * math.cos(math.pi * max(left, 0.0)))
 
 
-def begin_from(weights: Path, networks: AcousticNetworks, discriminator: EnvelopeDiscriminator) -> None:
-    """Give the networks what the base in the folder `weights` has learned; blocks that it lacks do nothing at first.
-
-    A network with blocks added gives at first what it gave without them (Net2Net; Chen et al., 2016).
-    Raises TrainingError where there is no whole base, or not one of such networks.
-    """
-    try:
-        known = load_weights(weights / "base.safetensors")
-        critic = load_weights(weights / "critic.safetensors")
-    except VoiceError as cause:
-        raise TrainingError(f"{weights} holds no whole base (base.safetensors, critic.safetensors).") from cause
-    known = {name: value for name, value in known.items() if name.partition(".")[0] in BASE_PARTS}
-    checkpoint = load_checkpoint(weights / "acoustic.pt")
-    if checkpoint is not None:  # it has the helpers too, which the base does not need, for as many speakers
-        fitting = {name: value.shape for name, value in networks.state_dict().items()}
-        helpers = {n: v for n, v in checkpoint["average"].items() if n.partition(".")[0] not in BASE_PARTS}
-        known |= {name: value for name, value in helpers.items() if fitting.get(name) == value.shape}
-    try:
-        missing, surplus = networks.load_state_dict(known, strict=False)
-        discriminator.load_state_dict(critic)
-    except RuntimeError as cause:
-        raise TrainingError(f"The base in {weights} has networks of other shapes; begin without it.") from cause
-    if surplus:
-        raise TrainingError(f"The base in {weights} has parts that this one lacks: {', '.join(surplus)}.")
-    for name, value in networks.named_parameters():
-        if name in missing and name.endswith(".scale"):
-            nn.init.zeros_(value)
-
-
 def train_acoustic(
     corpus: Corpus,
+    means: FeatureMeans,
     folder: Path,
     plan: AcousticPlan,
     device: torch.device,
     report: Callable[[float, str], None],
-    begin: Path | None = None,
 ) -> dict[str, Tensor]:
     """Train to `plan.steps`, going on from `folder`/acoustic.pt where there is one; weights (moving average) by name.
 
-    begin: a folder with a base to begin from, instead of from chance. Writes a line of scores against time to
-    `folder`/acoustic.jsonl at each evaluation.
+    Writes a line of scores against time to `folder`/acoustic.jsonl at each evaluation.
     """
     training, validation = split_speakers(corpus.clips, plan.validation_speakers, plan.seed)
     speakers = {name: number for number, name in enumerate(sorted({clip.speaker for clip in training}))}
     torch.manual_seed(plan.seed)
     networks = AcousticNetworks(len(speakers)).to(device)
+    for name in ("usual", "between", "within"):
+        getattr(networks.content, name).copy_(torch.from_numpy(getattr(means, name)))
     discriminator = EnvelopeDiscriminator().to(device)
-    if begin is not None:
-        begin_from(begin, networks, discriminator)
     average = {name: value.detach().clone() for name, value in networks.state_dict().items()}
     optimizer = torch.optim.AdamW(networks.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     critic = torch.optim.AdamW(discriminator.parameters(), 4e-4, betas=(0.8, 0.99))
-    refinement = Refinement(networks, discriminator)
-    makers = BatchMaker(corpus, training, plan, speakers), BatchMaker(corpus, validation, plan, speakers)
+    refinement = Refinement(networks, discriminator, plan)
+    makers = [BatchMaker(corpus, means, clips, plan, speakers) for clips in (training, validation)]
     state = load_checkpoint(folder / "acoustic.pt")
     first, spent = 0, 0.0
     if state is not None:
@@ -352,12 +309,13 @@ def train_acoustic(
         first, spent = state["step"], state["seconds"]
     sums: dict[str, float] = {}
     started, counted = time.monotonic() - spent, 0
-    for step, batch in drawn_ahead(lambda step: makers[0].make(plan.first_batch + step), first, plan.steps):
+    for step, batch in drawn_ahead(makers[0].make, first, plan.steps):
         rate = plan.rate_at(step)
         refining = step >= plan.first_part
         if refining and (step == plan.first_part or step == first):
             networks.content.requires_grad_(False)
             networks.timbre.requires_grad_(False)
+            networks.envelope_content.requires_grad_(False)
         if step == plan.first_part:  # the second part starts from the average, which is better than any single step
             networks.load_state_dict(average)
         for group in optimizer.param_groups:
@@ -432,15 +390,15 @@ def validate(networks: AcousticNetworks, average: dict[str, Tensor], maker: Batc
     networks.load_state_dict(average)
     networks.eval()
     device = next(networks.parameters()).device
-    totals = {"unseen_envelope": 0.0, "unseen_phone_error": 0.0}
+    totals = {"unseen_envelope": 0.0, "unseen_agreement": 0.0}
     rounds = 8
     with torch.inference_mode():
         for number in range(rounds):
             batch = maker.make(10_000_000 + number, perturbed=False).to(device)
-            predicted, content = networks.reconstruct(batch)
+            content = networks.encode_first(batch)
+            predicted = networks.decoder(content, batch.prosody, networks.timbre(batch.reference))
             totals["unseen_envelope"] += envelope_distance(predicted, batch.envelope, batch.bands).item() / rounds
-            known = batch.phones != UNLABELLED
-            wrong = networks.phones(content).argmax(2) != batch.phones
-            totals["unseen_phone_error"] += (wrong & known).sum().item() / max(known.sum().item(), 1) / rounds
+            content, again = networks.encode(maker.make(10_000_000 + number).to(device))
+            totals["unseen_agreement"] += functional.l1_loss(again, content).item() / rounds
     networks.load_state_dict(trained)
     return {name: round(value, 4) for name, value in totals.items()}

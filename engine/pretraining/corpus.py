@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +19,12 @@ import torch
 from engine.envelope import BANDS, bands_below, measure_envelope, measure_level
 from engine.errors import TrainingError
 from engine.frames import HOP, SAMPLE_RATE, frame_count
-from engine.phones import RECOGNISER_RATE, UNLABELLED, label_phones
+from engine.hearings import HEARINGS, heard_otherwise
+from engine.listener import FEATURES, Listener, load_listener
 from engine.pitch import detect_pitch
 
-# Read speech by native speakers of the recogniser's language; accents and singing would be labelled too badly.
-_RECOGNISED = {"librispeech_tc100_1utt", "librispeech_tc100_3spk", "kathleen", "ljspeech"}
-_PHONES_FILE = "phones.bin"
 EXCLUDED = {"pjs"}  # share-alike: kept out of the base weights
+_HEARD_FILE = "heard.bin"
 _FILES = {
     "audio": (np.int16, (HOP,)),
     "envelope": (np.float16, (BANDS,)),
@@ -45,7 +45,6 @@ class ClipEntry:
     frames: int
     bands: int  # bands below the recording's own bandwidth
     nepers: float
-    mean: list[float]
 
 
 class Corpus:
@@ -61,21 +60,24 @@ class Corpus:
         total = sum(clip.frames for clip in self.clips)
         for name, (kind, shape) in _FILES.items():
             setattr(self, name, np.memmap(folder / f"{name}.bin", kind, "r", shape=(total, *shape)))
-        self.phones = np.memmap(folder / _PHONES_FILE, np.int8, "r", shape=(total,))
+        heard = sum(listened_frames(clip.frames) for clip in self.clips)
+        self.first_heard = np.cumsum([0] + [listened_frames(clip.frames) for clip in self.clips])
+        self.heard = np.memmap(folder / _HEARD_FILE, np.float16, "r", shape=(HEARINGS, heard, FEATURES))
 
     audio: np.ndarray
     envelope: np.ndarray
     hertz: np.ndarray
     voicing: np.ndarray
-    phones: np.ndarray
+    heard: np.ndarray
 
 
 def prepare_corpus(corpus: Path, folder: Path, report: Callable[[float, str], None]) -> Corpus:
-    """Analyse and label every clip of `corpus`/manifest.tsv into `folder`, once; later calls only open it."""
+    """Analyse every clip of `corpus`/manifest.tsv into `folder` and let the listener hear it, once; later calls only
+    open it."""
     if not (folder / "clips.json").exists():
         _analyse_all(corpus, folder, report)
-    if not (folder / _PHONES_FILE).exists():
-        _label_all(corpus, folder, report)
+    if not (folder / _HEARD_FILE).exists():
+        _listen_to_all(folder, report)
     return Corpus(folder)
 
 
@@ -105,7 +107,6 @@ def _analyse_all(corpus: Path, folder: Path, report: Callable[[float, str], None
 
 
 def _entry(row: dict[str, str], first_frame: int, envelope: np.ndarray) -> ClipEntry:
-    level = measure_level(envelope)
     return ClipEntry(
         path=row["path"],
         group=row["set"],
@@ -114,37 +115,42 @@ def _entry(row: dict[str, str], first_frame: int, envelope: np.ndarray) -> ClipE
         first_frame=first_frame,
         frames=len(envelope),
         bands=bands_below(min(int(row["original_rate"]) / 2, 20_000)),
-        nepers=level.nepers,
-        mean=level.mean.tolist(),
+        nepers=measure_level(envelope).nepers,
     )
 
 
-def _label_all(corpus: Path, folder: Path, report: Callable[[float, str], None]) -> None:
+def listened_frames(frames: int) -> int:
+    """How many frames of the listener cover so many of the engine's."""
+    return frames // 2 + 1
+
+
+def _listen_to_all(folder: Path, report: Callable[[float, str], None]) -> None:
     clips = [ClipEntry(**entry) for entry in json.loads((folder / "clips.json").read_text())]
-    labels = np.full(sum(clip.frames for clip in clips), UNLABELLED, np.int8)
+    rows = np.cumsum([0] + [listened_frames(clip.frames) for clip in clips])
+    unfinished = folder / f"{_HEARD_FILE}.part"
+    heard = np.memmap(unfinished, np.float16, "w+", shape=(HEARINGS, int(rows[-1]), FEATURES))
+    jobs = [(folder, number, clip.first_frame, clip.frames) for number, clip in enumerate(clips)]
     with working_processes() as pool:
-        for number, (clip, found) in enumerate(
-            zip(clips, pool.imap(_label_clip, [(corpus, clip) for clip in clips], chunksize=8), strict=True)
-        ):
-            labels[clip.first_frame : clip.first_frame + clip.frames] = fit_labels(found, clip.frames)
-            report((number + 1) / len(clips), f"labelled {clip.path}")
-    _publish(folder / _PHONES_FILE, labels.tobytes())
+        for number, found in enumerate(pool.imap(_listen_to_clip, jobs, chunksize=8)):
+            heard[:, rows[number] : rows[number + 1]] = found
+            report((number + 1) / len(clips), f"listened to {clips[number].path}")
+    heard.flush()
+    os.replace(unfinished, folder / _HEARD_FILE)
 
 
-def _label_clip(job: tuple[Path, ClipEntry]) -> np.ndarray:
-    corpus, clip = job
-    if clip.group not in _RECOGNISED:
-        return np.zeros(0, np.int8)
-    samples, rate = soundfile.read(corpus / clip.path, dtype="float32", always_2d=True)
-    mono = soxr.resample(samples.mean(1), rate, RECOGNISER_RATE)
-    return label_phones(mono)
+def _listen_to_clip(job: tuple[Path, int, int, int]) -> np.ndarray:
+    """Features (HEARINGS, frames / 2, FEATURES) of a clip as it is and as it is heard otherwise."""
+    folder, number, first_frame, frames = job
+    audio = np.memmap(folder / "audio.bin", np.int16, "r").reshape(-1, HOP)
+    samples = audio[first_frame : first_frame + frames].ravel().astype(np.float32) / 32767
+    random = np.random.default_rng([number, 3])
+    with torch.autocast("cpu", torch.bfloat16):
+        return np.stack([heard_otherwise(_listener(), samples, hearing, random) for hearing in range(HEARINGS)])
 
 
-def fit_labels(labels: np.ndarray, frames: int) -> np.ndarray:
-    """Labels cut or padded with UNLABELLED to `frames`."""
-    result = np.full(frames, UNLABELLED, np.int8)
-    result[: min(frames, len(labels))] = labels[:frames]
-    return result
+@lru_cache(maxsize=1)
+def _listener() -> Listener:
+    return load_listener()
 
 
 def _publish(path: Path, content: bytes) -> None:

@@ -26,7 +26,7 @@ _MARGIN = 4  # frames at each end of a crop that are synthesized but not compare
 class SynthesizerPlan:
     """Settings of the synthesizer's training; saved inside its checkpoints."""
 
-    steps: int = 3500
+    steps: int = 2200
     batch: int = 10
     frames: int = 90
     rate: float = 1e-3  # of learning

@@ -1,4 +1,4 @@
-"""`python -m engine.pretraining.voices --corpus DIR --work DIR`: the four demo voices, from the shipped base.
+"""`python -m engine.pretraining.voices --corpus DIR --work DIR`: the five demo voices, from the shipped base.
 
 Each is trained as a user's voice is, and written with its card, licence, statement of consent, and preview.
 """
@@ -78,6 +78,19 @@ DEMO_PROFILES = (
             },
         ),
         epochs=50,
+    ),
+    DemoVoice(
+        "safiye", "turkish_makam_acapella/safiye", "singing.flac",
+        VoiceProfile(
+            "Safiye", "female", "adult", "A warm, ornamented woman's voice of Turkish makam song.", "tr",
+            ("warm", "ornamented", "bright"), "world", licence="CC-BY-4.0",
+            source="MTG Turkish makam acapella sections dataset",
+            consent={
+                "statement": "Recorded for this dataset and published under the named licence.",
+                "by": "Safiye, through the Music Technology Group, Universitat Pompeu Fabra",
+            },
+        ),
+        epochs=16,
     ),
 )  # fmt: skip
 

@@ -34,8 +34,8 @@ def start_batch(
 ) -> list[Row]:
     """Queue a conversion of each recording (a file that is moved, and its name); gives a row for each, in order.
 
-    A row is {file_name, task, error}: one that cannot be converted says why, and keeps the others from nothing. Raises
-    Invalid for none, or for too many.
+    The voice may be untrained. A row is {file_name, task, error}: one that cannot be converted says why, and keeps the
+    others from nothing. Raises Invalid for none, or for too many.
     """
     if not 1 <= len(recordings) <= MOST_FILES:
         text = f"Put in 1 to {MOST_FILES} recordings, not {len(recordings)}."
@@ -45,7 +45,7 @@ def start_batch(
         row: Row = {"file_name": shown_name(file_name), "task": None, "error": None}
         try:
             row["task"] = start_conversion(
-                studio, account, path, file_name, model=model, settings=settings, preset=preset
+                studio, account, path, file_name, model=model, settings=settings, preset=preset, untrained=True
             )
         except EngineError as error:
             row["error"] = str(error)

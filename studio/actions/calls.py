@@ -32,6 +32,7 @@ def _lines(task: Task, base_url: str) -> Iterator[str]:
     given = task.parameters
     if task.kind == CONVERSION and "edit" not in given:
         fields = [_file("audio", given.get("file_name") or "recording.wav"), _field("model", task.model_id)]
+        fields += [_field("untrained", "true")] if given.get("untrained") else []
         fields += [_field("preset", given["preset"])] if given.get("preset", "auto") != "auto" else []
         fields += [_field(_NAMES.get(name, name), value) for name, value in given["settings"].items()]
         yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])

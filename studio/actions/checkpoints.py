@@ -13,7 +13,7 @@ from studio.actions.voices import training_history
 from studio.catalogue import TRAINING, Model, find_model, held_model, training_completed
 from studio.errors import NotFound, WrongState
 from studio.studio import Studio
-from studio.workspaces import drop_older_voices, keep_voice_folder, training_files
+from studio.workspaces import drop_older_voices, keep_voice_folder, training_files, untrained_place
 
 _SCORES = ("likeness", "content", "mel_distance", "pitch_error_cents", "voicing_error", "score")
 
@@ -51,6 +51,7 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
         _refuse_in_training(now)  # which will make it the best moment again
         training_completed(connection, account.id, model_id, card, voice_key, now.epoch, now.epochs)
     drop_older_voices(studio.storage, account, model_id, voice_key)
+    studio.storage.delete_below(untrained_place(model))
 
 
 def kept_card(studio: Studio, model: Model) -> VoiceCard | None:

@@ -32,20 +32,24 @@ def start_conversion(
     model: str,
     settings: Mapping[str, Any],
     preset: str = AUTO,
+    untrained: bool = False,
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
 ) -> str:
     """Queue the conversion of a recording, which is moved into the storage; gives the task's id.
 
     settings: fields of ConversionSettings; those that are left out are the preset's, or with `auto` those of the
-    preset for the recording's style. Raises SettingsError for one out of its range, NotFound for an unknown voice,
-    WrongState for one that is not trained, NotReadable for what is no audio, Invalid for a recording that is too long,
-    TooMany, Unavailable, DiskFull; then nothing is left behind.
+    preset for the recording's style. untrained: whether a voice that is still to be trained is used as it is before
+    that; to one that is trained it means nothing.
+
+    Raises SettingsError for a setting out of its range, NotFound for an unknown voice, WrongState for one that is not
+    trained, NotReadable for what is no audio, Invalid for a recording that is too long, TooMany, Unavailable, DiskFull;
+    then nothing is left behind.
     """
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
     by_style(preset, settings)
-    voice = find_usable(studio.database, studio.storage, account, model)
+    voice = find_usable(studio.database, studio.storage, account, model, untrained)
     check_recording(audio, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
@@ -57,6 +61,7 @@ def start_conversion(
         "preset": preset,
         "settings": dict(settings),
         "model_account": DEMO if voice.is_demo else account.id,
+        "untrained": voice.is_untrained,
     }
 
     def act(connection: Connection) -> dict[str, Any]:
@@ -99,6 +104,11 @@ def conversion_view(studio: Studio, account: Account, task_id: str, base_url: st
         "output_audio_urls": [studio.link(key, base_url, now_s) for key in result["outputs"]],
         "output_settings": result["output_settings"],
     }
+
+
+def was_untrained(task: Task) -> bool:
+    """Whether a conversion was done with an untrained voice, or is to be where the voice is not trained until then."""
+    return bool((task.result or {}).get("untrained", task.parameters.get("untrained", False)))
 
 
 def audio_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from studio.accounts import Account
 from studio.catalogue import Model, find_model
 from studio.errors import NotFound
 from studio.studio import Studio
+from studio.workspaces import untrained_place
 
 _LARGEST_CARD = 4 << 20  # bytes
 
@@ -21,10 +22,11 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
     where nothing in it has a pitch. Raises NotFound for an unknown voice.
     """
     model = find_model(studio.database, studio.storage, account, model_id)
-    voice_range = model.card.get("vocal_range") or {}
+    card = _card(studio, model)
+    voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
     ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
     summary = (looked_at or {}).get("summary") or {}
-    source, card = summary.get("pitch"), _card(studio, model)
+    source = summary.get("pitch")
     auto = None
     if source is not None and card is not None:
         heard = PitchStatistics(source["low"], source["median"], source["high"])
@@ -37,13 +39,14 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
 
 
 def _card(studio: Studio, model: Model) -> VoiceCard | None:
-    """The card in the voice's own folder; None where it cannot be read."""
+    """The card in the voice's own folder, or that of the untrained one; None where it cannot be read."""
     try:
         if model.is_demo:
             return load_card(DEMO_VOICES / model.id)
-        if model.voice_key is None:
+        place = untrained_place(model) if model.is_untrained else model.voice_key
+        if place is None:
             return None
-        content = b"".join(studio.storage.read(f"{model.voice_key}/{CARD_FILE}", 0, _LARGEST_CARD))
+        content = b"".join(studio.storage.read(f"{place}/{CARD_FILE}", 0, _LARGEST_CARD))
         return read_card(content, f"'{model.id}'")
     except (VoiceError, NotFound):
         return None

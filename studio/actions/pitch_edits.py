@@ -18,7 +18,7 @@ from engine.groundwork import Groundwork, read_groundwork
 from engine.pitch import Pitch
 from engine.pitch_edit import TOOLS, edit_pitch, plain_edits, read_edits
 from studio.accounts import Account
-from studio.actions.conversions import KIND, refuse_full_queue
+from studio.actions.conversions import KIND, refuse_full_queue, was_untrained
 from studio.actions.names import voice_name
 from studio.actions.repeats import key_of_take
 from studio.catalogue import find_usable
@@ -164,7 +164,7 @@ def _find(studio: Studio, account: Account, task_id: str) -> Task:
 def _need_voice(studio: Studio, account: Account, task: Task) -> None:
     """Raises NotFound where the voice that would sing the edits is gone, WrongState where it cannot convert."""
     try:
-        find_usable(studio.database, studio.storage, account, task.model_id or "")
+        find_usable(studio.database, studio.storage, account, task.model_id or "", was_untrained(task))
     except NotFound as cause:
         name = voice_name(studio.database, account, task)
         raise NotFound(_VOICE_GONE.format(name), "model_not_found") from cause

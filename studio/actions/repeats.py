@@ -31,22 +31,24 @@ def convert_recording(
 ) -> str:
     """Queue the conversion of a recording that was put in to be looked at; gives the task's id.
 
-    recording: the id of its analysis. stretch: the part to convert, in seconds; all of it otherwise. Raises NotFound,
-    SettingsError for a stretch that is none, and what `start_conversion` raises.
+    The voice may be untrained. recording: the id of its analysis. stretch: the part to convert, in seconds; all of it
+    otherwise. Raises NotFound, SettingsError for a stretch that is none, and what `start_conversion` raises.
     """
     with taken_recording(studio, account, recording) as (copy, file_name):
         if stretch is not None:
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
             copy, file_name = cut, f"{PurePath(file_name).stem}.wav"
-        return start_conversion(studio, account, copy, file_name, model=model, settings=settings, preset=preset)
+        return start_conversion(
+            studio, account, copy, file_name, model=model, settings=settings, preset=preset, untrained=True
+        )
 
 
 def convert_again(studio: Studio, account: Account, task_id: str, model: str | None = None) -> str:
     """Queue the same conversion once more, with the settings it was asked for, if need be in another voice.
 
-    Gives the new task's id. Raises NotFound, also where its recording has been deleted, and what `start_conversion`
-    raises.
+    The voice may be untrained. Gives the new task's id. Raises NotFound, also where its recording has been deleted, and
+    what `start_conversion` raises.
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
     with _copied(studio, task.parameters["input_key"]) as copy:
@@ -58,6 +60,7 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
             model=model or task.model_id or "",
             settings=task.parameters["settings"],
             preset=task.parameters.get("preset", AUTO),
+            untrained=True,
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from engine.conversion_settings import AUTO
 from engine.frames import note_number
 from studio.accounts import Account
-from studio.actions.conversions import KIND
+from studio.actions.conversions import KIND, was_untrained
 from studio.actions.names import voice_name
 from studio.catalogue import find_model
 from studio.errors import NotFound
@@ -26,6 +26,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     ahead                how many conversions come before it, with those that keep all workers busy; None once it runs
     starts_in_s          about how long they will take, None while that is unknown
     model, voice         the voice's id and name
+    untrained            whether the voice was untrained
     file_name, preset, settings    as asked for; settings in full once it is done
     transpose, style     what was found, None until it is done
     input_url            the recording; None where it has been deleted
@@ -54,6 +55,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "starts_in_s": _starts_in_s(studio, waiting, busy) if waiting + busy else None,
         "model": task.model_id,
         "voice": voice_name(studio.database, account, task),
+        "untrained": was_untrained(task),
         "range": _range(card),
         "file_name": task.parameters["file_name"],
         "preset": task.parameters.get("preset", AUTO),

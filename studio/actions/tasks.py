@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from studio.accounts import Account
 from studio.actions.conversions import KIND as CONVERSION
-from studio.actions.conversions import audio_links
+from studio.actions.conversions import audio_links, was_untrained
 from studio.actions.names import voice_names
 from studio.executors.recovery import settle
 from studio.studio import Studio, account_prefix
@@ -83,6 +83,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         view["settings"] = result.get("settings") or task.parameters["settings"]  # in full once they are known
         edit = task.parameters.get("edit") or {}
         view["edit_of"], view["edit_count"] = edit.get("of"), len(edit.get("edits", []))
+        view["untrained"] = was_untrained(task)
         view["scores"] = result.get("scores", [])
         view["output_settings"] = result.get("output_settings")
         view |= audio_links(studio, task, base_url, now_s)

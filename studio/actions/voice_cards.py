@@ -18,12 +18,16 @@ def voice_cards(
 ) -> list[dict[str, Any]]:
     """Cards of the account's voices and the demo voices, by name, as the element <timbre-voices> shows them.
 
-    ready_only: without those that are still to be trained. Each has the published fields, its `state` (TRAIN_AGAIN
-    where it was made on an earlier base), whether it is a `demo` voice, and `preview_url`, which is None where there
-    is nothing to be heard.
+    ready_only: those alone that can convert, trained or untrained. Each has the published fields, its `state`
+    (TRAIN_AGAIN where it was made on an earlier base), whether it can convert only as it is before it is trained
+    (`untrained`), whether it is a `demo` voice, and `preview_url`, which is None where there is nothing to be heard.
     """
     found = all_models(studio.database, studio.storage, account)
-    return [_card(studio, model, base_url, now_s) for model in found if model.state == COMPLETED or not ready_only]
+    return [
+        _card(studio, model, base_url, now_s)
+        for model in found
+        if model.state == COMPLETED or model.is_usable_untrained or not ready_only
+    ]
 
 
 def voice_details(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
@@ -73,5 +77,8 @@ def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> dict[str
     )
 
 
-def _state(model: Model) -> dict[str, str]:
-    return {"state": TRAIN_AGAIN if model.must_be_trained_again else model.state}
+def _state(model: Model) -> dict[str, Any]:
+    return {
+        "state": TRAIN_AGAIN if model.must_be_trained_again else model.state,
+        "untrained": model.is_usable_untrained,
+    }

@@ -30,7 +30,7 @@ from studio.catalogue import (
 from studio.errors import NotFound, TooMany, WrongState
 from studio.studio import Studio
 from studio.tasks import ACTIVE, Task, latest, latest_in, submit, under_way, waiting_and_running
-from studio.workspaces import refuse_in_training
+from studio.workspaces import refuse_busy
 
 _LATER_S = 30.0
 _LARGEST_HISTORY = 64 << 20  # bytes
@@ -56,6 +56,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
     return {
         **model.published,
         "state": model.state,
+        "untrained": model.is_usable_untrained,
         "demo": model.is_demo,
         "error": earlier_voice(model_id) if model.must_be_trained_again else model.error,
         "licence": model.card.get("licence") or "",
@@ -194,4 +195,4 @@ def _refuse_busy(studio: Studio, connection: Connection, account: Account, model
             raise WrongState(text, "model_busy")
     home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
     if home is not None and home.is_dir():
-        refuse_in_training(home)  # the command line has no task
+        refuse_busy(home)  # the command line has no task

@@ -51,7 +51,10 @@ def convert(
     from studio.settings import load_settings
 
     settings = read_settings(ConversionSettings(), given)
-    loaded = Library(load_settings()).voice(voice)
+    with progress_bar() as report:  # of what is to be done first where it was never trained
+        loaded = Library(load_settings()).voice_to_convert(voice, report, device)
+    if loaded.card.is_untrained:
+        typer.echo(f"{loaded.card.name} is untrained: python -m studio train {voice} makes it more alike.", err=True)
     targets = _targets(source, output, loaded.card.id, settings.takes)
 
     def chosen(style: "Style") -> "ConversionSettings":

@@ -68,7 +68,11 @@ def create(
     for line in report_lines(data_report):
         typer.echo(line, err=True)
     identifier = dataset.folder.name
-    typer.echo(f"{dataset.profile.name} can be trained now: python -m studio train {identifier}", err=True)
+    typer.echo(
+        f"{dataset.profile.name} can be used now, untrained: python -m studio convert RECORDING --voice {identifier}\n"
+        f"Training makes it more alike: python -m studio train {identifier}",
+        err=True,
+    )
     typer.echo(identifier)
 
 

@@ -137,7 +137,7 @@ def delete(
     """Delete a voice of your own, with its recordings and its training here."""
     from studio.library import Library
     from studio.settings import load_settings
-    from studio.workspaces import refuse_in_training
+    from studio.workspaces import refuse_busy
 
     library = Library(load_settings())
     if library.is_own(voice) and not yes:  # what is not there, or not the user's, is refused without a question
@@ -149,6 +149,6 @@ def delete(
         if not sure:
             raise SettingsError("Nothing was deleted.")
     if library.has_dataset(voice):
-        refuse_in_training(library.settings.datasets / voice)
+        refuse_busy(library.settings.datasets / voice)
     library.delete(voice)
     typer.echo(f"{voice} is deleted.", err=True)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from engine.audio import open_audio
 from engine.conversion_settings import AUTO, by_style
 from engine.durations import in_words
-from engine.errors import AudioError
+from engine.errors import AudioError, VoiceError
 from studio.catalogue import find_model
 from studio.errors import Invalid, NotFound, Unavailable
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.untrained import untrained_voice_folder
 from studio.workspaces import voice_folder
 
 if TYPE_CHECKING:
@@ -47,13 +48,15 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
     suffix = job.task.parameters.get("format", "wav")
     targets = [job.place / f"take-{number}.{suffix}" for number in range(1, given.get("takes", 1) + 1)]
     _refuse_too_long(source, job.bench.service.longest_audio_minutes)
-    found = _converted(job, source, targets, settings)
+    voice = _voice(job)
+    found = _converted(job, source, targets, settings, voice)
     scores = _scores(job, source, targets, found.transpose)
     write_groundwork(job.place / "groundwork.npz", found.groundwork)
     return {
         "outputs": [_stored(job, target) for target in targets],
         "output_settings": {"model": job.task.model_id, "transpose": found.transpose, "vocal_style": found.style},
         "settings": asdict(found.settings),
+        "untrained": voice.card.is_untrained,
         "scores": scores,
         "groundwork": _stored(job, job.place / "groundwork.npz"),
     }
@@ -70,14 +73,14 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
     earlier = _earlier(job, wanted.get("earlier"))
     before = EarlierEdit(earlier, read_edits(wanted["earlier"]["edits"])) if earlier else None
     groundwork = read_groundwork(original["groundwork"].read_bytes())
-    target = job.place / "take-1.wav"
+    target, voice = job.place / "take-1.wav", _voice(job)
     done = edit_file(
         source,
         original["take"],
         target,
         groundwork,
         wanted["take"] - 1,
-        _voice(job),
+        voice,
         read_edits(wanted["edits"]),
         before,
         lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
@@ -92,6 +95,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
             "vocal_style": groundwork.style,
         },
         "settings": asdict(groundwork.settings) | {"takes": 1},
+        "untrained": voice.card.is_untrained,
     }
 
 
@@ -117,10 +121,8 @@ def _fetched(job: Job) -> Path:
         raise NotFound("The recording is no longer here: send it again.", "recording_gone") from cause
 
 
-def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen") -> "FileConversion":
+def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "Voice") -> "FileConversion":
     from engine.conversion import convert_file
-
-    voice = _voice(job)
 
     def report(fraction: float, message: str) -> None:
         job.heart.report(_CONVERTING_SHARE * fraction, message)
@@ -129,15 +131,19 @@ def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen") 
 
 
 def _voice(job: Job) -> "Voice":
-    return insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
+    try:
+        return insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
+    except (NotFound, VoiceError):  # or it was trained, or trained anew, at this moment, and lies elsewhere now
+        return insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
 
 
 def _voice_folder(job: Job) -> Path:
-    storage, account = job.bench.storage, job.account
-    try:
-        return voice_folder(storage, find_model(job.bench.database, storage, account, job.task.model_id or ""))
-    except NotFound:  # or it was trained anew at this moment, and lies elsewhere now
-        return voice_folder(storage, find_model(job.bench.database, storage, account, job.task.model_id or ""))
+    """Where the voice lies; as it is before it is trained where that was asked for, and it is not trained by now."""
+    bench = job.bench
+    model = find_model(bench.database, bench.storage, job.account, job.task.model_id or "")
+    if not (model.is_untrained and job.task.parameters.get("untrained")):
+        return voice_folder(bench.storage, model)
+    return untrained_voice_folder(job, model)
 
 
 def _scores(

@@ -27,9 +27,17 @@ from studio.catalogue import (
 )
 from studio.errors import NotFound, StudioError, Unavailable
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.untrained import make_ahead
 from studio.studio import account_prefix
 from studio.tables import models
-from studio.workspaces import Workspace, dataset_workspace, drop_older_voices, keep_voice
+from studio.workspaces import (
+    Workspace,
+    alone_with_untrained,
+    dataset_workspace,
+    drop_older_voices,
+    keep_voice,
+    untrained_place,
+)
 
 if TYPE_CHECKING:
     from engine.voice import Voice
@@ -41,13 +49,21 @@ _MARK = "saved"  # changes with each of them
 
 
 def examine(job: Job) -> None:
-    """Examine the recordings of a voice, and end the task with the report in the voice's row."""
+    """Examine the recordings of a voice, and end the task with the report in the voice's row.
+
+    Since they are analysed now, the voice is also made as it can be used before it is trained.
+    """
     from engine.data_report import examined
 
     model = job.model()
-    with dataset_workspace(job.bench.storage, job.account, model, job.task.fence, training=False) as workspace:
+    with (
+        dataset_workspace(job.bench.storage, job.account, model, job.task.fence, training=False) as workspace,
+        alone_with_untrained(workspace.folder, job.heart.report),
+    ):
         found = examined(load_dataset(workspace.folder), job.heart.report).as_json()
         workspace.save_report()
+        if model.is_untrained:
+            make_ahead(job, workspace)
     job.publish({}, lambda connection: report_made(connection, model.account_id, model.id, found))
 
 
@@ -112,6 +128,7 @@ def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -
     job.publish(voice.card.training, also)
     try:
         drop_older_voices(storage, account, model.id, voice_key)
+        storage.delete_below(untrained_place(model))
     except StudioError as trouble:  # which costs room and nothing else
         job.log.warning("older_voices_kept", reason=str(trouble))
 

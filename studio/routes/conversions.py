@@ -38,6 +38,10 @@ _FIELDS: dict[str, Any] = {
         "type": "string", "enum": [*PRESETS], "default": AUTO,
         "description": "Settings for singing, rap or speech; auto chooses by what is heard.",
     },
+    "untrained": {
+        "type": "boolean", "default": False,
+        "description": "Convert also to a voice of your recordings that is still to be trained, as it is now.",
+    },
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
 }  # fmt: skip
 
@@ -59,6 +63,7 @@ async def convert(call: Calling) -> JSONResponse:
         transpose = fields.whole_or_word("transpose", -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE, 0, AUTO)
         takes = fields.whole("generations_count", 1, MOST_TAKES, 1)
         preset = fields.choice("preset", PRESETS, AUTO)
+        untrained = fields.flag("untrained", False)
         settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
         fields.check()
         assert audio is not None
@@ -71,6 +76,7 @@ async def convert(call: Calling) -> JSONResponse:
             model=known_model_id(model),
             settings={"transpose": transpose, "takes": takes} | settings,
             preset=preset,
+            untrained=untrained,
             idempotency=call.idempotency("convert", form),
             request_id=call.request_id,
         )

@@ -9,6 +9,7 @@ from studio.errors import Invalid
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
+_FLAGS = {"true": True, "false": False}
 _SHOWN = 40  # characters of a wrong value
 
 
@@ -43,6 +44,13 @@ class Fields:
         if value not in words:
             self._wrong(name, f"must be one of {', '.join(words)}, not {shown(value)}.")
         return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        """Whether something is so."""
+        value = self._form.fields.get(name, "").strip().lower()
+        if value and value not in _FLAGS:
+            self._wrong(name, f"must be true or false, not {shown(value)}.")
+        return _FLAGS.get(value, default)
 
     def number(self, name: str, lowest: float, highest: float) -> float:
         """A number, whole or not, that must be there."""

@@ -44,7 +44,7 @@ async def list_models(
     limit: Annotated[int | None, Query(ge=1, le=MOST_MODELS)] = None,
     cursor: Cursor = None,
 ) -> JSONResponse:
-    """Voices that can be used: the account's own that are trained, and the four demo voices."""
+    """Voices that can be used: the account's own that are trained, and the demo voices."""
     found = await call.quickly(
         models_view, call.studio, call.account,
         genre=genre, gender=gender, age=age, voice_type=voice_type, base_language=base_language, q=q,

@@ -150,6 +150,7 @@ class VoiceView(Voice):
     model_config = ConfigDict(extra="allow")
 
     state: Literal["pending", "training", "completed", "failed"]
+    untrained: bool = Field(description="Whether it can convert only as it is before training: with `untrained=true`.")
     error: str | None
     demo: bool
     training: TrainingView
@@ -173,6 +174,7 @@ class TaskView(BaseModel):
     started_at: Time | None
     finished_at: Time | None
     scores: list[Any] | None = Field(default=None, description="Of each take of a conversion.")
+    untrained: bool | None = Field(None, description="Of a conversion: whether the voice was untrained.")
     edit_of: str | None = Field(None, description="The conversion whose take this one is, with its pitch edited")
     edit_count: int | None = Field(None, description="How many edits of the pitch that is.")
     input_audio_url: Url | None = None

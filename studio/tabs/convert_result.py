@@ -150,7 +150,8 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
             ),
         }
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
-        choices = [(one["name"], one["id"]) for one in voices if one["id"] != view["model"]]
+        others = sorted((one for one in voices if one["id"] != view["model"]), key=lambda one: one["untrained"])
+        choices = [(f"{one['name']} (untrained)" if one["untrained"] else one["name"], one["id"]) for one in others]
         labels = [(one["label"], one["task"]) for one in before]
         return {
             place: gr.Column(visible=True),
@@ -221,7 +222,9 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
 
 
 def _name(view: dict[str, Any]) -> str:
-    return f"{view['voice']}, edited" if view["edited"] else str(view["voice"])
+    told = ["untrained"] if view["untrained"] else []
+    told += ["edited"] if view["edited"] else []
+    return ", ".join([str(view["voice"]), *told])
 
 
 def _how_far(view: dict[str, Any]) -> str:

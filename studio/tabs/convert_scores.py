@@ -20,6 +20,8 @@ def heading(view: dict[str, Any]) -> str:
     facts = [_shift(view["transpose"])]
     if view["style"]:
         facts.append(f"heard as {STYLES[view['style']].lower()}")
+    if view["untrained"]:
+        facts.append("the voice untrained")
     if view["edited"]:
         facts.append("edited")
     title, said = html.escape(f"{view['file_name']} by {view['voice']}"), html.escape(", ".join(facts))

@@ -68,8 +68,8 @@ def build_create_tab(page: Page, tab: gr.Tab) -> None:
     def begin_anew(visit: Visit) -> dict[Any, Any]:
         return report.end() | {form_place: gr.Column(visible=True)}
 
-    def train(visit: Visit, model: str | None) -> Updates:
-        return page.go("train", voice=model) | begin_anew(visit) if model else None
+    def go(visit: Visit, model: str | None, there: str) -> Updates:
+        return page.go(there, voice=model) | begin_anew(visit) if model else None
 
     def take_back(visit: Visit, model: str | None, only_good: bool) -> Updates:
         brought = report.take_back(visit, model, only_good)
@@ -87,8 +87,11 @@ def build_create_tab(page: Page, tab: gr.Tab) -> None:
     page.on(changed, remember, {has_come, *form.components}, [kept], trigger_mode="always_last")
     page.on(tab.select, come, [has_come, kept, recordings.draft, report.model], everything)
     page.on(report.another.click, begin_anew, [], everything)
-    there = [page.tabs, page.wishes["train"]]
-    page.on(report.train.click, train, [report.model], [*there, *everything], notice=report.problem)
+    for button, there in ((report.train, "train"), (report.convert, "convert")):
+        page.on(
+            button.click, lambda visit, model, there=there: go(visit, model, there), [report.model],
+            [page.tabs, page.wishes[there], *everything], notice=report.problem,
+        )  # fmt: skip
     page.on(
         report.change.click, lambda visit, model: take_back(visit, model, only_good=False), [report.model],
         everything, notice=report.problem,

@@ -33,6 +33,7 @@ class Report:
     page: gr.HTML
     problem: gr.HTML
     train: gr.Button
+    convert: gr.Button
     without_bad: gr.Button
     change: gr.Button
     again: gr.Button
@@ -44,7 +45,7 @@ class Report:
         """What the events change."""
         return [
             self.model, self.place, self.heading, self.progress, self.picture, self.page, self.problem, self.train,
-            self.without_bad, self.change, self.again, self.timer,
+            self.convert, self.without_bad, self.change, self.again, self.timer,
         ]  # fmt: skip
 
     def begin(self, visit: Visit, model: str) -> dict[Any, Any]:
@@ -81,6 +82,7 @@ class Report:
             self.page: gr.HTML(value=shown(report)),
             self.problem: told_error(task["error"] or "The recordings were not examined.") if failed else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
+            self.convert: gr.Button(visible=bool(report) and view["untrained"]),
             self.without_bad: gr.Button(
                 f"Leave out the {len(bad)} bad ones" if len(bad) > 1 else "Leave out the bad one",
                 visible=bool(bad) and some_are_good,
@@ -109,12 +111,14 @@ def build_report(page: Page, tab: gr.Tab) -> Report:
         problem = notice("create-report-problem")
         with gr.Row():
             train = gr.Button("Train it", variant="primary", visible=False)
+            convert = gr.Button("Convert with this voice", visible=False)
             without_bad = gr.Button("Leave out the bad ones", visible=False)
             change = gr.Button("Change the recordings", visible=False)
             again = gr.Button("Examine them again", visible=False)
             another = gr.Button("Make another voice")
     report = Report(
-        model, place, heading, progress, picture, found, problem, train, without_bad, change, again, another, timer
+        model, place, heading, progress, picture, found, problem, train, convert, without_bad, change, again, another,
+        timer,
     )  # fmt: skip
 
     def look(visit: Visit, model_id: str | None) -> Updates:

@@ -86,6 +86,8 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
     facts = []
     if task["kind"] == "conversion":
         found = task.get("output_settings") or {}
+        if task.get("untrained"):
+            facts.append(["Voice", "untrained"])
         if task.get("edit_count"):
             facts.append(["Pitch edits", str(task["edit_count"])])
         if task.get("preset"):

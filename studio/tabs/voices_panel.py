@@ -38,7 +38,7 @@ class Panel:
             self.head: shown(head(voice)),
             self.preview: shown(_preview(voice)),
             self.range: _picture(range_picture(voice)),
-            self.convert: gr.Button(visible=voice["state"] == "completed"),
+            self.convert: gr.Button(visible=voice["state"] == "completed" or voice["untrained"]),
             self.train: gr.Button(_train_label(voice), visible=voice["has_recordings"]),
         }
 

@@ -9,7 +9,7 @@ from studio.parts.keyboard import Stretch, keyboard_svg
 
 _KINDS = ("voice_type", "gender", "age", "genre")
 BADGES = {
-    "pending": "to be trained",
+    "pending": "untrained",
     "training": "in training",
     "failed": "its training failed",
     TRAIN_AGAIN: "made with an earlier version: train it again, or bring it in anew",

@@ -7,6 +7,7 @@ import pytest
 
 from engine.card import list_voices
 from engine.frames import SAMPLE_RATE
+from engine.listener import Listener, load_listener
 from engine.voice import Voice, load_voice
 
 Sing = Callable[..., np.ndarray]
@@ -35,3 +36,9 @@ def sing_fixture() -> Sing:
 def voice() -> Voice:
     """One of the installed voices; nothing here may depend on which."""
     return load_voice(list_voices()[0].id)
+
+
+@pytest.fixture(scope="session")
+def listener() -> Listener:
+    """The one that ships."""
+    return load_listener()

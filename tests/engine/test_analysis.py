@@ -5,10 +5,10 @@ import pytest
 import soundfile
 
 from engine import analysis as module
-from engine.analysis import Analysis, analyse, analyse_file, measure_content
+from engine.analysis import Analysis, analyse, analyse_file
 from engine.audio import Audio
 from engine.errors import AudioError, Cancelled
-from engine.frames import SAMPLE_RATE, hertz_to_semitones
+from engine.frames import hertz_to_semitones
 
 
 def sung(hertz: np.ndarray, rate: int) -> np.ndarray:
@@ -144,13 +144,3 @@ def test_the_pitch_through_silence_is_a_straight_line_between_the_notes():
     result = analyse(Audio(samples[None], rate))
     middle = hertz_to_semitones(float(result.pitch.hertz[31 * 100]))
     assert middle == pytest.approx(63.0, abs=0.5)
-
-
-def test_content_is_on_the_same_grid_and_ignores_level():
-    seconds = 1.5
-    time_s = np.arange(int(seconds * SAMPLE_RATE)) / SAMPLE_RATE
-    tone = sum(np.sin(2 * np.pi * 180 * k * time_s) / k for k in range(1, 20)).astype(np.float32) * 0.1
-    audio, quieter = Audio(tone[None], SAMPLE_RATE), Audio(tone[None] * 0.25, SAMPLE_RATE)
-    content = measure_content(audio)
-    assert content.shape == (len(analyse(audio).pitch), 64)
-    assert np.abs(content - measure_content(quieter)).mean() < 0.05

@@ -5,8 +5,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.base import WEIGHTS, BaseModel, load_base, load_weights, save_weights
+from engine.base import WEIGHTS, load_base, load_weights, save_weights
 from engine.errors import VoiceError
+from engine.listener import load_listener
 
 
 def test_weights_and_their_card_come_back(tmp_path):
@@ -37,7 +38,7 @@ def test_weights_that_were_cut_off_are_one_sentence(tmp_path, kept):
 
 @pytest.mark.parametrize("change", ["missing", "extra", "shape"])
 def test_weights_must_fit_strictly(tmp_path, change):
-    weights = dict(BaseModel().state_dict())
+    weights = dict(load_weights(WEIGHTS / "base.safetensors"))
     name = "decoder.leave.1.bias"
     if change == "missing":
         del weights[name]
@@ -56,6 +57,27 @@ def test_the_installed_base_fits_and_is_loaded_once():
     assert not base.training
     assert not any(parameter.requires_grad for parameter in base.parameters())
     assert all(torch.isfinite(value).all() for value in base.state_dict().values())
+
+
+def test_the_listener_in_it_is_the_one_that_ships(listener):
+    base = load_base()
+    for name, value in listener.state_dict().items():
+        assert torch.equal(base.listener.state_dict()[name], value)
+    assert not any(name.startswith("listener.") for name in load_weights(WEIGHTS / "base.safetensors"))
+
+
+def test_a_base_without_its_listener_is_one_sentence(tmp_path, monkeypatch):
+    shutil.copy(WEIGHTS / "base.safetensors", tmp_path / "other.safetensors")
+    monkeypatch.setattr("engine.base.load_listener", lambda: load_listener(tmp_path / "listener.safetensors"))
+    with pytest.raises(VoiceError, match=r"listener\.safetensors are missing or damaged"):
+        load_base(tmp_path / "other.safetensors")
+
+
+def test_what_is_known_of_means_survives_half_precision():
+    content = load_base().content
+    for variance in (content.between, content.within):
+        assert torch.isfinite(variance).all()
+        assert variance.min() > 0
 
 
 def test_the_base_is_small_enough_to_ship():

@@ -58,7 +58,7 @@ def rows() -> tuple[QualityRow, ...]:
 def results(rows) -> Results:
     machine = {"processor": "slide rule", "cores": 2, "threads": 2, "torch": "2.13.0", "load_before": 0.1}
     memory = (Memory(1 / 6, 412.3, 0.0312, 0.0), Memory(60.0, 519.8, 0.0305, 0.0))
-    return Results(machine, "the voices' previews", summarise_speed([sample(10.0, 0.3)]), memory, rows)
+    return Results(machine, "the voices' previews", summarise_speed([sample(10.0, 0.3)]), memory, rows, {"ann": 0.25})
 
 
 def test_speed_is_total_work_over_total_audio():
@@ -100,15 +100,18 @@ def test_text_shows_each_part(results):
         "copy synthesis",
         "the voices' previews",
         "-65.0",
+        "Equal error rate",
+        "0.25",
     ):
         assert expected in text
 
 
 def test_a_part_that_was_not_measured_is_not_shown(results):
-    only_memory = Results(results.machine, results.compared_with, None, results.memory, ())
+    only_memory = Results(results.machine, results.compared_with, None, results.memory, (), {})
     text = results_as_text(only_memory)
     assert "Speed" not in text
     assert "Quality" not in text
+    assert "Equal error rate" not in text
     assert "Memory" in text
     assert json.loads(results_as_json(only_memory))["speed"] is None
 

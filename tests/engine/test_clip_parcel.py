@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 from engine.clip_parcel import packed, unpacked
 from engine.clips import Clip
+from engine.content import CONTENT
 from engine.envelope import BANDS, Level
 from engine.pitch import Pitch
 
@@ -12,9 +15,11 @@ from engine.pitch import Pitch
 def clip(frames: int, seed: int) -> Clip:
     random = np.random.default_rng(seed)
     pitch = Pitch(*(random.uniform(0, 1, (2, frames)).astype(np.float32)))
-    level = Level(float(random.normal()), random.normal(size=BANDS).astype(np.float32))
+    level = Level(float(random.normal()))
     envelope = random.normal(size=(frames, BANDS)).astype(np.float16)
-    return Clip(envelope, pitch, random.normal(size=frames).astype(np.float32), level, seed % BANDS + 1, f"{seed}.wav")
+    content = random.normal(size=(seed % 4, frames, CONTENT)).astype(np.float16)  # in as many hearings
+    loudness_db = random.normal(size=frames).astype(np.float32)
+    return Clip(envelope, pitch, loudness_db, level, seed % BANDS + 1, content, f"{seed}.wav")
 
 
 @settings(max_examples=20, deadline=None)
@@ -29,9 +34,14 @@ def test_clips_come_back_as_they_were_without_their_names(lengths):
         assert np.array_equal(one.pitch.hertz, other.pitch.hertz)
         assert np.array_equal(one.pitch.voicing, other.pitch.voicing)
         assert np.array_equal(one.loudness_db, other.loudness_db)
-        assert np.array_equal(one.level.mean, other.level.mean)
+        np.testing.assert_array_equal(one.content, other.content, strict=True)
         assert (one.level.nepers, one.bands) == (other.level.nepers, other.bands)
         assert (other.name, other.path) == ("", None)
+
+
+def test_a_parcel_is_as_large_as_it_says():
+    one = replace(clip(1000, 3), content=np.zeros((3, 1000, CONTENT), np.float16))
+    assert len(packed([one])) == pytest.approx(630 * 1000, rel=0.05)
 
 
 def test_what_is_no_parcel_is_not_opened():

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from engine.audio import Audio
 from engine.clips import analyse_clip, analysed_clip, analysed_clips, fingerprint
+from engine.content import CONTENT
 from engine.envelope import BANDS, LOW_BANDS, SILENT
 from engine.errors import AudioError, Cancelled
 from engine.frames import SAMPLE_RATE, frame_count
+from engine.hearings import VOICE_HEARINGS
 
 
 @pytest.fixture
@@ -34,6 +36,8 @@ def test_a_clip_is_on_the_grid_relative_to_its_level(sing):
     assert np.median(clip.loudness_db - quiet.loudness_db) == pytest.approx(20, abs=0.1)
     assert np.abs(quiet.envelope.astype(float) - clip.envelope).mean() < 0.05
     assert LOW_BANDS <= clip.bands <= BANDS
+    assert clip.content.shape == (1, frames, CONTENT)
+    assert clip.content.dtype == np.float16
 
 
 def test_long_recordings_are_analysed_in_windows_without_a_seam(sing):
@@ -55,6 +59,7 @@ def test_a_piece_knows_where_it_was(sing):
     assert piece.first_frame == 60
     assert len(piece.pitch) == len(piece.envelope) == len(piece.loudness_db) == 20
     np.testing.assert_array_equal(piece.envelope, clip.envelope[60:80])
+    np.testing.assert_array_equal(piece.content, clip.content[:, 60:80])
 
 
 @settings(max_examples=8, deadline=None)
@@ -64,6 +69,25 @@ def test_any_length_rate_and_channels(count, rate, channels):
     clip = analyse_clip(Audio(random.standard_normal((channels, count)).astype(np.float32) * 0.1, rate))
     assert len(clip.pitch) == len(clip.envelope) == frame_count((2 * count * SAMPLE_RATE + rate) // (2 * rate))
     assert np.isfinite(clip.envelope).all()
+    assert clip.content.shape == (1, len(clip.pitch), CONTENT)
+    assert np.isfinite(clip.content).all()
+
+
+@pytest.mark.parametrize("samples", [1, 2, 440, 441, 5000])
+def test_any_length_has_all_hearings_of_a_voice(tmp_path, samples):
+    soundfile.write(tmp_path / "x.wav", 0.1 * np.random.default_rng(0).standard_normal(samples), SAMPLE_RATE)
+    clip = analysed_clip(tmp_path / "x.wav")
+    assert clip.content.shape == (VOICE_HEARINGS, frame_count(samples), CONTENT)
+    assert np.isfinite(clip.content).all()
+
+
+def test_the_first_hearing_is_the_recording_as_it_is_and_the_others_are_not(sing):
+    audio = Audio(sing(2.0)[None], SAMPLE_RATE)
+    none, one, three = (analyse_clip(audio, hearings=hearings) for hearings in (0, 1, 3))
+    assert none.content.shape == (0, len(none.pitch), CONTENT)
+    np.testing.assert_allclose(three.content[0].astype(float), one.content[0], atol=0.01)
+    for other in three.content[1:]:
+        assert np.abs(other.astype(float) - one.content[0]).mean() > 0.02
 
 
 def test_a_kept_clip_is_the_same(recording, tmp_path):
@@ -74,7 +98,7 @@ def test_a_kept_clip_is_the_same(recording, tmp_path):
     np.testing.assert_array_equal(first.envelope, again.envelope)
     np.testing.assert_array_equal(first.pitch.hertz, again.pitch.hertz)
     np.testing.assert_array_equal(first.loudness_db, again.loudness_db)
-    np.testing.assert_array_equal(first.level.mean, again.level.mean)
+    np.testing.assert_array_equal(first.content, again.content)
     assert (first.level.nepers, first.bands, first.name) == (again.level.nepers, again.bands, again.name)
     assert again.path == recording
 
@@ -87,6 +111,28 @@ def test_a_kept_clip_is_not_analysed_again_but_a_changed_recording_is(recording,
         assert analysed_clip(renamed, tmp_path / "cache").name == "two.wav"
     soundfile.write(renamed, sing(1.0), SAMPLE_RATE)
     assert analysed_clip(renamed, tmp_path / "cache").duration_s == pytest.approx(1.0, abs=0.011)
+
+
+def test_a_kept_clip_is_analysed_again_where_more_hearings_are_wanted(recording, tmp_path, monkeypatch):
+    assert len(analysed_clip(recording, tmp_path / "cache", hearings=0).content) == 0
+    assert len(analysed_clip(recording, tmp_path / "cache", hearings=1).content) == 1
+    assert len(analysed_clip(recording, tmp_path / "cache").content) == VOICE_HEARINGS
+    [kept] = (tmp_path / "cache").iterdir()
+    assert kept.stem == fingerprint(recording)
+    monkeypatch.setattr("engine.clips._analyse", lambda *_: pytest.fail("analysed again"))
+    assert len(analysed_clip(recording, tmp_path / "cache", hearings=0).content) == VOICE_HEARINGS
+
+
+def test_a_clip_of_another_format_is_analysed_again(recording, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.clips.FORMAT", "3")
+        analysed_clip(recording, tmp_path / "cache", hearings=0)
+    asked = []
+    real = analyse_clip.__globals__["_analyse"]
+    monkeypatch.setattr("engine.clips._analyse", lambda *given: (asked.append(given), real(*given))[1])
+    for _ in range(2):
+        analysed_clip(recording, tmp_path / "cache", hearings=0)
+        assert len(asked) == 1  # what was analysed instead is kept
 
 
 @pytest.mark.parametrize("damage", [b"", b"not safetensors at all", "cut"])

@@ -19,6 +19,7 @@ from engine.evaluation import (
     Scores,
     compare,
     compare_performances,
+    equal_error_rate,
     likeness,
     mean_scores,
     moved,
@@ -225,3 +226,16 @@ def test_a_performance_can_be_moved_to_where_edits_want_it():
     np.testing.assert_allclose(wanted[:30], 200.0)
     np.testing.assert_allclose(wanted[33:], 400.0)
     assert compare_performances(moved(performance, semitones), replace(performance, hertz=wanted)).pitch_accuracy == 1.0
+
+
+@pytest.mark.parametrize(
+    ("genuine", "others", "expected"),
+    [
+        ([0.9, 0.8, 0.85], [0.5, 0.6], 0.0),
+        ([0.5, 0.6], [0.9, 0.8], 1.0),
+        ([0.2, 0.4, 0.6, 0.8], [0.1, 0.3, 0.5, 0.7], 0.5),
+        ([0.9, 0.8, 0.7, 0.3], [0.1, 0.2, 0.75, 0.05], 0.25),
+    ],
+)
+def test_equal_error_rate_of_known_scores(genuine, others, expected):
+    assert equal_error_rate(genuine, others) == pytest.approx(expected)

@@ -52,6 +52,7 @@ CALLED_BY_USERS = {
     "training_history": ("read_history",),
     "training_plan": ("TrainingPlan",),
     "training_plots": ("plot_learning_curves",),
+    "untrained": ("untrained_of", "untrained_voice"),
     "voice": ("load_voice", "save_voice"),
 }
 # asks judges that are installed apart from the rest

@@ -8,7 +8,8 @@ import torch
 from engine.audio import Audio
 from engine.base import WEIGHTS, load_base, load_weights
 from engine.clips import Clip, analyse_clip
-from engine.envelope import BANDS, LOW_BANDS
+from engine.content import CONTENT
+from engine.envelope import BANDS
 from engine.fine_tuning import PIECE_FRAMES, FineTuning, epoch_pieces, make_batch
 from engine.frames import SAMPLE_RATE
 from engine.heard_timbre import heard_timbre
@@ -68,17 +69,31 @@ def test_batches_are_given_by_seed_and_step(clips):
     one, same_again = make_batch(clips, PIECES, 0, 3), make_batch(clips, PIECES, 0, 3)
     other = make_batch(clips, PIECES, 0, 4)
     assert one.envelope.shape == (3, PIECE_FRAMES, BANDS)
-    assert one.heard.shape == (3, PIECE_FRAMES, LOW_BANDS)
+    assert one.content.shape == (3, PIECE_FRAMES, CONTENT)
     assert one.prosody.shape == (3, PIECE_FRAMES, 3)
-    assert torch.equal(one.heard, same_again.heard)
+    assert torch.equal(one.content, same_again.content)
     assert torch.equal(one.envelope, other.envelope)
-    assert not torch.equal(one.heard, other.heard)
+
+
+def test_pieces_are_heard_in_one_hearing_or_another(clips):
+    """Over many steps in all of them, each as often; the envelope stays that of the recording."""
+    three = [replace(clip, content=np.stack([clip.content[0] + np.float16(n) for n in range(3)])) for clip in clips]
+    plain = make_batch(clips, PIECES, 0, 0).content
+    drawn = []
+    for step in range(40):
+        moved = make_batch(three, PIECES, 0, step).content - plain
+        drawn += moved.mean((1, 2)).round().int().tolist()
+        torch.testing.assert_close(moved, moved.mean((1, 2), keepdim=True).round().expand_as(moved), atol=0.01, rtol=0)
+    counts = np.bincount(drawn, minlength=3)
+    assert len(counts) == 3
+    assert counts.min() > 20
 
 
 def test_a_clip_shorter_than_a_piece_goes_round(clips):
     batch = make_batch([clips[0].piece(100, 120)], [(0, 0)], 0, 0)
     assert batch.envelope.shape == (1, PIECE_FRAMES, BANDS)
     torch.testing.assert_close(batch.envelope[:, :20], batch.envelope[:, 20:40])
+    torch.testing.assert_close(batch.content[:, :20], batch.content[:, 20:40])
 
 
 # ---- steps

@@ -7,6 +7,7 @@ from engine.base import load_base
 from engine.content import CONTENT
 from engine.envelope import BANDS, LOW_BANDS, Level
 from engine.held_sounds import WIDTH, HeldSounds, gather_held, no_sounds, settle_vowels
+from engine.listener import FEATURES
 
 BRIGHT = 1.6 * torch.linspace(-1, 1, BANDS)  # beside an even envelope this is another vowel
 
@@ -79,11 +80,16 @@ def recording(frames: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return envelope.astype(np.float32), np.where(held, 1.0, 0.2).astype(np.float32)
 
 
+def features(frames: int) -> np.ndarray:
+    """What the listener might hear there: on each vowel something else, (frames / 2, FEATURES)."""
+    said = np.random.default_rng(5).standard_normal((2, FEATURES)) * 2.0
+    return said[np.arange(0, frames, 2) // 400 % 2].astype(np.float16)
+
+
 @pytest.mark.parametrize("frames", [1600, 20_000])
 def test_long_notes_are_gathered_and_nothing_else(frames):
     envelope, voicing = recording(frames)
-    level = Level(-4.0, np.zeros(BANDS, np.float32))
-    held = gather_held(load_base(), envelope, voicing, level)
+    held = gather_held(load_base(), features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
     assert held.rows.shape[1] == WIDTH
     most = min(frames, 6000) / 2
     assert 0.6 * most < float(held.frames.sum()) <= most
@@ -95,8 +101,24 @@ def test_long_notes_are_gathered_and_nothing_else(frames):
     torch.testing.assert_close(held.content.square().mean(1), torch.ones(len(held.rows)), atol=0.4, rtol=0)
 
 
+def test_what_is_said_on_a_note_is_what_the_listener_heard_there():
+    """Also of a long recording, of which only stretches are gone through."""
+    base, frames = load_base(), 20_000
+    envelope, voicing = recording(frames)
+    held = gather_held(base, features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
+    with torch.inference_mode():
+        whole = base.content(torch.from_numpy(features(1600))[None], torch.zeros(1, FEATURES), 1600)[0]
+    said = layer_norm(whole[[100, 500]], (CONTENT,))
+    vowels = torch.from_numpy(envelope[[100, 500], :LOW_BANDS])
+    vowels = vowels - vowels.mean(1, keepdim=True)
+    nearest = torch.cdist(held.shapes, vowels, p=1.0).argmin(1)
+    right, wrong = alike(held.content, said[nearest]), alike(held.content, said[1 - nearest])
+    assert right.median() > 0.95
+    assert (right > wrong).float().mean() > 0.9
+
+
 @pytest.mark.parametrize("frames", [1, 30])
 def test_of_next_to_nothing_nothing_is_gathered(frames):
     envelope, voicing = np.full((frames, BANDS), -4.0, np.float32), np.zeros(frames, np.float32)
-    held = gather_held(load_base(), envelope, voicing, Level(-4.0, np.zeros(BANDS, np.float32)))
+    held = gather_held(load_base(), features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
     assert held.rows.shape == (0, WIDTH)

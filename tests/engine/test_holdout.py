@@ -4,6 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.clips import Clip
+from engine.content import CONTENT
 from engine.envelope import BANDS, Level
 from engine.holdout import hold_out
 from engine.pitch import Pitch
@@ -12,8 +13,8 @@ from engine.pitch import Pitch
 def clip(seconds: float, name: str = "", voiced: bool = True) -> Clip:
     frames = round(seconds * 100)
     pitch = Pitch(np.full(frames, 200.0, np.float32), np.full(frames, float(voiced), np.float32))
-    level = Level(0.0, np.zeros(BANDS, np.float32))
-    return Clip(np.zeros((frames, BANDS), np.float16), pitch, np.zeros(frames, np.float32), level, BANDS, name)
+    envelope, content = np.zeros((frames, BANDS), np.float16), np.zeros((1, frames, CONTENT), np.float16)
+    return Clip(envelope, pitch, np.zeros(frames, np.float32), Level(0.0), BANDS, content, name)
 
 
 def test_whole_recordings_are_held_out_of_many():

@@ -13,7 +13,7 @@ import soundfile
 import torch
 from safetensors.torch import load_file, save
 
-from engine.card import PitchStatistics, VoiceCard, list_voices, load_card
+from engine.card import PitchStatistics, VoiceCard, list_voices, load_card, update_card
 from engine.content import CONTENT
 from engine.decoder import EnvelopeDecoder
 from engine.envelope import BANDS
@@ -385,3 +385,18 @@ def test_weights_that_are_none_are_refused(package, voices, data):
 def test_a_preview_that_cannot_be_heard_is_refused(package, voices, data):
     made = packed(voices.parent, contents(package) | {"preview.wav": data})
     assert_refused(made, voices, 'preview in "made.zip" is not a short wave file', VoiceError)
+
+
+# ---- untrained voices
+
+
+def test_an_untrained_voice_does_not_go_out_nor_come_in(home, package, voices, tmp_path):
+    folder = shutil.copytree(home, tmp_path / "anna")
+    update_card(folder, training={"untrained": True, "steps": 0})
+    with pytest.raises(VoiceError, match=r"^The voice 'anna' is untrained: train it first, then export it\.$"):
+        export_voice(folder, tmp_path)
+    assert not list(tmp_path.glob("*.zip*"))
+    files = contents(package) | {"card.json": (folder / "card.json").read_bytes()}
+    with pytest.raises(VoiceError, match=r'^The voice in "made\.zip" is untrained: train it where its recordings are'):
+        import_voice(packed(tmp_path, files), voices)
+    assert not voices.exists()

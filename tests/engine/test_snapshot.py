@@ -7,6 +7,7 @@ import torch
 from engine.audio import Audio, read_audio
 from engine.base import load_base
 from engine.clips import Clip, analyse_clip
+from engine.content import CONTENT
 from engine.envelope import BANDS
 from engine.errors import TrainingError
 from engine.fine_tuning import FineTuning
@@ -98,12 +99,14 @@ def test_contrast_gives_back_what_a_flat_decoder_lost(tuning):
 
 def test_the_measure_of_long_recordings_is_taken_from_a_share_of_each(tuning, monkeypatch):
     decoder, timbre = tuning.averaged()
-    heard = []
-    real = tuning.base.content.forward
-    monkeypatch.setattr(tuning.base.content, "forward", lambda x: (heard.append(x.shape[1]), real(x))[1])
+    decoded = []
+    real = decoder.forward
+    monkeypatch.setattr(
+        decoder, "forward", lambda content, *rest: (decoded.append(content.shape), real(content, *rest))[1]
+    )
     monkeypatch.setattr("engine.snapshot._CONTRAST_FRAMES", 400)
     measure_contrast(tuning, decoder, timbre)
-    assert heard == [200, 200]
+    assert decoded == [(1, 200, CONTENT), (1, 200, CONTENT)]
 
 
 def test_a_snapshot_leaves_the_training_as_it_was(tuning, clips):

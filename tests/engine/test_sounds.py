@@ -1,14 +1,18 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.audio import Audio
-from engine.base import load_base
 from engine.clips import analyse_clip
 from engine.content import CONTENT, mix_content
 from engine.frames import SAMPLE_RATE
 from engine.sounds import draw_towards, gather_sounds, nearest_sounds
+
+CPU = torch.device("cpu")
 
 
 def unit(*rows: float) -> torch.Tensor:
@@ -25,16 +29,23 @@ def clip(sing):
 
 
 def test_sounds_are_the_audible_frames_in_order(clip):
-    sounds = gather_sounds(load_base(), [clip, clip.piece(0, 200)])
+    sounds = gather_sounds([clip, clip.piece(0, 200)], CPU)
     assert sounds.content.shape == (len(sounds.clip), CONTENT)
     assert (sounds.content.std(1, correction=0) - 1).abs().max() < 1e-3
     assert 300 < (sounds.clip == 0).sum() <= 601
     assert (sounds.clip.diff() >= 0).all()
     assert (sounds.frame[sounds.clip == 0].diff() > 0).all()
+    first = sounds.frame[sounds.clip == 0]
+    assert torch.equal(sounds.content[: len(first)], torch.from_numpy(clip.content[0].astype(np.float32))[first])
+
+
+def test_of_several_hearings_only_the_recording_as_it_is_gives_sounds(clip):
+    more = replace(clip, content=np.concatenate([clip.content, np.zeros_like(clip.content)]))
+    assert torch.equal(gather_sounds([more], CPU).content, gather_sounds([clip], CPU).content)
 
 
 def test_of_many_runs_are_kept_that_are_spread_evenly(clip):
-    every, some = gather_sounds(load_base(), [clip]), gather_sounds(load_base(), [clip], most=150)
+    every, some = gather_sounds([clip], CPU), gather_sounds([clip], CPU, most=150)
     assert len(some.content) == 150
     assert some.frame[0] == every.frame[0]
     assert some.frame[-1] == every.frame[-1]

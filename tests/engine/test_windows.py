@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine import content as content_encoder
 from engine import rendering
-from engine.content import ContentEncoder
 from engine.decoder import EnvelopeDecoder
-from engine.frames import HOP, SAMPLE_RATE, frame_count
+from engine.frames import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
 from engine.held_notes import REACH_FRAMES
+from engine.layers import receptive_frames
 from engine.synthesis import Synthesizer
 from engine.windows import CONTEXT_FRAMES, GRID_FRAMES, Window, cut_windows
 
@@ -18,14 +19,14 @@ CONTEXT = 168
 
 
 def test_the_context_is_as_far_as_a_frame_reaches():
-    """Into the content, from that into what the decoder could not say, its mean colour, and the synthesizer."""
-    networks = (ContentEncoder, EnvelopeDecoder, Synthesizer)
-    reach = sum(network.receptive_frames for network in networks) + rendering._COLOUR_FRAMES
-    assert reach <= CONTEXT_FRAMES < reach + 4 * GRID_FRAMES
+    """Into the content, from that into what the decoder could not say, its mean colour, and the synthesizer. The
+    listener hears all of a window; of what is around it, as much as is left and 0.4 s at least."""
+    content = receptive_frames(content_encoder._DILATIONS, 1) + 1  # between two of the listener's frames lies a mean
+    networks = content + EnvelopeDecoder.receptive_frames + Synthesizer.receptive_frames
+    assert networks + rendering._COLOUR_FRAMES + 2 * FRAME_RATE // 5 <= CONTEXT_FRAMES
     assert CONTEXT_FRAMES % GRID_FRAMES == 0
     # the colour is that of consonants, and what is held is voiced
-    sung = sum(network.receptive_frames for network in networks) + REACH_FRAMES + rendering.STEADY_FRAMES
-    assert sung <= CONTEXT_FRAMES
+    assert networks + REACH_FRAMES + rendering.STEADY_FRAMES <= CONTEXT_FRAMES
 
 
 def blocks_of(samples: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
@@ -82,6 +83,18 @@ def test_every_window_holds_the_recording_around_its_core(count, seed):
         if not window.last:
             assert SHORTEST_S * 100 <= window.core_stop - window.core_start <= LONGEST_S * 100
             assert window.samples.shape[1] == (window.core_stop - window.first_frame + CONTEXT) * HOP
+
+
+@given(st.integers(1, 9 * SAMPLE_RATE), st.integers(0, 100))
+@settings(max_examples=25, deadline=None)
+def test_the_listeners_frames_within_the_cores_are_every_second_one_of_the_recording(count, seed):
+    found = []
+    for window in cut(noise(count, seed=seed), [SAMPLE_RATE]):
+        assert window.first_frame % 2 == 0
+        kept = range(window.first_frame, window.first_frame + window.frames, 2)[window.core_features]
+        assert all(window.core_start <= frame < window.core_stop for frame in kept)
+        found += kept
+    assert found == list(range(0, frame_count(count), 2))
 
 
 @given(st.lists(st.integers(500, 5 * SAMPLE_RATE), min_size=1, max_size=4))

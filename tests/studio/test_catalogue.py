@@ -37,7 +37,7 @@ from studio.errors import Invalid, NotFound
 from studio.storage import Storage
 from studio.tables import models
 
-DEMO = ["goekhan", "kathleen", "kerstin", "koguchi"]
+DEMO = ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
 FIELDS = ["id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range"]
 
 

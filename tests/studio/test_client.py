@@ -179,6 +179,16 @@ def test_bytes_can_be_converted_and_the_shift_left_to_the_service(serve, client_
     assert service.calls[0].form["transpose"][1] == b"auto"
 
 
+def test_that_a_voice_may_be_untrained_is_said_where_it_is(serve, client_of):
+    service = serve(started, started)
+    client = client_of(service)
+    client.convert(SOUND, "mia", untrained=True)
+    client.convert(SOUND, "mia")
+    first, second = (call.form for call in service.calls)
+    assert first["untrained"][1] == b"true"
+    assert "untrained" not in second  # to an earlier service it says nothing
+
+
 def test_a_voice_is_made_of_a_zip_and_trained_by_a_form_field(serve, client_of, tmp_path):
     service = serve(says(200, '{"model_id": "mia"}'), says(200, '{"status": "training", "current_epoch": 0}'))
     (tmp_path / "mia.zip").write_bytes(b"PK...")
@@ -602,7 +612,7 @@ def test_the_same_key_starts_one_conversion(client, tmp_path):
 
 
 def test_voices_can_be_found(client):
-    assert {voice["id"] for voice in client.models()} >= {"goekhan", "kathleen", "kerstin", "koguchi"}
+    assert {voice["id"] for voice in client.models()} >= {"goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
     assert {voice["gender"] for voice in client.models(gender="male")} == {"male"}
 
 

@@ -73,14 +73,15 @@ def test_a_zip_becomes_recordings_under_an_id_of_its_name(home, package):
     result = run("create", package)
     assert (result.exit_code, result.stdout) == (0, "gokhan\n"), result.stderr
     assert "2 recordings" in result.stderr
-    assert "can be trained now: python -m studio train gokhan" in result.stderr
+    assert "can be used now, untrained: python -m studio convert RECORDING --voice gokhan" in result.stderr
+    assert "more alike: python -m studio train gokhan" in result.stderr
     folder = home / "datasets" / "gokhan"
     assert left(home) == ["gokhan"]
     assert {path.name for path in (folder / "audio").iterdir()} == {"1.wav", "2.wav"}
     kept = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     assert (kept["mood"], kept["consent"]) == ("happy", {"by": "Gökhan"})
     assert (folder / "report.json").is_file()
-    assert "to be trained" in run("voices").stdout
+    assert "untrained" in run("voices").stdout
     assert package.is_file()
 
 

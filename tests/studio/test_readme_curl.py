@@ -119,7 +119,7 @@ def test_a_conversion(curl, folder):
 
 def test_a_voice_from_recordings_to_a_conversion(curl, folder):
     before = curl("/models")
-    assert {model["id"] for model in before["models"]} == {"goekhan", "kathleen", "kerstin", "koguchi"}
+    assert {model["id"] for model in before["models"]} == {"goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
 
     made = curl("/models/create")
     assert set(made) == {"model_id"}

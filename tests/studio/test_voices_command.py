@@ -13,7 +13,9 @@ from engine.card_rules import FORMAT
 from engine.training_history import TrainingHistory
 from engine.voice import load_voice
 from studio.cli import app
-from studio.workspaces import alone_in_training
+from studio.library import Library
+from studio.settings import load_settings
+from studio.workspaces import alone_in_training, alone_with_untrained
 
 
 def run(*arguments: object, answer: str | None = None):
@@ -72,7 +74,7 @@ def test_own_voices_and_those_to_be_trained_are_listed_with_the_demo_voices(own,
     [anna] = [line for line in table.splitlines() if "anna" in line]
     [berta] = [line for line in table.splitlines() if "berta" in line]
     assert "ready" in anna
-    assert "to be trained" in berta
+    assert "untrained" in berta
     assert "[red]Berta" in berta  # a name is a name, not a colour
     assert ids() == {card.id for card in list_voices()} | {"anna"}  # as the service: none that cannot be used
 
@@ -108,9 +110,83 @@ def test_converting_to_an_own_voice(own, here):
     assert result.stdout == "vocal.anna.wav\n"
 
 
-def test_converting_to_a_voice_that_is_not_trained_says_how_to_train_it(recordings, here):
+# ---- untrained
+
+
+@pytest.fixture
+def mia(home, here, vocal):
+    """A recording of fifteen seconds that no voice was made of yet, and a vocal to convert."""
+    soundfile.write(here / "1.wav", vocal(15.0, 200.0), 44_100)
+    soundfile.write(here / "vocal.wav", vocal(1.0, 140.0), 44_100)
+    assert run("create", "1.wav", "--name", "Mia").stdout == "mia\n"
+    return home / "datasets" / "mia"
+
+
+def test_a_voice_can_be_used_before_it_is_trained_and_says_so(mia, here, home):
+    result = run("convert", "vocal.wav", "--voice", "mia")
+    assert (result.exit_code, result.stdout) == (0, "vocal.mia.wav\n"), result.stderr
+    assert result.stderr.splitlines()[0] == "Mia is untrained: python -m studio train mia makes it more alike."
+    assert soundfile.info(here / "vocal.mia.wav").duration == pytest.approx(1.0)
+    assert load_card(mia / "untrained").is_untrained
+    assert not (mia / "training").exists()
+    assert not (home / "voices").exists()
+    assert "untrained" in next(line for line in run("voices").stdout.splitlines() if "mia" in line)
+    assert "mia" not in ids()
+
+
+def test_it_is_made_once_and_anew_when_the_recordings_change(mia, here, vocal):
+    def made() -> tuple[int, int]:
+        assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
+        return (mia / "untrained" / "weights.safetensors").stat().st_mtime_ns, len(list((mia / "clips").iterdir()))
+
+    first = made()
+    assert made() == first
+    soundfile.write(mia / "audio" / "2.wav", vocal(3.0, 210.0), 44_100)
+    again = made()
+    assert again[0] != first[0]
+    assert again[1] == first[1] + 1  # the others are not analysed again
+    (mia / "model.json").write_text('{"name": "Mia Muster"}')
+    result = run("convert", "vocal.wav", "--voice", "mia")
+    assert "Mia Muster is untrained" in result.stderr
+
+
+def test_a_trained_voice_takes_its_place(mia, own, here):
+    assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
+    library = Library(load_settings())
+    library.keep(load_voice(own), "mia", None)
+    assert not (mia / "untrained").exists()
+    result = run("convert", "vocal.wav", "--voice", "mia")
+    assert "untrained" not in result.stderr
+    assert not (mia / "untrained").exists()
+
+
+def test_a_voice_of_an_earlier_base_is_used_untrained_where_its_recordings_are(mia, own, home):
+    path = own / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    own.rename(home / "voices" / "mia")
+    assert "Mia is untrained" in run("convert", "vocal.wav", "--voice", "mia").stderr
+
+
+def test_what_is_deleted_takes_its_untrained_voice_with_it(mia, here, home):
+    assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
+    with alone_with_untrained(mia, lambda fraction, message: None):
+        assert_one_sentence(run("voices", "delete", "mia", "--yes"), "being analysed")
+    assert run("voices", "delete", "mia", "--yes").exit_code == 0
+    assert list((home / "datasets").iterdir()) == []
+    assert_one_sentence(run("convert", "vocal.wav", "--voice", "mia"), "There is no voice 'mia'")
+
+
+def test_an_untrained_voice_is_not_exported_nor_blended(mia, here):
+    assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
+    assert_one_sentence(run("voices", "export", "mia"), "not trained yet", "studio train mia")
+    assert_one_sentence(run("voices", "blend", "mia", "kathleen"), "not trained yet", "studio train mia")
+
+
+def test_of_too_little_sound_no_voice_is_made(recordings, here):
     soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
-    assert_one_sentence(run("convert", "vocal.wav", "--voice", "berta"), "not trained yet", "studio train berta")
+    assert_one_sentence(run("convert", "vocal.wav", "--voice", "berta"), "only 0.0 s of usable voice")
+    assert not (recordings / "untrained").exists()
+    assert not (here / "vocal.berta.wav").exists()
 
 
 # ---- export and import

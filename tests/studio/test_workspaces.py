@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import soundfile
 
 from engine.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, load_card
-from engine.dataset import load_dataset
+from engine.dataset import create_dataset, load_dataset
+from engine.errors import Cancelled
 from engine.training_history import TrainingHistory, read_history, write_history
 from studio import workspaces
 from studio.accounts import Account, create_account, local_account
@@ -30,7 +32,17 @@ from studio.catalogue import (
 from studio.database import Database
 from studio.errors import LeaseLost, NotFound, Unavailable, WrongState
 from studio.storage import Storage
-from studio.workspaces import Workspace, arriving, dataset_workspace, drop_older_voices, keep_voice, voice_folder
+from studio.workspaces import (
+    Workspace,
+    alone_with_untrained,
+    arriving,
+    dataset_workspace,
+    drop_older_voices,
+    keep_voice,
+    refuse_busy,
+    untrained_folder,
+    voice_folder,
+)
 
 HOLD = """
 import sys, time
@@ -383,6 +395,84 @@ def test_the_command_line_sees_what_was_trained(sqlite_database, folder_storage,
     model = find_model(sqlite_database, folder_storage, me, "mia")
     assert (model.state, model.name) == ("completed", voice.card.name)
     assert voice_folder(folder_storage, model) == folder_storage.folder("voices/mia")
+
+
+# ---- before the training
+
+
+@pytest.fixture
+def untrained(sqlite_database, storage, guest, tmp_path, vocal) -> Model:
+    """A voice that has fifteen seconds of recordings."""
+    soundfile.write(tmp_path / "one.wav", vocal(15.0, 200.0), 44_100)
+    folder = create_dataset([tmp_path / "one.wav"], tmp_path / "dataset", {"name": "Mia"}).folder
+    with sqlite_database.write() as connection:
+        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
+        key = f"accounts/{guest.id}/datasets/{model.id}"
+        storage.push_folder(folder, key)
+        set_keys(connection, model, dataset_key=key)
+    return replace(model, dataset_key=key)
+
+
+def hear(storage: Storage, account: Account, model: Model, said: list[str] | None = None) -> Path:
+    told = said if said is not None else []
+    return untrained_folder(storage, account, model, lambda fraction, message: told.append(message), "cpu")
+
+
+def test_a_voice_can_be_used_before_it_is_trained_and_is_made_once(storage, guest, untrained, monkeypatch):
+    said: list[str] = []
+    home = hear(storage, guest, untrained, said)
+    assert load_card(home).is_untrained
+    assert said[-1] == "hearing the voice"
+    place = f"{untrained.dataset_key}/untrained"
+    assert {f"{place}/card.json", f"{place}/weights.safetensors"} <= set(stored(storage))
+    assert not [key for key in stored(storage) if "/training" in key or (key.endswith(".wav") and "/audio/" not in key)]
+    monkeypatch.setattr(Workspace, "make_untrained", lambda *given: pytest.fail("it is there already"))
+    assert hear(storage, guest, untrained) == home
+
+
+@pytest.mark.parametrize("storage", ["folder"], indirect=True)
+def test_it_is_made_anew_where_the_recordings_have_changed(storage, guest, untrained):
+    home = hear(storage, guest, untrained)
+    before = (home / "weights.safetensors").stat().st_ino
+    os.utime(next((home.parent / "audio").iterdir()), ns=(0, 0))
+    assert hear(storage, guest, untrained) == home
+    assert (home / "weights.safetensors").stat().st_ino != before
+
+
+def test_one_of_an_earlier_base_is_made_anew(storage, guest, untrained, monkeypatch):
+    hear(storage, guest, untrained)
+    key = f"{untrained.dataset_key}/untrained/card.json"
+    card = json.loads(b"".join(storage.read(key)))
+    storage.put_bytes(json.dumps(card | {"format": 1}).encode(), key)
+    assert not load_card(hear(storage, guest, untrained)).is_earlier
+
+
+@pytest.mark.parametrize("storage", ["folder"], indirect=True)
+def test_who_wants_it_while_another_makes_it_waits_and_may_stop(storage, guest, untrained):
+    home = storage.folder(untrained.dataset_key)
+
+    def stop(fraction, message):
+        assert message == "waiting until its recordings are analysed"
+        raise Cancelled
+
+    with alone_with_untrained(home, stop):
+        with pytest.raises(Cancelled):
+            untrained_folder(storage, guest, untrained, stop, "cpu")
+        with pytest.raises(WrongState, match="being analysed"):
+            refuse_busy(home)
+    refuse_busy(home)
+
+
+def test_of_what_has_no_recordings_none_can_be_made(storage, guest, model):
+    with pytest.raises(WrongState, match="not made of recordings"):
+        hear(storage, guest, replace(model, dataset_key=None))
+
+
+def test_of_recordings_that_were_deleted_none_is_made(storage, guest, untrained):
+    storage.delete_below(untrained.dataset_key)
+    with pytest.raises(NotFound):
+        hear(storage, guest, untrained)
+    assert stored(storage) == []
 
 
 # ---- what the tests are made of

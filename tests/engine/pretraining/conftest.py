@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.base import WEIGHTS
-from engine.envelope import BANDS, measure_envelope, measure_level
+from engine.envelope import BANDS, LOW_BANDS, measure_envelope, measure_level
 from engine.frames import HOP, SAMPLE_RATE
+from engine.hearings import HEARINGS
+from engine.listener import FEATURES
 from engine.pitch import detect_pitch
-from engine.pretraining import adverse_clips
-from engine.pretraining.adverse_clips import AdverseCorpus, prepare_adversity
-from engine.pretraining.corpus import ClipEntry, Corpus
+from engine.pretraining import feature_means
+from engine.pretraining.corpus import ClipEntry, Corpus, listened_frames
+from engine.pretraining.feature_means import FeatureMeans, prepare_means
 
 FRAMES = 170
 SPEAKERS = 10
@@ -25,7 +26,7 @@ def corpus(tmp_path_factory, sing) -> Corpus:
     """Ten speakers with two clips of 1.7 s each; the last clip has half the bandwidth."""
     folder = tmp_path_factory.mktemp("corpus")
     arrays: dict[str, list[np.ndarray]] = {"audio": [], "envelope": [], "hertz": [], "voicing": []}
-    entries = []
+    entries, heard = [], []
     for number in range(2 * SPEAKERS):
         samples = sing((FRAMES * HOP) / SAMPLE_RATE, hertz=100.0 + 10 * (number // 2), seed=number)[: FRAMES * HOP]
         pitch = detect_pitch(samples, SAMPLE_RATE)
@@ -35,18 +36,38 @@ def corpus(tmp_path_factory, sing) -> Corpus:
         arrays["envelope"].append(envelope.astype(np.float16))
         arrays["hertz"].append(pitch.hertz[:FRAMES])
         arrays["voicing"].append(pitch.voicing[:FRAMES])
+        heard.append(heard_of(envelope, level.nepers, number))
         entries.append(
             ClipEntry(
                 path=f"clip{number}", group="librispeech_tc100_1utt", speaker=f"set/{number // 2}", kind="speech",
                 first_frame=number * FRAMES, frames=FRAMES, bands=BANDS if number < 2 * SPEAKERS - 1 else 90,
-                nepers=level.nepers, mean=level.mean.tolist(),
+                nepers=level.nepers,
             )
         )  # fmt: skip
     for name, pieces in arrays.items():
         np.concatenate(pieces).tofile(folder / f"{name}.bin")
-    np.random.default_rng(0).integers(-1, 40, 2 * SPEAKERS * FRAMES).astype(np.int8).tofile(folder / "phones.bin")
+    np.concatenate(heard, 1).tofile(folder / "heard.bin")
     (folder / "clips.json").write_text(json.dumps([asdict(entry) for entry in entries]))
     return Corpus(folder)
+
+
+def heard_of(envelope: np.ndarray, nepers: float, seed: int) -> np.ndarray:
+    """Stands for the listener, to whom 34 s five times over would take too long: what the envelope holds in FEATURES
+    numbers, with a speaker's and a hearing's own offset, (HEARINGS, frames / 2 + 1, FEATURES)."""
+    mixture = np.random.default_rng(0).standard_normal((LOW_BANDS, FEATURES)) / 4
+    own = np.random.default_rng(seed // 2 + 1).standard_normal(FEATURES)
+    rows = np.minimum(np.arange(listened_frames(len(envelope))) * 2, len(envelope) - 1)
+    said = np.maximum(envelope[rows, :LOW_BANDS] - nepers, -8.0) @ mixture
+    hearings = np.random.default_rng(100 + seed).standard_normal((HEARINGS, 1, FEATURES))
+    return (said + own + hearings).astype(np.float16)
+
+
+@pytest.fixture(scope="session")
+def means(corpus) -> FeatureMeans:
+    """Its means; measured by threads, which start at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feature_means, "working_processes", lambda: multiprocessing.pool.ThreadPool(1))
+        return prepare_means(corpus, lambda fraction, message: None)
 
 
 @pytest.fixture
@@ -54,12 +75,3 @@ def out(tmp_path) -> Path:
     """An empty folder to train in."""
     (tmp_path / "out").mkdir()
     return tmp_path / "out"
-
-
-@pytest.fixture(scope="session")
-def adverse(corpus, tmp_path_factory) -> AdverseCorpus:
-    """Its clips under adversity, and what the shipped base hears of them; made by threads, which start at once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adverse_clips, "working_processes", lambda: multiprocessing.pool.ThreadPool(2))
-        folder = tmp_path_factory.mktemp("adverse")
-        return prepare_adversity(corpus, WEIGHTS / "base.safetensors", folder, 11, lambda fraction, message: None)

@@ -6,25 +6,26 @@ import numpy as np
 import pytest
 import torch
 
-from engine.base import BaseModel, load_weights, save_weights
-from engine.content import CONTENT
+from engine.content import CONTENT, ContentEncoder
 from engine.envelope import BANDS, LOW_BANDS
-from engine.errors import Cancelled, TrainingError
+from engine.envelope_content import EnvelopeContentEncoder
+from engine.errors import Cancelled
+from engine.hearings import HEARINGS
+from engine.listener import FEATURES
 from engine.losses import EnvelopeDiscriminator
 from engine.pretraining.acoustic import (
-    BASE_PARTS,
     AcousticNetworks,
     AcousticPlan,
+    Batch,
     BatchMaker,
     Refinement,
     SpeakerClassifier,
-    begin_from,
     first_part_loss,
-    heard_again,
     learning_rate,
     train_acoustic,
 )
-from engine.pretraining.corpus import Corpus, split_speakers
+from engine.pretraining.corpus import ClipEntry, Corpus, split_speakers
+from engine.pretraining.feature_means import FeatureMeans
 
 # no cooling down, so that a step does not depend on how many there will be
 PLAN = AcousticPlan(
@@ -34,9 +35,9 @@ PLAN = AcousticPlan(
 CPU = torch.device("cpu")
 
 
-def train(corpus: Corpus, folder: Path, **changes) -> dict[str, torch.Tensor]:
+def train(corpus: Corpus, means: FeatureMeans, folder: Path, **changes) -> dict[str, torch.Tensor]:
     folder.mkdir(exist_ok=True)
-    return train_acoustic(corpus, folder, replace(PLAN, **changes), CPU, lambda fraction, message: None)
+    return train_acoustic(corpus, means, folder, replace(PLAN, **changes), CPU, lambda fraction, message: None)
 
 
 def lines(folder: Path) -> list[dict[str, float]]:
@@ -50,16 +51,16 @@ def assert_equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -
 
 
 @pytest.fixture(scope="module")
-def maker(corpus) -> BatchMaker:
+def maker(corpus, means) -> BatchMaker:
     training, _ = split_speakers(corpus.clips, PLAN.validation_speakers, PLAN.seed)
     speakers = {name: number for number, name in enumerate(sorted({clip.speaker for clip in training}))}
-    return BatchMaker(corpus, training, PLAN, speakers)
+    return BatchMaker(corpus, means, training, PLAN, speakers)
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(corpus, tmp_path_factory) -> dict[str, torch.Tensor]:
+def uninterrupted(corpus, means, tmp_path_factory) -> dict[str, torch.Tensor]:
     """Eight steps at one go, the last four of them sharpening."""
-    return train(corpus, tmp_path_factory.mktemp("whole"), steps=8, refine_from=0.5)
+    return train(corpus, means, tmp_path_factory.mktemp("whole"), steps=8, refine_from=0.5)
 
 
 # ---- batches
@@ -69,9 +70,11 @@ def uninterrupted(corpus, tmp_path_factory) -> dict[str, torch.Tensor]:
 def test_a_batch_has_its_shapes(maker, perturbed):
     batch = maker.make(0, perturbed)
     assert batch.envelope.shape == (2, 40, BANDS)
-    assert batch.heard.shape == batch.reference.shape == batch.shown.shape == (2, 40, LOW_BANDS)
+    assert batch.otherwise.shape == (2, 40, BANDS)
+    assert batch.reference.shape == (2, 40, LOW_BANDS)
+    assert batch.heard.shape == (4, 20, FEATURES)
+    assert batch.mean.shape == (4, FEATURES)
     assert batch.prosody.shape == (2, 40, 3)
-    assert batch.phones.shape == (2, 40)
     assert batch.bands.shape == batch.speaker.shape == batch.semitones.shape == (2,)
     assert all(torch.isfinite(value.float()).all() for value in vars(batch).values())
 
@@ -90,15 +93,56 @@ def test_without_perturbation_the_recording_itself_is_heard(maker, corpus):
     for row in range(2):
         own = [clip for clip in corpus.clips if maker.speakers.get(clip.speaker) == int(batch.speaker[row])]
         assert int(batch.bands[row]) in {clip.bands for clip in own}
-    assert (batch.heard != maker.make(3).heard).any()
-    assert batch.shown.all()
+    torch.testing.assert_close(batch.heard[:2], batch.heard[2:], atol=0, rtol=0)
+    torch.testing.assert_close(batch.mean[:2], batch.mean[2:], atol=0, rtol=0)
+    for _, clip, begin, hearing in places_of(batch, corpus)[:2]:
+        assert hearing == 0
+        rows = slice(clip.first_frame + begin, clip.first_frame + begin + 40)
+        envelope = np.maximum(corpus.envelope[rows].astype(np.float32) - clip.nepers, -8.0)
+        assert any(np.array_equal(envelope, one) for one in batch.envelope.numpy())
 
 
-def test_a_training_that_draws_from_elsewhere_learns_something_else(corpus, tmp_path):
-    one, same, other = (train(corpus, tmp_path / str(number), steps=1, first_batch=first)
-                        for number, first in enumerate((0, 0, 1000)))  # fmt: skip
-    assert_equal(one, same)
-    assert (one["content.leave.1.weight"] != other["content.leave.1.weight"]).any()
+def places_of(batch: Batch, corpus: Corpus) -> list[tuple[int, ClipEntry, int, int]]:
+    """Of everything that is heard in a batch: number and entry of the clip, the first frame in it, and the hearing."""
+    found = []
+    for heard in batch.heard.numpy():
+        hearings, rows = np.nonzero((corpus.heard == heard[0]).all(2))
+        [hearing], [row] = hearings, rows
+        number = int(np.searchsorted(corpus.first_heard, row, side="right")) - 1
+        found.append((number, corpus.clips[number], 2 * int(row - corpus.first_heard[number]), int(hearing)))
+    return found
+
+
+def test_two_hearings_of_each_moment_are_heard_relative_to_their_own_means(maker, corpus, means):
+    """Of the same moment as the envelope's, in two different ways; over many batches in all of them."""
+    seen = set()
+    for step in range(6):
+        batch = maker.make(step)
+        places = places_of(batch, corpus)
+        for row in range(2):
+            (number, clip, begin, one), (*same, other) = places[row], places[2 + row]
+            assert same == [number, clip, begin]
+            assert one != other
+            assert maker.speakers[clip.speaker] == int(batch.speaker[row])
+            seen |= {one, other}
+            for place, hearing in ((row, one), (2 + row, other)):
+                rows = corpus.first_heard[number] + begin // 2 + np.arange(20)
+                np.testing.assert_array_equal(batch.heard[place], corpus.heard[hearing, rows])
+                encoder = ContentEncoder()
+                for name in ("usual", "between", "within"):
+                    getattr(encoder, name).copy_(torch.from_numpy(getattr(means, name)))
+                plain = torch.from_numpy(means.mean[number, hearing])
+                likeliest = encoder.likeliest_mean(plain, float(means.sounds[number]) + 1.0)
+                torch.testing.assert_close(batch.mean[place], likeliest, atol=1e-4, rtol=1e-4)
+    assert seen == set(range(HEARINGS))
+
+
+def test_a_clip_shorter_than_a_crop_goes_round(corpus, means):
+    plan = replace(PLAN, frames=400)
+    batch = BatchMaker(corpus, means, corpus.clips, plan, {}).make(0, perturbed=False)
+    assert batch.heard.shape == (4, 200, FEATURES)
+    torch.testing.assert_close(batch.heard[:, 85:170], batch.heard[:, :85], atol=0, rtol=0)
+    torch.testing.assert_close(batch.envelope[:, 170:340], batch.envelope[:, :170], atol=0, rtol=0)
 
 
 # ---- parts
@@ -123,23 +167,42 @@ def test_the_first_part_moves_every_network_and_the_encoder_against_the_classifi
     networks, batch = AcousticNetworks(len(maker.speakers)), maker.make(0)
     loss, figures = first_part_loss(networks, batch, PLAN)
     loss.backward()
-    assert set(figures) == {"envelope", "phones", "agreement", "speaker"}
+    assert set(figures) == {"envelope", "agreement", "speaker", "told"}
     for name, parameter in networks.named_parameters():
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
 
 
-def test_a_batch_without_labels_has_no_phone_loss(maker):
-    batch = maker.make(0)
-    batch.phones[:] = -1
-    _, figures = first_part_loss(AcousticNetworks(len(maker.speakers)), batch, PLAN)
-    assert figures["phones"] == 0.0
+def test_hearings_that_are_the_same_agree(maker):
+    torch.manual_seed(0)
+    networks = AcousticNetworks(len(maker.speakers)).eval()
+    with torch.no_grad():
+        _, same = first_part_loss(networks, maker.make(0, perturbed=False), PLAN)
+        _, different = first_part_loss(networks, maker.make(0), PLAN)
+    assert same["agreement"] < 1e-5
+    assert different["agreement"] > 0.01
+
+
+def test_the_ear_for_envelopes_teaches_the_encoder_nothing(maker):
+    """With another ear the encoder would learn the same."""
+    torch.manual_seed(0)
+    networks, batch = AcousticNetworks(len(maker.speakers)).eval(), maker.make(0)
+    gradients, told = [], []
+    for _ in range(2):
+        loss, figures = first_part_loss(networks, batch, PLAN)
+        loss.backward()
+        gradients.append({name: one.grad.clone() for name, one in networks.content.named_parameters()})
+        told.append(figures["told"])
+        networks.zero_grad()
+        networks.envelope_content = EnvelopeContentEncoder()
+    assert told[0] != told[1]
+    assert_equal(*gradients)
 
 
 def test_sharpening_leaves_the_encoders_alone(maker):
     torch.manual_seed(0)
     networks, critic = AcousticNetworks(len(maker.speakers)), EnvelopeDiscriminator()
-    loss, critic_loss, figures = Refinement(networks, critic).losses(maker.make(0))
+    loss, critic_loss, figures = Refinement(networks, critic, PLAN).losses(maker.make(0))
     assert set(figures) == {"envelope", "matching", "deceiving", "kept", "taken"}
     networks.content.requires_grad_(False)
     loss.backward()
@@ -153,97 +216,52 @@ def test_sharpening_leaves_the_encoders_alone(maker):
 # ---- training
 
 
-def test_training_brings_down_the_loss_on_speakers_never_heard(corpus, tmp_path):
-    train(corpus, tmp_path / "short", steps=1)
-    train(corpus, tmp_path / "long", steps=40)
+def test_training_brings_down_the_loss_on_speakers_never_heard(corpus, means, tmp_path):
+    train(corpus, means, tmp_path / "short", steps=1)
+    train(corpus, means, tmp_path / "long", steps=40)
     [first], [last] = lines(tmp_path / "short"), lines(tmp_path / "long")
     assert last["unseen_envelope"] < 0.8 * first["unseen_envelope"]
     assert last["envelope"] < first["envelope"]
-    assert 0 <= last["unseen_phone_error"] <= 1
+    assert 0 < last["unseen_agreement"] < 2
     assert (last["step"], last["seconds"] > 0) == (40, True)
 
 
-def test_a_training_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpus, out, uninterrupted):
-    train(corpus, out, steps=4)
-    assert_equal(train(corpus, out, steps=8, refine_from=0.5), uninterrupted)
+def test_a_training_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpus, means, out, uninterrupted):
+    train(corpus, means, out, steps=4)
+    assert_equal(train(corpus, means, out, steps=8, refine_from=0.5), uninterrupted)
     assert [line["step"] for line in lines(out)] == [4, 8]
 
 
-def test_a_training_that_begins_from_a_base_gives_at_first_what_that_gives(corpus, tmp_path):
-    """Also where the networks have grown by a block since."""
-    base = BaseModel()
-    weights = base.state_dict()
-    shorter = {name: value for name, value in weights.items() if not name.startswith("content.blocks.7.")}
-    save_weights(tmp_path / "base.safetensors", shorter, {})
-    save_weights(tmp_path / "critic.safetensors", EnvelopeDiscriminator().state_dict(), {})
-    networks, critic = AcousticNetworks(3), EnvelopeDiscriminator()
-    begin_from(tmp_path, networks, critic)
-    before = load_weights(tmp_path / "base.safetensors")
-    heard = torch.randn(1, 60, LOW_BANDS)
-    base.load_state_dict(weights | before)
-    del base.content.blocks[7]
-    networks.eval()
-    with torch.no_grad():
-        torch.testing.assert_close(networks.content(heard), base.content(heard))
-    trained = train_acoustic(corpus, tmp_path, replace(PLAN, steps=1), CPU, lambda *_: None, begin=tmp_path)
-    assert (trained["decoder.leave.1.bias"] - before["decoder.leave.1.bias"]).abs().max() < 1e-3
+def test_what_is_known_of_means_goes_with_the_encoder_as_it_was(uninterrupted, means):
+    for name in ("usual", "between", "within"):
+        np.testing.assert_array_equal(uninterrupted[f"content.{name}"].numpy(), getattr(means, name))
 
 
-def test_what_only_training_needs_goes_on_too_where_it_was_kept(corpus, tmp_path):
-    trained = train(corpus, tmp_path, steps=1)
-    base = {name: value for name, value in trained.items() if name.partition(".")[0] in BASE_PARTS}
-    save_weights(tmp_path / "base.safetensors", base, {})
-    save_weights(tmp_path / "critic.safetensors", EnvelopeDiscriminator().state_dict(), {})
-    training, _ = split_speakers(corpus.clips, PLAN.validation_speakers, PLAN.seed)
-    networks = AcousticNetworks(len({clip.speaker for clip in training}))
-    begin_from(tmp_path, networks, EnvelopeDiscriminator())
-    for name in ("phones.weight", "classifier.leave.weight"):
-        assert torch.equal(networks.state_dict()[name], trained[name])
-
-
-def test_a_base_of_other_networks_is_no_beginning(tmp_path):
-    weights = {name: value[..., :1] for name, value in BaseModel().state_dict().items()}
-    save_weights(tmp_path / "base.safetensors", weights, {})
-    save_weights(tmp_path / "critic.safetensors", EnvelopeDiscriminator().state_dict(), {})
-    with pytest.raises(TrainingError, match="other shapes; begin without it"):
-        begin_from(tmp_path, AcousticNetworks(3), EnvelopeDiscriminator())
-
-
-def test_the_second_hearing_is_half_perturbed_half_another_speaker_with_pieces_hidden(maker):
-    torch.manual_seed(0)
-    networks, batch = AcousticNetworks(len(maker.speakers)), maker.make(0)
-    with torch.no_grad():
-        again = heard_again(networks, batch, networks.timbre(batch.reference))
-    torch.testing.assert_close(again[0], batch.heard_again[0] * batch.shown[0], atol=0, rtol=0)
-    assert (again[1] != batch.heard_again[1])[batch.shown[1] == 1].any()
-    assert not again[batch.shown == 0].any()
-
-
-def test_a_truncated_checkpoint_gives_way_to_the_one_before(corpus, out, uninterrupted):
-    train(corpus, out, steps=3)
-    train(corpus, out, steps=5, refine_from=0.8)
+def test_a_truncated_checkpoint_gives_way_to_the_one_before(corpus, means, out, uninterrupted):
+    train(corpus, means, out, steps=3)
+    train(corpus, means, out, steps=5, refine_from=0.8)
     path = out / "acoustic.pt"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    assert_equal(train(corpus, out, steps=8, refine_from=0.5), uninterrupted)
+    assert_equal(train(corpus, means, out, steps=8, refine_from=0.5), uninterrupted)
 
 
-def test_a_finished_training_has_nothing_left_to_do(corpus, out):
-    once = train(corpus, out, steps=2)
+def test_a_finished_training_has_nothing_left_to_do(corpus, means, out):
+    once = train(corpus, means, out, steps=2)
     before = (out / "acoustic.pt").read_bytes()
-    assert_equal(train(corpus, out, steps=2), once)
+    assert_equal(train(corpus, means, out, steps=2), once)
     assert (out / "acoustic.pt").read_bytes() == before
 
 
-def test_a_stop_is_passed_on_and_keeps_the_checkpoint(corpus, out):
+def test_a_stop_is_passed_on_and_keeps_the_checkpoint(corpus, means, out):
     def stop(fraction: float, message: str) -> None:
         assert (fraction, "unseen_envelope" in message) == (1.0, True)
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        train_acoustic(corpus, out, replace(PLAN, steps=2), CPU, stop)
+        train_acoustic(corpus, means, out, replace(PLAN, steps=2), CPU, stop)
     assert torch.load(out / "acoustic.pt", weights_only=True)["step"] == 2
 
 
-def test_the_plan_is_kept_inside_the_checkpoint(corpus, out):
-    train(corpus, out, steps=1)
+def test_the_plan_is_kept_inside_the_checkpoint(corpus, means, out):
+    train(corpus, means, out, steps=1)
     assert AcousticPlan(**torch.load(out / "acoustic.pt", weights_only=True)["plan"]) == replace(PLAN, steps=1)

@@ -37,7 +37,7 @@ def test_from_recordings_to_weights_with_one_command(tmp_path, sing):
         rows.append(f"{number}.flac\tspeechocean762\ts{number // 2}\tspeech\t2.5\t44100")
     (tmp_path / "manifest.tsv").write_text("\n".join(rows) + "\n")
     steps = ["--acoustic-steps", "2", "--synthesizer-steps", "2", "--refinement-steps", "2"]
-    steps += ["--hardening-steps", "2", "--device", "cpu"]
+    steps += ["--device", "cpu"]
     arguments = ["--corpus", str(tmp_path), "--out", str(tmp_path / "out"), *steps]
     root = Path(command.__file__).parents[2]
     call = [sys.executable, "-m", "engine.pretraining", *arguments]
@@ -45,4 +45,4 @@ def test_from_recordings_to_weights_with_one_command(tmp_path, sing):
     assert finished.returncode == 0, finished.stderr
     assert "100.0%" in finished.stdout
     load_base(tmp_path / "out" / "base.safetensors")
-    assert json.loads((tmp_path / "out" / "base.json").read_text(encoding="utf-8"))["hardened"]
+    assert json.loads((tmp_path / "out" / "base.json").read_text(encoding="utf-8"))["acoustic"]["steps"] == 2

@@ -8,13 +8,14 @@ import soundfile
 from engine.envelope import BANDS, LOW_BANDS
 from engine.errors import TrainingError
 from engine.frames import HOP
-from engine.phones import UNLABELLED
+from engine.hearings import HEARINGS
+from engine.listener import FEATURES, listen
 from engine.pretraining import corpus as module
 from engine.pretraining.corpus import (
     ClipEntry,
     Corpus,
     draw_crops,
-    fit_labels,
+    listened_frames,
     prepare_corpus,
     read_manifest,
     split_speakers,
@@ -29,7 +30,7 @@ ROWS = [
 
 
 def entry(number: int, speaker: str, group: str = "librispeech_tc100_1utt", frames: int = 100) -> ClipEntry:
-    return ClipEntry(f"clip{number}", group, speaker, "speech", number * 1000, frames, BANDS, 0.0, [0.0] * BANDS)
+    return ClipEntry(f"clip{number}", group, speaker, "speech", number * 1000, frames, BANDS, 0.0)
 
 
 @pytest.fixture
@@ -59,11 +60,40 @@ def test_a_folder_of_recordings_becomes_frames(recordings, tmp_path):
     assert corpus.audio.shape == (80, HOP)
     assert corpus.envelope.shape == (80, BANDS)
     assert np.isfinite(corpus.envelope.astype(np.float32)).all()
-    assert corpus.hertz.shape == corpus.voicing.shape == corpus.phones.shape == (80,)
-    assert (corpus.phones == UNLABELLED).all()  # German and song are not what the recogniser knows
-    assert told[-1] == 1.0
+    assert corpus.hertz.shape == corpus.voicing.shape == (80,)
+    assert told.count(1.0) == 2  # analysed, and listened to
     source, _ = soundfile.read(recordings / "a.wav", dtype="float32")
     np.testing.assert_allclose(corpus.audio[:50].ravel() / 32767, source[: 50 * HOP, 0], atol=1e-3)
+
+
+def test_the_listener_hears_every_clip_in_every_way(recordings, tmp_path, listener):
+    corpus = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None)
+    assert [listened_frames(clip.frames) for clip in corpus.clips] == [26, 16]
+    assert corpus.first_heard.tolist() == [0, 26, 42]
+    assert corpus.heard.shape == (HEARINGS, 42, FEATURES)
+    assert np.isfinite(corpus.heard.astype(np.float32)).all()
+    for number, clip in enumerate(corpus.clips):
+        rows = slice(corpus.first_heard[number], corpus.first_heard[number + 1])
+        samples = corpus.audio[clip.first_frame : clip.first_frame + clip.frames].ravel() / np.float32(32767)
+        expected = listen(listener, samples.astype(np.float32)).astype(float)
+        likeness = [np.corrcoef(expected.ravel(), heard.astype(float).ravel())[0, 1] for heard in corpus.heard[:, rows]]
+        assert likeness[0] > 0.999
+        assert max(likeness[1:]) < likeness[0] - 0.001
+
+
+def test_a_corpus_that_was_analysed_before_there_was_a_listener_is_listened_to(recordings, tmp_path):
+    first = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None)
+    heard = np.array(first.heard)
+    (tmp_path / "features" / "heard.bin").unlink()
+    told = []
+    again = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: told.append(message))
+    assert told == ["listened to a.wav", "listened to b.wav"]
+    np.testing.assert_array_equal(again.heard, heard)
+
+
+@pytest.mark.parametrize("frames", [1, 2, 99, 100])
+def test_features_cover_all_frames(frames):
+    assert 2 * listened_frames(frames) - 1 >= frames
 
 
 def test_what_is_analysed_is_only_opened_again(recordings, tmp_path, monkeypatch):
@@ -83,13 +113,6 @@ def test_a_folder_without_analysis_is_one_sentence(tmp_path, content):
         (tmp_path / "clips.json").write_text(content)
     with pytest.raises(TrainingError, match="holds no analysed corpus"):
         Corpus(tmp_path)
-
-
-def test_labels_are_cut_and_filled():
-    labels = np.array([1, 2, 3], np.int8)
-    assert fit_labels(labels, 2).tolist() == [1, 2]
-    assert fit_labels(labels, 5).tolist() == [1, 2, 3, UNLABELLED, UNLABELLED]
-    assert fit_labels(labels[:0], 1).tolist() == [UNLABELLED]
 
 
 def test_whole_speakers_of_large_sets_are_set_aside():

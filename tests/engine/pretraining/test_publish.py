@@ -9,16 +9,13 @@ import torch
 from engine.base import load_base, load_weights
 from engine.content import CONTENT
 from engine.decoder import PROSODY
-from engine.envelope import LOW_BANDS
+from engine.envelope_content import load_envelope_content
 from engine.errors import TrainingError
 from engine.fine_tuning import load_foreign
+from engine.listener import LISTENER, load_listener
 from engine.losses import EnvelopeDiscriminator
-from engine.mean_colour import load_colours
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
-from engine.pretraining.colours import measure_colours
-from engine.pretraining.corpus import split_speakers
-from engine.pretraining.hardening import NEAR, harden_content
-from engine.pretraining.publish import publish_base, publish_hardened
+from engine.pretraining.publish import publish_base
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
 
@@ -30,14 +27,14 @@ def quiet(fraction: float, message: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def published(corpus, tmp_path_factory) -> Path:
+def published(corpus, means, tmp_path_factory) -> Path:
     """A folder with everything of a base that was trained for a step or two."""
     out = tmp_path_factory.mktemp("out")
-    train_acoustic(corpus, out, AcousticPlan(steps=1, batch=2, frames=40, validation_speakers=0.2), CPU, quiet)
+    train_acoustic(corpus, means, out, AcousticPlan(steps=1, batch=2, frames=40, validation_speakers=0.2), CPU, quiet)
     synthesizer = SynthesizerPlan(steps=1, batch=1, frames=24, validation_speakers=0.2)
     train_synthesizer(corpus, out, synthesizer, CPU, quiet)
     refine_synthesizer(corpus, out, replace(RefinementPlan(), steps=2, batch=1, frames=24, warm_up=1), CPU, quiet)
-    publish_base(corpus, out)
+    publish_base(corpus, means, out)
     return out
 
 
@@ -47,6 +44,8 @@ def test_what_is_published_is_a_base(published):
     for part in ("content", "timbre", "decoder"):
         for name, value in getattr(base, part).state_dict().items():
             torch.testing.assert_close(value, trained[f"{part}.{name}"], atol=2e-3, rtol=2e-3)
+    for name, value in load_listener().state_dict().items():
+        assert torch.equal(base.listener.state_dict()[name], value)
     refined = torch.load(published / "synthesizer_refined.pt", weights_only=True)["average"]
     for name, value in base.synthesizer.state_dict().items():
         torch.testing.assert_close(value, refined[name], atol=2e-3, rtol=2e-3)
@@ -56,16 +55,19 @@ def test_the_critic_ships_with_it(published):
     EnvelopeDiscriminator().load_state_dict(load_weights(published / "critic.safetensors"), strict=True)
 
 
-def test_so_does_what_is_known_of_colours(published, corpus):
-    known = load_colours(published / "colour.safetensors")
-    training, _ = split_speakers(corpus.clips, 0.2, AcousticPlan().seed)
-    expected = measure_colours(corpus, training, AcousticPlan().seed)
-    np.testing.assert_allclose(known.mean, expected.mean, atol=4e-3)
-    for kept, measured in ((known.between, expected.between), (known.within, expected.within)):
-        np.testing.assert_allclose(kept - 0.01 * np.eye(LOW_BANDS), measured, rtol=1e-3, atol=1e-3)
-    card = json.loads((published / "colour.json").read_text())
+def test_so_does_the_ear_for_envelopes(published, monkeypatch):
+    monkeypatch.setattr("engine.envelope_content.WEIGHTS", published)
+    trained = torch.load(published / "acoustic.pt", weights_only=True)["average"]
+    for name, value in load_envelope_content(CPU).state_dict().items():
+        torch.testing.assert_close(value, trained[f"envelope_content.{name}"], atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["critic", "envelope_content", "foreign"])
+def test_what_only_training_needs_says_so_and_whose_it_is(published, name):
+    card = json.loads((published / f"{name}.json").read_text(encoding="utf-8"))
+    assert card["use"] == "training voices only"
+    assert card["licence"]
     assert card["attribution"]
-    assert card["speakers"] == len({clip.speaker for clip in training})
 
 
 def test_so_does_what_others_said(published, corpus):
@@ -75,6 +77,26 @@ def test_so_does_what_others_said(published, corpus):
     assert content == CONTENT
     assert foreign.prosody.shape == (pieces, frames, PROSODY)
     assert foreign.semitones.shape == (pieces,)
+    torch.testing.assert_close(foreign.content.var(2, correction=0), torch.ones(pieces, frames), atol=0.02, rtol=0)
+
+
+def test_what_others_said_is_what_the_base_hears_of_their_recordings(published, corpus, means):
+    """Of a piece that begins where the listener has a frame."""
+    foreign, base = load_foreign(published / "foreign.safetensors"), load_base(published / "base.safetensors")
+    names = json.loads((published / "foreign.json").read_text(encoding="utf-8"))["clips"]
+    for content, name in zip(foreign.content, names, strict=True):
+        [number] = [number for number, clip in enumerate(corpus.clips) if clip.path == name]
+        mean = base.content.likeliest_mean(torch.from_numpy(means.mean[number, 0]), float(means.sounds[number]) + 1.0)
+        apart = []
+        for begin in range(0, corpus.clips[number].frames - len(content) + 1, 2):
+            rows = slice(
+                corpus.first_heard[number] + begin // 2, corpus.first_heard[number] + (begin + len(content)) // 2
+            )
+            features = torch.from_numpy(np.array(corpus.heard[0, rows]))
+            with torch.inference_mode():
+                apart.append(float((base.content(features[None], mean[None], len(content))[0] - content).abs().max()))
+        assert min(apart) < 0.02
+        assert max(apart) > 0.1
 
 
 def test_the_card_says_what_it_is_made_of(published, corpus):
@@ -82,6 +104,7 @@ def test_the_card_says_what_it_is_made_of(published, corpus):
     minutes = sum(clip.frames for clip in corpus.clips) / 6000
     assert sum(card["data_minutes"].values()) == pytest.approx(minutes, abs=0.1)
     assert card["kept_out"] == ["pjs"]
+    assert card["listener"] == LISTENER.name
     assert card["licence"]
     assert card["attribution"]
     assert "unseen_envelope" in card["scores"]["acoustic"]
@@ -89,40 +112,7 @@ def test_the_card_says_what_it_is_made_of(published, corpus):
     assert AcousticPlan(**card["acoustic"]["plan"]).steps == card["acoustic"]["steps"] == 1
 
 
-def test_a_base_that_began_from_another_keeps_its_synthesizer_where_none_was_trained(published, corpus, out):
-    plan = AcousticPlan(steps=1, batch=2, frames=40, validation_speakers=0.2)
-    train_acoustic(corpus, out, plan, CPU, quiet, begin=published)
-    publish_base(corpus, out, begun_from=published)
-    before, after = (load_base(folder / "base.safetensors") for folder in (published, out))
-    for name, value in before.synthesizer.state_dict().items():
-        assert torch.equal(value, after.synthesizer.state_dict()[name])
-    assert not torch.equal(before.decoder.enter.convolution.weight, after.decoder.enter.convolution.weight)
-    earlier, card = (json.loads((folder / "base.json").read_text(encoding="utf-8")) for folder in (published, out))
-    assert card["acoustic"]["begun_from"] == earlier["acoustic"]
-    assert card["synthesizer"] == earlier["synthesizer"]
-    assert card["scores"]["synthesizer"] == earlier["scores"]["synthesizer"]
-
-
-def test_before_both_parts_are_trained_there_is_nothing_to_publish(corpus, out):
+def test_before_both_parts_are_trained_there_is_nothing_to_publish(corpus, means, out):
     with pytest.raises(TrainingError, match="holds no checkpoint of both parts: train them first"):
-        publish_base(corpus, out)
+        publish_base(corpus, means, out)
     assert list(out.iterdir()) == []
-
-
-def test_a_hardened_encoder_takes_the_place_of_the_one_before(published, adverse, corpus, out):
-    with pytest.raises(TrainingError, match="holds no hardened encoder: train it first"):
-        publish_hardened(corpus, out, published)
-    plan = replace(NEAR, steps=1, batch=2, frames=40)
-    weights = harden_content(adverse, {"set/9"}, published / "base.safetensors", out, (plan, plan), CPU, quiet)
-    publish_hardened(corpus, out, published)
-    before, after = (load_base(folder / "base.safetensors") for folder in (published, out))
-    for name, value in after.content.state_dict().items():
-        torch.testing.assert_close(value, weights[name], atol=2e-3, rtol=2e-3)
-    for part in ("timbre", "decoder", "synthesizer"):
-        for name, value in getattr(before, part).state_dict().items():
-            assert torch.equal(value, getattr(after, part).state_dict()[name])
-    card = json.loads((out / "base.json").read_text(encoding="utf-8"))
-    assert card["hardened"]["near"]["steps"] == 1
-    assert "unseen_disturbed" in card["scores"]["hardened"]
-    assert load_foreign(out / "foreign.safetensors").content.shape[2] == CONTENT
-    load_colours(out / "colour.safetensors")

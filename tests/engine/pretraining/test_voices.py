@@ -18,10 +18,10 @@ def write_manifest(folder: Path, seconds: list[float], group: str = "kathleen", 
     (folder / "manifest.tsv").write_text("\n".join(rows) + "\n")
 
 
-def test_the_demo_voices_are_four_and_complete():
+def test_the_demo_voices_are_five_and_complete():
     profiles = [demo.profile for demo in DEMO_PROFILES]
-    assert len({demo.id for demo in DEMO_PROFILES}) == 4
-    assert sorted(profile.gender for profile in profiles) == ["female", "female", "male", "male"]
+    assert len({demo.id for demo in DEMO_PROFILES}) == 5
+    assert sorted(profile.gender for profile in profiles) == ["female", "female", "female", "male", "male"]
     for profile in profiles:
         assert read_profile(profile_as_json(profile)) == profile
         assert len(profile.traits) == 3

@@ -36,6 +36,12 @@ def test_a_conversion_is_told_with_all_that_was_asked(studio, recording):
     assert check[1] == f"{ORIGIN}/check-task/{task}"
 
 
+def test_of_an_untrained_voice_the_line_says_that_it_may_be_one(studio, recording, package):
+    model = create_model(studio, studio.local, package())
+    start_conversion(studio, studio.local, recording(), "song.wav", model=model, settings={}, untrained=True)
+    assert calls(last_call(studio, studio.local))[0][7::2] == ['audio=@"song.wav"', "model=mia", "untrained=true"]
+
+
 @pytest.mark.parametrize("name", ["it's; rm -rf ~.wav", '"quoted",;type=x.wav', "$(touch x)`y`.wav", "back\\slash.wav"])
 def test_no_file_name_becomes_a_command(studio, recording, name):
     start_conversion(studio, studio.local, recording(), name, model="koguchi", settings={})

@@ -62,6 +62,14 @@ def test_any_moment_can_be_made_the_voice(studio, trained):
         assert "/voices/mia/preview.wav" in details["preview_url"]
 
 
+def test_it_takes_the_place_of_the_untrained_voice(studio, trained):
+    home = shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.datasets / trained / "untrained")
+    assert model_view(studio, studio.local, trained)["untrained"]
+    choose_checkpoint(studio, studio.local, trained, 4)
+    assert not model_view(studio, studio.local, trained)["untrained"]
+    assert not home.exists()
+
+
 def test_the_training_can_go_on_from_its_end(studio, trained):
     choose_checkpoint(studio, studio.local, trained, 4)
     assert train_model(studio, studio.local, trained, 20)["status"] == "training"

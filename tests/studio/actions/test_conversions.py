@@ -12,6 +12,8 @@ from studio.accounts import local_account
 from studio.actions.blends import start_blend
 from studio.actions.conversions import conversion_view, start_conversion
 from studio.actions.once import Idempotency
+from studio.actions.tasks import task_view
+from studio.catalogue import report_made
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
 from studio.tasks import claim, complete, fail, find, list_tasks
 
@@ -135,6 +137,57 @@ def test_a_voice_that_is_not_trained_is_refused(studio, recording, package):
     model = create_model(studio, studio.local, package())
     with pytest.raises(WrongState, match="pending"):
         start(studio, recording(), model=model)
+
+
+def test_a_voice_that_is_not_trained_is_used_untrained_by_whoever_asks_for_that(studio, recording, package):
+    from studio.actions.creations import create_model
+
+    model = create_model(studio, studio.local, package())
+    task_id = start(studio, recording(), model=model, untrained=True)
+    assert find(studio.database, studio.local.id, task_id).parameters["untrained"]
+    assert task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
+    assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "in_progress"}
+    task = claim(studio.database, "worker", ["conversion"], 60)
+    with studio.database.write() as connection:  # it was trained until its turn came
+        settings = {"model": model, "transpose": 0, "vocal_style": "spoken"}
+        complete(connection, task, {"outputs": ["a/1.wav"], "output_settings": settings, "untrained": False})
+    assert not task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
+    assert set(conversion_view(studio, studio.local, task_id, BASE, NOW_S)["output_settings"]) == set(settings)
+
+
+def test_to_a_trained_voice_it_means_nothing(studio, recording):
+    task_id = start(studio, recording(), untrained=True)
+    assert not find(studio.database, studio.local.id, task_id).parameters["untrained"]
+    assert not task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
+
+
+def test_of_too_little_sound_none_is_used_untrained(studio, recording, package):
+    from studio.actions.creations import create_model
+
+    model = create_model(studio, studio.local, package())
+    finding = {"code": "too_little", "reason": "There are only 3.0 s of usable voice.", "remedy": "Add recordings."}
+    with studio.database.write() as connection:
+        report_made(connection, studio.local.id, model, {"findings": [finding]})
+    with pytest.raises(WrongState, match=r"^There are only 3\.0 s of usable voice\. Add recordings\.$") as error:
+        start(studio, recording(), model=model, untrained=True)
+    assert error.value.code == "model_not_ready"
+    assert not stored(studio)
+
+
+def test_a_voice_without_recordings_here_is_not_used_untrained(studio, recording):
+    shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
+    path = studio.settings.voices / "old" / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
+    with pytest.raises(WrongState, match="'old' was made with an earlier version"):
+        start(studio, recording(), model="old", untrained=True)
+
+
+def test_an_untrained_voice_is_not_blended(studio, package):
+    from studio.actions.creations import create_model
+
+    model = create_model(studio, studio.local, package())
+    with pytest.raises(WrongState, match="pending"):
+        start_blend(studio, studio.local, "kathleen", model, 0.5)
 
 
 def test_a_voice_of_an_earlier_base_is_refused_before_anything_is_stored(studio, recording):

@@ -1,7 +1,11 @@
 """How a recording and a voice fit."""
 
+import shutil
+
 import pytest
 
+from engine.card import DEMO_VOICES
+from studio.actions.creations import create_model
 from studio.actions.fits import fit_view
 from studio.errors import NotFound
 
@@ -48,3 +52,15 @@ def test_without_a_pitch_there_is_no_shift(studio, nothing):
 def test_an_unknown_voice_is_told(studio):
     with pytest.raises(NotFound):
         fit_view(studio, studio.local, "nobody", None)
+
+
+def test_an_untrained_voice_lies_where_its_recordings_do(studio, package):
+    model = create_model(studio, studio.local, package())
+    before = fit_view(studio, studio.local, model, looked_at(60.0))
+    assert (before["voice"], before["auto"]) == ({"name": "Mia", "low": None, "high": None}, None)
+    home = studio.settings.datasets / model / "untrained"
+    home.mkdir()
+    shutil.copy(DEMO_VOICES / "kerstin" / "card.json", home)
+    fit, kerstin = (fit_view(studio, studio.local, one, looked_at(60.0)) for one in (model, "kerstin"))
+    assert fit["auto"] == kerstin["auto"]
+    assert fit["voice"] == kerstin["voice"] | {"name": "Mia"}

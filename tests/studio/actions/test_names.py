@@ -62,7 +62,7 @@ def test_a_later_voice_of_the_same_id_is_another(studio, package, voice, done):
 
 def test_a_voice_that_is_deleted_by_hand_leaves_its_name_too(studio, voice, done):
     shutil.rmtree(studio.settings.voices / voice)
-    assert len(models_view(studio, studio.local)["models"]) == 4
+    assert len(models_view(studio, studio.local)["models"]) == 5
     assert told(studio, done) == ("Mia", "Mia", "my vocal - Mia.wav", "Mia")
 
 

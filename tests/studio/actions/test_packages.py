@@ -41,7 +41,7 @@ def test_what_is_no_voice_does_not_come_in(studio, package, recording):
         import_model(studio, studio.local, package())
     with pytest.raises(NotReadable):
         import_model(studio, studio.local, recording())
-    assert len(models_view(studio, studio.local)["models"]) == 4
+    assert len(models_view(studio, studio.local)["models"]) == 5
 
 
 def test_a_package_can_be_fetched_by_a_link_until_the_voice_is_deleted(studio, tmp_path):

@@ -8,18 +8,19 @@ from engine.card_rules import FORMAT
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
 from studio.actions.voice_cards import voice_cards, voice_details
-from studio.catalogue import PUBLISHED
+from studio.catalogue import PUBLISHED, report_made
 from studio.errors import NotFound
 
 NOW_S = 1_800_000_000.0
+TOO_LITTLE = {"findings": [{"code": "too_little", "reason": "There are only 3 s.", "remedy": "Add some."}]}
 
 
 def test_cards_say_who_a_voice_is_and_what_it_sounds_like(studio):
     cards = voice_cards(studio, studio.local, "", NOW_S)
-    assert [card["id"] for card in cards] == ["goekhan", "kathleen", "kerstin", "koguchi"]
+    assert [card["id"] for card in cards] == ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
     for card in cards:
-        assert set(card) == {*PUBLISHED, "state", "demo", "preview_url"}
-        assert (card["state"], card["demo"]) == ("completed", True)
+        assert set(card) == {*PUBLISHED, "state", "untrained", "demo", "preview_url"}
+        assert (card["state"], card["untrained"], card["demo"]) == ("completed", False, True)
         assert card["preview_url"] == f"/demo-voices/{card['id']}/preview.wav"
         assert (DEMO_VOICES / card["id"] / "preview.wav").exists()
 
@@ -43,13 +44,32 @@ def test_one_of_an_earlier_base_says_that_it_must_be_trained_again(studio):
     assert "mine" not in {one["id"] for one in voice_cards(studio, studio.local, "", NOW_S)}
 
 
-def test_those_still_to_be_trained_are_told_where_they_are_asked_for(studio, package):
+def test_those_still_to_be_trained_can_be_used_untrained(studio, package):
     model = create_model(studio, studio.local, package())
-    assert model not in {one["id"] for one in voice_cards(studio, studio.local, "", NOW_S)}
-    card = next(one for one in voice_cards(studio, studio.local, "", NOW_S, ready_only=False) if one["id"] == model)
+    card = next(one for one in voice_cards(studio, studio.local, "", NOW_S) if one["id"] == model)
     assert (card["state"], card["preview_url"], card["vocal_range"]) == ("pending", None, None)
+    assert card["untrained"]
     details = voice_details(studio, studio.local, model, "", NOW_S)
     assert (details["has_recordings"], details["learned"], details["data_report"]) == (True, {}, None)
+    assert details["untrained"]
+
+
+def test_those_with_too_little_sound_are_told_where_they_are_asked_for_and_cannot_be_used(studio, package):
+    model = create_model(studio, studio.local, package())
+    with studio.database.write() as connection:
+        report_made(connection, studio.local.id, model, TOO_LITTLE)
+    assert model not in {one["id"] for one in voice_cards(studio, studio.local, "", NOW_S)}
+    card = next(one for one in voice_cards(studio, studio.local, "", NOW_S, ready_only=False) if one["id"] == model)
+    assert (card["state"], card["untrained"]) == ("pending", False)
+
+
+def test_one_of_an_earlier_base_can_be_used_untrained_where_its_recordings_are(studio, package):
+    model = create_model(studio, studio.local, package())
+    shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / model)
+    path = studio.settings.voices / model / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    card = next(one for one in voice_cards(studio, studio.local, "", NOW_S) if one["id"] == model)
+    assert (card["state"], card["untrained"]) == (TRAIN_AGAIN, True)
 
 
 def test_demo_voices_tell_what_they_were_made_of(studio):
@@ -69,4 +89,4 @@ def test_those_of_others_are_not_there(studio, other, package):
 def test_a_damaged_voice_does_not_take_the_others_with_it(studio, tmp_path):
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
     (studio.settings.voices / "mine" / "card.json").write_text("{")
-    assert len(voice_cards(studio, studio.local, "", NOW_S, ready_only=False)) == 4
+    assert len(voice_cards(studio, studio.local, "", NOW_S, ready_only=False)) == 5

@@ -238,6 +238,7 @@ def test_demo_voices_stay(studio):
         "kathleen",
         "kerstin",
         "koguchi",
+        "safiye",
     }
 
 
@@ -252,6 +253,6 @@ def test_lists_can_be_narrowed_and_paged(studio):
     first = models_view(studio, studio.local, limit=3)
     rest = models_view(studio, studio.local, limit=3, cursor=first["next_cursor"])
     names = [one["id"] for one in first["models"] + rest["models"]]
-    assert sorted(names) == ["goekhan", "kathleen", "kerstin", "koguchi"]
+    assert sorted(names) == ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
     assert rest["next_cursor"] is None
     assert all(set(one) == PUBLISHED for one in first["models"])

@@ -219,7 +219,7 @@ def new_recordings(tmp_path_factory, vocal) -> Path:
     folder = tmp_path_factory.mktemp("recordings")
     paths = [folder / f"take {number}.wav" for number in range(2)]
     for number, path in enumerate(paths):
-        soundfile.write(path, vocal(9.0, 200.0 + 5 * number), RATE)
+        soundfile.write(path, vocal(9.0, 200.0 + 40 * number), RATE)
     return create_dataset(paths, folder / "dataset", {"name": "Mia"}).folder
 
 

@@ -1,6 +1,7 @@
 """Conversions over HTTP: the published calls, with what each field may hold."""
 
 import json
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
@@ -73,6 +74,38 @@ def test_a_field_out_of_range_is_named(http, singing, field, value):
     [error] = answer.json()["errors"]
     assert error["field"] == field
     assert error["message"].startswith(field)
+
+
+def test_a_voice_that_is_not_trained_is_used_where_that_is_said(http, singing, tmp_path):
+    client = http.client("untrained")
+    with zipfile.ZipFile(tmp_path / "mia.zip", "w") as archive:
+        archive.writestr("model.json", json.dumps({"name": "Mia"}))
+        for number in range(2):
+            archive.write(singing, f"audio/{number}.flac")
+    made = client.post("/models/create", files={"training_audio_files": (tmp_path / "mia.zip").read_bytes()})
+    assert made.json() == {"model_id": "mia"}
+    assert client.get("/models/mia").json()["untrained"]
+    assert not client.get("/models/kathleen").json()["untrained"]
+    for said in ({}, {"untrained": "false"}, {"untrained": ""}):
+        refused = convert(client, singing, model="mia", **said)
+        assert (refused.status_code, refused.json()["code"]) == (409, "model_not_ready")
+        assert refused.json()["detail"] == "The voice 'mia' is pending: it can be used once it is trained."
+    started = convert(client, singing, model="mia", untrained="true")
+    assert list(started.json()) == ["task_id"]
+    assert client.get(f"/tasks/{started.json()['task_id']}").json()["untrained"]
+    assert http.work("untrained", [b"RIFF-1"]) == started.json()["task_id"]
+    done = client.get(f"/check-task/{started.json()['task_id']}").json()
+    assert list(done) == ["status", "input_audio_url", "output_audio_urls", "output_settings"]
+    assert "mia" not in {one["id"] for one in client.get("/models").json()["models"]}  # as published
+
+
+@pytest.mark.parametrize("value", ["yes", "1", "wahr"])
+def test_what_is_neither_true_nor_false_is_named(http, singing, value):
+    answer = convert(http.client(), singing, untrained=value)
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [
+        {"field": "untrained", "message": f"untrained must be true or false, not '{value}'."}
+    ]
 
 
 def test_all_that_is_wrong_is_told_at_once(http):

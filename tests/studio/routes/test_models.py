@@ -16,7 +16,7 @@ RATE = 22_050
 PUBLISHED = [
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 ]  # fmt: skip
-DEMO = {"goekhan", "kathleen", "kerstin", "koguchi"}
+DEMO = {"goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
 
 
 def vocal(seconds: float) -> bytes:
@@ -112,6 +112,7 @@ def test_a_voice_is_made_and_trained_by_the_published_calls(http, recording):
     )  # fmt: skip
     waiting = client.post("/convert", files={"audio": ("a.flac", recording)}, data={"model": "mia"})
     assert (waiting.status_code, waiting.json()["code"]) == (409, "model_not_ready")
+    assert waiting.json()["detail"] == "The voice 'mia' is pending: it can be used once it is trained."
     started = client.post("/models/mia/train", data={"epochs": "3"})
     assert started.json() == {"status": "training", "model_id": "mia", "current_epoch": 0}
     for again in (

@@ -13,6 +13,7 @@ import engine
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 SINGING, SPEECH = SAMPLES / "singing.flac", SAMPLES / "speech.flac"
+HIGH = SAMPLES / "foreign" / "singing-high.flac"
 WORK_MS = 120_000  # for what the engine does, on a busy machine
 NAME = 'Mia <b>of</b> the "tests"'
 
@@ -109,6 +110,45 @@ def test_a_voice_is_made_of_files_and_what_is_recorded_here(page, made, open_tab
     open_tab(page, "Create")
     expect(page.get_by_role("button", name="Examine the recordings")).to_be_visible()
     assert (made / "model.json").is_file()
+
+
+def test_a_voice_is_used_before_it_is_trained_and_is_marked_as_that(page, made, open_tab, photographed):
+    drop(page, SINGING, HIGH, SPEECH)
+    expect(rows(page)).to_have_count(3)
+    fill(page, NAME)
+    page.locator("#create-sure").get_by_role("checkbox").check()
+    examine(page)
+    expect(page.locator("#create-found .verdict")).to_contain_text("in 3 recordings", timeout=WORK_MS)
+    page.get_by_role("button", name="Convert with this voice").click()
+    expect(page.get_by_role("tab", name="Convert", exact=True)).to_have_attribute("aria-selected", "true")
+    chosen = page.locator("#convert-voices .card.chosen")
+    expect(chosen.locator(".name")).to_have_text(NAME)
+    expect(chosen.locator(".state")).to_have_text("untrained")
+    hint = page.locator("#convert-untrained")
+    expect(hint).to_contain_text(f"{NAME} is untrained. It can be used as it is; training makes it more alike.")
+    expect(page.locator("timbre-fit")).to_contain_text("sings and speaks from")
+    page.get_by_role("button", name="Speech", exact=True).click()
+    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    page.get_by_role("button", name="Convert", exact=True).click()
+    expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}", timeout=WORK_MS)
+    expect(page.locator("#convert-title p")).to_contain_text("the voice untrained")
+    photographed(page, "convert-untrained")
+    page.reload()
+    expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}")  # all is as it was
+    expect(chosen.locator(".name")).to_have_text(NAME)
+    expect(hint).to_be_visible()
+    page.locator("#convert-voices").get_by_role("radio", name="Kathleen").click()
+    expect(chosen.locator(".name")).to_have_text("Kathleen")
+    expect(hint).to_be_hidden()
+    page.locator("#convert-voices").get_by_role("radio", name="Mia").click()
+    hint.get_by_role("button", name="Train it").click()
+    expect(page.get_by_role("tab", name="Train", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("combobox", name="Voice", exact=True)).to_have_value(f"{NAME} (to be trained)")
+    open_tab(page, "Voices")
+    page.locator("#voices-cards").get_by_role("radio", name="Mia").click()
+    expect(page.locator("#voice-head .badge")).to_have_text("untrained")
+    page.get_by_role("button", name="Convert with this voice").click()
+    expect(chosen.locator(".name")).to_have_text(NAME)
 
 
 def test_a_zip_fills_in_what_it_says_and_what_is_no_recording_is_told(page, tmp_path):

@@ -14,7 +14,7 @@ def rows(facts):
 
 def test_a_voice_says_who_it_is_without_what_says_nothing():
     assert head(VOICE)["kind"] == ["alto", "female"]
-    assert (head(VOICE)["badge"], head(VOICE | {"state": "pending"})["badge"]) == ("", "to be trained")
+    assert (head(VOICE)["badge"], head(VOICE | {"state": "pending"})["badge"]) == ("", "untrained")
     assert head(VOICE | {"demo": True})["badge"] == "comes with the studio"
 
 

@@ -161,8 +161,8 @@ def test_the_moments_of_a_training_are_heard_side_by_side_and_one_is_chosen(
     open_tab(page, "Voices")
     expect(shown(page)).not_to_be_empty()
     choose(page, ODD)
-    expect(page.locator("#voice-head .badge")).to_have_text("to be trained")
-    expect(button(page, "Convert with this voice")).to_be_hidden()
+    expect(page.locator("#voice-head .badge")).to_have_text("untrained")
+    expect(button(page, "Convert with this voice")).to_be_visible()  # as it is before its training
     page.locator("#voice-moments").get_by_role("button", name="Moments of its training").click()
     tracks = page.locator("#voice-moments-player").get_by_role("radio")
     expect(tracks).to_have_count(4)

@@ -1,29 +1,22 @@
-"""Recordings as people make them at home, and singing as speech never is: what a content encoder is hardened with.
+"""Recordings as people make them at home: what content is to be told through.
 
 Rooms: noise that decays exponentially, as a diffuse field does (Polack, 1988), the top sooner. Background: noise of a
-random slope, and hum. Microphones and lines: what lies below, above or beyond them is missing. High singing: the
-recording's own envelope on notes of 200 to 1,050 Hz with vibrato, sounds held for longer than in speech.
+random slope, and hum. Microphones and lines: what lies below, above or beyond them is missing.
 """
 
 import numpy as np
 import scipy.signal
-import torch
 
-from engine.base import BaseModel
-from engine.frames import FRAME_RATE, HOP, SAMPLE_RATE
-from engine.pitch import Pitch
-from engine.synthesis import synthesize
-
-_LOWEST_NOTE_HERTZ, _HIGHEST_NOTE_HERTZ = 200.0, 1050.0
-_NOTE_FRAMES = (15, 120)
-_SLOWEST = 3.0  # times as slow as it was spoken
+from engine.frames import HOP, SAMPLE_RATE
 
 
 def disturb(samples: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """The recording, float32 (n,) at SAMPLE_RATE, in a room, with a background, through a poor line or clipped.
 
-    One of these at least; as long and no later than it was.
+    One of these at least; as long and no later than it was. What is shorter than a frame stays as it is.
     """
+    if len(samples) < HOP:
+        return samples.astype(np.float32)
     result = samples.astype(np.float64)
     chosen = random.random(4) < (0.5, 0.6, 0.3, 0.12)
     if not chosen.any():
@@ -75,32 +68,3 @@ def _through_line(samples: np.ndarray, random: np.random.Generator) -> np.ndarra
     highest = np.exp(random.uniform(np.log(3300), np.log(9000)))
     band = scipy.signal.butter(int(random.integers(1, 5)), (lowest, highest), "bandpass", fs=SAMPLE_RATE, output="sos")
     return np.asarray(scipy.signal.sosfilt(band, samples))
-
-
-def sing_high(
-    envelope: np.ndarray, pitch: Pitch, base: BaseModel, random: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Samples, float32 (n,), of a recording's log envelope (frames, BANDS) sung high and often slower, and of each
-    of their frames which one of the envelope it is, with fractions (frames,)."""
-    slowness = _SLOWEST ** max(0.0, random.uniform(-0.7, 1.0))
-    position = np.arange(int((len(envelope) - 1) * slowness)) / slowness
-    left, part = position.astype(int), (position % 1.0).astype(np.float32)
-    slowed = envelope[left] * (1 - part)[:, None] + envelope[left + 1] * part[:, None]
-    voicing = pitch.voicing[left] * (1 - part) + pitch.voicing[left + 1] * part
-    sung = Pitch(_notes(len(slowed), random), voicing.astype(np.float32))
-    with torch.inference_mode():
-        samples, _ = synthesize(base.synthesizer, slowed, sung, 0, 0.0, int(random.integers(1 << 30)))
-    return samples, position
-
-
-def _notes(frames: int, random: np.random.Generator) -> np.ndarray:
-    lowest, highest = np.log2(_LOWEST_NOTE_HERTZ), np.log2(_HIGHEST_NOTE_HERTZ)
-    middle = random.uniform(lowest + 0.3, highest - 0.3)
-    lengths = random.integers(*_NOTE_FRAMES, size=frames // _NOTE_FRAMES[0] + 1)
-    steps = np.repeat(random.standard_normal(len(lengths)) * 3 / 12, lengths)[:frames]
-    glide = np.hanning(11)
-    steps = np.convolve(np.pad(steps, 5, "edge"), glide / glide.sum(), "valid")
-    time = np.arange(frames) / FRAME_RATE
-    vibrato = random.uniform(0, 0.8) / 12 * np.sin(2 * np.pi * (random.uniform(4.5, 6.8) * time + random.random()))
-    octaves = (middle + steps).clip(lowest, highest) + vibrato
-    return (2.0**octaves).astype(np.float32)

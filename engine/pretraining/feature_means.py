@@ -1,0 +1,79 @@
+"""Means of the listener's features over each clip of the corpus, and how they vary, between recordings and within."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.envelope import ACTIVE_NEPERS, frame_loudness
+from engine.feature_mean import count_sounds
+from engine.hearings import HEARINGS
+from engine.listener import FEATURES
+from engine.pretraining.corpus import Corpus, working_processes
+
+_FILE = "means.npz"
+# A speaker that is left in costs more than a vowel that is partly taken out: means count as that much more certain.
+_CERTAINTY = 4.0
+
+
+@dataclass(frozen=True)
+class FeatureMeans:
+    """Of each clip: mean (clips, HEARINGS, FEATURES), sounds (clips,) as `count_sounds` counts them; and of all of them
+    usual, between and within (FEATURES,) as `engine.content.ContentEncoder` has them."""
+
+    mean: np.ndarray
+    sounds: np.ndarray
+    usual: np.ndarray
+    between: np.ndarray
+    within: np.ndarray
+
+
+def prepare_means(corpus: Corpus, report: Callable[[float, str], None]) -> FeatureMeans:
+    """Measured once and kept beside the corpus' other files."""
+    path = corpus.folder / _FILE
+    if not path.exists():
+        _measure_all(corpus, path, report)
+    with np.load(path, allow_pickle=False) as held:
+        return FeatureMeans(**{name: held[name] for name in held.files})
+
+
+def _measure_all(corpus: Corpus, path: Path, report: Callable[[float, str], None]) -> None:
+    count = len(corpus.clips)
+    means = np.zeros((count, HEARINGS, FEATURES), np.float32)
+    squares, sounds, weights = np.zeros((count, FEATURES)), np.zeros(count), np.zeros(count)
+    with working_processes() as pool:
+        jobs = [(corpus.folder, number) for number in range(count)]
+        for number, (mean, square, found) in enumerate(pool.imap(_measure, jobs, chunksize=16)):
+            means[number], squares[number], sounds[number] = mean, square, found
+            weights[number] = corpus.clips[number].frames
+            report((number + 1) / count, f"measured {corpus.clips[number].path}")
+    weights /= weights.sum()
+    usual = np.einsum("c,cf->f", weights, means.mean(1))
+    within = np.maximum(weights @ squares, 1e-6)
+    spread = np.einsum("c,cf->f", weights, (means[:, 0] - usual) ** 2)
+    # the spread of the means is partly that of the few sounds in each
+    between = np.maximum(spread - within * float(weights @ (1 / np.maximum(sounds, 1.0))), 0.1 * spread) * _CERTAINTY
+    unfinished = path.with_name(f"{path.stem}.part.npz")
+    np.savez(
+        unfinished, mean=means, sounds=sounds,
+        usual=usual.astype(np.float32), between=between.astype(np.float32), within=within.astype(np.float32),
+    )  # fmt: skip
+    unfinished.replace(path)
+
+
+_opened: dict[Path, Corpus] = {}
+
+
+def _measure(job: tuple[Path, int]) -> tuple[np.ndarray, np.ndarray, float]:
+    folder, number = job
+    corpus = _opened.setdefault(folder, Corpus(folder))
+    clip = corpus.clips[number]
+    rows = slice(clip.first_frame, clip.first_frame + clip.frames)
+    envelope = corpus.envelope[rows].astype(np.float32)
+    active = (frame_loudness(envelope) > clip.nepers + ACTIVE_NEPERS)[::2]
+    heard = corpus.heard[:, corpus.first_heard[number] : corpus.first_heard[number + 1]].astype(np.float32)
+    heard = heard[:, : len(active)]
+    chosen = heard[:, active] if active.any() else heard
+    mean = chosen.mean(1)
+    return mean, chosen[0].var(0), count_sounds(envelope, np.array(corpus.voicing[rows]), clip.nepers)

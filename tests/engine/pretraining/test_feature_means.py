@@ -1,0 +1,99 @@
+import copy
+import multiprocessing.pool
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.envelope import ACTIVE_NEPERS, frame_loudness
+from engine.feature_mean import count_sounds
+from engine.hearings import HEARINGS
+from engine.listener import FEATURES
+from engine.pretraining import feature_means as module
+from engine.pretraining.corpus import Corpus
+from engine.pretraining.feature_means import prepare_means
+
+FRAMES = 170  # of each clip
+
+
+def quiet(fraction: float, message: str) -> None:
+    pass
+
+
+@pytest.fixture
+def copied(corpus, tmp_path, monkeypatch) -> Corpus:
+    """The same corpus, of which nothing has been measured."""
+    monkeypatch.setattr(module, "working_processes", lambda: multiprocessing.pool.ThreadPool(1))
+    shutil.copytree(corpus.folder, tmp_path / "corpus", ignore=shutil.ignore_patterns("means.npz"))
+    return Corpus(tmp_path / "corpus")
+
+
+def active_of(corpus: Corpus, number: int) -> np.ndarray:
+    """Of each of the listener's frames of a clip, whether it is one that counts."""
+    clip = corpus.clips[number]
+    envelope = corpus.envelope[clip.first_frame : clip.first_frame + clip.frames].astype(np.float32)
+    return (frame_loudness(envelope) > clip.nepers + ACTIVE_NEPERS)[::2]
+
+
+@pytest.mark.parametrize("number", [0, 7, 19])
+def test_the_mean_of_each_clip_is_that_of_its_loud_frames_in_every_hearing(corpus, means, number):
+    active = active_of(corpus, number)
+    assert 10 < active.sum() < len(active)
+    for hearing in range(HEARINGS):
+        heard = corpus.heard[hearing, corpus.first_heard[number] :][: len(active)][active].astype(np.float64)
+        np.testing.assert_allclose(means.mean[number, hearing], heard.mean(0), atol=1e-3)
+    clip = corpus.clips[number]
+    rows = slice(clip.first_frame, clip.first_frame + clip.frames)
+    envelope = corpus.envelope[rows].astype(np.float32)
+    assert means.sounds[number] == count_sounds(envelope, np.array(corpus.voicing[rows]), clip.nepers)
+
+
+def test_what_is_usual_and_what_varies_is_that_of_all_clips_alike(corpus, means):
+    """They are of the same length, so each counts alike."""
+    count = len(corpus.clips)
+    np.testing.assert_allclose(means.usual, means.mean.mean((0, 1)), atol=1e-3)
+    spread = [
+        corpus.heard[0, corpus.first_heard[number] :][:85][active_of(corpus, number)].astype(np.float64).var(0)
+        for number in range(count)
+    ]
+    np.testing.assert_allclose(means.within, np.mean(spread, 0), rtol=1e-3, atol=1e-6)
+    assert (means.between > 0).all()
+    assert means.usual.shape == means.between.shape == means.within.shape == (FEATURES,)
+
+
+def test_a_longer_clip_counts_for_more(copied, means):
+    part = copy.copy(copied)
+    for frames, shares in ((FRAMES, (0.5, 0.5)), (3 * FRAMES, (0.25, 0.75))):
+        part.clips = [copied.clips[0], replace(copied.clips[1], frames=frames)]
+        module._measure_all(part, copied.folder / "means.npz", quiet)
+        found = prepare_means(part, quiet)
+        np.testing.assert_allclose(found.usual, np.average(means.mean[:2].mean(1), 0, shares), atol=1e-3)
+
+
+def test_means_of_few_sounds_are_no_sign_that_speakers_differ(copied):
+    """Where all say other things alike, their means differ by what few sounds happen to be."""
+    heard = np.random.default_rng(0).standard_normal((HEARINGS, len(copied.clips), 86, FEATURES))
+    heard[:] = heard[:, :, :1]  # of each clip one sound alone, and that is its mean
+    heard.astype(np.float16).tofile(copied.folder / "heard.bin")
+    found = prepare_means(Corpus(copied.folder), quiet)
+    np.testing.assert_allclose(found.within, 1e-6)
+    one = found.between.mean()
+    heard += np.random.default_rng(1).standard_normal(heard.shape) * 3.0
+    heard.astype(np.float16).tofile(copied.folder / "heard.bin")
+    (copied.folder / "means.npz").unlink()
+    found = prepare_means(Corpus(copied.folder), quiet)
+    np.testing.assert_allclose(found.within.mean(), 9.0, rtol=0.05)
+    assert found.between.mean() < one
+
+
+def test_what_was_measured_is_only_opened_again(copied, monkeypatch):
+    told = []
+    first = prepare_means(copied, lambda fraction, message: told.append(fraction))
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert sorted(path.name for path in copied.folder.glob("means*")) == ["means.npz"]
+    monkeypatch.setattr(module, "working_processes", None)
+    again = prepare_means(copied, quiet)
+    for name, value in vars(first).items():
+        np.testing.assert_array_equal(getattr(again, name), value)

@@ -1,0 +1,40 @@
+import pytest
+
+from engine.files import write_atomically
+
+
+def test_a_file_is_written_and_takes_the_place_of_the_one_before(tmp_path):
+    for content in (b"first", b"", b"second" * 100_000):
+        write_atomically(tmp_path / "a.bin", content)
+        assert (tmp_path / "a.bin").read_bytes() == content
+        assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_what_cannot_be_put_in_its_place_leaves_nothing_behind(tmp_path):
+    (tmp_path / "a.bin" / "full").mkdir(parents=True)
+    with pytest.raises(OSError, match=r"a\.bin"):
+        write_atomically(tmp_path / "a.bin", b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+    assert (tmp_path / "a.bin" / "full").is_dir()
+
+
+def test_where_there_is_no_folder_it_says_so(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write_atomically(tmp_path / "none" / "a.bin", b"content")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_is_full_leaves_the_file_before_as_it_was(tmp_path, monkeypatch):
+    write_atomically(tmp_path / "a.bin", b"before")
+
+    def full(path, content):
+        with path.open("wb") as file:
+            file.write(content[:3])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(tmp_path / "a.bin", b"afterwards")
+    monkeypatch.undo()
+    assert (tmp_path / "a.bin").read_bytes() == b"before"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]

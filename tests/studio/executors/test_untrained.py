@@ -1,0 +1,145 @@
+"""Voices before they are trained, in the hands of a worker: real ones, as short as they can be."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from engine.card import DEMO_VOICES, load_card
+from engine.dataset import create_dataset
+from studio import tasks
+from studio.catalogue import find_model, remove_model, set_keys
+from studio.errors import NotFound
+from studio.executors import untrained
+from studio.executors.work import run_task
+from studio.tables import tasks as rows
+
+
+@pytest.fixture(scope="module")
+def fifteen_seconds(tmp_path_factory, vocal) -> Path:
+    """The folder of a dataset."""
+    folder = tmp_path_factory.mktemp("recordings")
+    soundfile.write(folder / "one.wav", vocal(15.0, 200.0), 44_100)
+    return create_dataset([folder / "one.wav"], folder / "dataset", {"name": "Mia"}).folder
+
+
+@pytest.fixture
+def mia(installation, fifteen_seconds):
+    """A voice that is still to be trained."""
+    return installation.create_voice(fifteen_seconds)
+
+
+def examine(installation, model) -> str:
+    with installation.database.write() as connection:
+        return tasks.submit(connection, installation.account.id, "report", {}, model_id=model.id)
+
+
+def convert(installation, model, is_asked_for: bool = True) -> str:
+    """Queue a conversion with a voice that may be untrained."""
+    task_id = installation.submit_conversion(1.0, model=model.id)
+    if is_asked_for:
+        with installation.database.write() as connection:
+            changed = installation.task(task_id).parameters | {"untrained": True}
+            connection.execute(rows.update().where(rows.c.id == task_id).values(parameters=changed))
+    return task_id
+
+
+def home(installation, model) -> Path:
+    return installation.settings.datasets / model.id / "untrained"
+
+
+def test_it_is_made_when_somebody_converts_with_it(installation, mia):
+    task_id = convert(installation, mia)
+    assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
+    task = installation.task(task_id)
+    assert task.result["untrained"]
+    assert task.result["output_settings"] == {"model": "mia", "transpose": 0, "vocal_style": "melodic"}
+    assert load_card(home(installation, mia)).is_untrained
+    assert installation.model("mia").state == "pending"
+    assert not (home(installation, mia).parent / "training").exists()
+
+
+def test_it_is_made_ahead_when_the_recordings_are_examined(installation, mia, monkeypatch):
+    examine(installation, mia)
+    assert run_task(installation.bench(), installation.claim("report")) == "completed"
+    assert installation.model("mia").data_report["usable_s"] > 10
+    assert load_card(home(installation, mia)).name == "Mia"
+    monkeypatch.setattr("engine.untrained.untrained_voice", lambda *given: pytest.fail("it is there already"))
+    convert(installation, mia)
+    assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
+
+
+def test_who_does_not_ask_for_it_is_refused(installation, mia):
+    task_id = convert(installation, mia, is_asked_for=False)
+    assert run_task(installation.bench(), installation.claim("conversion")) == "failed"
+    assert "not trained yet" in installation.task(task_id).error
+    assert not home(installation, mia).exists()
+
+
+def test_a_voice_that_was_trained_meanwhile_is_used_as_that(installation, mia):
+    task_id = convert(installation, mia)
+    shutil.copytree(DEMO_VOICES / "kathleen", installation.settings.voices / "mia")
+    assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
+    assert not installation.task(task_id).result["untrained"]
+    assert not home(installation, mia).exists()
+
+
+def test_of_too_little_sound_none_is_made_and_the_report_is(installation, tmp_path, vocal):
+    soundfile.write(tmp_path / "one.wav", vocal(5.0, 200.0), 44_100)
+    short = installation.create_voice(create_dataset([tmp_path / "one.wav"], tmp_path / "d", {"name": "Mia"}).folder)
+    task_id = convert(installation, short)
+    assert run_task(installation.bench(), installation.claim("conversion")) == "failed"
+    assert "less than 10 s do not hold every sound" in installation.task(task_id).error
+    report = examine(installation, short)
+    assert run_task(installation.bench(), installation.claim("report")) == "completed"
+    assert installation.task(report).state == "completed"
+    assert "too_little" in {one["code"] for one in installation.model("mia").data_report["findings"]}
+    assert not home(installation, short).exists()
+
+
+def test_what_is_made_of_one_that_was_deleted_meanwhile_is_deleted_too(installation, mia, monkeypatch):
+    real = untrained.untrained_folder
+
+    def made_late(storage, account, model, report, device):
+        folder = real(storage, account, model, report, device)
+        kept = folder.rename(folder.parent.parent / "aside")
+        with storage.deleting() as take_away, installation.database.write() as connection:
+            remove_model(connection, take_away, account, model)
+        folder.parent.mkdir()
+        return kept.rename(folder)
+
+    monkeypatch.setattr(untrained, "untrained_folder", made_late)
+    task_id = convert(installation, mia)
+    assert run_task(installation.bench(), installation.claim("conversion")) == "failed"
+    assert "no such voice" in installation.task(task_id).error
+    assert not home(installation, mia).exists()
+    with pytest.raises(NotFound):
+        find_model(installation.database, installation.storage, installation.account, "mia")
+
+
+def test_one_of_a_storage_elsewhere_is_kept_there(installation, s3_storage, fifteen_seconds, tmp_path):
+    there = replace(installation, storage=s3_storage)
+    mia = there.create_voice(fifteen_seconds)
+    s3_storage.push_folder(shutil.copytree(fifteen_seconds, tmp_path / "again"), "datasets/elsewhere")
+    with there.database.write() as connection:
+        set_keys(connection, mia, dataset_key="datasets/elsewhere")
+    examine(there, mia)
+    assert run_task(there.bench(), there.claim("report")) == "completed"
+    assert s3_storage.head("datasets/elsewhere/untrained/weights.safetensors") is not None
+    task_id = convert(there, mia)
+    assert run_task(there.bench(), there.claim("conversion")) == "completed"
+    assert there.task(task_id).result["untrained"]
+
+
+def test_a_training_takes_its_place(installation, mia, monkeypatch, short_foreign):
+    monkeypatch.setattr("engine.audition.FOREIGN", short_foreign)
+    examine(installation, mia)
+    assert run_task(installation.bench(), installation.claim("report")) == "completed"
+    assert home(installation, mia).is_dir()
+    installation.submit_training("mia", 1, batch=8, foreign=1)
+    assert run_task(installation.bench(), installation.claim("training")) == "completed"
+    assert installation.model("mia").state == "completed"
+    assert not home(installation, mia).exists()
+    assert not load_card(installation.settings.voices / "mia").is_untrained
