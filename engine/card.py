@@ -85,6 +85,11 @@ class VoiceCard:
         """Whether it was made of recordings alone, and is still to be trained."""
         return self.training.get(UNTRAINED) is True
 
+    def is_known_to(self, sing: bool) -> bool:
+        """Whether some of its recordings are sung, or spoken; so it is taken to be where nobody has measured it."""
+        unknown = self.spoken_pitch is None and self.sung_pitch is None
+        return unknown or (self.sung_pitch if sing else self.spoken_pitch) is not None
+
     def pitch_where(self, sung: bool) -> PitchStatistics:
         """Where the voice lives when it sings, or speaks; where all of its recordings lie if that is not known."""
         return (self.sung_pitch if sung else self.spoken_pitch) or self.pitch
@@ -166,7 +171,7 @@ def list_voices(folder: Path | Sequence[Path] = DEMO_VOICES) -> list[VoiceCard]:
     one in the earlier folder counts.
 
     >>> [voice.id for voice in list_voices()]
-    ['goekhan', 'kathleen', 'kerstin', 'koguchi']
+    ['goekhan', 'kathleen', 'kerstin', 'koguchi', 'safiye']
     """
     cards: dict[str, VoiceCard] = {}
     for one in _several(folder):

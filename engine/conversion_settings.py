@@ -41,7 +41,7 @@ class ConversionSettings:
         1.0, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
     )
     retrieval: float = setting(
-        0.25, 0.0, 1.0,
+        0.0, 0.0, 1.0,
         "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
     )  # fmt: skip
     accent: float = setting(
@@ -65,7 +65,7 @@ class ConversionSettings:
 
 
 ConversionSettings.presets = {
-    "melodic": ConversionSettings(),
+    "melodic": ConversionSettings(accent=1.0),  # a little more like the voice (engine/EXPERIMENTS.md)
     "rhythmic": ConversionSettings(likeness=0.8),
     "spoken": ConversionSettings(),
 }

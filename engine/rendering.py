@@ -41,8 +41,9 @@ _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the roo
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
 STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
 # How far past the voice's timbre, away from the recording's: content keeps a little of whoever is heard, and this
-# outweighs it. More would cost words (engine/EXPERIMENTS.md).
-_BEYOND = 0.7
+# outweighs it. More would cost words (engine/EXPERIMENTS.md), and first of a voice that was never heard to do what the
+# recording does, to speak or to sing.
+_BEYOND, _BEYOND_THE_KNOWN = 0.5, 0.1
 _MORE_CONTRAST = 1.1  # times what was measured of the voice: a little too much is clearer and more alike
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
@@ -134,6 +135,7 @@ class Renderer:
         self._known = self._placed(_known_bands(survey.bands))
         self._heard_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
+        self._beyond = _BEYOND if voice.card.is_known_to(self._is_sung) else _BEYOND_THE_KNOWN
         self._held = HeldSounds(self._placed(survey.held.rows))
         # Loudness is compared where both may have sound: else a full voice would be turned down at each s of a
         # recording without a top, and a voice without one turned up at each s of a full recording.
@@ -202,7 +204,7 @@ class Renderer:
         settings, voice = self.settings, self.voice
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
-            timbre = self._timbre(number) + _BEYOND * (voice.timbre - self._heard_timbre)
+            timbre = self._timbre(number) + self._beyond * (voice.timbre - self._heard_timbre)
             decoded = self._decoder(analysed.content, prosody, timbre[None])[0]
             decoded = voice.centre + (decoded - voice.centre) * (_MORE_CONTRAST * voice.contrast)
             if analysed.detail is not None:

@@ -101,7 +101,7 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
     ('Kathleen', 'female', 'en')
     >>> load_voice("nobody")
     Traceback (most recent call last):
-    engine.errors.VoiceError: There is no voice 'nobody'. The voices here are: goekhan, kathleen, kerstin, koguchi.
+    engine.errors.VoiceError: There is no voice 'nobody'. The voices here are: goekhan, kathleen, ..., safiye.
     """
     home = voice if isinstance(voice, Path) else find_voice(voice, folder)
     card = load_card(home) if isinstance(voice, Path) else replace(load_card(home), id=voice)

@@ -201,3 +201,13 @@ def test_whatever_the_name_the_id_can_be_a_folder(name, taken):
     assert is_identifier(identifier)
     assert len(identifier) <= LONGEST_IDENTIFIER
     assert identifier not in taken
+
+
+@pytest.mark.parametrize(
+    ("spoken", "sung", "speaks", "sings"),
+    [(True, True, True, True), (True, False, True, False), (False, True, False, True), (False, False, True, True)],
+)
+def test_a_voice_is_known_to_do_what_its_recordings_do_or_both_where_nobody_measured(spoken, sung, speaks, sings):
+    there = PitchStatistics(53.0, 58.5, 70.0)
+    card = replace(CARD, spoken_pitch=there if spoken else None, sung_pitch=there if sung else None)
+    assert (card.is_known_to(sing=False), card.is_known_to(sing=True)) == (speaks, sings)

@@ -7,7 +7,6 @@ from engine.perturbation import (
     add_noise_floor,
     random_equalizer,
     random_factor,
-    random_holes,
     warp_bands,
 )
 
@@ -19,20 +18,6 @@ def seeded(seed: int = 0) -> torch.Generator:
 def resonance(hertz: float) -> torch.Tensor:
     distance = torch.from_numpy(np.log2(band_centres() / hertz)).float()
     return (-4 * distance.square())[None, None].expand(1, 3, BANDS).contiguous()
-
-
-def test_holes_are_two_short_pieces_of_time_and_one_of_bands():
-    shown = random_holes(400, 200, LOW_BANDS, seeded())
-    assert shown.shape == (400, 200, LOW_BANDS)
-    assert set(shown.unique().tolist()) == {0.0, 1.0}
-    frames, bands = (1 - shown).amin(2), (1 - shown).amin(1)  # 1 where nothing at all is shown
-    assert (frames.sum(1) <= 16).all()
-    assert (bands.sum(1) <= 12).all()
-    assert 0 < frames.sum(1).mean() < 12
-    assert 0 < bands.sum(1).mean() < 8
-    begins = (frames.diff(dim=1) > 0).sum(1) + frames[:, 0]
-    assert (begins <= 2).all()
-    assert ((bands.diff(dim=1) > 0).sum(1) + bands[:, 0] <= 1).all()
 
 
 @pytest.mark.parametrize("bands", [LOW_BANDS, BANDS])
@@ -84,7 +69,6 @@ def test_a_noise_floor_only_fills_what_is_quiet():
     [
         lambda random: random_factor(4, 1.3, random),
         lambda random: random_equalizer(4, BANDS, 0.5, random),
-        lambda random: random_holes(4, 50, LOW_BANDS, random),
         lambda random: add_noise_floor(torch.zeros(4, 3, BANDS), random),
     ],
 )

@@ -141,3 +141,15 @@ def test_the_timbre_moves_past_the_voice_away_from_the_recording(recording, voic
     beyond = voice.timbre + rendering._BEYOND * (voice.timbre - found.timbre)
     np.testing.assert_allclose(sung(voice.timbre, found.timbre), sung(beyond, beyond), atol=1e-5)
     assert np.abs(sung(voice.timbre, found.timbre) - itself).max() > 1e-3
+
+
+def test_the_timbre_goes_less_far_past_a_voice_that_was_never_heard_to_do_this(recording, voice):
+    survey = replace(survey_recording([recording], load_base()), style="spoken")
+    both = replace(voice.card, spoken_pitch=voice.card.pitch, sung_pitch=voice.card.pitch)
+    sung_only = replace(both, spoken_pitch=None)
+    settings = ConversionSettings()
+    reach = [
+        Renderer(load_base(), replace(voice, card=card), survey, settings, ShapedMelody(settings, 0))._beyond
+        for card in (both, sung_only)
+    ]
+    assert 0.0 < reach[1] < reach[0] < 1.0

@@ -29,7 +29,7 @@ def package(tmp_path, monkeypatch, vocal) -> Path:
     with zipfile.ZipFile(tmp_path / "mia.zip", "w") as archive:
         archive.writestr("model.json", json.dumps({"name": "Mia", "consent": {"by": "Mia"}, "mood": "sunny"}))
         for number in range(2):
-            soundfile.write(tmp_path / "one.wav", vocal(9.0, 200.0 + 5 * number), RATE)
+            soundfile.write(tmp_path / "one.wav", vocal(9.0, 200.0 + 40 * number), RATE)
             archive.write(tmp_path / "one.wav", f"audio/take {number}.wav")
     return tmp_path / "mia.zip"
 

@@ -44,7 +44,7 @@ def folder(tmp_path_factory, vocal) -> Path:
     with zipfile.ZipFile(folder / "recordings.zip", "w") as archive:
         archive.writestr("model.json", json.dumps({"name": "Mia", "gender": "female", "genre": "jazz"}))
         for number in range(2):
-            soundfile.write(folder / "one.wav", vocal(6.0, 200.0 + 5 * number), RATE)
+            soundfile.write(folder / "one.wav", vocal(6.0, 200.0 + 40 * number), RATE)
             archive.write(folder / "one.wav", f"audio/take {number}.wav")
     return folder
 

@@ -136,4 +136,4 @@ def test_in_a_storage_elsewhere_whoever_uses_the_voice_sees_it_too(studio, s3_st
     edited = find_model(there.database, s3_storage, other, model)
     assert (edited.name, edited.state) == ("Nina", "completed")  # and not one of an earlier base
     assert CARD_FILE in {key.rpartition("/")[2] for key in s3_storage.list_keys("accounts")}
-    assert len(all_models(there.database, s3_storage, other)) == 6
+    assert len(all_models(there.database, s3_storage, other)) == 7
