@@ -1,19 +1,19 @@
 """The base model: the networks every voice is made from, and how they are stored."""
 
 import json
-import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from engine.content import ContentEncoder
 from engine.decoder import EnvelopeDecoder
 from engine.errors import VoiceError
+from engine.files import write_atomically
 from engine.listener import Listener, load_listener
 from engine.synthesis import Synthesizer
 from engine.timbre import TimbreEncoder
@@ -42,12 +42,9 @@ class BaseModel(nn.Module):
 def save_weights(path: Path, weights: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
     """Half-precision safetensors at `path` with the card as JSON beside it, each written whole or not at all."""
     halves = {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
-    temporary = path.with_name(path.name + ".part")
-    save_file(halves, temporary)
-    os.replace(temporary, path)
-    temporary = path.with_suffix(".json.part")
-    temporary.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(temporary, path.with_suffix(".json"))
+    write_atomically(path, save(halves))
+    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(path.with_suffix(".json"), text.encode())
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:

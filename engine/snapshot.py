@@ -89,10 +89,8 @@ def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tenso
         for number, clip in enumerate(_sample(tuning.clips)):
             envelope = _there(clip.envelope.astype(np.float32), timbre)
             content = _there(clip.content[0].astype(np.float32), timbre)[None]
-            # piece by piece, since near a piece no sounds are taken, and a voice may have one recording only
-            firsts = range(0, content.shape[1], PIECE_FRAMES)
-            drawn = [tuning.other_sounds(content[0, first : first + PIECE_FRAMES], number, first) for first in firsts]
-            content = mix_content(content, torch.cat(drawn)[None], _RETRIEVAL)
+            if _RETRIEVAL:  # the search costs more than all the rest
+                content = mix_content(content, _other_sounds(tuning, content[0], number)[None], _RETRIEVAL)
             loudness = loudness_of(envelope)
             semitones, voicing = _there(clip.pitch.semitones, timbre), _there(clip.pitch.voicing, timbre)
             prosody = prosody_input(semitones, voicing, loudness)
@@ -103,6 +101,13 @@ def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tenso
     ratio = real_all.std(0) / decoded_all.std(0).clamp_min(0.05)
     smooth = functional.avg_pool1d(ratio[None, None], 9, 1, 4, count_include_pad=False)[0, 0]
     return decoded_all.mean(0).clone(), smooth.clamp(1.0, _LARGEST_CONTRAST).clone()
+
+
+def _other_sounds(tuning: FineTuning, content: Tensor, clip: int) -> Tensor:
+    """The nearest sounds of a clip's content (frames, CONTENT) from elsewhere, found piece by piece: none is taken from
+    near a piece, and a voice may have one recording only."""
+    firsts = range(0, len(content), PIECE_FRAMES)
+    return torch.cat([tuning.other_sounds(content[first : first + PIECE_FRAMES], clip, first) for first in firsts])
 
 
 def _there(values: np.ndarray, other: Tensor) -> Tensor:
