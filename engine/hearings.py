@@ -15,7 +15,7 @@ from engine.listener import LISTENER_RATE, Listener, listen
 HEARINGS = 5  # as it is, twice higher, twice lower
 VOICE_HEARINGS = 3  # that a voice is learned from: the first of those above
 _SMALLEST, _LARGEST = 1.06, 1.28  # factors of pitch, formants and speed
-_DISTURBED = (2, 4)  # those also in a room, in noise or through a line
+_DISTURBED = (1, 4)  # one higher, one lower: those also in a room, in noise or through a line
 
 
 def heard_otherwise(listener: Listener, samples: np.ndarray, hearing: int, random: np.random.Generator) -> np.ndarray:

@@ -41,7 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
         synthesizer = _with_steps(SynthesizerPlan(seed=options.seed), options.synthesizer_steps)
         train_synthesizer(corpus, out, synthesizer, device, _print_line)
     if "refine" in options.parts:
-        refine_synthesizer(corpus, out, _with_steps(RefinementPlan(), options.refinement_steps), device, _print_line)
+        refinement = _with_steps(RefinementPlan(), options.refinement_steps)
+        refine_synthesizer(corpus, out, refinement, device, _print_line, options.refine_published)
     if "publish" in options.parts:
         from engine.pretraining.publish import publish_base
 
@@ -81,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--acoustic-steps", type=int, help=f"({AcousticPlan.steps})")
     parser.add_argument("--synthesizer-steps", type=int, help=f"({SynthesizerPlan.steps})")
     parser.add_argument("--refinement-steps", type=int, help=f"({RefinementPlan.steps})")
+    parser.add_argument(
+        "--refine-published", type=Path, metavar="FILE", help="refine the synthesizer of these weights of a base"
+    )
     return parser
 
 

@@ -295,7 +295,7 @@ def train_acoustic(
     discriminator = EnvelopeDiscriminator().to(device)
     average = {name: value.detach().clone() for name, value in networks.state_dict().items()}
     optimizer = torch.optim.AdamW(networks.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
-    critic = torch.optim.AdamW(discriminator.parameters(), 4e-4, betas=(0.8, 0.99))
+    critic = torch.optim.AdamW(discriminator.parameters(), plan.refinement_rate, betas=(0.8, 0.99))
     refinement = Refinement(networks, discriminator, plan)
     makers = [BatchMaker(corpus, means, clips, plan, speakers) for clips in (training, validation)]
     state = load_checkpoint(folder / "acoustic.pt")
@@ -318,7 +318,7 @@ def train_acoustic(
             networks.envelope_content.requires_grad_(False)
         if step == plan.first_part:  # the second part starts from the average, which is better than any single step
             networks.load_state_dict(average)
-        for group in optimizer.param_groups:
+        for group in (*optimizer.param_groups, *(critic.param_groups if refining else ())):
             group["lr"] = rate
         torch.manual_seed(plan.seed * 7919 + step)
         batch = batch.to(device)

@@ -7,10 +7,11 @@ discriminators on magnitudes (UnivNet; Jang et al., 2021), here small enough for
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -73,17 +74,23 @@ class SpectrumDiscriminator(nn.Module):
 
 
 def refine_synthesizer(
-    corpus: Corpus, folder: Path, plan: RefinementPlan, device: torch.device, report: Callable[[float, str], None]
+    corpus: Corpus,
+    folder: Path,
+    plan: RefinementPlan,
+    device: torch.device,
+    report: Callable[[float, str], None],
+    published: Path | None = None,
 ) -> None:
-    """Go on from `folder`/synthesizer.pt to `folder`/synthesizer_refined.pt; logs to synthesizer_refined.jsonl."""
-    first_part = load_checkpoint(folder / "synthesizer.pt")
-    if first_part is None:
-        raise TrainingError(f"{folder} holds no synthesizer to refine: train it first.")
-    crops = SynthesizerPlan(batch=plan.batch, frames=plan.frames, seed=plan.seed)
-    training, _ = split_speakers(corpus.clips, crops.validation_speakers, first_part["plan"]["seed"])
+    """Go on from `folder`/synthesizer.pt to `folder`/synthesizer_refined.pt; logs to synthesizer_refined.jsonl.
+
+    published: weights of a base (safetensors) whose synthesizer is refined instead.
+    """
+    crops = SynthesizerPlan(batch=plan.batch, frames=plan.frames)
+    training, _ = split_speakers(corpus.clips, crops.validation_speakers, crops.seed)
+    crops = replace(crops, seed=plan.seed)
     torch.manual_seed(plan.seed)
     synthesizer = Synthesizer().to(device)
-    synthesizer.load_state_dict(first_part["average"])
+    synthesizer.load_state_dict(_unrefined(folder, published))
     judges = nn.ModuleList(SpectrumDiscriminator(*resolution) for resolution in _RESOLUTIONS).to(device)
     average = {name: value.detach().clone() for name, value in synthesizer.state_dict().items()}
     optimizer = torch.optim.AdamW(synthesizer.parameters(), plan.rate, betas=(0.8, 0.99))
@@ -122,6 +129,17 @@ def refine_synthesizer(
             report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
             sums.zero_()
             counted = 0
+
+
+def _unrefined(folder: Path, published: Path | None) -> dict[str, Tensor]:
+    if published is not None:
+        weights = load_file(published)
+        return {name.removeprefix("synthesizer."): w for name, w in weights.items() if name.startswith("synthesizer.")}
+    first_part = load_checkpoint(folder / "synthesizer.pt")
+    if first_part is None:
+        raise TrainingError(f"{folder} holds no synthesizer to refine: train it first.")
+    average: dict[str, Tensor] = first_part["average"]
+    return average
 
 
 def _step(
