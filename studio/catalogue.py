@@ -24,7 +24,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select, update
 from sqlalchemy import tuple_ as row_of
 
-from engine.card import (
+from engine.datasets.dataset import MODEL_FILE, REPORT_FILE, TRAINING_FOLDER, load_dataset
+from engine.errors import EngineError
+from engine.training.history import read_history
+from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
     VoiceCard,
@@ -34,11 +37,8 @@ from engine.card import (
     load_card,
     new_identifier,
 )
-from engine.card_rules import FORMAT, is_identifier
-from engine.dataset import MODEL_FILE, REPORT_FILE, TRAINING_FOLDER, load_dataset
-from engine.errors import EngineError
-from engine.profile import profile_as_json
-from engine.training_history import read_history
+from engine.voices.card_rules import FORMAT, is_identifier
+from engine.voices.profile import profile_as_json
 from studio.accounts import Account
 from studio.database import Database, Now, insert_or_keep
 from studio.errors import Invalid, NotFound, TooMany, WrongState

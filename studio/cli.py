@@ -26,8 +26,8 @@ from studio.options import setting_options, with_options
 
 # commands whose options are the fields of a dataclass: where that is, and how its options are shown
 _WITH_SETTINGS: dict[str, tuple[Callable[..., None], str, str, str, str]] = {
-    "convert": (convert, "engine.conversion_settings", "ConversionSettings", "How it sounds", ", or the preset's"),
-    "train": (train, "engine.training_plan", "TrainingPlan", "How to train", ""),
+    "convert": (convert, "engine.conversion.settings", "ConversionSettings", "How it sounds", ", or the preset's"),
+    "train": (train, "engine.training.plan", "TrainingPlan", "How to train", ""),
     "serve": (serve, "studio.service_settings", "ServiceSettings", "How it runs", ", or the environment's"),
 }
 

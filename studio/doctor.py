@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 
 if TYPE_CHECKING:  # it loads the packages that are to be examined
-    from engine.audio import Audio
+    from engine.audio.files import Audio
 
 NEEDED = ("torch", "numpy", "scipy", "librosa", "matplotlib", "soundfile", "soxr", "av", "swift_f0", "safetensors")
 _SERVICE = (
@@ -97,8 +97,8 @@ def _devices() -> Iterator[Finding]:
 
 
 def _voices() -> str:
-    from engine.card import list_voices
-    from engine.voice import load_voice
+    from engine.voices.card import list_voices
+    from engine.voices.voice import load_voice
 
     names = [load_voice(card.id).card.name for card in list_voices()]
     if not names:
@@ -107,7 +107,7 @@ def _voices() -> str:
 
 
 def _pitch() -> str:
-    from engine.pitch import detect_pitch
+    from engine.analysis.pitch import detect_pitch
 
     pitch = detect_pitch(_tone().mono(), _tone().rate)
     heard = float(pitch.hertz[len(pitch) // 2])
@@ -117,7 +117,7 @@ def _pitch() -> str:
 
 
 def _audio_files() -> str:
-    from engine.audio import read_audio, write_audio
+    from engine.audio.files import read_audio, write_audio
 
     tone = _tone()
     with tempfile.TemporaryDirectory() as folder:
@@ -134,10 +134,10 @@ def _conversion() -> str:
 
     import numpy as np
 
-    from engine.card import list_voices
-    from engine.conversion import convert
-    from engine.conversion_settings import ConversionSettings
-    from engine.voice import load_voice
+    from engine.conversion.convert import convert
+    from engine.conversion.settings import ConversionSettings
+    from engine.voices.card import list_voices
+    from engine.voices.voice import load_voice
 
     tone, voice = _tone(), load_voice(list_voices()[0].id)
     started = perf_counter()
@@ -181,8 +181,8 @@ def _installed(name: str) -> str | None:
 def _tone() -> "Audio":
     import numpy as np
 
-    from engine.audio import Audio
-    from engine.frames import SAMPLE_RATE
+    from engine.audio.files import Audio
+    from engine.units import SAMPLE_RATE
 
     phase = 2 * np.pi * TEST_HERTZ * np.arange(round(TEST_S * SAMPLE_RATE)) / SAMPLE_RATE
     harmonics = np.arange(1, 9)[:, np.newaxis]

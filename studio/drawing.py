@@ -18,7 +18,7 @@ def refuse_unknown_plot(target: Path | None) -> None:
 
 def write_figure(figure: Any, target: Path) -> None:
     """Write a matplotlib figure, whole or not at all. Raises AudioError where that fails."""
-    from engine.audio import writing_errors
+    from engine.audio.files import writing_errors
 
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.card import (
+from engine.datasets.dataset import (
+    MODEL_FILE,
+    TRAINING_FOLDER,
+    UNTRAINED_FOLDER,
+    Dataset,
+    create_dataset,
+    load_dataset,
+)
+from engine.errors import DatasetError, EngineError, VoiceError
+from engine.training.history import read_history
+from engine.voices.card import (
     DEMO_VOICES,
     UNTRAINED,
     VoiceCard,
@@ -22,23 +32,13 @@ from engine.card import (
     load_card,
     new_identifier,
 )
-from engine.card_rules import is_identifier
-from engine.dataset import (
-    MODEL_FILE,
-    TRAINING_FOLDER,
-    UNTRAINED_FOLDER,
-    Dataset,
-    create_dataset,
-    load_dataset,
-)
-from engine.errors import DatasetError, EngineError, VoiceError
-from engine.training_history import read_history
-from engine.voice import Voice, load_voice, save_voice
+from engine.voices.card_rules import is_identifier
+from engine.voices.voice import Voice, load_voice, save_voice
 from studio.progress import Report
 from studio.settings import Settings
 
 if TYPE_CHECKING:
-    from engine.data_report import DataReport
+    from engine.datasets.report import DataReport
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Library:
         """
         if not self._is_untrained(identifier):
             return self.voice(identifier)
-        from engine.untrained import untrained_of
+        from engine.training.untrained import untrained_of
         from studio.workspaces import alone_with_untrained
 
         dataset = self.dataset(identifier)
@@ -113,7 +113,7 @@ class Library:
 
         Raises DatasetError, ProfileError or ArchiveError; `report` may raise Cancelled.
         """
-        from engine.data_report import examined, refuse_unusable  # whoever only converts need not wait for it
+        from engine.datasets.report import examined, refuse_unusable  # whoever only converts need not wait for it
 
         datasets = self.settings.datasets
         unfinished = datasets / f".{secrets.token_hex(4)}.new"  # its name, and so its id, is known once it is read

@@ -12,8 +12,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from engine.card import DEMO_VOICES
 from engine.durations import in_words
+from engine.voices.card import DEMO_VOICES
 from studio.accounts import Account, account_of_token, find_account, may_still_come_in
 from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.early_script import EarlyScript

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the engine takes seconds to load
-    from engine.data_report import DataReport
-    from engine.recording_findings import Finding
+    from engine.datasets.findings import Finding
+    from engine.datasets.report import DataReport
 
 MOST_RECORDINGS = 20  # whose findings are written out; the rest is in the JSON and in the picture
 _MARKS = {"pass": "ok", "warn": "note", "fail": "FAULT"}

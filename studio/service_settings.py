@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.setting import check_settings, setting, text_setting
+from engine.settings import check_settings, setting, text_setting
 
 MEGABYTE = 1_000_000
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from engine.audio import read_audio
+from engine.audio.files import read_audio
 from engine.errors import EngineError
 from studio.client import Client
 from studio.commands.convert import bundled_sample
@@ -73,10 +73,10 @@ class Throughput:
 
 def time_engine(conversions: int, voice_id: str) -> float:
     """Seconds of a conversion by the engine in this process, once it is warm, with the scores that a worker gives."""
-    from engine.conversion import convert_file
-    from engine.conversion_settings import ConversionSettings
-    from engine.evaluation import score_performance
-    from engine.voice import load_voice
+    from engine.conversion.convert import convert_file
+    from engine.conversion.settings import ConversionSettings
+    from engine.evaluation.scores import score_performance
+    from engine.voices.voice import load_voice
 
     source, voice = bundled_sample(), load_voice(voice_id)
     with tempfile.TemporaryDirectory() as folder:

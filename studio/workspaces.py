@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from engine.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE, load_card, new_voice_folder
-from engine.dataset import REPORT_FILE, TRAINING_FOLDER, UNTRAINED_FOLDER, load_dataset
+from engine.datasets.dataset import REPORT_FILE, TRAINING_FOLDER, UNTRAINED_FOLDER, load_dataset
 from engine.errors import DatasetError, VoiceError
-from engine.training_history import HISTORY_FILE
+from engine.training.history import HISTORY_FILE
+from engine.voices.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE, load_card, new_voice_folder
 from studio.accounts import Account
 from studio.catalogue import TRAININGS, Model, voice_place
 from studio.errors import NotFound, StudioError, Unavailable, WrongState
@@ -34,7 +34,7 @@ from studio.storage import WORK_FOLDER, Storage
 from studio.studio import account_prefix
 
 if TYPE_CHECKING:
-    from engine.voice import Voice
+    from engine.voices.voice import Voice
 
 Report = Callable[[float, str], None]
 
@@ -89,7 +89,7 @@ def untrained_place(model: Model) -> str:
 
 
 def _kept_untrained(storage: Storage, key: str) -> Path | None:
-    from engine.untrained import kept_untrained
+    from engine.training.untrained import kept_untrained
 
     home = storage.folder(key)
     try:
@@ -108,7 +108,7 @@ def keep_voice(
 
     Where the storage is a folder, the new voice takes its place in one step. Raises VoiceError, Unavailable, DiskFull.
     """
-    from engine.voice import save_voice  # loads torch, for which nobody else need wait
+    from engine.voices.voice import save_voice  # loads torch, for which nobody else need wait
 
     key = voice_place(account, model_id)
     home = storage.folder(key)
@@ -229,7 +229,7 @@ class Workspace:
         """Make the untrained voice, where it is not there already, and bring it into the storage; nobody else may
         make it meanwhile. Raises DatasetError and TrainingError where there is too little voice, Unavailable, DiskFull.
         """
-        from engine.untrained import untrained_of  # loads torch, for which nobody else need wait
+        from engine.training.untrained import untrained_of  # loads torch, for which nobody else need wait
 
         made = untrained_of(load_dataset(self.folder), report, device)
         if self._storage is not None:

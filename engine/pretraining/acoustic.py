@@ -1,10 +1,11 @@
 """Training of the content encoder, the timbre encoder and the decoder together.
 
 First part: reconstruct each recording's envelope from content, timbre of another moment of the same speaker, and
-prosody. Content is taken from one of several hearings of the recording (engine.hearings), and another hearing of the
-same moment shall have the same (after ContentVec; Qian et al., 2022). Second part, encoders frozen: sharpen the decoder
-against a discriminator, and let conversions to other speakers keep their content and take on the timbre they were
-given. What content an envelope has is told by a network that learned it in the first part (engine.envelope_content).
+prosody. Content is taken from one of several hearings of the recording (engine.features.hearings), and another hearing
+of the same moment shall have the same (after ContentVec; Qian et al., 2022). Second part, encoders frozen: sharpen the
+decoder against a discriminator, and let conversions to other speakers keep their content and take on the timbre they were
+given. A network that learned it in the first part tells what content an envelope has
+(engine.networks.envelope_content).
 """
 
 import json
@@ -21,19 +22,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.checkpoint import load_checkpoint, save_checkpoint
-from engine.content import CONTENT, ContentEncoder
-from engine.decoder import EnvelopeDecoder, prosody_input
-from engine.envelope import SILENT, loudness_of
-from engine.envelope_content import EnvelopeContentEncoder, envelope_input
-from engine.frames import hertz_to_semitones
-from engine.hearings import HEARINGS
-from engine.layers import ReverseGradient
-from engine.losses import EnvelopeDiscriminator, envelope_distance
-from engine.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
+from engine.analysis.envelope import SILENT, loudness_of
+from engine.features.hearings import HEARINGS
+from engine.networks.content_encoder import CONTENT, ContentEncoder
+from engine.networks.envelope_content import EnvelopeContentEncoder, envelope_input
+from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
+from engine.networks.layers import ReverseGradient
+from engine.networks.losses import EnvelopeDiscriminator, envelope_distance
+from engine.networks.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
+from engine.networks.timbre_encoder import TimbreEncoder, timbre_input
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.pretraining.feature_means import FeatureMeans
-from engine.timbre import TimbreEncoder, timbre_input
+from engine.training.checkpoint import load_checkpoint, save_checkpoint
+from engine.units import hertz_to_semitones
 
 T = TypeVar("T")
 BASE_PARTS = ("content", "timbre", "decoder")  # the networks of the base that are trained here

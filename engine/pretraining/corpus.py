@@ -16,12 +16,12 @@ import soundfile
 import soxr
 import torch
 
-from engine.envelope import BANDS, bands_below, measure_envelope, measure_level
+from engine.analysis.envelope import BANDS, bands_below, measure_envelope, measure_level
+from engine.analysis.pitch import detect_pitch
 from engine.errors import TrainingError
-from engine.frames import HOP, SAMPLE_RATE, frame_count
-from engine.hearings import HEARINGS, heard_otherwise
-from engine.listener import FEATURES, Listener, load_listener
-from engine.pitch import detect_pitch
+from engine.features.hearings import HEARINGS, heard_otherwise
+from engine.networks.listener import FEATURES, Listener, load_listener
+from engine.units import HOP, SAMPLE_RATE, frame_count
 
 EXCLUDED = {"pjs"}  # share-alike: kept out of the base weights
 _HELD_BACK = {"kerstin": 10, "turkish_makam_acapella": 10}  # clips of the only speakers of a language, to score it with

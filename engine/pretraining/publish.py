@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.base import BaseModel, load_base, save_weights
-from engine.checkpoint import load_checkpoint
-from engine.decoder import prosody_input
-from engine.envelope import SILENT, loudness_of
+from engine.analysis.envelope import SILENT, loudness_of
 from engine.errors import TrainingError
-from engine.frames import hertz_to_semitones
+from engine.networks.base import BaseModel, load_base, save_weights
+from engine.networks.envelope_decoder import prosody_input
 from engine.pretraining.acoustic import BASE_PARTS
 from engine.pretraining.corpus import EXCLUDED, Corpus, split_speakers
 from engine.pretraining.feature_means import FeatureMeans
+from engine.training.checkpoint import load_checkpoint
+from engine.units import hertz_to_semitones
 
 _FOREIGN = {"librispeech_tc100_1utt", "speechocean762", "turkish_makam_acapella", "ljspeech"}
 _LOGS = ("acoustic", "synthesizer", "synthesizer_refined")

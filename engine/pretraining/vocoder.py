@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.checkpoint import load_checkpoint, save_checkpoint
-from engine.envelope import band_centres
-from engine.frames import HOP, SAMPLE_RATE
-from engine.losses import spectral_distance
-from engine.perturbation import random_equalizer
+from engine.analysis.envelope import band_centres
+from engine.networks.losses import spectral_distance
+from engine.networks.perturbation import random_equalizer
+from engine.networks.synthesizer import Synthesizer, pulse_train
 from engine.pretraining.acoustic import follow, learning_rate
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
-from engine.synthesis import Synthesizer, pulse_train
+from engine.training.checkpoint import load_checkpoint, save_checkpoint
+from engine.units import HOP, SAMPLE_RATE
 
 _MARGIN = 4  # frames at each end of a crop that are synthesized but not compared
 

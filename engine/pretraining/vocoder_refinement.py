@@ -15,14 +15,14 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.checkpoint import load_checkpoint, save_checkpoint
 from engine.errors import TrainingError
-from engine.frames import HOP, SAMPLE_RATE
-from engine.losses import spectral_distance
+from engine.networks.losses import spectral_distance
+from engine.networks.synthesizer import Synthesizer, pulse_train
 from engine.pretraining.acoustic import follow, learning_rate
 from engine.pretraining.corpus import Corpus, split_speakers
 from engine.pretraining.vocoder import SynthesizerPlan, make_batch
-from engine.synthesis import Synthesizer, pulse_train
+from engine.training.checkpoint import load_checkpoint, save_checkpoint
+from engine.units import HOP, SAMPLE_RATE
 
 _MARGIN = 4  # frames at each end of a crop that are not looked at
 _RESOLUTIONS = ((1536, 384), (640, 160))  # transform, hop

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.audio import read_audio, write_audio
-from engine.card import DEMO_VOICES, VoiceCard
-from engine.clips import analysed_clips
-from engine.conversion import convert
-from engine.conversion_settings import ConversionSettings
+from engine.audio.files import read_audio, write_audio
+from engine.conversion.convert import convert
+from engine.conversion.settings import ConversionSettings
+from engine.features.clips import analysed_clips
 from engine.pretraining.corpus import read_manifest
-from engine.profile import VoiceProfile
-from engine.training import train
-from engine.training_plan import TrainingPlan
-from engine.voice import save_voice
+from engine.training.plan import TrainingPlan
+from engine.training.train import train
+from engine.voices.card import DEMO_VOICES, VoiceCard
+from engine.voices.profile import VoiceProfile
+from engine.voices.voice import save_voice
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 MOST_MINUTES = 12.0  # of each voice; more teaches little and takes longer to analyse

@@ -6,7 +6,7 @@ from typing import Any
 import ipywidgets
 
 from engine.errors import TrainingError
-from engine.training_history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, TrainingHistory, read_history
+from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, TrainingHistory, read_history
 from engine.widgets.playing import Playable, players
 
 

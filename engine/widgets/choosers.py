@@ -10,10 +10,10 @@ from typing import Any
 import ipywidgets
 from IPython.display import display
 
-from engine.audio import Audio, read_audio
-from engine.card import DEMO_VOICES, list_voices
-from engine.dataset import AUDIO_SUFFIXES
+from engine.audio.files import Audio, read_audio
+from engine.datasets.dataset import AUDIO_SUFFIXES
 from engine.errors import EngineError, VoiceError
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.widgets.playing import player
 from engine.widgets.showing import sentence
 
@@ -97,7 +97,7 @@ def voice_chooser(folder: Path | Sequence[Path] = DEMO_VOICES, chosen: str | Non
     """
     cards = [card for card in list_voices(folder) if not card.is_earlier]
     if chosen is not None and chosen not in [card.id for card in cards]:
-        from engine.voice import load_voice  # which takes seconds to load, and says why
+        from engine.voices.voice import load_voice  # which takes seconds to load, and says why
 
         load_voice(chosen, folder)
     if not cards:

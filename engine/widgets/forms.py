@@ -8,13 +8,13 @@ from typing import Any
 import ipywidgets
 from IPython.display import display
 
-from engine.audio import Audio
-from engine.card import DEMO_VOICES, VoiceCard, list_voices, pitch_statistics
-from engine.conversion_plots import plot_fit
-from engine.conversion_settings import AUTO, ConversionSettings
-from engine.recording_plots import Look, look_at
-from engine.shaping import fitting_transpose, voiced_semitones
-from engine.voice import Voice, load_voice
+from engine.audio.files import Audio
+from engine.conversion.pitch_shaping import fitting_transpose, voiced_semitones
+from engine.conversion.settings import AUTO, ConversionSettings
+from engine.plots.conversion import plot_fit
+from engine.plots.recording import Look, look_at
+from engine.voices.card import DEMO_VOICES, VoiceCard, list_voices, pitch_statistics
+from engine.voices.voice import Voice, load_voice
 from engine.widgets.choosers import RecordingChooser, voice_chooser
 from engine.widgets.showing import figure_image, sentence, show_figure
 

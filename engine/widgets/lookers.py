@@ -7,16 +7,16 @@ from typing import Any
 import ipywidgets
 from matplotlib.figure import Figure
 
-from engine.comparison import Performed, compare_recordings
-from engine.content_plots import plot_similar_moments
-from engine.conversion_plots import plot_conversion
-from engine.features import Features
-from engine.frames import FRAME_RATE
-from engine.pitch import TRUSTED
-from engine.recording_plots import Look, look_at, plot_recording, plot_two_recordings
-from engine.source_filter_parts import SourceFilterParts
-from engine.source_filter_plots import plot_moment, plot_source_filter_parts
-from engine.spectrogram import SCALES
+from engine.analysis.comparison import Performed, compare_recordings
+from engine.analysis.pitch import TRUSTED
+from engine.analysis.spectrogram import SCALES
+from engine.demonstrations.frame_features import Features
+from engine.demonstrations.source_filter import SourceFilterParts
+from engine.plots.content import plot_similar_moments
+from engine.plots.conversion import plot_conversion
+from engine.plots.recording import Look, look_at, plot_recording, plot_two_recordings
+from engine.plots.source_filter import plot_moment, plot_source_filter_parts
+from engine.units import FRAME_RATE
 from engine.widgets.choosers import RecordingChooser
 from engine.widgets.showing import figure_image, sentence, show_figure
 

@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets
 import numpy as np
 
-from engine.audio import Audio, read_audio, write_audio
+from engine.audio.files import Audio, read_audio, write_audio
 
 Playable = Audio | Path
 

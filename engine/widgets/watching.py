@@ -13,8 +13,8 @@ import ipywidgets
 from IPython.display import display
 
 from engine.errors import Cancelled
-from engine.training_history import TrainingHistory, read_history
-from engine.training_plots import plot_learning_curves
+from engine.plots.training import plot_learning_curves
+from engine.training.history import TrainingHistory, read_history
 from engine.widgets.showing import figure_image, sentence, show_figure
 
 Report = Callable[[float, str], None]

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.comparison import Comparison, Performed, compare_recordings
+from engine.analysis.comparison import Comparison, Performed, compare_recordings
 from studio.accounts import Account
 from studio.actions.names import named_file
 from studio.actions.recordings import check_recording, shown_name, suffix_of

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from engine.card import WEIGHTS_FILE
-from engine.training_history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER
+from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER
+from engine.voices.card import WEIGHTS_FILE
 from studio.accounts import Account
 from studio.actions.voices import training_history
 from studio.catalogue import Model, find_model

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from engine.conversion_settings import AUTO
+from engine.conversion.settings import AUTO
 from engine.errors import EngineError
 from studio.accounts import Account
 from studio.actions.arrivals import workplace

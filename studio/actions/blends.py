@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from engine.card_rules import LONGEST_NAME
 from engine.errors import ProfileError
-from engine.profile import read_profile
+from engine.voices.card_rules import LONGEST_NAME
+from engine.voices.profile import read_profile
 from studio.accounts import Account
 from studio.catalogue import find_usable, refuse_too_many
 from studio.errors import Invalid, TooMany

@@ -5,8 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.card import CARD_FILE, PREVIEW_FILE, WEIGHTS_FILE, VoiceCard, card_text, earlier_voice, load_card, read_card
-from engine.training_history import EVALUATIONS_FOLDER
+from engine.training.history import EVALUATIONS_FOLDER
+from engine.voices.card import (
+    CARD_FILE,
+    PREVIEW_FILE,
+    WEIGHTS_FILE,
+    VoiceCard,
+    card_text,
+    earlier_voice,
+    load_card,
+    read_card,
+)
 from studio.accounts import Account
 from studio.actions.arrivals import workplace
 from studio.actions.voices import training_history

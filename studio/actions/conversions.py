@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.conversion_settings import AUTO, by_style
+from engine.conversion.settings import AUTO, by_style
 from studio.accounts import Account
 from studio.actions.once import Idempotency, answered, once
 from studio.actions.recordings import check_recording, shown_name, suffix_of

@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.audio import open_audio
-from engine.dataset import Dataset, create_dataset
+from engine.audio.files import open_audio
+from engine.datasets.dataset import Dataset, create_dataset
 from engine.errors import AudioError, DatasetError
-from engine.profile import profile_as_json
+from engine.voices.profile import profile_as_json
 from studio.accounts import Account
 from studio.actions.arrivals import called, seems_zip, workplace
 from studio.actions.once import Idempotency, answered, once

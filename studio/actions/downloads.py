@@ -3,7 +3,7 @@
 from pathlib import PurePath
 from typing import Any
 
-from engine.cuts import cut_recording
+from engine.audio.cuts import cut_recording
 from studio.accounts import Account
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND

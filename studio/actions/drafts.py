@@ -7,9 +7,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from engine.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
+from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
 from engine.errors import EngineError
-from engine.profile import is_blank, profile_as_json, read_profile
+from engine.voices.profile import is_blank, profile_as_json, read_profile
 from studio.accounts import Account
 from studio.actions.arrivals import refuse_full_disk, refuse_large, workplace
 from studio.actions.creations import keep_dataset

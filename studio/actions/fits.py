@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from engine.card import CARD_FILE, DEMO_VOICES, PitchStatistics, VoiceCard, load_card, read_card
+from engine.conversion.pitch_shaping import fitting_transpose
 from engine.errors import VoiceError
-from engine.frames import note_number
-from engine.shaping import fitting_transpose
+from engine.units import note_number
+from engine.voices.card import CARD_FILE, DEMO_VOICES, PitchStatistics, VoiceCard, load_card, read_card
 from studio.accounts import Account
 from studio.catalogue import Model, find_model
 from studio.errors import NotFound

@@ -13,10 +13,10 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from engine.audio import open_audio
-from engine.dataset import AUDIO_FOLDER, AUDIO_SUFFIXES, LARGEST_MODEL_FILE, Dataset, create_dataset
+from engine.audio.files import open_audio
+from engine.datasets.dataset import AUDIO_FOLDER, AUDIO_SUFFIXES, LARGEST_MODEL_FILE, Dataset, create_dataset
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
-from engine.profile import profile_as_json, read_profile
+from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.arrivals import called
 from studio.actions.recordings import check_recording
 from studio.errors import StudioError

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.card import CARD_FILE, DEMO_VOICES, card_text
+from engine.voices.card import CARD_FILE, DEMO_VOICES, card_text
 from studio.accounts import Account
 from studio.actions.arrivals import called, refuse_full_disk, seems_zip, workplace
 from studio.actions.names import named_file
@@ -22,7 +22,9 @@ def import_model(studio: Studio, account: Account, package: Path, idempotency: I
 
     Raises NotReadable for what is no zip, ArchiveError and VoiceError for what is no whole voice, TooMany, DiskFull.
     """
-    from engine.package import import_voice  # it loads the networks, to see whether the weights are those of a voice
+    from engine.voices.package import (
+        import_voice,  # it loads the networks, to see whether the weights are those of a voice
+    )
 
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
@@ -63,7 +65,7 @@ def package_link(studio: Studio, account: Account, model_id: str, base_url: str,
 
 def export_model(studio: Studio, account: Account, model_id: str, target: Path) -> None:
     """Write a voice as a package to `target`. Raises NotFound, WrongState for one that is not trained, DiskFull."""
-    from engine.package import export_voice  # it loads the networks, to see whether the voice is whole
+    from engine.voices.package import export_voice  # it loads the networks, to see whether the voice is whole
 
     model = find_model(studio.database, studio.storage, account, model_id)
     if model.is_demo:

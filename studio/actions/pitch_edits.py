@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.frames import FRAME_RATE
-from engine.groundwork import Groundwork, read_groundwork
-from engine.pitch import Pitch
-from engine.pitch_edit import TOOLS, edit_pitch, plain_edits, read_edits
+from engine.analysis.pitch import Pitch
+from engine.conversion.edit_data import Groundwork, read_groundwork
+from engine.conversion.pitch_edits import TOOLS, edit_pitch, plain_edits, read_edits
+from engine.units import FRAME_RATE
 from studio.accounts import Account
 from studio.actions.conversions import KIND, refuse_full_queue, was_untrained
 from studio.actions.names import voice_name
@@ -91,8 +91,9 @@ def changes_view(studio: Studio, account: Account, task_id: str, take: int, edit
 def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits: Any) -> str:
     """Queue a new take with these edits in place of those it has; gives the new task's id.
 
-    edits: as `engine.pitch_edit.read_edits` takes them. Raises NotFound, WrongState, EditError, SettingsError for edits
-    that are none, Invalid where they change nothing, TooMany, Unavailable, DiskFull; then nothing is left behind.
+    edits: as `engine.conversion.pitch_edits.read_edits` takes them. Raises NotFound, WrongState, EditError,
+    SettingsError for edits that are none, Invalid where they change nothing, TooMany, Unavailable, DiskFull; then
+    nothing is left behind.
     """
     task = _find(studio, account, task_id)
     origin = _origin(task, take)

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.card import CARD_FILE, card_text, read_card
-from engine.dataset import LARGEST_MODEL_FILE, MODEL_FILE
-from engine.profile import VoiceProfile, profile_as_json, profile_text, read_profile
+from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
+from engine.voices.card import CARD_FILE, card_text, read_card
+from engine.voices.profile import VoiceProfile, profile_as_json, profile_text, read_profile
 from studio.accounts import Account
 from studio.catalogue import Model, describe, find_model, held_model
 from studio.errors import WrongState

@@ -2,9 +2,9 @@
 
 from pathlib import Path, PurePath
 
-from engine.audio import open_audio
-from engine.audio_decoders import recognise_container
-from engine.dataset import AUDIO_SUFFIXES
+from engine.audio.decoders import recognise_container
+from engine.audio.files import open_audio
+from engine.datasets.dataset import AUDIO_SUFFIXES
 from engine.durations import in_words
 from engine.errors import AudioError
 from studio.errors import Invalid, NotReadable

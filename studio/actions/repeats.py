@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
-from engine.conversion_settings import AUTO
-from engine.cuts import cut_recording
+from engine.audio.cuts import cut_recording
+from engine.conversion.settings import AUTO
 from studio.accounts import Account
 from studio.actions.analyses import start_analysis, taken_recording
 from studio.actions.arrivals import workplace

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engine.conversion_settings import AUTO
-from engine.frames import note_number
+from engine.conversion.settings import AUTO
+from engine.units import note_number
 from studio.accounts import Account
 from studio.actions.conversions import KIND, was_untrained
 from studio.actions.names import voice_name

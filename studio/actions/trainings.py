@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from engine.dataset import TRAINING_FOLDER
+from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError
-from engine.training_history import Estimate
+from engine.training.history import Estimate
 from studio.accounts import Account
 from studio.actions.auditions import auditions_of
 from studio.actions.checkpoints import kept_card

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from engine.card import DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, load_card
 from engine.errors import EngineError
+from engine.voices.card import DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, load_card
 from studio.accounts import Account
 from studio.actions.checkpoints import kept_card
 from studio.actions.voices import model_view

@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.card import earlier_voice
-from engine.dataset import TRAINING_FOLDER
+from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import SettingsError
-from engine.training_history import HISTORY_FILE, TRAINING_FORMAT
-from engine.training_plan import TrainingPlan
+from engine.training.history import HISTORY_FILE, TRAINING_FORMAT
+from engine.training.plan import TrainingPlan
+from engine.voices.card import earlier_voice
 from studio.accounts import Account
 from studio.actions.once import Idempotency, once
 from studio.catalogue import (
@@ -75,7 +75,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
 
 
 def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
-    """Losses and scores of a voice's training, as engine.training_history has them; None where there is none yet, or
+    """Losses and scores of a voice's training, as engine.training.history has them; None where there is none yet, or
     only one that an earlier version began, which cannot go on."""
     place = model.training_key or (f"{model.dataset_key}/{TRAINING_FOLDER}" if model.dataset_key else None)
     if place is None:

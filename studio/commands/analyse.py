@@ -22,7 +22,7 @@ def analyse(
 ) -> None:
     """Say what a recording holds: its style, its range, its voice type."""
     refuse_unknown_plot(plot)
-    from engine.analysis import analyse_file
+    from engine.analysis.recording import analyse_file
 
     with progress_bar() as report:
         analysis = analyse_file(source, report)
@@ -34,7 +34,7 @@ def analyse(
         "voice_type": analysis.voice_type,
     }
     if plot:
-        from engine.plots import plot_file
+        from engine.plots.analysis import plot_file
 
         write_figure(plot_file(source, analysis), plot)
     if as_json:

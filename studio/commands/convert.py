@@ -12,8 +12,8 @@ from studio.options import DeviceOption, read_settings
 from studio.progress import progress_bar
 
 if TYPE_CHECKING:  # the engine takes seconds to load
-    from engine.conversion_settings import ConversionSettings
-    from engine.style import Style
+    from engine.analysis.style import Style
+    from engine.conversion.settings import ConversionSettings
 
 DEFAULT_VOICE = "kathleen"
 SAMPLE = "singing.flac"  # in the engine's folder of samples
@@ -45,8 +45,8 @@ def convert(
     **given: str | None,
 ) -> None:
     """Convert a recording to another voice; prints the path of each result."""
-    from engine.conversion import convert_file
-    from engine.conversion_settings import ConversionSettings
+    from engine.conversion.convert import convert_file
+    from engine.conversion.settings import ConversionSettings
     from studio.library import Library
     from studio.settings import load_settings
 
@@ -99,7 +99,7 @@ def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[
 
 
 def _print_scores(source: Path, result: Path, transpose: int) -> None:
-    from engine.evaluation import score_performance
+    from engine.evaluation.scores import score_performance
 
     for name, value in asdict(score_performance(source, result, transpose)).items():
         shown = "does not apply" if value is None else f"{value:.3f}"

@@ -14,7 +14,7 @@ from studio.progress import Report, progress_bar
 from studio.report_text import report_lines
 
 if TYPE_CHECKING:  # the engine takes seconds to load
-    from engine.data_report import DataReport
+    from engine.datasets.report import DataReport
 
 PANEL = "Who it is (wins over model.json)"
 
@@ -89,7 +89,7 @@ def report(
     with progress_bar() as progress:
         found = _examined(source, progress)
     if plot:
-        from engine.report_plots import plot_data_report
+        from engine.plots.report import plot_data_report
 
         write_figure(plot_data_report(found), plot)
     if as_json:
@@ -100,8 +100,8 @@ def report(
 
 
 def _examined(source: str, progress: Report) -> "DataReport":
-    from engine.data_report import examined
-    from engine.dataset import create_dataset
+    from engine.datasets.dataset import create_dataset
+    from engine.datasets.report import examined
     from studio.library import Library
     from studio.settings import load_settings
 

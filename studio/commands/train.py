@@ -27,8 +27,8 @@ def train(
     **given: str | None,
 ) -> None:
     """Train a voice, or go on with its training; prints its id. Ctrl-C stops it without loss."""
-    from engine.training import train_dataset
-    from engine.training_plan import TrainingPlan
+    from engine.training.plan import TrainingPlan
+    from engine.training.train import train_dataset
     from studio.library import Library
     from studio.settings import load_settings
     from studio.workspaces import alone_in_training
@@ -53,7 +53,7 @@ def train(
 
 
 def _print_estimate(dataset: Any, plan: Any, device: str) -> None:
-    from engine.training import estimate_training, usable_clips
+    from engine.training.train import estimate_training, usable_clips
 
     with progress_bar() as report:
         clips = usable_clips(dataset, report)
@@ -67,9 +67,9 @@ def _print_estimate(dataset: Any, plan: Any, device: str) -> None:
 
 def _print_course(folder: Any) -> None:
     """What happened, and which moment was kept."""
-    from engine.dataset import TRAINING_FOLDER
-    from engine.training_history import CURVES_FILE, read_history
-    from engine.training_plots import plot_learning_curves
+    from engine.datasets.dataset import TRAINING_FOLDER
+    from engine.plots.training import plot_learning_curves
+    from engine.training.history import CURVES_FILE, read_history
 
     history = read_history(folder / TRAINING_FOLDER)
     if history is None or history.best is None:

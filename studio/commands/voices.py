@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engine.card import TRAIN_AGAIN, VoiceCard
 from engine.errors import SettingsError
+from engine.voices.card import TRAIN_AGAIN, VoiceCard
 from studio.edge import in_one_sentence
 from studio.progress import progress_bar
 
@@ -76,7 +76,7 @@ def export_one(
     ] = None,
 ) -> None:
     """Write a voice as one file that can be imported elsewhere; prints its path."""
-    from engine.package import export_voice
+    from engine.voices.package import export_voice
     from studio.library import Library
     from studio.settings import load_settings
 
@@ -89,7 +89,7 @@ def import_one(
     package: Annotated[Path, typer.Argument(metavar="FILE", help="A voice that was exported: ID.voice.zip.")],
 ) -> None:
     """Take in a voice that was exported; prints the id it has here."""
-    from engine.package import import_voice
+    from engine.voices.package import import_voice
     from studio.library import Library
     from studio.settings import load_settings
 
@@ -109,9 +109,9 @@ def blend(
     name: Annotated[str | None, typer.Option(help="What to call it; left out, after both.")] = None,
 ) -> None:
     """Make a voice between two voices; prints its id."""
-    from engine.blend import blend_voices
-    from engine.card import new_identifier
-    from engine.preview import render_preview
+    from engine.conversion.preview import render_preview
+    from engine.voices.blend import blend_voices
+    from engine.voices.card import new_identifier
     from studio.library import Library
     from studio.settings import load_settings
 

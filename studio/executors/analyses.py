@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.audio import AudioWriter, open_audio
+from engine.audio.files import AudioWriter, open_audio
 from engine.errors import AudioError
 from studio.errors import NotFound, Unavailable
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 
 if TYPE_CHECKING:
-    from engine.exploration import Curves, Exploration, Tile
+    from engine.analysis.exploration import Curves, Exploration, Tile
 
 HEARD = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a")  # what browsers play
 CURVES, TABLE, MIDI = "curves.json", "curves.csv", "notes.mid"
@@ -25,8 +25,8 @@ _RETRY_S = 5.0
 
 def explore(job: Job) -> None:
     """Look at the recording, and end the task with what is shown of it. Raises what the engine and the studio raise."""
-    from engine.exploration import explore_file
-    from engine.notes import notes_as_midi
+    from engine.analysis.exploration import explore_file
+    from engine.analysis.notes import notes_as_midi
 
     source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
     folder = job.place / "shown"

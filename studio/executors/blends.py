@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from engine.card import CARD_FILE, VoiceCard, card_text
+from engine.voices.card import CARD_FILE, VoiceCard, card_text
 from studio.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.workspaces import arriving, voice_folder
 
 if TYPE_CHECKING:
-    from engine.voice import Voice
+    from engine.voices.voice import Voice
 
 _PASSING_ID = "blend"  # until the name it shall have is known to be free
 _RENDERING_SHARE = 0.95  # of the progress
@@ -20,9 +20,9 @@ _RENDERING_SHARE = 0.95  # of the progress
 
 def blend(job: Job) -> None:
     """Blend, render its preview, and end the task with the new voice. Raises what the engine and the studio raise."""
-    from engine.blend import blend_voices
-    from engine.preview import render_preview
-    from engine.voice import save_voice
+    from engine.conversion.preview import render_preview
+    from engine.voices.blend import blend_voices
+    from engine.voices.voice import save_voice
 
     asked = job.task.parameters
     job.heart.report(0.0, "blending")

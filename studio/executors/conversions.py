@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.audio import open_audio
-from engine.conversion_settings import AUTO, by_style
+from engine.audio.files import open_audio
+from engine.conversion.settings import AUTO, by_style
 from engine.durations import in_words
 from engine.errors import AudioError, VoiceError
 from studio.catalogue import find_model
@@ -18,9 +18,9 @@ from studio.workspaces import voice_folder
 if TYPE_CHECKING:
     import numpy as np
 
-    from engine.conversion import Chosen, FileConversion
-    from engine.evaluation import Performance
-    from engine.voice import Voice
+    from engine.conversion.convert import Chosen, FileConversion
+    from engine.evaluation.scores import Performance
+    from engine.voices.voice import Voice
 
 _CONVERTING_SHARE = 0.95  # of the progress; the rest is scoring
 _RETRY_S = 5.0
@@ -41,7 +41,7 @@ def convert(job: Job) -> None:
 
 def _convert(job: Job, source: Path) -> dict[str, Any]:
     """Every take of a recording."""
-    from engine.groundwork import write_groundwork
+    from engine.conversion.edit_data import write_groundwork
 
     given = job.task.parameters["settings"]
     settings = by_style(job.task.parameters.get("preset", AUTO), given)
@@ -64,9 +64,9 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
 
 def _edit(job: Job, source: Path) -> dict[str, Any]:
     """One take of an earlier conversion, sung anew where its pitch was edited."""
-    from engine.groundwork import read_groundwork
-    from engine.pitch_edit import read_edits
-    from engine.rerendering import EarlierEdit, edit_file
+    from engine.conversion.edit_data import read_groundwork
+    from engine.conversion.pitch_edits import read_edits
+    from engine.conversion.rerendering import EarlierEdit, edit_file
 
     wanted = job.task.parameters["edit"]
     original = {name: _fetched_as(job, key, name) for name, key in wanted["original"].items()}
@@ -122,7 +122,7 @@ def _fetched(job: Job) -> Path:
 
 
 def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "Voice") -> "FileConversion":
-    from engine.conversion import convert_file
+    from engine.conversion.convert import convert_file
 
     def report(fraction: float, message: str) -> None:
         job.heart.report(_CONVERTING_SHARE * fraction, message)
@@ -150,7 +150,7 @@ def _scores(
     job: Job, source: Path, targets: list[Path], transpose: int, semitones: "np.ndarray | None" = None
 ) -> list[dict[str, Any]]:
     """Of each take, how much of the performance it kept; semitones: how far each frame was meant to move besides."""
-    from engine.evaluation import compare_performances, moved, trace_file
+    from engine.evaluation.scores import compare_performances, moved, trace_file
 
     def traced(path: Path, number: int) -> "Performance":
         def report(fraction: float, message: str) -> None:

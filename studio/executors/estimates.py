@@ -2,8 +2,8 @@
 
 from dataclasses import asdict, fields
 
-from engine.dataset import load_dataset
-from engine.training_plan import TrainingPlan
+from engine.datasets.dataset import load_dataset
+from engine.training.plan import TrainingPlan
 from studio.executors.job import Job
 from studio.workspaces import dataset_workspace
 
@@ -13,7 +13,7 @@ def estimate(job: Job) -> None:
 
     What is analysed on the way is kept with the recordings, so that the training begins sooner.
     """
-    from engine.training import estimate_training, usable_clips
+    from engine.training.train import estimate_training, usable_clips
 
     model = job.model()
     asked = job.task.parameters.get("settings", {})

@@ -24,7 +24,7 @@ from studio.studio import account_prefix
 from studio.tables import tasks as rows
 
 if TYPE_CHECKING:  # it loads torch
-    from engine.team_member import Gather
+    from engine.training.distributed.team_member import Gather
 
 T = TypeVar("T")
 SHORT_PATIENCE_S = 3.0  # with a storage that fails; after it the task goes back to the queue

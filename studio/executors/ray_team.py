@@ -18,7 +18,7 @@ from studio.errors import StudioError
 from studio.service_settings import ServiceSettings
 
 if TYPE_CHECKING:  # they load torch
-    from engine.team import Team
+    from engine.training.distributed.team import Team
 
 PACKAGE = "timbre-studio"
 _PATIENCE_S = 60.0  # for a node to begin a task; who comes later goes away again
@@ -38,13 +38,13 @@ class TeamOrder:
 
 @contextmanager
 def team_on_ray(service: ServiceSettings, threads: int, processes: int, device: str) -> "Iterator[Team]":
-    """A team of at most so many Ray tasks, this one the first; `engine.team_member.Gather`, once the rest is given.
+    """A team of at most so many Ray tasks, this one the first; a `Gather`, once the rest is given.
 
     To be used in a Ray task, whose node the others must be able to reach. Raises TeamLost.
     """
-    from engine.meeting import begin_team, store_of_first
-    from engine.team import ALONE
-    from engine.team_member import led
+    from engine.training.distributed.rendezvous import begin_team, store_of_first
+    from engine.training.distributed.team import ALONE
+    from engine.training.distributed.team_member import led
 
     if processes == 1:
         yield ALONE
@@ -75,8 +75,8 @@ def learn_along(order: TeamOrder) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
 
-    from engine.meeting import join_team, store_of_others
-    from engine.team_member import follow
+    from engine.training.distributed.rendezvous import join_team, store_of_others
+    from engine.training.distributed.team_member import follow
 
     refuse_other_version(order.version)
     torch.set_num_threads(order.threads)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, select
 
-from engine.dataset import TRAINING_FOLDER, load_dataset
+from engine.datasets.dataset import TRAINING_FOLDER, load_dataset
 from engine.errors import Cancelled, TeamLost
-from engine.training_history import TRAINING_FORMAT, TrainingHistory, read_history
-from engine.training_plan import TrainingPlan
+from engine.training.history import TRAINING_FORMAT, TrainingHistory, read_history
+from engine.training.plan import TrainingPlan
 from studio.catalogue import (
     DATASETS,
     TRAININGS,
@@ -40,7 +40,7 @@ from studio.workspaces import (
 )
 
 if TYPE_CHECKING:
-    from engine.voice import Voice
+    from engine.voices.voice import Voice
 
 _ALMOST = 1e-6  # what a fraction of all epochs may lack, by rounding, of a whole one
 _RETRY_S = 5.0
@@ -53,7 +53,7 @@ def examine(job: Job) -> None:
 
     Since they are analysed now, the voice is also made as it can be used before it is trained.
     """
-    from engine.data_report import examined
+    from engine.datasets.report import examined
 
     model = job.model()
     with (
@@ -80,8 +80,8 @@ def train(job: Job) -> None:
 
 def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, TrainingHistory]":
     """The voice that the training comes to, under the id it shall have."""
-    from engine.team_member import team_of_this_machine
-    from engine.training import train_dataset
+    from engine.training.distributed.team_member import team_of_this_machine
+    from engine.training.train import train_dataset
 
     training = workspace.folder / TRAINING_FOLDER
     begun_with = _begun_with(training)
@@ -137,7 +137,7 @@ class _Course:
     """How far a training is: told to those who wait for it, and kept where another worker can go on from it."""
 
     def __init__(self, job: Job, model: Model, workspace: Workspace, plan: TrainingPlan) -> None:
-        from engine.training import CHECKPOINT_FILE
+        from engine.training.train import CHECKPOINT_FILE
 
         self._job, self._model, self._workspace, self._epochs = job, model, workspace, plan.epochs
         self._checkpoint = workspace.folder / TRAINING_FOLDER / CHECKPOINT_FILE
@@ -191,8 +191,8 @@ class _Course:
 
 def _begun_with(training: Path) -> dict[str, Any] | None:
     """The plan that a training was begun with; None where none was, or only with an earlier version."""
-    from engine.checkpoint import load_checkpoint
-    from engine.training import CHECKPOINT_FILE
+    from engine.training.checkpoint import load_checkpoint
+    from engine.training.train import CHECKPOINT_FILE
 
     state = load_checkpoint(training / CHECKPOINT_FILE)
     return None if state is None or state.get("format") != TRAINING_FORMAT else dict(state["plan"])

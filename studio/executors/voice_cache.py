@@ -5,11 +5,11 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.card import CARD_FILE, WEIGHTS_FILE
 from engine.errors import VoiceError
+from engine.voices.card import CARD_FILE, WEIGHTS_FILE
 
 if TYPE_CHECKING:
-    from engine.voice import Voice
+    from engine.voices.voice import Voice
 
 MOST_KEPT = 8  # of about 10 MB each
 _TRIES, _PAUSE_S = 3, 0.3  # while a voice is replaced, there is none in its place for a moment
@@ -35,7 +35,7 @@ class VoiceCache:
         raise AssertionError("unreachable")
 
     def _voice(self, folder: Path) -> "Voice":
-        from engine.voice import load_voice  # loads torch, which whoever only makes a cache need not
+        from engine.voices.voice import load_voice  # loads torch, which whoever only makes a cache need not
 
         state = _state(folder)
         state_kept, voice = self._voices.get(folder, (None, None))

@@ -130,20 +130,20 @@ def _settle_down(order: Order) -> None:
 def load_what_is_needed(lane: str, threads: int) -> None:
     """Load what every task of a lane needs; what is loaded already costs nothing."""
     if lane == "analyses":  # which need no networks of ours, and are waited for
-        import engine.exploration
+        import engine.analysis.exploration
 
         return
     import torch
 
-    from engine.base import load_base
+    from engine.networks.base import load_base
 
     torch.set_num_threads(threads)
     load_base()
     if lane == "conversions":
-        import engine.conversion
-        import engine.evaluation
+        import engine.conversion.convert
+        import engine.evaluation.scores
     else:
-        import engine.training  # noqa: F401
+        import engine.training.train  # noqa: F401
 
 
 def _listen(lines: Iterable[bytes], stopping: Stopping, woken: threading.Event) -> None:

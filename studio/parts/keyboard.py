@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.frames import note_name
+from engine.units import note_name
 
 _BLACK = {1: 1, 3: 2, 6: 4, 8: 5, 10: 6}  # pitch class -> white keys of its octave that lie left of it
 _WHITE = {0: 0, 2: 1, 4: 2, 5: 3, 7: 4, 9: 5, 11: 6}

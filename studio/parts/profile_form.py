@@ -7,8 +7,8 @@ from typing import Any
 
 import gradio as gr
 
-from engine.frames import note_name
-from engine.profile import AGES, GENDERS, GENRES, LONGEST_NAME, MOST_TRAITS, VOICE_TYPES
+from engine.units import note_name
+from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, MOST_TRAITS, VOICE_TYPES
 
 MINE = "This is my own voice. I agree that a voice is made of it, and that recordings are converted to it."
 AGREED = "The person who is heard has agreed that a voice is made of this, and that recordings are converted to it."

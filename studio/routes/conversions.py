@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
-from engine.conversion_settings import AUTO, ConversionSettings
+from engine.conversion.settings import AUTO, ConversionSettings
 from studio.actions.conversions import conversion_view, start_conversion
 from studio.bodies import MULTIPART
 from studio.routes.call import Calling

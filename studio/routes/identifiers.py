@@ -2,7 +2,7 @@
 
 import re
 
-from engine.card_rules import is_identifier
+from engine.voices.card_rules import is_identifier
 from studio.errors import NotFound
 from studio.routes.fields import shown
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.profile import AGES, GENDERS, GENRES, VOICE_TYPES
+from engine.voices.profile import AGES, GENDERS, GENRES, VOICE_TYPES
 
 Gender = Literal[GENDERS]  # type: ignore[valid-type]
 Age = Literal[AGES]  # type: ignore[valid-type]

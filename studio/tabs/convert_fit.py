@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.conversion_settings import ConversionSettings
+from engine.conversion.settings import ConversionSettings
 from studio.actions.fits import fit_view
 from studio.parts.controls import controls
 from studio.parts.element import element, shown

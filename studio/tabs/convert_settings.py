@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.conversion_settings import AUTO, ConversionSettings
+from engine.conversion.settings import AUTO, ConversionSettings
 from studio.parts.controls import STYLES, controls, settings_of
 from studio.parts.memory import remembered
 from studio.parts.page import Page, Updates, Visit

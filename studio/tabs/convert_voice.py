@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.card import UNTRAINED
+from engine.voices.card import UNTRAINED
 from studio.actions.voice_cards import voice_cards
 from studio.parts.element import element, shown
 from studio.parts.memory import remembered

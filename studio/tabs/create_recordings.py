@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.dataset import AUDIO_SUFFIXES
+from engine.datasets.dataset import AUDIO_SUFFIXES
 from studio.actions.drafts import Brought, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
 from studio.parts.element import element, shown
 from studio.parts.memory import remembered

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from engine.comparison import Comparison
-from engine.frames import note_name, semitones_to_hertz
+from engine.analysis.comparison import Comparison
+from engine.units import note_name, semitones_to_hertz
 from studio.parts.controls import STYLES
 
 View = Mapping[str, Any]

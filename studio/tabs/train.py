@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.training_plan import TrainingPlan
+from engine.training.plan import TrainingPlan
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings import forget_training, queue_view, start_estimate, start_training, trainable_view
 from studio.parts.controls import controls

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.training_plan import MAY_CHANGE, TrainingPlan
+from engine.training.plan import MAY_CHANGE, TrainingPlan
 from studio.actions.trainings import seconds_left
 from studio.tabs.history_rows import duration
 

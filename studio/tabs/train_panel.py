@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.training_plan import MAY_CHANGE
+from engine.training.plan import MAY_CHANGE
 from studio.actions.trainings import queue_view, start_estimate, trainable_view, training_view
 from studio.parts.controls import settings_of
 from studio.parts.element import shown

@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.profile import LONGEST_NAME
+from engine.voices.profile import LONGEST_NAME
 from studio.actions.blends import active_blend, blend_view, start_blend
 from studio.actions.tasks import cancel_task
 from studio.errors import Invalid, NotFound

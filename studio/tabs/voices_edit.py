@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.card import TRAIN_AGAIN
+from engine.voices.card import TRAIN_AGAIN
 from studio.actions.packages import package_link
 from studio.actions.profiles import edit_profile, profile_values
 from studio.actions.voice_cards import voice_details

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.card import TRAIN_AGAIN
-from engine.frames import note_number
+from engine.units import note_number
+from engine.voices.card import TRAIN_AGAIN
 from studio.parts.keyboard import Stretch, keyboard_svg
 
 _KINDS = ("voice_type", "gender", "age", "genre")

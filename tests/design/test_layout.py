@@ -22,8 +22,8 @@ NAMELESS = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
 UNSAFE = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 # commands of their own, which report on the terminal
 SPEAKING = (
-    "engine/pretraining", "engine/benchmark.py", "engine/training_benchmark.py", "engine/device_benchmark.py",
-    "engine/take_benchmark.py",
+    "engine/pretraining", "engine/benchmark/__main__.py", "engine/benchmark/training.py", "engine/benchmark/devices.py",
+    "engine/benchmark/takes.py",
 )  # fmt: skip
 SETUP = (
     "python3.11 -m venv .venv && .venv/bin/pip install -q torch==2.13.0 && .venv/bin/pip install -q -e . "

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from engine.card import list_voices
-from engine.frames import SAMPLE_RATE
-from engine.listener import Listener, load_listener
-from engine.voice import Voice, load_voice
+from engine.networks.listener import Listener, load_listener
+from engine.units import SAMPLE_RATE
+from engine.voices.card import list_voices
+from engine.voices.voice import Voice, load_voice
 
 Sing = Callable[..., np.ndarray]
 

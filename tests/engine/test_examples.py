@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.audio import Audio, read_audio, write_audio
+from engine.audio.files import Audio, read_audio, write_audio
 
 ENGINE = Path(__file__).parents[2] / "engine"
 SAMPLES = ENGINE / "samples"
 LONG = {
-    f"engine.training.{name}" for name in ("train", "train_dataset", "estimate_training")
+    f"engine.training.train.{name}" for name in ("train", "train_dataset", "estimate_training")
 }  # take more than a few seconds
 # what users call; the rest of the engine may have examples, these must
 CALLED_BY_USERS = {
@@ -56,7 +56,7 @@ CALLED_BY_USERS = {
     "voice": ("load_voice", "save_voice"),
 }
 # asks judges that are installed apart from the rest
-WITHOUT_EXAMPLE = {"engine.evaluation.compare"}
+WITHOUT_EXAMPLE = {"engine.evaluation.scores.compare"}
 # what a class's docstring, or that of the protocol it keeps to, already says
 _SAID_BY_THE_CLASS = {
     "forward",

@@ -5,19 +5,19 @@ import pytest
 import soundfile
 import torch
 
-from engine.audio import Audio
-from engine.clips import analysed_clips
-from engine.conversion import convert, convert_file
-from engine.conversion_settings import ConversionSettings
+from engine.audio.files import Audio
+from engine.conversion.convert import convert, convert_file
+from engine.conversion.edit_data import read_groundwork, write_groundwork
+from engine.conversion.pitch_edits import Shift
+from engine.conversion.rerendering import edit_take
+from engine.conversion.settings import ConversionSettings
 from engine.devices import Device
 from engine.errors import SettingsError
-from engine.fine_tuning import FineTuning
-from engine.frames import SAMPLE_RATE
-from engine.groundwork import read_groundwork, write_groundwork
-from engine.pitch_edit import Shift
-from engine.rerendering import edit_take
-from engine.training import CHECKPOINT_FILE, estimate_training, train
-from engine.training_plan import TrainingPlan
+from engine.features.clips import analysed_clips
+from engine.training.fine_tuning import FineTuning
+from engine.training.plan import TrainingPlan
+from engine.training.train import CHECKPOINT_FILE, estimate_training, train
+from engine.units import SAMPLE_RATE
 from tests.engine.pretended_gpu import THERE, pretended_gpu
 
 # every setting that a network's output passes through
@@ -67,7 +67,7 @@ def clips(tmp_path_factory, sing):
 def short_auditions(tmp_path, sing, monkeypatch):
     for name in ("speech-high", "singing-high"):
         soundfile.write(tmp_path / f"{name}.flac", sing(1.0, hertz=120.0), SAMPLE_RATE)
-    monkeypatch.setattr("engine.audition.FOREIGN", tmp_path)
+    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", tmp_path)
 
 
 def test_a_pretended_gpu_refuses_what_a_real_one_does():
@@ -124,7 +124,7 @@ def test_the_time_of_a_training_is_estimated_there(clips, short_auditions, elsew
 
 
 def test_networks_that_are_learned_are_on_the_device_of_the_base(clips, elsewhere):
-    from engine.base import load_base
+    from engine.networks.base import load_base
 
     tuning = FineTuning(load_base(device=THERE), clips, PLAN, precision=torch.float32)
     assert {value.device.type for value in tuning.decoder.state_dict().values()} == {THERE.type}

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.audio import Audio
-from engine.conversion import convert
-from engine.envelope import measure_envelope
-from engine.frames import DECIBELS_PER_NEPER, FRAME_RATE, SAMPLE_RATE
-from engine.pitch import detect_pitch
-from engine.voice import load_voice
+from engine.analysis.envelope import measure_envelope
+from engine.analysis.pitch import detect_pitch
+from engine.audio.files import Audio
+from engine.conversion.convert import convert
+from engine.units import DECIBELS_PER_NEPER, FRAME_RATE, SAMPLE_RATE
+from engine.voices.voice import load_voice
 
 SINGERS = ("koguchi", "goekhan")
 FORMANTS = ((700, 90), (1200, 110), (2600, 160), (3300, 250))  # of an open vowel: centre and width in hertz

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from engine.card import CARD_FILE, DEMO_VOICES, delete_voice, load_card, update_card
-from engine.card_rules import FORMAT
-from engine.training_history import TrainingHistory, write_history
+from engine.training.history import TrainingHistory, write_history
+from engine.voices.card import CARD_FILE, DEMO_VOICES, delete_voice, load_card, update_card
+from engine.voices.card_rules import FORMAT
 from studio import catalogue, tasks
 from studio.accounts import Account, create_account, local_account
 from studio.catalogue import (

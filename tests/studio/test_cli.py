@@ -18,7 +18,7 @@ from typer import Context
 from typer.main import get_command
 from typer.testing import CliRunner
 
-import engine.card
+import engine.voices.card
 from studio.cli import app, main
 from studio.commands.convert import bundled_sample
 from studio.edge import STOPPED
@@ -138,7 +138,7 @@ def test_the_recording_itself_is_never_replaced(here, source):
 def test_help_lists_every_setting_of_the_engine():
     from dataclasses import fields
 
-    from engine.conversion_settings import ConversionSettings
+    from engine.conversion.settings import ConversionSettings
 
     text = run("convert", "--help").stdout
     assert all("--" + field.name.replace("_", "-") in text for field in fields(ConversionSettings))
@@ -373,7 +373,7 @@ def test_doctor_finds_this_machine_well():
 
 
 def test_doctor_says_what_is_missing(monkeypatch):
-    monkeypatch.setattr(engine.card, "list_voices", list)
+    monkeypatch.setattr(engine.voices.card, "list_voices", list)
     result = run("doctor")
     assert result.exit_code == 1
     assert "FAULT base model and voices" in result.stdout
@@ -391,7 +391,7 @@ def test_demo_says_where_the_result_is_and_how_it_scored(here):
 
 
 def test_incomplete_installation_is_one_sentence_that_sends_to_the_doctor(source, monkeypatch):
-    monkeypatch.setitem(sys.modules, "engine.conversion", None)
+    monkeypatch.setitem(sys.modules, "engine.conversion.convert", None)
     result = run("convert", source)
     assert_one_sentence(result)
     assert "python -m studio doctor" in result.stderr

@@ -7,7 +7,7 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
-from engine.conversion_settings import ConversionSettings
+from engine.conversion.settings import ConversionSettings
 from studio.cli import app
 
 RANGES = [(field.name, field.metadata["minimum"], field.metadata["maximum"]) for field in fields(ConversionSettings)]

@@ -1,4 +1,4 @@
-import engine.pitch
+import engine.analysis.pitch
 from studio import doctor
 
 
@@ -30,8 +30,10 @@ def test_pitch_model_hears_a_tone():
 
 
 def test_wrong_pitch_is_a_fault(monkeypatch):
-    detect = engine.pitch.detect_pitch
-    monkeypatch.setattr(engine.pitch, "detect_pitch", lambda samples, rate: detect(samples, rate).transposed(12))
+    detect = engine.analysis.pitch.detect_pitch
+    monkeypatch.setattr(
+        engine.analysis.pitch, "detect_pitch", lambda samples, rate: detect(samples, rate).transposed(12)
+    )
     finding = doctor._tried("pitch model", doctor._pitch, "mend it")
     assert not finding.works
     assert "in a tone of 220.0 Hz" in finding.detail

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
-from engine.training_history import read_history
+from engine.training.history import read_history
 from studio.cli import app
 
 RATE = 44_100
@@ -25,7 +25,7 @@ def package(tmp_path, monkeypatch, vocal) -> Path:
     (tmp_path / "foreign").mkdir()
     for name in ("speech-high", "singing-high"):
         soundfile.write(tmp_path / "foreign" / f"{name}.flac", vocal(1.0, 140.0), RATE)
-    monkeypatch.setattr("engine.audition.FOREIGN", tmp_path / "foreign")
+    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", tmp_path / "foreign")
     with zipfile.ZipFile(tmp_path / "mia.zip", "w") as archive:
         archive.writestr("model.json", json.dumps({"name": "Mia", "consent": {"by": "Mia"}, "mood": "sunny"}))
         for number in range(2):

@@ -1,5 +1,5 @@
-from engine.data_report import DataReport, RecordingReport
-from engine.recording_findings import Finding
+from engine.datasets.findings import Finding
+from engine.datasets.report import DataReport, RecordingReport
 from studio.report_text import report_lines
 
 

@@ -7,12 +7,12 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
-import engine.training
-from engine.card import load_card
+import engine.training.train
 from engine.errors import Cancelled, TrainingError
-from engine.training_history import TRAINING_FORMAT, Estimate
-from engine.training_plan import TrainingPlan
-from engine.voice import load_voice
+from engine.training.history import TRAINING_FORMAT, Estimate
+from engine.training.plan import TrainingPlan
+from engine.voices.card import load_card
+from engine.voices.voice import load_voice
 from studio.cli import app
 from studio.edge import STOPPED
 from studio.workspaces import LOCK_FILE, alone_in_training
@@ -56,7 +56,7 @@ def trainings(recordings, monkeypatch, computed_on):
         voice = load_voice("kathleen")
         return replace(voice, card=replace(voice.card, id="something", name=dataset.profile.name))
 
-    monkeypatch.setattr(engine.training, "train_dataset", train_dataset)
+    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
     return asked
 
 
@@ -129,7 +129,7 @@ def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, sto
     def train_dataset(dataset, plan, report, processes, device):
         raise stop
 
-    monkeypatch.setattr(engine.training, "train_dataset", train_dataset)
+    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
     result = run("train", "anna")
     assert result.exit_code == STOPPED
     assert result.stderr == "Stopped; python -m studio train anna goes on from here.\n"
@@ -140,16 +140,16 @@ def test_a_training_that_fails_is_one_sentence(home, recordings, monkeypatch):
     def train_dataset(dataset, plan, report, processes, device):
         raise TrainingError("It cannot go on.")
 
-    monkeypatch.setattr(engine.training, "train_dataset", train_dataset)
+    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
     result = run("train", "anna")
     assert (result.exit_code, result.stderr) == (1, "It cannot go on.\n")
     assert not (home / "voices").exists()
 
 
 def test_an_estimate_trains_nothing(home, recordings, trainings, monkeypatch):
-    monkeypatch.setattr(engine.training, "usable_clips", lambda dataset, report: ["clip"])
+    monkeypatch.setattr(engine.training.train, "usable_clips", lambda dataset, report: ["clip"])
     monkeypatch.setattr(
-        engine.training, "estimate_training", lambda clips, plan, device: Estimate(30.0, 5.0, 31.0 * plan.epochs)
+        engine.training.train, "estimate_training", lambda clips, plan, device: Estimate(30.0, 5.0, 31.0 * plan.epochs)
     )
     result = run("train", "anna", "--estimate", "--epochs", 1000)
     assert result.stdout == "8 h 37 min for 1000 epochs: 30.0 s for each epoch, 5.0 s for each evaluation.\n"

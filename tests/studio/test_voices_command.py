@@ -8,10 +8,10 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
-from engine.card import DEMO_VOICES, list_voices, load_card, update_card
-from engine.card_rules import FORMAT
-from engine.training_history import TrainingHistory
-from engine.voice import load_voice
+from engine.training.history import TrainingHistory
+from engine.voices.card import DEMO_VOICES, list_voices, load_card, update_card
+from engine.voices.card_rules import FORMAT
+from engine.voices.voice import load_voice
 from studio.cli import app
 from studio.library import Library
 from studio.settings import load_settings

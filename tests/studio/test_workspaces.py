@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, load_card
-from engine.dataset import create_dataset, load_dataset
+from engine.datasets.dataset import create_dataset, load_dataset
 from engine.errors import Cancelled
-from engine.training_history import TrainingHistory, read_history, write_history
+from engine.training.history import TrainingHistory, read_history, write_history
+from engine.voices.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, load_card
 from studio import workspaces
 from studio.accounts import Account, create_account, local_account
 from studio.catalogue import (
@@ -77,7 +77,7 @@ def model(sqlite_database, storage, guest, tmp_path) -> Model:
 
 @pytest.fixture(scope="module")
 def voice():
-    from engine.voice import load_voice
+    from engine.voices.voice import load_voice
 
     return load_voice("kathleen")
 

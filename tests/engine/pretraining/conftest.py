@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.envelope import BANDS, LOW_BANDS, measure_envelope, measure_level
-from engine.frames import HOP, SAMPLE_RATE
-from engine.hearings import HEARINGS
-from engine.listener import FEATURES
-from engine.pitch import detect_pitch
+from engine.analysis.envelope import BANDS, LOW_BANDS, measure_envelope, measure_level
+from engine.analysis.pitch import detect_pitch
+from engine.features.hearings import HEARINGS
+from engine.networks.listener import FEATURES
 from engine.pretraining import feature_means
 from engine.pretraining.corpus import ClipEntry, Corpus, listened_frames
 from engine.pretraining.feature_means import FeatureMeans, prepare_means
+from engine.units import HOP, SAMPLE_RATE
 
 FRAMES = 170
 SPEAKERS = 10

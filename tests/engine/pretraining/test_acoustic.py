@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine.content import CONTENT, ContentEncoder
-from engine.envelope import BANDS, LOW_BANDS
-from engine.envelope_content import EnvelopeContentEncoder
+from engine.analysis.envelope import BANDS, LOW_BANDS
 from engine.errors import Cancelled
-from engine.hearings import HEARINGS
-from engine.listener import FEATURES
-from engine.losses import EnvelopeDiscriminator
+from engine.features.hearings import HEARINGS
+from engine.networks.content_encoder import CONTENT, ContentEncoder
+from engine.networks.envelope_content import EnvelopeContentEncoder
+from engine.networks.listener import FEATURES
+from engine.networks.losses import EnvelopeDiscriminator
 from engine.pretraining.acoustic import (
     AcousticNetworks,
     AcousticPlan,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.base import load_base
 from engine.errors import TrainingError
+from engine.networks.base import load_base
 from engine.pretraining import __main__ as command
 
 

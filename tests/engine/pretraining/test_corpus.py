@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.envelope import BANDS, LOW_BANDS
+from engine.analysis.envelope import BANDS, LOW_BANDS
 from engine.errors import TrainingError
-from engine.frames import HOP
-from engine.hearings import HEARINGS
-from engine.listener import FEATURES, listen
+from engine.features.hearings import HEARINGS
+from engine.networks.listener import FEATURES, listen
 from engine.pretraining import corpus as module
 from engine.pretraining.corpus import (
     ClipEntry,
@@ -20,6 +19,7 @@ from engine.pretraining.corpus import (
     read_manifest,
     split_speakers,
 )
+from engine.units import HOP
 
 COLUMNS = ("path", "set", "speaker", "kind", "seconds", "original_rate")
 ROWS = [

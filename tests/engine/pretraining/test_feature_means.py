@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.envelope import ACTIVE_NEPERS, frame_loudness
-from engine.feature_mean import count_sounds
-from engine.hearings import HEARINGS
-from engine.listener import FEATURES
+from engine.analysis.envelope import ACTIVE_NEPERS, frame_loudness
+from engine.features.feature_mean import count_sounds
+from engine.features.hearings import HEARINGS
+from engine.networks.listener import FEATURES
 from engine.pretraining import feature_means as module
 from engine.pretraining.corpus import Corpus
 from engine.pretraining.feature_means import prepare_means

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import TrainingError
-from engine.listener import LISTENER, LISTENER_RATE, WIDTH, Listener, listen, load_listener
+from engine.networks.listener import LISTENER, LISTENER_RATE, WIDTH, Listener, listen, load_listener
 from engine.pretraining import listener as module
 from engine.pretraining.listener import (
     OTHER_PACKAGES,

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from engine.base import load_base, load_weights
-from engine.content import CONTENT
-from engine.decoder import PROSODY
-from engine.envelope_content import load_envelope_content
 from engine.errors import TrainingError
-from engine.fine_tuning import load_foreign
-from engine.listener import LISTENER, load_listener
-from engine.losses import EnvelopeDiscriminator
+from engine.networks.base import load_base, load_weights
+from engine.networks.content_encoder import CONTENT
+from engine.networks.envelope_content import load_envelope_content
+from engine.networks.envelope_decoder import PROSODY
+from engine.networks.listener import LISTENER, load_listener
+from engine.networks.losses import EnvelopeDiscriminator
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
 from engine.pretraining.publish import publish_base
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
+from engine.training.fine_tuning import load_foreign
 
 CPU = torch.device("cpu")
 
@@ -56,7 +56,7 @@ def test_the_critic_ships_with_it(published):
 
 
 def test_so_does_the_ear_for_envelopes(published, monkeypatch):
-    monkeypatch.setattr("engine.envelope_content.WEIGHTS", published)
+    monkeypatch.setattr("engine.networks.envelope_content.WEIGHTS", published)
     trained = torch.load(published / "acoustic.pt", weights_only=True)["average"]
     for name, value in load_envelope_content(CPU).state_dict().items():
         torch.testing.assert_close(value, trained[f"envelope_content.{name}"], atol=2e-3, rtol=2e-3)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.envelope import BANDS
-from engine.frames import HOP
+from engine.analysis.envelope import BANDS
+from engine.networks.synthesizer import Synthesizer
 from engine.pretraining.corpus import Corpus
 from engine.pretraining.vocoder import SynthesizerPlan, make_batch, synthesis_loss, train_synthesizer
-from engine.synthesis import Synthesizer
+from engine.units import HOP
 
 # no cooling down, so that a step does not depend on how many there will be
 PLAN = SynthesizerPlan(steps=3, batch=1, frames=24, rate=2e-3, cool_down=0.0, validation_speakers=0.2)

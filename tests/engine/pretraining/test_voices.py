@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.audio import read_audio
-from engine.frames import note_number
+from engine.audio.files import read_audio
 from engine.pretraining.voices import DEMO_PROFILES, choose_recordings, make_demo_voice
-from engine.profile import profile_as_json, read_profile
-from engine.training_plan import TrainingPlan
-from engine.voice import load_voice
+from engine.training.plan import TrainingPlan
+from engine.units import note_number
+from engine.voices.profile import profile_as_json, read_profile
+from engine.voices.voice import load_voice
 
 
 def write_manifest(folder: Path, seconds: list[float], group: str = "kathleen", speaker: str = "kathleen") -> None:

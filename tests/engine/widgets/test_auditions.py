@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from engine.errors import TrainingError
-from engine.training_history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, TrainingHistory, write_history
+from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, TrainingHistory, write_history
 from engine.widgets.auditions import audition
 from engine.widgets.choosers import SAMPLES
 

@@ -4,10 +4,10 @@ import shutil
 import numpy as np
 import pytest
 
-from engine.audio import Audio, write_audio
-from engine.card import CARD_FILE, DEMO_VOICES, list_voices
-from engine.card_rules import FORMAT
+from engine.audio.files import Audio, write_audio
 from engine.errors import AudioError, EngineError, VoiceError
+from engine.voices.card import CARD_FILE, DEMO_VOICES, list_voices
+from engine.voices.card_rules import FORMAT
 from engine.widgets.choosers import SAMPLES, RecordingChooser, voice_chooser
 
 

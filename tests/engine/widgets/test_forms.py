@@ -2,8 +2,8 @@ from dataclasses import fields
 
 import pytest
 
-from engine.conversion import convert
-from engine.conversion_settings import ConversionSettings
+from engine.conversion.convert import convert
+from engine.conversion.settings import ConversionSettings
 from engine.widgets.choosers import SAMPLES
 from engine.widgets.forms import ConversionForm
 

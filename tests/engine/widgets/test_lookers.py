@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from engine.audio import Audio, write_audio
-from engine.features import measure_features
-from engine.frames import SAMPLE_RATE
-from engine.recording_plots import look_at
-from engine.source_filter_parts import take_apart
+from engine.audio.files import Audio, write_audio
+from engine.demonstrations.frame_features import measure_features
+from engine.demonstrations.source_filter import take_apart
+from engine.plots.recording import look_at
+from engine.units import SAMPLE_RATE
 from engine.widgets import lookers
 from engine.widgets.choosers import RecordingChooser
 from engine.widgets.lookers import (

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.audio import Audio, read_audio, write_audio
+from engine.audio.files import Audio, read_audio, write_audio
 from engine.widgets.choosers import SAMPLES
 from engine.widgets.playing import player, players
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.errors import Cancelled
-from engine.training_history import TrainingHistory, write_history
+from engine.training.history import TrainingHistory, write_history
 from engine.widgets import watching as module
 from engine.widgets.watching import progress, watched_training
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.card import DEMO_VOICES, load_card, update_card
-from engine.training_history import TrainingHistory, write_history
+from engine.training.history import TrainingHistory, write_history
+from engine.voices.card import DEMO_VOICES, load_card, update_card
 from studio.actions.auditions import auditions_view
 from studio.actions.checkpoints import choose_checkpoint
 from studio.actions.creations import create_model

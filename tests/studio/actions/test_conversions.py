@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.card import DEMO_VOICES
 from engine.errors import SettingsError
+from engine.voices.card import DEMO_VOICES
 from studio.accounts import local_account
 from studio.actions.blends import start_blend
 from studio.actions.conversions import conversion_view, start_conversion

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.audio import read_audio
+from engine.audio.files import read_audio
 from studio.actions.conversions import start_conversion
 from studio.actions.downloads import FORMATS, take_download
 from studio.errors import Invalid, NotFound

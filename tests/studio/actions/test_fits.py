@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from engine.card import DEMO_VOICES
+from engine.voices.card import DEMO_VOICES
 from studio.actions.creations import create_model
 from studio.actions.fits import fit_view
 from studio.errors import NotFound

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from engine.card import PitchStatistics
-from engine.conversion_settings import ConversionSettings
+from engine.conversion.edit_data import Groundwork, write_groundwork
+from engine.conversion.pitch_edits import TOOLS
+from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError, SettingsError
-from engine.groundwork import Groundwork, write_groundwork
-from engine.held_sounds import WIDTH
-from engine.pitch_edit import TOOLS
+from engine.features.sustained_sounds import WIDTH
+from engine.voices.card import PitchStatistics
 from studio.actions.conversions import start_conversion
 from studio.actions.history import repeat_task
 from studio.actions.packages import export_model, import_model

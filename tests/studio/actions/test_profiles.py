@@ -4,8 +4,8 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from engine.card import CARD_FILE, DEMO_VOICES, load_card
 from engine.errors import ProfileError
+from engine.voices.card import CARD_FILE, DEMO_VOICES, load_card
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
 from studio.actions.profiles import edit_profile, profile_values

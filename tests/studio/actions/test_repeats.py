@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.audio import read_audio
+from engine.audio.files import read_audio
 from engine.errors import SettingsError
 from studio.actions.analyses import start_analysis
 from studio.actions.repeats import convert_again, convert_recording, look_at_recording, look_at_take

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from engine.errors import SettingsError
-from engine.training_history import Estimate, TrainingHistory, write_history
+from engine.training.history import Estimate, TrainingHistory, write_history
 from studio.actions.auditions import auditions_view
 from studio.actions.creations import create_model
 from studio.actions.tasks import cancel_task

@@ -3,8 +3,8 @@ import shutil
 
 import pytest
 
-from engine.card import DEMO_VOICES, TRAIN_AGAIN, load_card
-from engine.card_rules import FORMAT
+from engine.voices.card import DEMO_VOICES, TRAIN_AGAIN, load_card
+from engine.voices.card_rules import FORMAT
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
 from studio.actions.voice_cards import voice_cards, voice_details

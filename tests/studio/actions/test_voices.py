@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.card import CARD_FILE, DEMO_VOICES, card_text, load_card
-from engine.card_rules import FORMAT
+from engine.voices.card import CARD_FILE, DEMO_VOICES, card_text, load_card
+from engine.voices.card_rules import FORMAT
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task

@@ -16,10 +16,10 @@ import pytest
 import soundfile
 import structlog
 
-from engine.conversion_settings import ConversionSettings
-from engine.dataset import create_dataset, load_dataset
-from engine.profile import profile_as_json
-from engine.training_plan import TrainingPlan
+from engine.conversion.settings import ConversionSettings
+from engine.datasets.dataset import create_dataset, load_dataset
+from engine.training.plan import TrainingPlan
+from engine.voices.profile import profile_as_json
 from studio import tasks
 from studio.accounts import Account, local_account
 from studio.catalogue import Model, add_model, dataset_place, find_model, set_keys, training_begun
@@ -167,11 +167,11 @@ class Installation:
         """The command of a worker that beats faster, and converts while it is not held up."""
         return self.program(f"""{textwrap.dedent(before)}
 import pathlib, time
-import engine.conversion
+import engine.conversion.convert
 import studio.executors.heartbeat
 studio.executors.heartbeat._BEAT_S = 0.1
 hold = pathlib.Path({str(self.hold)!r})
-real = engine.conversion.convert_file
+real = engine.conversion.convert.convert_file
 def convert_file(source, targets, voice, settings, report, device):
     def held(fraction, message):
         report(fraction, message)
@@ -179,7 +179,7 @@ def convert_file(source, targets, voice, settings, report, device):
             time.sleep(0.02)
             report(fraction, message)
     return real(source, targets, voice, settings, held, device)
-engine.conversion.convert_file = convert_file
+engine.conversion.convert.convert_file = convert_file
 """)
 
     def program(self, before: str) -> list[str]:
@@ -226,10 +226,10 @@ def new_recordings(tmp_path_factory, vocal) -> Path:
 @pytest.fixture(scope="session")
 def recordings(new_recordings, short_foreign, tmp_path_factory) -> Path:
     """The same after one epoch of training, in steps that are quick; which begins each training sooner."""
-    from engine.training import train_dataset
+    from engine.training.train import train_dataset
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.audition.FOREIGN", short_foreign)
+        patch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
         folder = shutil.copytree(new_recordings, tmp_path_factory.mktemp("begun") / "dataset")
         train_dataset(load_dataset(folder), TrainingPlan(epochs=1, batch=8, foreign=1))
     return folder

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.card import PREVIEW_FILE, load_card
+from engine.voices.card import PREVIEW_FILE, load_card
 from studio import tasks
 from studio.actions.blends import KIND
 from studio.catalogue import all_models

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from engine.training_history import Estimate
+from engine.training.history import Estimate
 from studio import tasks
 from studio.executors.work import run_task
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, short_foreign):
-    monkeypatch.setattr("engine.audition.FOREIGN", short_foreign)
+    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
 
 
 def submit(installation, kind, model_id=None, **settings):

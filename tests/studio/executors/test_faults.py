@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.training_history import read_history
-from engine.voice import load_voice
+from engine.training.history import read_history
+from engine.voices.voice import load_voice
 from studio import tasks
 from studio.executors import local
 from studio.executors.local import CONVERSIONS, environment_of
@@ -158,15 +158,15 @@ def test_a_killed_training_goes_on_from_its_checkpoint(installation, recordings,
     learned = installation.settings.data / "learned"
     program = installation.program(f"""
         import pathlib
-        import engine.audition
-        import engine.training
-        engine.audition.FOREIGN = pathlib.Path({str(short_foreign)!r})
-        learn = engine.training._Training._learn
+        import engine.training.checkpoint_audition
+        import engine.training.train
+        engine.training.checkpoint_audition.FOREIGN = pathlib.Path({str(short_foreign)!r})
+        learn = engine.training.train._Training._learn
         def note(self, pieces):
             with open({str(learned)!r}, "a") as file:
                 file.write(f"{{self.step}}\\n")
             learn(self, pieces)
-        engine.training._Training._learn = note
+        engine.training.train._Training._learn = note
     """)
     task_id = installation.submit_training(voice.id, 4, save_s=0.0)
     with installation.executor(program, lease_s=60.0) as executor:

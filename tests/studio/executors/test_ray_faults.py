@@ -24,12 +24,12 @@ import pytest
 import soundfile
 import torch
 
-from engine.conversion import convert_file
-from engine.conversion_settings import AUTO, by_style
-from engine.dataset import load_dataset
-from engine.training import train_dataset
-from engine.training_plan import TrainingPlan
-from engine.voice import Voice, load_voice
+from engine.conversion.convert import convert_file
+from engine.conversion.settings import AUTO, by_style
+from engine.datasets.dataset import load_dataset
+from engine.training.plan import TrainingPlan
+from engine.training.train import train_dataset
+from engine.voices.voice import Voice, load_voice
 from studio.client import Client
 from studio.storage import open_storage
 from studio.trial_cluster import TrialCluster, TrialNode, trial_cluster

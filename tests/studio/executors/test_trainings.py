@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-import engine.training
-from engine.card import load_card
-from engine.training_history import Estimate, read_history
-from engine.voice import load_voice
+import engine.training.train
+from engine.training.history import Estimate, read_history
+from engine.voices.card import load_card
+from engine.voices.voice import load_voice
 from studio import tasks
 from studio.accounts import local_account
 from studio.catalogue import describe, remove_model
@@ -22,7 +22,7 @@ from studio.workspaces import alone_in_training
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, short_foreign):
-    monkeypatch.setattr("engine.audition.FOREIGN", short_foreign)
+    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
     monkeypatch.setattr("studio.executors.heartbeat._BEAT_S", 0.02)
 
 
@@ -52,9 +52,9 @@ def stop_after(monkeypatch, calls, act):
 
 def note_steps(monkeypatch) -> list[int]:
     """The numbers of the steps that are learned from now on."""
-    steps, real = [], engine.training._Training._learn
+    steps, real = [], engine.training.train._Training._learn
     monkeypatch.setattr(
-        engine.training._Training, "_learn", lambda self, pieces: (steps.append(self.step), real(self, pieces))
+        engine.training.train._Training, "_learn", lambda self, pieces: (steps.append(self.step), real(self, pieces))
     )
     return steps
 
@@ -142,9 +142,9 @@ def test_a_worker_that_is_to_end_saves_and_gives_back_and_the_next_goes_on(insta
     assert (task.state, task.attempt) == ("queued", 0)
     assert installation.model(voice.id).state == "training"
     steps = []
-    real = engine.training._Training._learn
+    real = engine.training.train._Training._learn
     monkeypatch.setattr(
-        engine.training._Training, "_learn", lambda self, pieces: (steps.append(self.step), real(self, pieces))
+        engine.training.train._Training, "_learn", lambda self, pieces: (steps.append(self.step), real(self, pieces))
     )
     assert run_task(installation.bench(), installation.claim()) == "completed"
     assert steps == [4, 5]
@@ -278,7 +278,7 @@ def test_a_training_elsewhere_goes_on_from_the_last_checkpoint_that_was_brought_
     elsewhere, new_recordings, monkeypatch
 ):
     voice = elsewhere.create_voice(new_recordings)
-    monkeypatch.setattr(engine.training._Training, "_estimate", lambda *given: Estimate(1.0, 1.0, 1.0))
+    monkeypatch.setattr(engine.training.train._Training, "_estimate", lambda *given: Estimate(1.0, 1.0, 1.0))
     task_id = elsewhere.submit_training(voice.id, 2, save_s=0.0, batch=8, foreign=1)
     stop_after(monkeypatch, 4, lambda: tasks.recover(elsewhere.database, 3, ["this test"]))  # one evaluation, 3 steps
     assert run_task(elsewhere.bench(), elsewhere.claim()) == "lost"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine.card import DEMO_VOICES, load_card
-from engine.dataset import create_dataset
+from engine.datasets.dataset import create_dataset
+from engine.voices.card import DEMO_VOICES, load_card
 from studio import tasks
 from studio.catalogue import find_model, remove_model, set_keys
 from studio.errors import NotFound
@@ -66,7 +66,7 @@ def test_it_is_made_ahead_when_the_recordings_are_examined(installation, mia, mo
     assert run_task(installation.bench(), installation.claim("report")) == "completed"
     assert installation.model("mia").data_report["usable_s"] > 10
     assert load_card(home(installation, mia)).name == "Mia"
-    monkeypatch.setattr("engine.untrained.untrained_voice", lambda *given: pytest.fail("it is there already"))
+    monkeypatch.setattr("engine.training.untrained.untrained_voice", lambda *given: pytest.fail("it is there already"))
     convert(installation, mia)
     assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
 
@@ -134,7 +134,7 @@ def test_one_of_a_storage_elsewhere_is_kept_there(installation, s3_storage, fift
 
 
 def test_a_training_takes_its_place(installation, mia, monkeypatch, short_foreign):
-    monkeypatch.setattr("engine.audition.FOREIGN", short_foreign)
+    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
     examine(installation, mia)
     assert run_task(installation.bench(), installation.claim("report")) == "completed"
     assert home(installation, mia).is_dir()

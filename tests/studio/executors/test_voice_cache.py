@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-import engine.voice
-from engine.card import DEMO_VOICES, new_voice_folder, update_card
+import engine.voices.voice
 from engine.errors import VoiceError
+from engine.voices.card import DEMO_VOICES, new_voice_folder, update_card
 from studio.executors import voice_cache
 from studio.executors.voice_cache import VoiceCache
 
@@ -21,8 +21,8 @@ def folder(tmp_path):
 @pytest.fixture
 def loads(monkeypatch) -> list:
     """The folders that were really read."""
-    seen, real = [], engine.voice.load_voice
-    monkeypatch.setattr(engine.voice, "load_voice", lambda folder: (seen.append(folder), real(folder))[1])
+    seen, real = [], engine.voices.voice.load_voice
+    monkeypatch.setattr(engine.voices.voice, "load_voice", lambda folder: (seen.append(folder), real(folder))[1])
     return seen
 
 
@@ -65,7 +65,7 @@ def test_one_that_is_not_there_is_an_error_soon(tmp_path, monkeypatch):
 
 def test_never_the_card_of_one_and_the_weights_of_another(folder, monkeypatch):
     """It is replaced at the very moment between the two."""
-    real, replaced = engine.voice.load_weights, []
+    real, replaced = engine.voices.voice.load_weights, []
 
     def replace_first(path):
         if not replaced:
@@ -75,5 +75,5 @@ def test_never_the_card_of_one_and_the_weights_of_another(folder, monkeypatch):
             update_card(folder, name="Renamed")
         return real(path)
 
-    monkeypatch.setattr(engine.voice, "load_weights", replace_first)
+    monkeypatch.setattr(engine.voices.voice, "load_weights", replace_first)
     assert VoiceCache().voice(folder).card.name == "Renamed"

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 import torch
 
-import engine.conversion
+import engine.conversion.convert
 from engine.devices import Device
 from engine.errors import AudioError
 from studio import tasks
@@ -33,8 +33,8 @@ def impatient(monkeypatch):
 
 def convert_instead(monkeypatch, stand_in):
     """Let `stand_in` be the engine's conversion; it is given the real one first."""
-    real = engine.conversion.convert_file
-    monkeypatch.setattr(engine.conversion, "convert_file", lambda *given: stand_in(real, *given))
+    real = engine.conversion.convert.convert_file
+    monkeypatch.setattr(engine.conversion.convert, "convert_file", lambda *given: stand_in(real, *given))
 
 
 def nothing_is_left(installation, task_id) -> bool:
@@ -109,7 +109,7 @@ def test_a_voice_that_is_gone_fails(installation):
 
 
 def test_a_recording_longer_than_is_taken_fails_though_its_header_says_nothing(installation, monkeypatch):
-    monkeypatch.setattr("engine.audio.AudioSource.duration_s", None)
+    monkeypatch.setattr("engine.audio.files.AudioSource.duration_s", None)
     task_id = installation.submit_conversion(4.0)
     service = replace(installation.service, longest_audio_minutes=0.05)
     assert run_task(installation.bench(service=service), installation.claim()) == "failed"
@@ -390,7 +390,7 @@ def test_each_of_several_workers_has_a_gpu_of_its_own(installation, monkeypatch)
     monkeypatch.setattr("torch.cuda.get_device_name", lambda number: f"GPU {number}")
     given = []
     convert_instead(monkeypatch, lambda real, *arguments: (given.append(arguments[5]), real(*arguments[:5]))[1])
-    monkeypatch.setattr("engine.conversion.working_device", lambda wanted: Device("cpu", "", torch.bfloat16))
+    monkeypatch.setattr("engine.conversion.convert.working_device", lambda wanted: Device("cpu", "", torch.bfloat16))
     for number in range(3):
         installation.submit_conversion(1.0)
         assert run_task(installation.bench(number=number), installation.claim()) == "completed"

@@ -38,15 +38,15 @@ def test_a_password_is_not_among_the_arguments(installation):
 
 def test_a_worker_that_is_woken_begins_at_once_and_after_a_mistake_asks_for_another(installation):
     program = installation.program("""
-        import engine.conversion
+        import engine.conversion.convert
         import studio.executors.worker as worker
         worker._POLL_S = 60.0
-        real = engine.conversion.convert_file
+        real = engine.conversion.convert.convert_file
         def convert_file(source, targets, *given):
             if len(targets) == 2:
                 raise KeyError("a mistake")
             return real(source, targets, *given)
-        engine.conversion.convert_file = convert_file
+        engine.conversion.convert.convert_file = convert_file
     """)
     first = installation.submit_conversion()
     with installation.worker(command=program) as worker:
@@ -64,10 +64,10 @@ def test_a_worker_that_is_woken_begins_at_once_and_after_a_mistake_asks_for_anot
 def test_a_worker_that_hangs_ends_itself_once_it_was_asked_to(installation):
     program = installation.program("""
         import time
-        import engine.conversion
+        import engine.conversion.convert
         import studio.executors.worker as worker
         worker.OVERDUE_S = 1.0
-        engine.conversion.convert_file = lambda *given: time.sleep(600)
+        engine.conversion.convert.convert_file = lambda *given: time.sleep(600)
     """)
     task_id = installation.submit_conversion()
     with installation.worker(command=program, grace_s=0.0) as worker:

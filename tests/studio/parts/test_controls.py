@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields
 import gradio as gr
 import pytest
 
-from engine.conversion_settings import ConversionSettings
+from engine.conversion.settings import ConversionSettings
 from engine.errors import SettingsError
-from engine.setting import setting, text_setting
-from engine.training_plan import TrainingPlan
+from engine.settings import setting, text_setting
+from engine.training.plan import TrainingPlan
 from studio.parts.controls import controls, settings_of, title_of
 
 

@@ -3,7 +3,7 @@ from datetime import date
 import gradio as gr
 import pytest
 
-from engine.profile import profile_as_json, read_profile
+from engine.voices.profile import profile_as_json, read_profile
 from studio.parts.profile_form import ProfileForm, profile_form
 
 SAID = {

@@ -8,7 +8,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi import checks
 
-from engine.conversion_settings import ConversionSettings
+from engine.conversion.settings import ConversionSettings
 
 EXAMPLES = 10  # of each call, right ones and wrong ones
 CALLS = {

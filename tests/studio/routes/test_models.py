@@ -10,7 +10,7 @@ import soundfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.card import DEMO_VOICES
+from engine.voices.card import DEMO_VOICES
 
 RATE = 22_050
 PUBLISHED = [

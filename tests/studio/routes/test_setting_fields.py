@@ -2,7 +2,7 @@ from dataclasses import fields
 
 import pytest
 
-from engine.conversion_settings import ConversionSettings
+from engine.conversion.settings import ConversionSettings
 from studio.bodies import Form
 from studio.errors import Invalid
 from studio.routes.fields import Fields

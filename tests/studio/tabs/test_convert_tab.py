@@ -9,7 +9,7 @@ import pytest
 import soundfile
 from playwright.sync_api import Page, expect
 
-from engine.audio import read_audio
+from engine.audio.files import read_audio
 
 RATE = 16_000
 WORK_MS = 120_000  # for what the engine does, on a busy machine

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.comparison import Comparison
+from engine.analysis.comparison import Comparison
 from studio.tabs.explore_facts import compared, facts
 from studio.tabs.explore_progress import progress
 

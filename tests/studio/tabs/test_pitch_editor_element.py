@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from engine.analysis.pitch import Pitch
+from engine.conversion.pitch_edits import read_edits
 from engine.errors import SettingsError
-from engine.frames import semitones_to_hertz
-from engine.pitch import Pitch
-from engine.pitch_edit import read_edits
+from engine.units import semitones_to_hertz
 from studio.actions.pitch_edits import _changes, _tools
 from studio.page import STATIC
 

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import engine
-from engine.audio import Audio, read_audio, write_audio
-from engine.dataset import create_dataset, load_dataset
-from engine.training_plan import TrainingPlan
+from engine.audio.files import Audio, read_audio, write_audio
+from engine.datasets.dataset import create_dataset, load_dataset
+from engine.training.plan import TrainingPlan
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 240_000  # for what the engine does, on a busy machine
@@ -28,7 +28,7 @@ def recordings(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def begun(recordings, tmp_path_factory) -> Path:
     """The same after an epoch in steps that are quick, heard on a second each of others."""
-    from engine.training import train_dataset
+    from engine.training.train import train_dataset
 
     short = tmp_path_factory.mktemp("foreign")
     for name in ("speech-high.flac", "singing-high.flac"):
@@ -36,7 +36,7 @@ def begun(recordings, tmp_path_factory) -> Path:
         write_audio(short / name, Audio(whole.samples[:, whole.rate : 2 * whole.rate], whole.rate))
     folder = shutil.copytree(recordings, tmp_path_factory.mktemp("begun") / "dataset")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.audition.FOREIGN", short)
+        patch.setattr("engine.training.checkpoint_audition.FOREIGN", short)
         train_dataset(load_dataset(folder), TrainingPlan(epochs=1, batch=8, foreign=1))
     return folder
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import engine
-from engine.card import DEMO_VOICES, update_card
-from engine.dataset import create_dataset
+from engine.datasets.dataset import create_dataset
+from engine.voices.card import DEMO_VOICES, update_card
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 WORK_MS = 120_000

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import engine
-from engine.card import DEMO_VOICES, load_card, update_card
-from engine.dataset import create_dataset
-from engine.training_history import TrainingHistory, write_history
+from engine.datasets.dataset import create_dataset
+from engine.training.history import TrainingHistory, write_history
+from engine.voices.card import DEMO_VOICES, load_card, update_card
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 120_000  # for what the engine does, on a busy machine

@@ -1,0 +1,195 @@
+"""All that is shown of a recording: its analysis, notes, loudness and waveform, and its spectrograms as image files.
+
+The recording is read twice, in pieces; what is kept of it has a size that does not grow with a long recording's length.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from engine.analysis.notes import Note, audible, find_notes, measure_histogram
+from engine.analysis.pitch import TRUSTED
+from engine.analysis.programme_loudness import LoudnessMeter
+from engine.analysis.recording import Analysis, analyse_file
+from engine.analysis.spectrogram import SCALES, Scale, Shades, measure_spectrograms
+from engine.audio.files import Resampler, open_audio
+from engine.durations import in_words
+from engine.errors import AudioError
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
+
+Report = Callable[[float, str], None]  # fraction 0..1 and a message; may raise Cancelled
+
+MOST_POINTS = 60_000  # of each curve: ten minutes at 10 ms
+MOST_COLUMNS = 30_000  # of each spectrogram: five minutes at 10 ms
+COLUMNS_PER_TILE = 2_000
+MOST_NOTES = 4_000
+_ANALYSIS_SHARE = 0.6  # of the work
+_BLOCK_S = 4
+_SILENT_DB = -120.0
+_PNG_EFFORT = 4  # of 9
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What is drawn over time, one value every `step_s`, the first at 0. hertz: 0 where nothing is heard of a pitch."""
+
+    step_s: float
+    hertz: np.ndarray  # float32 (points,)
+    confidence: np.ndarray  # float32 (points,), 0..1
+    loudness_db: np.ndarray  # float32 (points,), the loudest within the step
+    lowest: np.ndarray  # float32 (points,), the waveform within the step: -1..1
+    highest: np.ndarray
+
+
+@dataclass(frozen=True)
+class Tile:
+    """An image file with a part of a spectrogram: grey, loud is white, the highest frequency on top."""
+
+    path: Path
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A spectrogram: the whole of it small, and in full in tiles, where it is wider than the small one."""
+
+    scale: Scale
+    overview: Tile
+    tiles: Sequence[Tile]
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What `explore_file` finds."""
+
+    analysis: Analysis
+    curves: Curves
+    notes: Sequence[Note]  # the first MOST_NOTES
+    histogram: np.ndarray  # seconds, (128,) by MIDI number
+    pitch_quantiles: tuple[float, float, float] | None  # semitones: the lowest 5 %, the middle, the highest 5 %
+    loudness_lufs: float | None  # None for silence
+    peak_db: float  # of the samples; not below -120
+    pictures: Sequence[Picture]
+
+
+def explore_file(
+    path: Path | str,
+    folder: Path,
+    longest_s: float = float("inf"),
+    scales: Sequence[Scale] = SCALES,
+    report: Report = lambda fraction, message: None,
+) -> Exploration:
+    """Look at a recording of any length, and write its pictures as PNG files into a folder that is there.
+
+    Raises AudioError if it cannot be read or is longer than `longest_s`; `report` may raise Cancelled.
+    """
+
+    def listening(fraction: float, message: str) -> None:
+        report(_ANALYSIS_SHARE * fraction, message)
+
+    def drawing(fraction: float) -> None:
+        report(_ANALYSIS_SHARE + (1 - _ANALYSIS_SHARE) * fraction, "Drawing")
+
+    analysis = analyse_file(path, listening)
+    if analysis.duration_s > longest_s:
+        raise AudioError(f"The recording is longer than {in_words(longest_s)}, which are the most that are taken.")
+    frames = range(0, len(analysis.pitch), -(-len(analysis.pitch) // MOST_COLUMNS))
+    reading = _Reading(path, -(-len(analysis.pitch) // MOST_POINTS) * HOP)
+    shades = measure_spectrograms(reading.pieces(), frames, scales, drawing)
+    column_s = frames.step / FRAME_RATE
+    heard = analysis.pitch.semitones[audible(analysis.pitch, analysis.loudness_db)]
+    low, middle, high = np.percentile(heard, (5, 50, 95)).tolist() if len(heard) else (0.0, 0.0, 0.0)
+    return Exploration(
+        analysis=analysis,
+        curves=_curves(analysis, reading),
+        notes=find_notes(analysis.pitch, analysis.loudness_db)[:MOST_NOTES],
+        histogram=measure_histogram(analysis.pitch, analysis.loudness_db),
+        pitch_quantiles=(low, middle, high) if len(heard) else None,
+        loudness_lufs=reading.meter.lufs(),
+        peak_db=max(20.0 * np.log10(max(reading.peak, 1e-12)), _SILENT_DB),
+        pictures=[_drawn(one, scale, column_s, folder) for one, scale in zip(shades, scales, strict=True)],
+    )
+
+
+class _Reading:
+    """The second time that a recording is read: for its loudness and waveform, while its spectrogram is made."""
+
+    def __init__(self, path: Path | str, samples_per_point: int) -> None:
+        self._path, self._step = path, samples_per_point
+        self._extremes: list[np.ndarray] = []
+        self.peak = 0.0
+        self.meter = LoudnessMeter(SAMPLE_RATE, 1)
+
+    def pieces(self) -> Iterator[np.ndarray]:
+        """The recording as mono at SAMPLE_RATE, float32 (samples,) a few seconds at a time."""
+        rest = np.zeros(0, np.float32)
+        with open_audio(self._path) as source:
+            self.meter = LoudnessMeter(source.rate, source.channels)
+            resampler = Resampler(source.rate, SAMPLE_RATE, channels=1)
+            for block in source.blocks(_BLOCK_S * source.rate):
+                self.meter.push(block)
+                self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
+                mono = resampler.push(block.mean(axis=0, dtype=np.float32, keepdims=True))[0]
+                rest = self._take_in(np.concatenate((rest, mono)))
+                yield mono
+            mono = resampler.push(np.zeros((1, 0), np.float32), last=True)[0]
+            self._take_in(np.concatenate((rest, mono)), last=True)
+            yield mono
+
+    def extremes(self, points: int) -> np.ndarray:
+        """The lowest and highest sample within each point's step, float32 (2, points)."""
+        found = np.concatenate([np.zeros((2, 0), np.float32), *self._extremes], axis=1)[:, :points]
+        return np.pad(found, ((0, 0), (0, points - found.shape[1])))
+
+    def _take_in(self, samples: np.ndarray, last: bool = False) -> np.ndarray:
+        """Note the extremes of all whole steps; gives the samples that are left."""
+        if last and len(samples) % self._step:
+            samples = np.pad(samples, (0, self._step - len(samples) % self._step), mode="edge")
+        steps = len(samples) // self._step
+        if steps:
+            rows = samples[: steps * self._step].reshape(steps, self._step)
+            self._extremes.append(np.stack((rows.min(axis=1), rows.max(axis=1))))
+        return samples[steps * self._step :]
+
+
+def _curves(analysis: Analysis, reading: _Reading) -> Curves:
+    """The curves with at most MOST_POINTS points: of each step the frame that is surest of its pitch."""
+    frames = len(analysis.pitch)
+    step = -(-frames // MOST_POINTS)
+    starts = np.arange(0, frames, step)
+    padded = np.pad(analysis.pitch.voicing, (0, len(starts) * step - frames), constant_values=-1.0)
+    surest = starts + padded.reshape(len(starts), step).argmax(axis=1)
+    confidence = analysis.pitch.voicing[surest]
+    lowest, highest = np.clip(reading.extremes(len(starts)), -1.0, 1.0)
+    return Curves(
+        step_s=step / FRAME_RATE,
+        hertz=np.where(confidence > TRUSTED, analysis.pitch.hertz[surest], 0.0).astype(np.float32),
+        confidence=confidence,
+        loudness_db=np.maximum.reduceat(analysis.loudness_db, starts),
+        lowest=lowest,
+        highest=highest,
+    )
+
+
+def _drawn(shades: Shades, scale: Scale, column_s: float, folder: Path) -> Picture:
+    columns = shades.shape[1]
+    together = -(-columns // COLUMNS_PER_TILE)
+    small = shades if together == 1 else np.maximum.reduceat(shades, np.arange(0, columns, together), axis=1)
+    end_s = small.shape[1] * together * column_s
+    overview = Tile(_written(small, folder / f"{scale.name}.png"), 0.0, end_s)
+    tiles = []
+    for number, start in enumerate(range(0, columns, COLUMNS_PER_TILE) if together > 1 else ()):
+        part = shades[:, start : start + COLUMNS_PER_TILE]
+        path = _written(part, folder / f"{scale.name}-{number:02d}.png")
+        tiles.append(Tile(path, start * column_s, (start + part.shape[1]) * column_s))
+    return Picture(scale, overview, tiles)
+
+
+def _written(shades: Shades, path: Path) -> Path:
+    coarse = shades[::-1] & 0xFC  # 64 shades look the same, and are a third smaller
+    Image.fromarray(coarse).save(path, "PNG", compress_level=_PNG_EFFORT)
+    return path

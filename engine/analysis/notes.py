@@ -1,0 +1,147 @@
+"""Notes: a pitch curve as a singer would write it down, and how long each semitone is sung."""
+
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import binary_closing, median_filter
+
+from engine.analysis.pitch import Pitch
+from engine.analysis.style import find_onsets
+from engine.analysis.vocal_range import believable
+from engine.units import FRAME_RATE
+
+SEMITONES = 128  # as MIDI numbers them
+_AUDIBLE_DB = 40.0  # below the loudest frames; quieter is no note
+_SHORTEST_FRAMES = 8
+_BRIDGED_FRAMES = 4  # unvoiced for no longer than this, a note goes on
+_MEDIAN_FRAMES = 7
+_NEW_NOTE = 6.0  # semitones for one frame
+_FURTHEST = 2.0  # semitones; what is further away is no worse
+_ATTACK_DB = 9.0  # rises by this, the same note is sung again
+_TICKS_PER_S, _VELOCITY = 960, 80  # of MIDI files
+
+
+@dataclass(frozen=True)
+class Note:
+    """A note that is held: its MIDI number, and how far from it the voice is on average."""
+
+    start_s: float
+    end_s: float
+    midi: int
+    cents: float  # -50..50
+
+    @property
+    def seconds(self) -> float:
+        """How long it is held: so many frames, without what subtracting leaves behind the comma."""
+        return round(self.end_s - self.start_s, 6)
+
+
+def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
+    """The notes of a recording in the order of time, none shorter than 80 ms; vibrato and glides are no notes.
+
+    loudness_db: (frames,) as measure_loudness gives it, as long as `pitch`.
+
+    >>> from engine import analyse, read_audio
+    >>> heard = analyse(read_audio("vocal.flac"))
+    >>> notes = find_notes(heard.pitch, heard.loudness_db)
+    >>> all(note.end_s > note.start_s for note in notes)
+    True
+    """
+    sung = binary_closing(audible(pitch, loudness_db), np.ones(_BRIDGED_FRAMES + 1))
+    semitones = pitch.semitones.astype(np.float64)
+    onsets, rises_db = find_onsets(loudness_db)
+    attacks = onsets[rises_db > _ATTACK_DB]
+    found = []
+    for start, stop in _runs(sung):
+        curve = median_filter(semitones[start:stop], _MEDIAN_FRAMES, mode="nearest")
+        for place in _held(curve):
+            for first, last in _sung_again(place, attacks - start):
+                if last - first >= _SHORTEST_FRAMES:
+                    found.append(_note(curve[first:last], start + first))
+    return found
+
+
+def measure_histogram(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:
+    """Seconds that each semitone is sung or spoken, float64 (SEMITONES,) by MIDI number."""
+    heard = pitch.semitones[audible(pitch, loudness_db)].astype(np.float64)
+    heard = np.round(heard[believable(heard)] if len(heard) else heard).astype(int)
+    return np.bincount(np.clip(heard, 0, SEMITONES - 1), minlength=SEMITONES) / FRAME_RATE
+
+
+def notes_as_midi(notes: Sequence[Note]) -> bytes:
+    """The notes as a standard MIDI file of one track, at 120 beats a minute: a second is two beats."""
+    events = [(round(note.start_s * _TICKS_PER_S), True, note.midi) for note in notes]
+    events += [(round(note.end_s * _TICKS_PER_S), False, note.midi) for note in notes]
+    track, now = bytearray(), 0
+    for tick, begins, midi in sorted(events):  # where one ends as the next begins, it ends first
+        track += _variable_length(tick - now) + bytes((0x90 if begins else 0x80, midi, _VELOCITY))
+        now = tick
+    track += b"\x00\xff\x2f\x00"
+    head = struct.pack(">4sLHHH", b"MThd", 6, 0, 1, _TICKS_PER_S // 2)
+    return head + struct.pack(">4sL", b"MTrk", len(track)) + bytes(track)
+
+
+def _variable_length(number: int) -> bytes:
+    """As MIDI writes numbers: seven bits to a byte, the highest first, all but the last with the eighth bit."""
+    parts = [number & 0x7F]
+    while number := number >> 7:
+        parts.append(number & 0x7F | 0x80)
+    return bytes(reversed(parts))
+
+
+def audible(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:
+    """bool (frames,): where there is a voice, and it is not just the room after it."""
+    if loudness_db.shape != (len(pitch),):
+        raise ValueError(f"{len(pitch)} frames of pitch, but loudness of shape {loudness_db.shape}")
+    if not pitch.voiced.any():
+        return pitch.voiced
+    return pitch.voiced & (loudness_db > np.percentile(loudness_db[pitch.voiced], 95) - _AUDIBLE_DB)
+
+
+def _note(semitones: np.ndarray, start: int) -> Note:
+    middle = float(np.median(semitones))
+    midi = min(max(round(middle), 0), SEMITONES - 1)
+    return Note(start / FRAME_RATE, (start + len(semitones)) / FRAME_RATE, midi, 100.0 * (middle - midi))
+
+
+def _runs(true: np.ndarray) -> Iterator[tuple[int, int]]:
+    """First and last frame (the last not included) of each stretch that is true."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], true, [False])).astype(np.int8)))
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+
+
+def _held(semitones: np.ndarray) -> list[tuple[int, int]]:
+    """Where a curve (frames,) stays on one note: (first, last) frames, the last not included.
+
+    The steps that are as near to the curve as can be, where each new one costs as much as _NEW_NOTE semitones for one
+    frame: vibrato is not worth it. Found as the shortest way through all notes (Viterbi).
+    """
+    notes = np.arange(math.floor(semitones.min()), math.ceil(semitones.max()) + 1)
+    away = np.minimum(np.abs(semitones[:, None] - notes), _FURTHEST)
+    total = away[0].copy()
+    best = np.zeros(len(away), int)  # the note that was best up to the frame before
+    is_new = np.zeros(away.shape, bool)
+    for frame in range(1, len(away)):
+        best[frame] = total.argmin()
+        changed = total[best[frame]] + _NEW_NOTE
+        is_new[frame] = changed < total
+        total = np.where(is_new[frame], changed, total) + away[frame]
+    places, note, last = [], int(total.argmin()), len(away)
+    for frame in range(len(away) - 1, 0, -1):
+        if is_new[frame, note]:
+            places.append((frame, last))
+            note, last = int(best[frame]), frame
+    return [(0, last), *reversed(places)]
+
+
+def _sung_again(place: tuple[int, int], attacks: np.ndarray) -> Iterator[tuple[int, int]]:
+    """A held note, cut where it is sung again."""
+    start, stop = place
+    for attack in attacks[(attacks > start) & (attacks < stop)].tolist():
+        if min(attack - start, stop - attack) >= _SHORTEST_FRAMES:
+            yield start, attack
+            start = attack
+    yield start, stop

@@ -1,0 +1,150 @@
+"""Analysis: pitch, loudness, style, range and voice type of a recording, on one 10 ms grid.
+
+Two doors, one corridor: `analyse` takes audio in memory, `analyse_file` a path. Both feed mono pieces at SAMPLE_RATE
+into windows that overlap a little, so that a frame sees the same surroundings whichever window it falls in, and only
+the curves (1.2 kB for each second) are kept. An hour needs no more memory for its sound than a minute.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.analysis.loudness import measure_loudness
+from engine.analysis.pitch import TRUSTED, Pitch, detect_pitch
+from engine.analysis.style import Style, measure_style
+from engine.analysis.vocal_range import VocalRange, VoiceType, measure_range, voice_type
+from engine.audio.files import Audio, AudioSource, Resampler, open_audio
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
+
+Report = Callable[[float, str], None]  # fraction 0..1 and a message; may raise Cancelled
+
+# Both are multiples of 80 ms, where the grids of the engine (10 ms) and of the pitch detector (16 ms) meet.
+WINDOW_FRAMES = 24 * FRAME_RATE
+CONTEXT_FRAMES = 80
+_BLOCK_S = 4  # of sound read at a time
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What a recording holds. The curves have one value every 10 ms, frame i centred at i * 10 ms."""
+
+    pitch: Pitch
+    loudness_db: np.ndarray  # float32 (frames,)
+    style: Style
+    vocal_range: VocalRange | None  # None where nothing is voiced
+    voice_type: VoiceType | None  # None where nothing is voiced
+    duration_s: float  # to within a sample at SAMPLE_RATE
+
+    def __post_init__(self) -> None:
+        if self.loudness_db.shape != (len(self.pitch),):
+            raise ValueError(f"{len(self.pitch)} frames of pitch, but loudness of shape {self.loudness_db.shape}")
+
+    @property
+    def times_s(self) -> np.ndarray:
+        """Time of each frame, float64 (frames,)."""
+        return np.arange(len(self.pitch)) / FRAME_RATE
+
+
+def analyse(audio: Audio, gender: str | None = None, report: Report | None = None) -> Analysis:
+    """Analysis of audio in memory, of any length, rate and number of channels.
+
+    gender (male, female) narrows the voice type. `report` is called as the work goes on and may raise Cancelled.
+
+    >>> from engine import read_audio
+    >>> found = analyse(read_audio("vocal.flac"))
+    >>> found.style, found.vocal_range.max
+    ('melodic', 'F3')
+    >>> len(found.pitch), float(found.times_s[100])
+    (301, 1.0)
+    """
+    blocks = _cut(audio.samples, _BLOCK_S * audio.rate)
+    return _analyse(_mono_pieces(blocks, audio.rate), audio.duration_s, gender, report)
+
+
+def analyse_file(path: Path | str, report: Report | None = None, gender: str | None = None) -> Analysis:
+    """Analysis of an audio file, read piece by piece. Raises AudioError if the file cannot be read.
+
+    >>> analyse_file("vocal.flac").duration_s
+    3.0
+    """
+    with open_audio(path) as source:
+        return _analyse(mono_pieces(source), source.duration_s, gender, report)
+
+
+def mono_pieces(source: AudioSource) -> Iterator[np.ndarray]:
+    """The rest of a source as mono at SAMPLE_RATE, float32 (samples,) a few seconds at a time."""
+    return _mono_pieces(source.blocks(_BLOCK_S * source.rate), source.rate)
+
+
+def _analyse(
+    pieces: Iterable[np.ndarray], expected_s: float | None, gender: str | None, report: Report | None
+) -> Analysis:
+    pitches: list[Pitch] = []
+    levels: list[np.ndarray] = []
+    kept_frames, done_s = 0, 0.0
+    for window, kept in _windows(pieces):
+        pitches.append(detect_pitch(window, SAMPLE_RATE)[kept])
+        levels.append(measure_loudness(window)[kept])
+        done_s = ((kept_frames - kept.start) * HOP + len(window)) / SAMPLE_RATE
+        kept_frames += len(levels[-1])
+        if report is not None:
+            report(_fraction(done_s, expected_s), "Listening")
+    pitch, loudness_db = _joined(pitches), np.concatenate(levels)
+    style = measure_style(pitch, loudness_db)
+    vocal_range = measure_range(pitch, loudness_db)
+    return Analysis(
+        pitch=pitch,
+        loudness_db=loudness_db,
+        style=style,
+        vocal_range=vocal_range,
+        voice_type=None if vocal_range is None else voice_type(vocal_range, gender, spoken=style != "melodic"),
+        duration_s=done_s,
+    )
+
+
+def _fraction(done_s: float, expected_s: float | None) -> float:
+    """Share of the work done; without a known length it nears 1 and never gets there."""
+    return done_s / (done_s + 60.0) if expected_s is None else min(1.0, done_s / max(expected_s, 1e-3))
+
+
+def _cut(samples: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    for start in range(0, samples.shape[-1], size):
+        yield samples[:, start : start + size]
+
+
+def _mono_pieces(blocks: Iterable[np.ndarray], rate: int) -> Iterator[np.ndarray]:
+    """Blocks (channels, samples) at `rate` as mono pieces (samples,) at SAMPLE_RATE."""
+    if rate == SAMPLE_RATE:
+        for block in blocks:
+            yield block.mean(axis=0, dtype=np.float32)
+        return
+    resampler = Resampler(rate, SAMPLE_RATE, channels=1)
+    for block in blocks:
+        yield resampler.push(block.mean(axis=0, dtype=np.float32, keepdims=True))[0]
+    yield resampler.push(np.zeros((1, 0), np.float32), last=True)[0]
+
+
+def _windows(pieces: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, slice]]:
+    """Samples of each window with its context, and the frames of it to keep; the kept frames join to the whole grid."""
+    held = np.zeros(0, np.float32)
+    context = 0  # frames at the start of `held` that were kept before
+    for piece in pieces:
+        held = np.concatenate((held, piece))
+        while len(held) > (context + WINDOW_FRAMES + CONTEXT_FRAMES) * HOP:
+            stop = context + WINDOW_FRAMES
+            yield held[: (stop + CONTEXT_FRAMES) * HOP], slice(context, stop)
+            held = held[(stop - CONTEXT_FRAMES) * HOP :]
+            context = CONTEXT_FRAMES
+    yield held, slice(context, frame_count(len(held)))
+
+
+def _joined(pitches: list[Pitch]) -> Pitch:
+    """One curve from the windows' curves, drawn straight through the unvoiced stretches, as detect_pitch does."""
+    hertz = np.concatenate([pitch.hertz for pitch in pitches])
+    voicing = np.concatenate([pitch.voicing for pitch in pitches])
+    trusted = np.flatnonzero(voicing > TRUSTED)
+    if len(pitches) > 1 and len(trusted):
+        hertz = semitones_to_hertz(np.interp(np.arange(len(hertz)), trusted, hertz_to_semitones(hertz[trusted])))
+    return Pitch(hertz.astype(np.float32), voicing)

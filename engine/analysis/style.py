@@ -1,0 +1,150 @@
+"""Vocal style, measured: melodic (singing), rhythmic (rap) or spoken.
+
+Singing holds its notes, speech glides and stops. Three measures tell them apart:
+
+    held share     voiced frames whose pitch, with the vibrato smoothed away, stays within 50 cents of a note for 300 ms
+    voiced share   voiced frames among the frames that are not silence
+    onset rate     strong energy onsets per second that is not silence: consonants make them
+
+They are weighed by a fixed linear score; its weights were set on half of a sample of the free singing and speech
+sets the engine is trained on, and checked on the other half. Where it errs, it errs towards singing: slow, careful
+speech of single words is sometimes called melodic, and a song with a consonant for every short note spoken.
+
+Rap is speech on a beat. Each onset is a point on a circle that turns once per beat; if one tempo gathers the points
+on one side (the vector strength of Goldberg and Brown, 1969), the onsets are regular. It peaks at the same tempo as
+the autocorrelation of the onset curve and stands out more clearly. No free rap recordings were at hand: the threshold
+was set so that read speech passes as spoken, and so that the same speech, its syllables moved to a grid of sixteenth
+notes, passes as rhythmic. It did so for five of six recordings with 15 ms of unsteadiness, for two of five with 25 ms.
+Rap that is sung is melodic; rap that plays freely around the beat, or lasts only a few seconds, is called spoken.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.ndimage import uniform_filter1d
+from scipy.signal import find_peaks
+
+from engine.analysis.pitch import Pitch
+from engine.units import FRAME_RATE
+
+Style = Literal["melodic", "rhythmic", "spoken"]
+
+# The linear score: singing above zero.
+HELD_WEIGHT = 5.0
+VOICED_WEIGHT = 4.0
+ONSET_WEIGHT = -0.5  # per strong onset a second
+SCORE_OFFSET = -3.25
+# A beat: onsets gather at one tempo, and there are enough of them not to do so by chance.
+BEAT_STRENGTH = 0.6
+BEAT_EVIDENCE = 9.0  # onsets * strength ** 2
+
+_AUDIBLE_DB = 35.0  # below the loudest frames; quieter counts as silence
+_NOTE_FRAMES = 30
+_NOTE_WIDTH = 1.0  # semitones from lowest to highest: 50 cents to each side
+_VIBRATO_FRAMES = 19  # one period of a slow vibrato
+_ONSET_DB = 5.0  # rise within 40 ms
+_STRONG_ONSET_DB = 9.0  # the consonants of speech; a new note of a sung line is often weaker
+_ONSET_SMOOTHING_FRAMES = 3
+_ONSET_GAP_FRAMES = 8
+_BEAT_WINDOW_FRAMES = 8 * FRAME_RATE
+_FEWEST_ONSETS = 8
+_BEAT_PERIODS = np.geomspace(0.12, 0.45, 120) * FRAME_RATE  # frames; sixteenth notes from 33 to 125 beats per minute
+
+
+@dataclass(frozen=True)
+class StyleEvidence:
+    """What the decision rests on."""
+
+    held_share: float  # 0..1 of the voiced frames
+    voiced_share: float  # 0..1 of the audible frames
+    onset_rate: float  # strong onsets per audible second
+    beat_strength: float  # 0..1: 1 is a drum machine
+    beat_evidence: float  # onsets * strength ** 2, per eight seconds
+
+    @property
+    def style(self) -> Style:
+        """What the evidence says."""
+        score = (
+            HELD_WEIGHT * self.held_share
+            + VOICED_WEIGHT * self.voiced_share
+            + ONSET_WEIGHT * self.onset_rate
+            + SCORE_OFFSET
+        )
+        if self.voiced_share > 0.0 and score > 0.0:
+            return "melodic"
+        on_a_beat = self.beat_strength >= BEAT_STRENGTH and self.beat_evidence >= BEAT_EVIDENCE
+        return "rhythmic" if on_a_beat else "spoken"
+
+
+def measure_style(pitch: Pitch, loudness_db: np.ndarray) -> Style:
+    """The vocal style of a recording; `spoken` where nothing is voiced (silence, whispering)."""
+    return weigh_style(pitch, loudness_db).style
+
+
+def weigh_style(pitch: Pitch, loudness_db: np.ndarray) -> StyleEvidence:
+    """The measures behind measure_style. loudness_db: (frames,) as measure_loudness gives it, as long as `pitch`."""
+    if loudness_db.shape != (len(pitch),):
+        raise ValueError(f"{len(pitch)} frames of pitch, but loudness of shape {loudness_db.shape}")
+    audible = loudness_db > max(np.percentile(loudness_db, 98) - _AUDIBLE_DB, -100.0)
+    voiced = pitch.voiced & audible
+    if not voiced.any():
+        return StyleEvidence(0.0, 0.0, 0.0, 0.0, 0.0)
+    onsets, rises_db = find_onsets(loudness_db)
+    strength, evidence = _beat(onsets, rises_db, len(loudness_db))
+    return StyleEvidence(
+        held_share=float(_held(pitch.semitones, voiced).sum() / voiced.sum()),
+        voiced_share=float(voiced.sum() / audible.sum()),
+        onset_rate=float((rises_db > _STRONG_ONSET_DB).sum() * FRAME_RATE / audible.sum()),
+        beat_strength=strength,
+        beat_evidence=evidence,
+    )
+
+
+def find_onsets(loudness_db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the level rises sharply, about once a syllable: frame numbers and rises in dB, both (onsets,)."""
+    top = np.percentile(loudness_db, 98)
+    level = uniform_filter1d(np.maximum(loudness_db, top - _AUDIBLE_DB).astype(np.float64), _ONSET_SMOOTHING_FRAMES)
+    rise = np.zeros(len(level))
+    rise[2:-2] = level[4:] - level[:-4]
+    onsets, found = find_peaks(rise, height=_ONSET_DB, distance=_ONSET_GAP_FRAMES)
+    return onsets, found["peak_heights"]
+
+
+def voiced_runs(voiced: np.ndarray) -> list[tuple[int, int]]:
+    """First and one-past-last frame of each unbroken stretch of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], voiced, [False])).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _held(semitones: np.ndarray, voiced: np.ndarray) -> np.ndarray:
+    """bool (frames,): frames inside a held note."""
+    held = np.zeros(len(semitones), bool)
+    for start, stop in voiced_runs(voiced):
+        if stop - start < _NOTE_FRAMES:
+            continue
+        line = uniform_filter1d(semitones[start:stop].astype(np.float64), _VIBRATO_FRAMES, mode="nearest")
+        width = np.ptp(np.lib.stride_tricks.sliding_window_view(line, _NOTE_FRAMES), axis=1)
+        for first in np.flatnonzero(width <= _NOTE_WIDTH):
+            held[start + first : start + first + _NOTE_FRAMES] = True
+    return held
+
+
+def _beat(onsets: np.ndarray, rises_db: np.ndarray, frames: int) -> tuple[float, float]:
+    """Strength of the clearest beat and the evidence for it: the median over half-overlapping windows of 8 s."""
+    found = []
+    for start in range(0, max(1, frames - _BEAT_WINDOW_FRAMES // 2), _BEAT_WINDOW_FRAMES // 2):
+        inside = (onsets >= start) & (onsets < start + _BEAT_WINDOW_FRAMES)
+        if inside.sum() >= _FEWEST_ONSETS:
+            strength = _vector_strength(onsets[inside], np.minimum(rises_db[inside], 12.0))
+            found.append((strength, inside.sum() * strength**2))
+    if not found:
+        return 0.0, 0.0
+    strength, evidence = np.median(np.array(found), axis=0)
+    return float(strength), float(evidence)
+
+
+def _vector_strength(times: np.ndarray, weights: np.ndarray) -> float:
+    """How well the (weighted) times fit the best period: 1 if perfectly, about 0.4 if by chance."""
+    turns = np.exp(2j * np.pi * times[None, :] / _BEAT_PERIODS[:, None])
+    return float(np.abs(turns @ weights).max() / weights.sum())

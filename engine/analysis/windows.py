@@ -1,0 +1,81 @@
+"""Windows: a stream of samples cut at quiet places, each with context on both sides, so that memory stays flat.
+
+Window edges lie on the frame grid, and windows begin on the pitch detector's own grid as well, so the same frame is
+analysed alike whichever window it falls in.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.analysis.loudness import measure_loudness
+from engine.audio.files import quietest_frame
+from engine.units import HOP, frame_count
+
+LONGEST_S, SHORTEST_S = 18.0, 10.0  # of a window's core
+GRID_FRAMES = 8  # 80 ms: five hops of the pitch detector, eight of ours
+CONTEXT_FRAMES = 168  # more than what is made of a frame reaches to either side, through all networks
+
+
+@dataclass(frozen=True)
+class Window:
+    """samples (channels, n) at SAMPLE_RATE, the first of them at `first_frame` of the recording.
+
+    The part to keep begins at frame `core_start` and ends before frame `core_stop` of the recording, or with the
+    recording where `last`.
+    """
+
+    samples: np.ndarray
+    first_frame: int
+    core_start: int
+    core_stop: int
+    last: bool
+
+    @property
+    def frames(self) -> int:
+        """Frames of `samples`."""
+        return frame_count(self.samples.shape[1])
+
+    @property
+    def core(self) -> slice:
+        """The part to keep, among the window's own frames."""
+        return slice(self.core_start - self.first_frame, self.core_stop - self.first_frame)
+
+    @property
+    def core_features(self) -> slice:
+        """The same among the listener's frames, which lie on every second one; windows begin on one of those."""
+        return slice((self.core.start + 1) // 2, (self.core.stop + 1) // 2)
+
+
+def begin_of(core_start: int) -> int:
+    """The frame where a window with a core from this one on begins, in a recording that is long enough before it."""
+    return max(0, core_start - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES
+
+
+def cut_windows(
+    blocks: Iterable[np.ndarray], longest_s: float = LONGEST_S, shortest_s: float = SHORTEST_S
+) -> Iterator[Window]:
+    """Windows over blocks (channels, n) at SAMPLE_RATE; cores follow each other without gaps or overlaps."""
+    longest, shortest = round(longest_s * 100), round(shortest_s * 100)
+    held: np.ndarray | None = None
+    first = core = 0  # frames of the recording: start of what is held, and of the next core
+    for block in blocks:
+        held = block if held is None else np.concatenate([held, block], 1)
+        while held.shape[1] >= (core - first + longest + CONTEXT_FRAMES) * HOP + HOP:
+            stop = first + _quiet_cut(held, core - first + shortest, core - first + longest)
+            end = (stop - first + CONTEXT_FRAMES) * HOP
+            yield Window(held[:, :end], first, core, stop, last=False)
+            core = stop
+            keep = begin_of(core)
+            held, first = held[:, (keep - first) * HOP :], keep
+    if held is not None and held.shape[1]:
+        yield Window(held, first, core, first + frame_count(held.shape[1]), last=True)
+
+
+def _quiet_cut(samples: np.ndarray, start: int, stop: int) -> int:
+    """The quietest frame of `samples` between two frames, by the loudest channel."""
+    piece = samples[:, start * HOP : stop * HOP]
+    loudness = np.max([measure_loudness(channel) for channel in piece], 0)
+    smooth = np.convolve(loudness[: stop - start], np.ones(9) / 9, "same")
+    return start + quietest_frame(smooth, 4, len(smooth) - 4)

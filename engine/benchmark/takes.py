@@ -1,0 +1,125 @@
+"""`python -m engine.benchmark.takes --sources DIR --targets CORPUS`
+
+How different the takes of a conversion are, and what that costs: every source is converted to every voice in several
+takes. Reports the mean pairwise difference (`engine.evaluation.take_difference`), and the scores of the first take
+beside the mean scores of the others.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from engine.audio.files import read_audio
+from engine.benchmark.__main__ import SAMPLES, describe_machine, find_recordings, table, target_recordings
+from engine.conversion.convert import convert
+from engine.conversion.settings import ConversionSettings
+from engine.errors import EngineError
+from engine.evaluation.scores import Evaluator, Listening, Scores, compare, mean_scores
+from engine.evaluation.take_difference import TakeDifference, mean_difference, pairwise_difference
+from engine.voices.card import list_voices
+from engine.voices.voice import Voice, load_voice
+
+TAKES = 3
+_SHOWN = ("likeness", "source_likeness", "word_error", "pitch_accuracy", "p808")
+
+
+@dataclass(frozen=True)
+class TakesRow:
+    """The takes of one source in one voice."""
+
+    source: str
+    voice: str
+    difference: TakeDifference
+    first: Scores
+    others: tuple[Scores, ...]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark as its command does; gives the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        names = options.voices or [card.id for card in list_voices()]
+        voices = [load_voice(name) for name in names]
+        rows = measure_takes(find_recordings(options.sources), voices, options.targets, options.takes, _say)
+    except EngineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(results_as_json(rows) if options.json else results_as_text(rows))
+    return 0
+
+
+def measure_takes(
+    sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, takes: int, say: Callable[[str], None]
+) -> list[TakesRow]:
+    """Convert everything and compare. Raises EngineError for what cannot be read, or judged."""
+    settings, evaluator = ConversionSettings(transpose="auto", takes=takes), Evaluator()
+    targets = {voice.card.id: evaluator.target_embedding(target_recordings(voice, corpus)) for voice in voices}
+    rows = []
+    for path in sources:
+        say(f"{takes} takes of {path.name} in {len(voices)} voices")
+        audio = read_audio(path)
+        heard: dict[bool, Listening] = {}
+        for voice in voices:
+            conversion = convert(audio, voice, settings)
+            words = conversion.style != "melodic"
+            if words not in heard:
+                heard[words] = evaluator.listen(audio, words)
+            outputs = [take.audio for take in conversion.takes]
+            first, *others = (
+                compare(heard[words], evaluator.listen(one, words), targets[voice.card.id], conversion.transpose)
+                for one in outputs
+            )
+            rows.append(TakesRow(path.name, voice.card.id, pairwise_difference(outputs), first, tuple(others)))
+    return rows
+
+
+def results_as_json(rows: Sequence[TakesRow]) -> str:
+    """Everything, with the means that the tables show."""
+    means = {"difference": asdict(mean_difference([row.difference for row in rows])), "scores": _mean_scores(rows)}
+    return json.dumps({"machine": describe_machine(), "rows": [asdict(row) for row in rows], "means": means}, indent=1)
+
+
+def results_as_text(rows: Sequence[TakesRow]) -> str:
+    """Markdown tables for people."""
+    differences = {"mean": mean_difference([row.difference for row in rows])}
+    for voice in dict.fromkeys(row.voice for row in rows):
+        differences[voice] = mean_difference([row.difference for row in rows if row.voice == voice])
+    names = list(asdict(differences["mean"]))
+    apart = [[name, *(_text(value) for value in asdict(one).values())] for name, one in differences.items()]
+    scores = [[take, *(_text(means[name]) for name in _SHOWN)] for take, means in _mean_scores(rows).items()]
+    return (
+        f"Mean pairwise difference of takes, {len(rows)} conversions\n\n{table(['', *names], apart)}\n\n"
+        f"What it costs\n\n{table(['', *_SHOWN], scores)}"
+    )
+
+
+def _mean_scores(rows: Sequence[TakesRow]) -> dict[str, dict[str, float | None]]:
+    return {
+        "first take": mean_scores(row.first for row in rows),
+        "other takes": mean_scores(one for row in rows for one in row.others),
+    }
+
+
+def _text(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m engine.benchmark.takes", description=__doc__)
+    parser.add_argument("--sources", type=Path, default=SAMPLES, help="recordings to convert (our samples)")
+    parser.add_argument("--targets", type=Path, help="corpus with recordings of the voices (their previews)")
+    parser.add_argument("--voices", nargs="+", metavar="ID", help="(all that are installed)")
+    parser.add_argument("--takes", type=int, default=TAKES, choices=range(2, 11), help=f"of each ({TAKES})")
+    parser.add_argument("--json", action="store_true", help="everything, as one JSON object")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""`python -m engine.benchmark.training --corpus DIR --speaker SET/SPEAKER --minutes 3 --epochs 100 --work DIR`
+
+How long it takes to make a voice on this machine, and how much memory: analysis, data report, training. The voice of
+the best moment and the voice of the last one are left in the work folder as `kept` and `last`, ready to be scored by
+`python -m engine.benchmark --parts quality --voices WORK/kept WORK/last`.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from engine.audio.files import open_audio
+from engine.benchmark.__main__ import describe_machine, find_recordings, peak_memory_mb
+from engine.datasets.report import examine_recordings
+from engine.errors import EngineError
+from engine.features.clips import Clip, analysed_clips
+from engine.training.history import EVALUATIONS_FOLDER, read_history
+from engine.training.plan import TrainingPlan
+from engine.training.train import train
+from engine.voices.profile import VoiceProfile
+from engine.voices.voice import Voice, load_voice, save_voice
+
+CLIPS_FOLDER, TRAINING_FOLDER = "clips", "training"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark as its command does; gives the exit status."""
+    options = _parser().parse_args(arguments)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    plan = TrainingPlan(epochs=options.epochs, patience=options.patience)
+    try:
+        figures = run_training_benchmark(options.corpus, options.speaker, options.minutes, plan, options.work)
+    except EngineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(json.dumps(describe_machine() | figures, indent=2))
+    return 0
+
+
+def run_training_benchmark(
+    corpus: Path, speaker: str, minutes: float, plan: TrainingPlan, work: Path
+) -> dict[str, float | int]:
+    """Make a voice of the first `minutes` of a speaker's recordings, everything from the beginning, and time it.
+
+    Raises EngineError for recordings that no voice can be made of.
+    """
+    recordings = first_recordings(find_recordings(corpus / speaker), minutes * 60)
+    for name in (CLIPS_FOLDER, TRAINING_FOLDER):
+        shutil.rmtree(work / name, ignore_errors=True)
+    clips, analysis_s = _timed_analysis(recordings, work / CLIPS_FOLDER)
+    sound_s = sum(clip.duration_s for clip in clips)
+    started = time.perf_counter()
+    examine_recordings(recordings, cache=work / CLIPS_FOLDER)
+    report_s = time.perf_counter() - started
+    started = time.perf_counter()
+    kept = train(clips, plan, work / TRAINING_FOLDER, _print_progress, VoiceProfile("Trained"))
+    training_s = time.perf_counter() - started
+    history = read_history(work / TRAINING_FOLDER)
+    assert history is not None
+    assert history.best is not None
+    last = load_voice(work / TRAINING_FOLDER / EVALUATIONS_FOLDER / history.evaluations[-1]["folder"])
+    for name, voice in (("kept", kept), ("last", last)):
+        _keep(voice, name, speaker, work)
+    return {
+        "sound_s": round(sound_s, 1),
+        "analysis_times_real_time": round(sound_s / analysis_s, 1),
+        "analysis_and_report_times_real_time": round(sound_s / (analysis_s + report_s), 1),
+        "training_s": round(training_s, 1),
+        "estimated_s": history.estimate.total_s if history.estimate else 0.0,
+        "epochs": history.epoch,
+        "kept_epoch": history.best["epoch"],
+        "epoch_s_per_minute_of_sound": round(
+            sum(line["seconds"] for line in history.epochs) / history.epoch / (sound_s / 60), 2
+        ),
+        "peak_memory_mb": round(peak_memory_mb()),
+    }
+
+
+def first_recordings(recordings: Sequence[Path], most_s: float) -> list[Path]:
+    """The first of the recordings that together last at most `most_s` seconds; at least one."""
+    chosen: list[Path] = []
+    total_s = 0.0
+    for path in recordings:
+        with open_audio(path) as recording:
+            duration_s = recording.duration_s or 0.0
+        if not chosen or total_s + duration_s <= most_s:
+            chosen.append(path)
+            total_s += duration_s
+    return chosen
+
+
+def _timed_analysis(recordings: Sequence[Path], cache: Path) -> tuple[list[Clip], float]:
+    analysed_clips(recordings[:1])  # loads what is loaded once
+    started = time.perf_counter()
+    clips = analysed_clips(recordings, cache)
+    return clips, time.perf_counter() - started
+
+
+def _keep(voice: Voice, name: str, speaker: str, work: Path) -> None:
+    card = replace(voice.card, id=name, corpus_speaker=speaker)
+    save_voice(replace(voice, card=card), work / name, voice.preview)
+
+
+def _print_progress(fraction: float, message: str) -> None:
+    print(f"{fraction:6.1%}  {message}", file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m engine.benchmark.training", description=__doc__)
+    parser.add_argument("--corpus", type=Path, required=True, help="folder with a folder for each speaker")
+    parser.add_argument("--speaker", required=True, metavar="SET/SPEAKER", help="whose recordings, below the corpus")
+    parser.add_argument("--minutes", type=float, default=3.0, help="of sound (3)")
+    parser.add_argument("--epochs", type=int, default=TrainingPlan.epochs)
+    parser.add_argument("--patience", type=int, default=TrainingPlan.patience, help="0: never ends early")
+    parser.add_argument("--work", type=Path, required=True, help="folder for the training and its voices")
+    parser.add_argument("--threads", type=int, help="processor threads (all)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,222 @@
+"""Conversion: the same performance in another voice.
+
+Two doors, one corridor: `convert` takes a recording in memory, `convert_file` a file of any length; both survey the
+recording, then go through it window by window with one set of settings.
+
+    recording --> survey (level, timbre, pitch, style) ------------------+
+        |                                                                v
+        +--> windows --> analyse --> shape pitch --> decode --> synthesize --> match loudness --> place --> join
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.analysis.style import Style
+from engine.analysis.windows import cut_windows
+from engine.audio.files import Audio, AudioWriter, open_audio
+from engine.audio.streams import HeldRecording, Source, at_engine_rate
+from engine.conversion.edit_data import Groundwork
+from engine.conversion.pitch_shaping import fitting_transpose
+from engine.conversion.renderer import Renderer, ShapedMelody
+from engine.conversion.settings import ConversionSettings
+from engine.devices import AUTO, memory_of, working_device
+from engine.errors import SettingsError
+from engine.features.analysed_windows import KEPT_FRAMES, HeardWindows
+from engine.features.survey import Survey, survey_recording
+from engine.networks.base import BaseModel, load_base
+from engine.units import HOP, SAMPLE_RATE
+from engine.voices.fingerprint import networks_fingerprint
+from engine.voices.voice import Voice
+
+Report = Callable[[float, str], None]
+Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # settings, or what chooses them by what is heard
+_SURVEY_SHARE = 0.3  # of the progress
+
+
+@dataclass(frozen=True)
+class Take:
+    """One performance, and the seed that its variation and its noise are drawn from."""
+
+    audio: Audio
+    seed: int
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The takes of a recording in memory, at SAMPLE_RATE; the semitones and the style that were found, and what later
+    edits build on."""
+
+    takes: list[Take]
+    transpose: int
+    style: Style
+    groundwork: Groundwork
+
+
+@dataclass(frozen=True)
+class FileConversion:
+    """The files written, one for each take; the semitones and the style that were found, the settings used, and what
+    later edits build on."""
+
+    paths: list[Path]
+    transpose: int
+    style: Style
+    settings: ConversionSettings
+    groundwork: Groundwork
+
+
+def convert(
+    audio: Audio, voice: Voice, settings: Chosen | None = None, report: Report | None = None, device: str = AUTO
+) -> Conversion:
+    """Convert a recording in memory; each take has exactly its length and channels, at SAMPLE_RATE.
+
+    settings: the settings, or a function that gives them for the style of the recording, once that is known.
+    `report(fraction, message)` is called as the work goes on and may raise Cancelled, which is passed on. device: see
+    `engine.devices.choose_device`. Raises SettingsError for a device that does not work or has no memory left.
+
+    >>> from engine import load_voice, read_audio
+    >>> vocal = read_audio("vocal.flac")
+    >>> conversion = convert(vocal, load_voice("koguchi"), ConversionSettings(transpose="auto", takes=2))
+    >>> [take.audio.duration_s for take in conversion.takes], conversion.transpose, conversion.style
+    ([3.0, 3.0], 0, 'melodic')
+    """
+    base, progress = base_on(device), _Progress(report, audio.duration_s)
+    heard = HeardWindows(base.listener, KEPT_FRAMES)
+    survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed, heard)
+    settings = _settings_for(settings, survey.style)
+    transpose = chosen_transpose(settings, survey, voice)
+    melody = ShapedMelody(settings, transpose)
+    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, heard=heard)
+    kept: list[list[np.ndarray]] = [[] for _ in renderer.seeds]
+    for pieces in _rendered(HeldRecording(audio), renderer, progress):
+        for take, piece in zip(kept, pieces, strict=True):
+            take.append(piece)
+    takes = [
+        Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE), seed)
+        for pieces, seed in zip(kept, renderer.seeds, strict=True)
+    ]
+    return Conversion(takes, transpose, survey.style, _groundwork(renderer, transpose))
+
+
+def convert_file(
+    source: Path,
+    targets: list[Path],
+    voice: Voice,
+    settings: Chosen | None = None,
+    report: Report | None = None,
+    device: str = AUTO,
+) -> FileConversion:
+    """Convert a file of any length into one file for each take, in memory that does not grow with the length.
+
+    settings: the settings, or a function that gives them for the style of the recording, once that is known; device:
+    see `engine.devices.choose_device`. The suffix of each target chooses its format. Raises AudioError for a file that
+    cannot be read or written, and SettingsError where there are not as many targets as takes, or for a device that does
+    not work or has no memory left. The targets appear whole at the end, or not at all.
+
+    >>> from engine import load_voice
+    >>> done = convert_file(Path("vocal.flac"), [Path("koguchi.wav")], load_voice("koguchi"))
+    >>> done.paths[0].name, done.transpose
+    ('koguchi.wav', 0)
+    """
+    if not callable(settings):
+        _refuse_other_count(settings or ConversionSettings(), targets)
+    if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
+        raise SettingsError("The result would replace the recording itself: choose another name for it.")
+    base = base_on(device)
+    with open_audio(source) as opened:
+        progress = _Progress(report, opened.duration_s)
+        heard = HeardWindows(base.listener, KEPT_FRAMES)
+        survey = survey_recording(at_engine_rate(opened), base, progress.surveyed, heard)
+        channels = opened.channels
+    settings = _settings_for(settings, survey.style)
+    _refuse_other_count(settings, targets)
+    transpose = chosen_transpose(settings, survey, voice)
+    melody = ShapedMelody(settings, transpose)
+    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, heard=heard)
+    with ExitStack() as stack:
+        writers = [stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels)) for target in targets]
+        opened = stack.enter_context(open_audio(source))
+        for pieces in _rendered(opened, renderer, progress):
+            for writer, piece in zip(writers, pieces, strict=True):
+                writer.write(piece)
+    return FileConversion(list(targets), transpose, survey.style, settings, _groundwork(renderer, transpose))
+
+
+def base_on(device: str) -> BaseModel:
+    """The base on a device, as `engine.devices.choose_device` calls it. Raises SettingsError."""
+    return load_base(device=working_device(device).torch_device)
+
+
+def _settings_for(settings: Chosen | None, style: Style) -> ConversionSettings:
+    return settings(style) if callable(settings) else settings or ConversionSettings()
+
+
+def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> None:
+    if len(targets) != settings.takes:
+        raise SettingsError(f"{settings.takes} takes need {settings.takes} files to write to, not {len(targets)}.")
+
+
+def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> int:
+    """The semitones a conversion uses: those of the settings, or the ones that fit the voice."""
+    if isinstance(settings.transpose, int):
+        return settings.transpose
+    return fitting_transpose(survey.pitch, voice.card, survey.style == "melodic") if survey.voiced else 0
+
+
+def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
+    """For each window the finished samples (channels, n) of every take, following each other without a gap."""
+    for window in cut_windows(at_engine_rate(source)):
+        with memory_of(renderer.base.device):
+            pieces = renderer.render(window)
+        yield pieces
+        progress.rendered((window.core_start * HOP + pieces[0].shape[1]) / SAMPLE_RATE)
+
+
+def _groundwork(renderer: Renderer, transpose: int) -> Groundwork:
+    survey, sung = renderer.survey, renderer.sung
+    return Groundwork(
+        voice=networks_fingerprint(renderer.base, renderer.voice),
+        settings=renderer.settings,
+        transpose=transpose,
+        style=survey.style,
+        level_nepers=survey.level.nepers,
+        feature_mean=survey.feature_mean.numpy(),
+        timbre=survey.timbre.numpy(),
+        statistics=survey.pitch,
+        bands=survey.bands,
+        voiced=survey.voiced,
+        voicing=np.concatenate([window.pitches[0].voicing for window in sung]),
+        hertz=np.stack(
+            [
+                np.concatenate([pitch.hertz for pitch in take])
+                for take in zip(*(window.pitches for window in sung), strict=True)
+            ]
+        ),
+        core_starts=np.array([window.core_start for window in sung]),
+        phases=np.array([window.phases for window in sung]).T,
+        held=survey.held.rows.numpy(),
+    )
+
+
+class _Progress:
+    """Seconds done -> the caller's report; does nothing without one."""
+
+    def __init__(self, report: Report | None, duration_s: float | None) -> None:
+        self._report, self._duration_s = report, duration_s
+        self._tell(0.0, "listening")
+
+    def surveyed(self, seconds: float) -> None:
+        self._tell(_SURVEY_SHARE * self._share(seconds), "listening")
+
+    def rendered(self, seconds: float) -> None:
+        self._tell(_SURVEY_SHARE + (1 - _SURVEY_SHARE) * self._share(seconds), "converting")
+
+    def _share(self, seconds: float) -> float:
+        return min(1.0, seconds / self._duration_s) if self._duration_s else 0.5
+
+    def _tell(self, fraction: float, message: str) -> None:
+        if self._report:
+            self._report(fraction, message)

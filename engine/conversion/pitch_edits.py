@@ -1,0 +1,286 @@
+"""Edits of a take's pitch curve by hand: what was sung in a stretch is shifted, smoothed, snapped or drawn anew.
+
+Edits are made one after the other on the curve that the take was sung with, in semitones; the list of them is what is
+kept, never their result, so that edits of edits lose nothing. At both ends of a stretch the curve glides over, half
+inside and half outside of it; whatever lies further away stays as it is, to the last bit.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from itertools import pairwise
+from math import isfinite
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.analysis.octave_errors import misheard_octaves
+from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
+from engine.analysis.scales import CHROMATIC, SCALES
+from engine.conversion.pitch_shaping import snap_correction, weighted_average
+from engine.errors import SettingsError
+from engine.settings import check_settings, setting, text_setting
+from engine.units import FRAME_RATE
+
+SHORTEST_S = 0.05  # a stretch; the glides at its ends take as much
+LONGEST_S = 24 * 3600.0
+LOWEST_NOTE, HIGHEST_NOTE = 24.0, 96.0  # that can be drawn, as MIDI numbers
+MOST_EDITS = 1000
+MOST_POINTS = 20_000  # of one drawing
+AUTO = "auto"
+_GLIDE_FRAMES = 5
+_CONTEXT_FRAMES = 2 * FRAME_RATE  # around a stretch, which its tool looks at
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A part of a take's pitch as tools see it, float64 (frames,) each: MIDI note numbers, and voicing 0..1.
+
+    first: which frame of the take is its first; inside: the frames of the part that are edited.
+    """
+
+    semitones: np.ndarray
+    voicing: np.ndarray
+    first: int
+    inside: slice
+
+
+@dataclass(frozen=True)
+class Change:
+    """By how many semitones each frame moves, float64 (frames,); and how many octaves too low (below zero: too high)
+    the recording was heard there, int8 (frames,), where that is why."""
+
+    semitones: np.ndarray
+    octaves: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class PitchEdit(ABC):
+    """One edit of a stretch of a take. Raises SettingsError for any value outside its range."""
+
+    tool: ClassVar[str]
+    meaning: ClassVar[str]
+
+    start_s: float = setting(MISSING, 0.0, LONGEST_S, "Where the stretch begins, in seconds.")
+    end_s: float = setting(MISSING, 0.0, LONGEST_S, "Where the stretch ends, in seconds.")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.end_s - self.start_s < SHORTEST_S - 1e-9:
+            raise SettingsError(
+                f"A stretch must be at least {SHORTEST_S} s long; from {self.start_s:g} s to {self.end_s:g} s is less."
+            )
+
+    @abstractmethod
+    def change(self, curve: Curve) -> Change:
+        """How the curve moves; what is outside of the stretch does not count."""
+
+
+@dataclass(frozen=True)
+class Shift(PitchEdit):
+    """Everything higher or lower by the same interval."""
+
+    tool: ClassVar[str] = "shift"
+    meaning: ClassVar[str] = "Moves the stretch up or down."
+
+    semitones: float = setting(MISSING, -24.0, 24.0, "How far, in semitones; up is above zero.")
+
+    def change(self, curve: Curve) -> Change:
+        """The same for all frames."""
+        return Change(np.full(len(curve.semitones), float(self.semitones)))
+
+
+@dataclass(frozen=True)
+class Smooth(PitchEdit):
+    """The curve averaged over time."""
+
+    tool: ClassVar[str] = "smooth"
+    meaning: ClassVar[str] = "Evens out wobble; much of it takes out vibrato."
+
+    milliseconds: float = setting(250.0, 20.0, 2000.0, "What is quicker than this is evened out.")
+
+    def change(self, curve: Curve) -> Change:
+        """From the curve to its average."""
+        return Change(weighted_average(curve.semitones, curve.voicing, self.milliseconds) - curve.semitones)
+
+
+@dataclass(frozen=True)
+class FixOctave(PitchEdit):
+    """What was heard an octave too low or too high, put where it belongs."""
+
+    tool: ClassVar[str] = "octave"
+    meaning: ClassVar[str] = "Brings what was taken for another octave back to where the melody is."
+
+    by: int | str = setting(
+        AUTO, -2, 2, "Octaves up or down; auto finds what is off by the notes around it.", words=(AUTO,)
+    )
+
+    def change(self, curve: Curve) -> Change:
+        """Whole octaves; between parts that move by different ones the curve goes straight."""
+        if not isinstance(self.by, str):
+            octaves = np.full(len(curve.semitones), self.by, np.int8)
+            return Change(12.0 * octaves, octaves)
+        octaves, sure = misheard_octaves(curve.semitones, curve.voicing, curve.inside)
+        if not octaves.any():
+            return Change(np.zeros(len(octaves)), octaves)
+        known, frames = np.flatnonzero(sure), np.arange(len(octaves))
+        after = np.searchsorted(known, frames).clip(0, len(known) - 1)
+        before = (np.searchsorted(known, frames, "right") - 1).clip(0)
+        left, right = octaves[known[before]], octaves[known[after]]
+        moved = curve.semitones + 12.0 * left
+        straight = np.interp(frames, known, moved[known])
+        return Change(np.where(left == right, moved, straight) - curve.semitones, left)
+
+
+@dataclass(frozen=True)
+class Snap(PitchEdit):
+    """Held notes pulled to the notes of a scale."""
+
+    tool: ClassVar[str] = "snap"
+    meaning: ClassVar[str] = "Pulls held notes to the nearest note of the scale; vibrato and glides stay."
+
+    strength: float = setting(1.0, 0.0, 1.0, "How far they are pulled; 1 is all the way.")
+    scale: str = text_setting(CHROMATIC, "The scale; chromatic has all notes.", words=tuple(SCALES))
+
+    def change(self, curve: Curve) -> Change:
+        """The way to the nearest notes, as far as wanted."""
+        return Change(self.strength * snap_correction(curve.semitones, curve.voicing, self.scale))
+
+
+@dataclass(frozen=True)
+class Draw(PitchEdit):
+    """A curve of one's own."""
+
+    tool: ClassVar[str] = "draw"
+    meaning: ClassVar[str] = "Sings the curve that is drawn."
+
+    points: tuple[tuple[float, float], ...] = ()  # (seconds, MIDI number), straight lines between them
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        points = self.points
+        if not isinstance(points, Sequence) or isinstance(points, str) or not 1 <= len(points) <= MOST_POINTS:
+            raise SettingsError(f"points must be 1 to {MOST_POINTS} pairs of seconds and a note number.")
+        if not all(_is_point(point) for point in points):
+            raise SettingsError(
+                f"Each of the points must be a time in seconds and a note number from {LOWEST_NOTE:g} to "
+                f"{HIGHEST_NOTE:g}."
+            )
+        times = [float(point[0]) for point in points]
+        if any(later <= earlier for earlier, later in pairwise(times)):
+            raise SettingsError("The points of a drawn curve must follow each other in time.")
+        if times[0] < self.start_s - 1e-6 or times[-1] > self.end_s + 1e-6:
+            raise SettingsError(f"A curve must be drawn within its stretch, {self.start_s:g} s to {self.end_s:g} s.")
+        object.__setattr__(self, "points", tuple((float(time), float(note)) for time, note in points))
+
+    def change(self, curve: Curve) -> Change:
+        """From the curve to the one that is drawn, which is held where it was not drawn."""
+        times, notes = np.array(self.points).T
+        now = (curve.first + np.arange(len(curve.semitones))) / FRAME_RATE
+        return Change(np.interp(now, times, notes) - curve.semitones)
+
+
+TOOLS: Mapping[str, type[PitchEdit]] = {kind.tool: kind for kind in (Shift, Smooth, FixOctave, Snap, Draw)}
+
+
+def _is_point(point: Any) -> bool:
+    if not isinstance(point, Sequence) or isinstance(point, str) or len(point) != 2:
+        return False
+    numbers = all(isinstance(value, Real) and not isinstance(value, bool) and isfinite(value) for value in point)
+    return numbers and LOWEST_NOTE <= point[1] <= HIGHEST_NOTE
+
+
+# ---- as plain data
+
+
+def plain_edits(edits: Sequence[PitchEdit]) -> list[dict[str, Any]]:
+    """The edits as JSON can hold them; `read_edits` makes them again."""
+    return [{"tool": edit.tool, **asdict(edit)} for edit in edits]
+
+
+def read_edits(values: Any) -> tuple[PitchEdit, ...]:
+    """The edits that such data describe. Raises SettingsError, saying which of them is wrong and why."""
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise SettingsError("The edits must be a list.")
+    if len(values) > MOST_EDITS:
+        raise SettingsError(f"A take can have {MOST_EDITS} edits at most, not {len(values)}: render it first.")
+    return tuple(_read_edit(number, one) for number, one in enumerate(values, 1))
+
+
+def _read_edit(number: int, values: Any) -> PitchEdit:
+    if not isinstance(values, Mapping):
+        raise SettingsError(f"Edit {number} is no object with a tool and a stretch.")
+    given = dict(values)
+    kind = TOOLS.get(str(given.pop("tool", None)))
+    if kind is None:
+        raise SettingsError(f"Edit {number} has no tool that there is: they are {', '.join(TOOLS)}.")
+    known = {one.name: one.default is MISSING for one in fields(kind)}
+    if unknown := sorted(set(given) - set(known)):
+        raise SettingsError(f"Edit {number} ({kind.tool}) has a value that it cannot have: {unknown[0]}.")
+    if missing := [name for name, needed in known.items() if needed and name not in given]:
+        raise SettingsError(f"Edit {number} ({kind.tool}) lacks {missing[0]}.")
+    try:
+        return kind(**given)
+    except SettingsError as cause:
+        raise SettingsError(f"Edit {number} ({kind.tool}): {cause}") from cause
+
+
+# ---- applied
+
+
+@dataclass(frozen=True)
+class EditedPitch:
+    """A whole take's pitch after edits; octaves: how many octaves too low the recording was heard, int8 (frames,)."""
+
+    pitch: Pitch
+    octaves: np.ndarray
+
+    def differs(self, before: Pitch) -> np.ndarray:
+        """bool (frames,): where something has changed."""
+        return (self.pitch.hertz != before.hertz) | (self.octaves != 0)
+
+
+def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit]) -> EditedPitch:
+    """The curve of a whole take after edits, one after the other; where none is, the same to the last bit.
+
+    Raises SettingsError for a stretch that lies beyond the end.
+
+    >>> held = Pitch(np.full(300, 220.0, np.float32), np.ones(300, np.float32))
+    >>> edited = edit_pitch(held, [Shift(1.0, 2.0, semitones=12.0), Snap(1.0, 2.0)]).pitch
+    >>> [float(edited.hertz[frame]) for frame in (50, 150, 250)]
+    [220.0, 440.0, 220.0]
+    """
+    change = np.zeros(len(pitch))
+    octaves = np.zeros(len(pitch), np.int8)
+    last = len(pitch) - 1
+    for edit in edits:
+        first, end = round(edit.start_s * FRAME_RATE), min(round(edit.end_s * FRAME_RATE), last)
+        if end - first < round(SHORTEST_S * FRAME_RATE) or edit.end_s > last / FRAME_RATE + 0.02:
+            raise SettingsError(
+                f"The stretch from {edit.start_s:g} s to {edit.end_s:g} s is not within the take, which is "
+                f"{last / FRAME_RATE:g} s long."
+            )
+        part = slice(max(0, first - _CONTEXT_FRAMES), min(len(pitch), end + 1 + _CONTEXT_FRAMES))
+        semitones = pitch[part].semitones.astype(np.float64) + change[part]
+        inside = slice(first - part.start, end + 1 - part.start)
+        found = edit.change(Curve(semitones, pitch.voicing[part].astype(np.float64), part.start, inside))
+        share = _share(part, first, end, last)
+        change[part] += share * found.semitones
+        if found.octaves is not None:
+            octaves[part] += np.where(share >= 0.5, found.octaves, 0).astype(np.int8)
+    return EditedPitch(_moved(pitch, change), octaves)
+
+
+def _share(part: slice, first: int, end: int, last: int) -> np.ndarray:
+    """How far an edit counts in each frame, 0..1; to the very ends of the take it counts wholly."""
+    frames = np.arange(part.start, part.stop)
+    rising = np.ones(len(frames)) if first == 0 else ((frames - first) / _GLIDE_FRAMES + 0.5).clip(0, 1)
+    falling = np.ones(len(frames)) if end == last else ((end - frames) / _GLIDE_FRAMES + 0.5).clip(0, 1)
+    share: np.ndarray = 0.5 - 0.5 * np.cos(np.pi * np.minimum(rising, falling))
+    return share
+
+
+def _moved(pitch: Pitch, change: np.ndarray) -> Pitch:
+    moved = (pitch.hertz * 2.0 ** (change / 12.0)).clip(LOWEST_HERTZ, HIGHEST_HERTZ).astype(np.float32)
+    return Pitch(np.where(change == 0, pitch.hertz, moved), pitch.voicing)

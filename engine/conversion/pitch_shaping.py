@@ -1,0 +1,65 @@
+"""Shaping the pitch curve: each setting is one function on the curve, applied in order."""
+
+import numpy as np
+
+from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, VOICED, Pitch
+from engine.analysis.scales import CHROMATIC, nearest_notes
+from engine.units import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
+from engine.voices.card import PitchStatistics, VoiceCard
+
+_NOTE_MS = 300.0  # what is slower than this is the note, what is faster is vibrato (5 Hz and more) and glides
+_SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next
+LARGEST_TRANSPOSE = 12
+_NEARER = 2.0  # semitones by which another octave must bring singing nearer to the voice, to be worth the change
+
+
+def smooth_pitch(pitch: Pitch, milliseconds: float) -> Pitch:
+    """Average the curve over about `milliseconds`, weighted by voicing: less wobble, less vibrato."""
+    if milliseconds <= 0:
+        return pitch
+    semitones = weighted_average(pitch.semitones, pitch.voicing, milliseconds)
+    return Pitch(semitones_to_hertz(semitones).astype(np.float32), pitch.voicing)
+
+
+def snap_pitch(pitch: Pitch, strength: float) -> Pitch:
+    """Pull each held note towards the nearest semitone, all the way at 1; vibrato and glides around it stay."""
+    if strength <= 0:
+        return pitch
+    return pitch.transposed(strength * snap_correction(pitch.semitones, pitch.voicing))
+
+
+def snap_correction(semitones: np.ndarray, voicing: np.ndarray, scale: str = CHROMATIC) -> np.ndarray:
+    """By how many semitones each held note of a curve lies below the nearest one of a scale, float64 (frames,)."""
+    note = weighted_average(semitones, voicing, _NOTE_MS)
+    return weighted_average(nearest_notes(note, scale) - note, voicing, _SNAP_FADE_MS)
+
+
+def limit_pitch(pitch: Pitch) -> Pitch:
+    """Keep the curve where voices can be."""
+    return Pitch(pitch.hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing)
+
+
+def weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: float) -> np.ndarray:
+    """Values (frames,) under a Hann window of so many milliseconds; voiced frames count, others hardly do."""
+    width = max(3, round(milliseconds * FRAME_RATE / 1000)) | 1
+    kernel = np.hanning(width + 2)[1:-1]
+    weights = np.pad(voicing.astype(np.float64) ** 2 + 1e-4, width // 2, "edge")
+    padded = np.pad(values.astype(np.float64), width // 2, "edge")
+    return np.convolve(padded * weights, kernel, "valid") / np.convolve(weights, kernel, "valid")
+
+
+def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool) -> int:
+    """Semitones, -12..12, that bring a recording's middle closest to where the voice sings, or speaks.
+
+    Whole octaves for singing, so the key stays; where another octave is hardly nearer, the one it was sung in.
+    """
+    distance = voice.pitch_where(sung).median - source.median
+    step = 12 if sung else 1
+    if sung and abs(distance) < 6 + _NEARER / 2:
+        return 0
+    return int(np.clip(step * round(distance / step), -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE))
+
+
+def voiced_semitones(pitch: Pitch) -> np.ndarray:
+    """MIDI note numbers of the voiced frames, float (voiced frames,)."""
+    return hertz_to_semitones(pitch.hertz[pitch.voicing > VOICED])

@@ -1,0 +1,22 @@
+"""What a voice without a preview sounds like: the bundled recording in it."""
+
+from pathlib import Path
+
+from engine.audio.files import read_audio, write_audio
+from engine.conversion.convert import Report, convert
+from engine.conversion.settings import ConversionSettings
+from engine.voices.voice import Voice
+
+SAMPLE = Path(__file__).parents[1] / "samples" / "singing.flac"
+
+
+def render_preview(voice: Voice, target: Path, report: Report | None = None) -> None:
+    """Write the bundled recording in this voice to `target`, whose suffix chooses the format.
+
+    Raises AudioError where it cannot be written; `report` may raise Cancelled.
+
+    >>> from engine import load_voice
+    >>> render_preview(load_voice("kathleen"), Path("preview.wav"))
+    """
+    settings = ConversionSettings(transpose="auto")
+    write_audio(target, convert(read_audio(SAMPLE), voice, settings, report).takes[0].audio)

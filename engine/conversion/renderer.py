@@ -1,0 +1,279 @@
+"""Rendering one window of a recording in another voice."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.analysis.envelope import BANDS, LOW_BANDS, SILENT, band_centres, loudness_of, measure_envelope
+from engine.analysis.loudness import limit_peaks, match_loudness, measure_loudness, without_top
+from engine.analysis.pitch import Pitch
+from engine.analysis.windows import Window
+from engine.audio.channels import place
+from engine.conversion.pitch_shaping import limit_pitch, smooth_pitch, snap_pitch
+from engine.conversion.settings import ConversionSettings
+from engine.conversion.take_variation import LOUDNESS, PITCH, drift, timbre_offset
+from engine.features.analysed_windows import HeardWindows
+from engine.features.retrieval import draw_towards
+from engine.features.survey import Survey
+from engine.features.sustained_notes import hold_notes
+from engine.features.sustained_sounds import HeldSounds, settle_vowels
+from engine.networks.base import BaseModel
+from engine.networks.envelope_decoder import between_decoders, prosody_input
+from engine.networks.moving_average import moving_average
+from engine.networks.perturbation import warp_bands
+from engine.networks.synthesizer import cycles_per_frame, synthesize
+from engine.units import DECIBELS_PER_NEPER, HOP
+from engine.voices.voice import Voice
+
+_DRIFT_SEMITONES = 0.10  # how far the pitch of a varied take wanders
+_DRIFT_DB = 1.2  # and its loudness
+_TIMBRE_VARIATION = 0.35  # of the spread between a voice's own recordings; twice as much cost words
+_LARGEST_DETAIL = 1.2  # nepers
+_COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
+_RECOLOURED = 0.7  # how much of the colour of a recording's consonants gives way to the voice's
+_SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silence
+_SILENCE_DB = (-105.0, -70.0)  # within these limits
+_BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
+_EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
+STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
+# How far past the voice's timbre, away from the recording's: content keeps a little of whoever is heard, and this
+# outweighs it. More would cost words (engine/EXPERIMENTS.md), and first of a voice that was never heard to do what the
+# recording does, to speak or to sing.
+_BEYOND, _BEYOND_THE_KNOWN = 0.5, 0.1
+_MORE_CONTRAST = 1.1  # times what was measured of the voice: a little too much is clearer and more alike
+_SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
+
+
+@dataclass(frozen=True)
+class _Analysed:
+    """One window on the frame grid; envelope relative to the recording's level."""
+
+    sample_count: int
+    loudness_db: np.ndarray  # (2, frames): as far up as it is compared with the voice, and of all of it
+    pitch: Pitch
+    envelope: Tensor  # (frames, BANDS)
+    content: Tensor  # (1, frames, CONTENT), drawn towards the voice's own
+    loudness: Tensor  # (frames,) nepers, relative
+    detail: Tensor | None  # (frames, BANDS): what the decoder could not say of the recording, where that is wanted
+
+
+class Melody(Protocol):
+    """What decides which pitch is sung. Windows may begin anywhere in the recording."""
+
+    def heard(self, first_frame: int, detected: Pitch) -> Pitch:
+        """The pitch of the recording itself, from frame `first_frame` on, of what was detected there."""
+        ...
+
+    def sung(self, number: int, first_frame: int, heard: Pitch) -> Pitch:
+        """The pitch of take `number` (the first is 0)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShapedMelody:
+    """The recording's melody as the settings shape it."""
+
+    settings: ConversionSettings
+    transpose: int
+
+    def heard(self, first_frame: int, detected: Pitch) -> Pitch:
+        """As it was detected."""
+        return detected
+
+    def sung(self, number: int, first_frame: int, heard: Pitch) -> Pitch:
+        """Transposed, smoothed and snapped; all takes but the first wander a little."""
+        shaped = smooth_pitch(heard.transposed(self.transpose), self.settings.pitch_smoothing_ms)
+        shaped = snap_pitch(shaped, self.settings.pitch_snap)
+        if number > 0:
+            wander = drift(first_frame, len(heard), self.settings.seed + number, PITCH)
+            shaped = shaped.transposed(_DRIFT_SEMITONES * wander)
+        return limit_pitch(shaped)
+
+
+@dataclass(frozen=True)
+class SungWindow:
+    """What the core of a window was sung with; a curve and the pulses' phase at its beginning, in cycles, by take."""
+
+    core_start: int
+    pitches: list[Pitch]
+    phases: list[float]
+
+
+class Renderer:
+    """Renders windows in order; keeps between them what makes the joins inaudible: pulse phase and the overlap.
+
+    The base and the voice are on the same device, where the networks work; sound and pitch stay on the processor.
+
+    numbers: which takes (the first is 0), all of the settings' where nothing else is said; phases: where their pulses
+    begin, in cycles; heard: what has heard some of the windows already. `sung` tells what was sung.
+    """
+
+    def __init__(
+        self,
+        base: BaseModel,
+        voice: Voice,
+        survey: Survey,
+        settings: ConversionSettings,
+        melody: Melody,
+        numbers: Sequence[int] | None = None,
+        phases: Sequence[float] | None = None,
+        heard: HeardWindows | None = None,
+    ) -> None:
+        self.base, self.voice, self.survey, self.settings, self.melody = base, voice, survey, settings, melody
+        self.numbers = list(range(settings.takes) if numbers is None else numbers)
+        self.seeds = [settings.seed + number for number in range(settings.takes)]
+        self.sung: list[SungWindow] = []
+        self._heard = heard or HeardWindows(base.listener)
+        self._feature_mean = self._placed(survey.feature_mean)
+        self._phases = dict(zip(self.numbers, [0.0] * len(self.numbers) if phases is None else phases, strict=True))
+        self._overlaps: dict[int, np.ndarray] = {}
+        self._decoder = between_decoders(base.decoder, voice.decoder, settings.accent)
+        self._known = self._placed(_known_bands(survey.bands))
+        self._heard_timbre = self._placed(survey.timbre)
+        self._is_sung = survey.style == "melodic"
+        self._beyond = _BEYOND if voice.card.is_known_to(self._is_sung) else _BEYOND_THE_KNOWN
+        self._held = HeldSounds(self._placed(survey.held.rows))
+        # Loudness is compared where both may have sound: else a full voice would be turned down at each s of a
+        # recording without a top, and a voice without one turned up at each s of a full recording.
+        self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
+        self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
+
+    def render(self, window: Window) -> list[np.ndarray]:
+        """The core of a window in every take, (channels, n) each."""
+        analysed = self._analyse(window)
+        pitches = [self.melody.sung(number, window.first_frame, analysed.pitch) for number in self.numbers]
+        self.sung.append(
+            SungWindow(window.core_start, [pitch[window.core] for pitch in pitches], list(self._phases.values()))
+        )
+        return [
+            self._take(number, window, analysed, pitch) for number, pitch in zip(self.numbers, pitches, strict=True)
+        ]
+
+    def _analyse(self, window: Window) -> _Analysed:
+        found = self._heard.hear(window)
+        mid, pitch, level = found.mid, self.melody.heard(window.first_frame, found.pitch), self.survey.level
+        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
+        with torch.inference_mode():
+            envelope = (self._placed(measured) - level.nepers).clamp_min(SILENT)
+            features = self._placed(found.features)
+            content = self.base.content(features[None], self._feature_mean[None], len(pitch))
+            loudness = loudness_of(envelope)
+            detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
+            said = self._held_still(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
+            steady_frames = STEADY_FRAMES if self._is_sung else 0
+            drawn = draw_towards(said, self.voice.sounds, self.settings.retrieval, steady_frames)[None]
+        return _Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail)
+
+    def _held_still(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
+        """Content in which each note is one sound, and each vowel the same on all of them."""
+        return settle_vowels(hold_notes(content, envelope, voicing), envelope, voicing, self._held)
+
+    def _loudness(self, samples: np.ndarray) -> np.ndarray:
+        return np.stack([measure_loudness(without_top(samples, self._compared_hertz)), measure_loudness(samples)])
+
+    def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
+        own = self.base.decoder(content, self._prosody(pitch, loudness), self._heard_timbre[None])[0]
+        sounding = torch.sigmoid(2 * (loudness + 4.0))
+        return _less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
+
+    def _placed(self, values: Tensor | np.ndarray) -> Tensor:
+        """The values on the device of the networks."""
+        return torch.as_tensor(values).to(self.base.device)
+
+    def _prosody(self, pitch: Pitch, loudness: Tensor) -> Tensor:
+        return prosody_input(self._placed(pitch.semitones), self._placed(pitch.voicing), loudness)[None]
+
+    def _take(self, number: int, window: Window, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
+        envelope = self._decode(number, analysed, pitch)
+        samples = self._synthesize(number, window, envelope, pitch)[: analysed.sample_count]
+        converted = self._match(number, window, samples, analysed)
+        return self._join(number, window, limit_peaks(place(converted, window.samples)))
+
+    def _timbre(self, number: int) -> Tensor:
+        if number == 0:
+            return self.voice.timbre
+        offset = self._placed(timbre_offset(self.seeds[number], len(self.voice.spread)))
+        return self.voice.timbre + _TIMBRE_VARIATION * offset @ self.voice.spread
+
+    def _decode(self, number: int, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
+        """The voice's absolute log envelope for this window, float32 (frames, BANDS)."""
+        settings, voice = self.settings, self.voice
+        with torch.inference_mode():
+            prosody = self._prosody(pitch, analysed.loudness)
+            timbre = self._timbre(number) + self._beyond * (voice.timbre - self._heard_timbre)
+            decoded = self._decoder(analysed.content, prosody, timbre[None])[0]
+            decoded = voice.centre + (decoded - voice.centre) * (_MORE_CONTRAST * voice.contrast)
+            if analysed.detail is not None:
+                decoded = decoded + (1.0 - settings.likeness) * analysed.detail
+            if settings.formant_shift_semitones:
+                factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
+                decoded = warp_bands(decoded[None], factor)[0]
+            consonant = self._placed(_unvoiced(pitch)) * _heard(analysed.loudness)
+            protected = settings.consonant_protection * consonant[:, None] * self._known
+            decoded = decoded + protected * _less_colour(analysed.envelope - decoded, consonant, _RECOLOURED)
+            return (decoded + self.survey.level.nepers).cpu().numpy()
+
+    def _synthesize(self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch) -> np.ndarray:
+        # one frame more, so that the samples after the last frame centre are covered
+        pitch = Pitch(np.pad(pitch.hertz, (0, 1), "edge"), np.pad(pitch.voicing, (0, 1), "edge"))
+        envelope = np.pad(envelope, ((0, 1), (0, 0)), "edge")
+        start = self._phases[number] - cycles_per_frame(pitch.hertz, 0.0)[window.core_start - window.first_frame]
+        samples, cycles = synthesize(
+            self.base.synthesizer, envelope, pitch, window.first_frame * HOP, start % 1.0, self.seeds[number]
+        )
+        if not window.last:
+            self._phases[number] = float(cycles[window.core_stop - window.first_frame])
+        return samples
+
+    def _match(self, number: int, window: Window, samples: np.ndarray, analysed: _Analysed) -> np.ndarray:
+        wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
+        room = 1.0 - _heard(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
+        change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)
+        if number > 0:
+            wander_db = _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
+            wanted_db, change_db = wanted_db + wander_db, change_db + wander_db
+        return match_loudness(samples, wanted_db - change_db, wanted_db, floor_db=self._silence_db)
+
+    def _join(self, number: int, window: Window, samples: np.ndarray) -> np.ndarray:
+        """The core, its first hop faded over from the end of the window before."""
+        start = (window.core_start - window.first_frame) * HOP
+        before = self._overlaps.get(number)
+        core = samples[:, start:].copy() if window.last else samples[:, start : start + self._core(window) * HOP].copy()
+        if before is not None:
+            fade = np.linspace(0, 1, HOP, endpoint=False, dtype=np.float32)[: core.shape[1]]
+            core[:, : len(fade)] = before[:, : len(fade)] * (1 - fade) + core[:, : len(fade)] * fade
+        if not window.last:
+            stop = start + self._core(window) * HOP
+            self._overlaps[number] = samples[:, stop : stop + HOP].copy()
+        return core
+
+    @staticmethod
+    def _core(window: Window) -> int:
+        return window.core_stop - window.core_start
+
+
+def _less_colour(difference: Tensor, weight: Tensor, share: float) -> Tensor:
+    """Difference (frames, BANDS) less a share of its average over about a second, in which each frame counts by its
+    weight (frames,): articulation stays, the speaker goes."""
+    return difference - share * moving_average(difference, _COLOUR_FRAMES, weight[:, None] + 1e-3)
+
+
+def _unvoiced(pitch: Pitch) -> Tensor:
+    """How unvoiced each frame is, 0..1, (frames,)."""
+    return torch.sigmoid((_SOFT_VOICING - torch.from_numpy(pitch.voicing)) * 12)
+
+
+def _heard(loudness: Tensor) -> Tensor:
+    """How far each frame stands out of the background, 0..1, (frames,): a room's noise is not worth protecting."""
+    return torch.sigmoid((loudness + _BACKGROUND_NEPERS) * 4)
+
+
+def _known_bands(bands: int) -> Tensor:
+    """1 where the recording holds signal, falling to 0 at its bandwidth, (BANDS,)."""
+    if bands >= BANDS:
+        return torch.ones(BANDS)
+    return ((bands - 1 - torch.arange(BANDS)) / _EDGE_BANDS).clamp(0, 1)

@@ -1,0 +1,356 @@
+"""An edited take: sung anew where its pitch was changed, and everywhere else the take as it was, to the last bit.
+
+    edits --> patches --> windows of the recording around each --> render --+
+                                                                            v
+    the take as it was -------------------------------------------------> splice --> the edited take
+
+Two doors, one corridor: `edit_take` works in memory, `edit_file` on files of any length. Edits always count from the
+take as the conversion made it; from an edit that was rendered before, patches that are the same are taken over.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.analysis.envelope import Level
+from engine.analysis.loudness import without_rumble
+from engine.analysis.pitch import Pitch
+from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begin_of, cut_windows
+from engine.audio.channels import mid_of
+from engine.audio.files import Audio, AudioWriter, open_audio
+from engine.audio.streams import HeldRecording, at_engine_rate
+from engine.conversion.convert import Conversion, Report, Take, base_on
+from engine.conversion.edit_data import Groundwork
+from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
+from engine.conversion.pitch_edits import PitchEdit
+from engine.conversion.pitch_shaping import limit_pitch
+from engine.conversion.renderer import Renderer
+from engine.devices import AUTO, memory_of
+from engine.errors import EditError
+from engine.features.analysed_windows import HeardWindows
+from engine.features.survey import Survey
+from engine.features.sustained_sounds import HeldSounds
+from engine.networks.listener import Listener, listen
+from engine.networks.synthesizer import cycles_per_frame
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
+from engine.voices.fingerprint import networks_fingerprint
+from engine.voices.voice import Voice
+
+# How far back samples may be asked for: by two windows of the longest, and the surroundings of two patches.
+_BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP
+_WINDOWS_KEPT = 3  # whose features may be asked for again
+_SINGING = 20  # how much longer a sample takes that is sung than one that is copied
+_OTHER_VOICE = (
+    "The voice has been made anew since this take, so a part of it would now sound like another singer: convert the "
+    "recording again, then edit it."
+)
+_OTHER_SOUND = "The take does not fit the recording any more: convert the recording again, then edit it."
+
+Renewed = Callable[[Patch], Iterator[np.ndarray]]
+
+
+@dataclass(frozen=True)
+class EarlierEdit:
+    """A rendered edit of the same take, and the edits that it was made with."""
+
+    path: Path
+    edits: Sequence[PitchEdit]
+
+
+@dataclass(frozen=True)
+class FileEdit:
+    """The file that was written, what was planned for it, and how many of the patches were sung anew."""
+
+    path: Path
+    plan: Plan
+    sung: int
+
+
+def edit_take(
+    audio: Audio,
+    conversion: Conversion,
+    number: int,
+    voice: Voice,
+    edits: Sequence[PitchEdit],
+    report: Report | None = None,
+    device: str = AUTO,
+) -> Take:
+    """Take `number` (the first is 0) of a conversion of `audio`, with these edits of its pitch.
+
+    `report(fraction, message)` is called as the work goes on and may raise Cancelled. device: as for the conversion.
+    Raises EditError where the take cannot be edited, SettingsError for a stretch beyond its end.
+
+    >>> from engine import Shift, convert, load_voice, read_audio
+    >>> vocal, voice = read_audio("vocal.flac"), load_voice("koguchi")
+    >>> conversion = convert(vocal, voice)
+    >>> edited = edit_take(vocal, conversion, 0, voice, [Shift(1.0, 1.5, semitones=2.0)])
+    >>> old, new = conversion.takes[0].audio.samples, edited.audio.samples
+    >>> bool((new[:, : SAMPLE_RATE // 2] == old[:, : SAMPLE_RATE // 2]).all()), bool((new == old).all())
+    (True, False)
+    """
+    plan = plan_patches(conversion.groundwork, number, edits)
+    singer = _Singer(at_engine_rate(HeldRecording(audio)), conversion.groundwork, number, voice, device)
+    take = conversion.takes[number]
+    splice = _Splice(at_engine_rate(HeldRecording(take.audio)), plan, report)
+    pieces = list(splice.pieces([(singer.sing, True)] * len(plan.patches)))
+    return Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE), take.seed)
+
+
+def edit_file(
+    source: Path,
+    take: Path,
+    target: Path,
+    groundwork: Groundwork,
+    number: int,
+    voice: Voice,
+    edits: Sequence[PitchEdit],
+    before: EarlierEdit | None = None,
+    report: Report | None = None,
+    device: str = AUTO,
+) -> FileEdit:
+    """Write take `number` (the first is 0) of a conversion of `source`, which lies in `take`, with these edits.
+
+    before: an edit of the same take that was rendered already; device: as for the conversion. Memory does not grow with
+    the length. Raises EditError where the take cannot be edited, SettingsError for a stretch beyond its end, AudioError
+    for a file that cannot be read or written. The target appears whole at the end, or not at all.
+
+    >>> from engine import Shift, convert_file, load_voice
+    >>> vocal, take, voice = Path("vocal.flac"), Path("take.wav"), load_voice("koguchi")
+    >>> groundwork = convert_file(vocal, [take], voice).groundwork
+    >>> edits = [Shift(1.0, 1.5, semitones=2.0)]
+    >>> edit_file(vocal, take, Path("edited.wav"), groundwork, 0, voice, edits).path.name
+    'edited.wav'
+    """
+    plan = plan_patches(groundwork, number, edits)
+    known = plan_patches(groundwork, number, before.edits).patches if before is not None else []
+    same = [any(patch.is_like(other) for other in known) for patch in plan.patches]
+    with ExitStack() as stack:
+        original = stack.enter_context(open_audio(take))
+        splice = _Splice(original.blocks(SAMPLE_RATE), plan, report)
+        renewed: list[tuple[Renewed, bool]] = []
+        if not all(same):
+            recording = at_engine_rate(stack.enter_context(open_audio(source)))
+            singer = _Singer(recording, groundwork, number, voice, device)
+        if before is not None and any(same):
+            earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
+        for is_same in same:
+            renewed.append((earlier.patch, False) if is_same else (singer.sing, True))
+        writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, original.channels))
+        for piece in splice.pieces(renewed):
+            writer.write(piece)
+    return FileEdit(target, plan, same.count(False))
+
+
+class _Stream:
+    """Samples (channels, n) at SAMPLE_RATE that are read once; stretches of them are asked for in their order, and may
+    overlap by _BACK_SAMPLES."""
+
+    def __init__(self, blocks: Iterable[np.ndarray]) -> None:
+        self._blocks = iter(blocks)
+        self._held = np.zeros((1, 0), np.float32)
+        self._at = 0  # sample of the recording where that begins
+
+    def read(self, first: int, stop: int | None) -> Iterator[np.ndarray]:
+        """Samples first..stop-1, or to the end; fewer where there are no more."""
+        if first < self._at:
+            raise ValueError(f"sample {first} has been let go of")
+        position = first
+        while stop is None or position < stop:
+            while self._at + self._held.shape[1] <= position:
+                if not self._more():
+                    return
+            piece = self._held[:, position - self._at : None if stop is None else stop - self._at]
+            position += piece.shape[1]
+            yield piece
+
+    def patch(self, patch: Patch) -> Iterator[np.ndarray]:
+        """The samples of a patch."""
+        return self.read(patch.first * HOP, None if patch.to_the_end else patch.last * HOP)
+
+    def _more(self) -> bool:
+        block = next(self._blocks, None)
+        if block is None:
+            return False
+        kept = self._held[:, max(0, self._held.shape[1] - _BACK_SAMPLES) :]
+        self._at += self._held.shape[1] - kept.shape[1]
+        self._held = np.concatenate([kept, block], 1) if kept.shape[1] else block
+        return True
+
+
+class _SungByHand:
+    """The melody of a patch: outside of it, the curve of the take as it was."""
+
+    def __init__(self, take: Pitch, patch: Patch) -> None:
+        there = slice(patch.first, patch.last + 1)
+        hertz = take.hertz.copy()  # once: what windows are given of it are views
+        hertz[there] = patch.pitch.hertz
+        self._pitch = Pitch(hertz, take.voicing)
+        self._octaves = np.zeros(len(take), np.int8)
+        self._octaves[there] = patch.octaves
+
+    def heard(self, first_frame: int, detected: Pitch) -> Pitch:
+        """As it was detected, in the octave where it belongs."""
+        octaves = self._octaves[first_frame : first_frame + len(detected)]
+        return limit_pitch(detected.transposed(12 * octaves)) if octaves.any() else detected
+
+    def sung(self, number: int, first_frame: int, heard: Pitch) -> Pitch:
+        """The curve as it is planned, whatever was heard."""
+        return self._pitch[first_frame : first_frame + len(heard)]
+
+
+class _OriginalWindows:
+    """The listener's features as they were when the take was made: what it hears of a moment depends on all the window
+    around it."""
+
+    def __init__(self, stream: _Stream, core_starts: np.ndarray, listener: Listener) -> None:
+        self._stream, self._listener = stream, listener
+        self._cores = [int(start) for start in core_starts]
+        self._heard: dict[int, np.ndarray] = {}
+
+    def features(self, samples: np.ndarray, first_frame: int) -> np.ndarray:
+        """Features (frames / 2, FEATURES) of samples that begin at a frame of the recording."""
+        stop = first_frame + frame_count(len(samples))
+        pieces = []
+        for number, core in enumerate(self._cores):
+            following = self._cores[number + 1] if number + 1 < len(self._cores) else stop
+            begin, end = max(first_frame, core), min(stop, following)
+            if begin < end:
+                rows = slice((begin - begin_of(core) + 1) // 2, (end - begin_of(core) + 1) // 2)
+                pieces.append(self._window(number)[rows])
+        return np.concatenate(pieces)
+
+    def _window(self, number: int) -> np.ndarray:
+        if number not in self._heard:
+            begin = begin_of(self._cores[number]) * HOP
+            is_last = number + 1 == len(self._cores)
+            end = None if is_last else (self._cores[number + 1] + CONTEXT_FRAMES) * HOP
+            samples = np.concatenate(list(self._stream.read(begin, end)), 1)
+            for old in sorted(self._heard)[: 1 - _WINDOWS_KEPT]:
+                del self._heard[old]
+            self._heard[number] = listen(self._listener, without_rumble(mid_of(samples)))
+        return self._heard[number]
+
+
+class _Singer:
+    """Sings patches of a take anew, in their order. Raises EditError for a voice that did not sing the take."""
+
+    def __init__(
+        self, blocks: Iterable[np.ndarray], groundwork: Groundwork, number: int, voice: Voice, device: str
+    ) -> None:
+        self._base = base_on(device)
+        self._voice, self._groundwork, self._number = voice.on(self._base.device), groundwork, number
+        if networks_fingerprint(self._base, voice) != groundwork.voice:
+            raise EditError(_OTHER_VOICE)
+        self._take = groundwork.pitch(number)
+        self._stream = _Stream(blocks)
+        original = _OriginalWindows(self._stream, groundwork.core_starts, self._base.listener)
+        self._heard = HeardWindows(self._base.listener, listen_otherwise=original.features)
+
+    def sing(self, patch: Patch) -> Iterator[np.ndarray]:
+        """The samples of a patch, piece by piece."""
+        first = max(0, patch.first - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES
+        stop = None if patch.to_the_end else (patch.last + CONTEXT_FRAMES) * HOP
+        before = cycles_per_frame(self._take.hertz[first : patch.first + 1], 0.0)[-1]
+        renderer = Renderer(
+            self._base,
+            self._voice,
+            _survey(self._groundwork),
+            self._groundwork.settings,
+            _SungByHand(self._take, patch),
+            [self._number],
+            [patch.cycles - float(before)],
+            self._heard,
+        )
+        position, begin = first * HOP, patch.first * HOP
+        end = None if patch.to_the_end else patch.last * HOP
+        for window in cut_windows(self._stream.read(position, stop)):
+            placed = replace(
+                window,
+                first_frame=window.first_frame + first,
+                core_start=window.core_start + first,
+                core_stop=window.core_stop + first,
+            )
+            with memory_of(self._base.device):
+                [piece] = renderer.render(placed)
+            kept = piece[:, max(0, begin - position) : None if end is None else max(0, end - position)]
+            position += piece.shape[1]
+            if kept.shape[1]:
+                yield kept
+
+
+def _survey(groundwork: Groundwork) -> Survey:
+    return Survey(
+        level=Level(groundwork.level_nepers),
+        feature_mean=torch.from_numpy(groundwork.feature_mean),
+        timbre=torch.from_numpy(groundwork.timbre),
+        pitch=groundwork.statistics,
+        style=groundwork.style,
+        bands=groundwork.bands,
+        voiced=groundwork.voiced,
+        held=HeldSounds(torch.from_numpy(groundwork.held)),
+    )
+
+
+class _Splice:
+    """The take as it was with its patches in their places."""
+
+    def __init__(self, take: Iterable[np.ndarray], plan: Plan, report: Report | None) -> None:
+        self._take, self._plan, self._report = _Stream(take), plan, report
+        in_patches = sum(patch.last - patch.first for patch in plan.patches)
+        self._work = len(plan.before) - 1 + (_SINGING - 1) * in_patches
+        self._done = 0.0
+        self._position = 0
+
+    def pieces(self, renewed: Sequence[tuple[Renewed, bool]]) -> Iterator[np.ndarray]:
+        """The samples of the whole take. renewed: what gives those of each patch, and whether they are to be faded
+        over into the take as it was."""
+        self._tell(0, 1)
+        for patch, (samples, fades) in zip(self._plan.patches, renewed, strict=True):
+            yield from self._kept(patch.first * HOP)
+            begin = self._position
+            for piece in samples(patch):
+                old = [np.zeros((piece.shape[0], 0), np.float32)]
+                old += self._take.read(self._position, self._position + piece.shape[1])
+                yield self._faded(patch, self._position - begin, _joined(old, piece), piece) if fades else piece
+                self._position += piece.shape[1]
+                self._tell(piece.shape[1], _SINGING)
+            if not patch.to_the_end and self._position != patch.last * HOP:
+                raise EditError(_OTHER_SOUND)
+        yield from self._kept(None)
+        if frame_count(self._position) != len(self._plan.before):
+            raise EditError(_OTHER_SOUND)
+
+    def _kept(self, stop: int | None) -> Iterator[np.ndarray]:
+        for piece in self._take.read(self._position, stop):
+            yield piece
+            self._position += piece.shape[1]
+            self._tell(piece.shape[1], 1)
+
+    @staticmethod
+    def _faded(patch: Patch, start: int, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+        """A piece of a patch, `start` samples into it, faded over from and to the take as it was."""
+        place = start + np.arange(new.shape[1])
+        fade, length = FADE_FRAMES * HOP, (patch.last - patch.first) * HOP
+        rising = np.ones(len(place)) if patch.first == 0 else place / fade
+        falling = np.ones(len(place)) if patch.to_the_end else (length - place) / fade
+        share = np.minimum(rising, falling).clip(0, 1).astype(np.float32)
+        return old * (1 - share) + new * share
+
+    def _tell(self, samples: int, weight: int) -> None:
+        self._done += weight * samples / HOP
+        if self._report:
+            self._report(min(1.0, self._done / max(self._work, 1)), "rendering the edits")
+
+
+def _joined(old: list[np.ndarray], new: np.ndarray) -> np.ndarray:
+    try:
+        joined = np.concatenate(old, 1)
+    except ValueError as cause:  # another number of channels
+        raise EditError(_OTHER_SOUND) from cause
+    if joined.shape != new.shape:
+        raise EditError(_OTHER_SOUND)
+    return joined

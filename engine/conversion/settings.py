@@ -1,0 +1,91 @@
+"""The settings of a conversion, their ranges, and what one hears of each: page, service, command line and notebooks are
+made from these fields."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal
+
+from engine.analysis.style import Style
+from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
+from engine.errors import SettingsError
+from engine.settings import check_settings, setting
+
+AUTO = "auto"  # what the recording says: the shift that fits the voice, the preset of its style
+
+
+@dataclass(frozen=True)
+class ConversionSettings:
+    """How to convert. Each field's metadata holds its range and what one hears of it.
+
+    >>> ConversionSettings(transpose="auto", takes=3).takes
+    3
+    >>> ConversionSettings(likeness=2)
+    Traceback (most recent call last):
+    engine.errors.SettingsError: likeness must be a number from 0.0 to 1.0, not 2.
+    >>> sorted(ConversionSettings.presets)
+    ['melodic', 'rhythmic', 'spoken']
+    """
+
+    presets: ClassVar[dict[str, "ConversionSettings"]]
+
+    transpose: int | Literal["auto"] = setting(
+        0, -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE,
+        "Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves.",
+        words=(AUTO,),
+    )  # fmt: skip
+    takes: int = setting(
+        1, 1, 10, "How many performances to make: the first is the plain one, the others vary a little."
+    )
+    seed: int = setting(0, 0, 2**31 - 1, "The same number gives exactly the same takes again.")
+    likeness: float = setting(
+        1.0, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
+    )
+    retrieval: float = setting(
+        0.0, 0.0, 1.0,
+        "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
+    )  # fmt: skip
+    accent: float = setting(
+        0.8, 0.0, 1.0,
+        "How much of the voice's own pronunciation is heard; lower is clearer, above all in languages foreign to it.",
+    )  # fmt: skip
+    consonant_protection: float = setting(
+        0.8, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
+    )
+    formant_shift_semitones: float = setting(
+        0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
+    )
+    pitch_smoothing_ms: float = setting(
+        0.0, 0.0, 300.0, "Evens out wobble in the pitch; much of it also takes out vibrato."
+    )
+    pitch_snap: float = setting(0.0, 0.0, 1.0, "Pulls held notes to the nearest semitone.")
+
+    def __post_init__(self) -> None:
+        """Raises SettingsError, naming the setting and its range, for any value outside it."""
+        check_settings(self)
+
+
+ConversionSettings.presets = {
+    "melodic": ConversionSettings(accent=1.0),  # a little more like the voice (engine/EXPERIMENTS.md)
+    "rhythmic": ConversionSettings(likeness=0.8),
+    "spoken": ConversionSettings(),
+}
+
+
+def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], ConversionSettings]:
+    """What gives the settings for a recording once its style is known: those of the preset, or with `auto` of its
+    style's, with the values that are given. Raises SettingsError for an unknown preset, setting or value.
+
+    >>> by_style("auto", {"takes": 2})("rhythmic").likeness
+    0.8
+    """
+    if preset != AUTO and preset not in ConversionSettings.presets:
+        names = ", ".join([AUTO, *ConversionSettings.presets])
+        raise SettingsError(f"There is no preset '{preset}'; the presets are: {names}.")
+    if unknown := sorted(set(given) - {one.name for one in fields(ConversionSettings)}):
+        raise SettingsError(f"There is no setting '{unknown[0]}'.")
+
+    def settings(style: Style) -> ConversionSettings:
+        return replace(ConversionSettings.presets[style if preset == AUTO else preset], **given)
+
+    settings("melodic")  # so that a wrong value is told now
+    return settings

@@ -1,0 +1,348 @@
+"""A dataset: the recordings of one voice and its profile, checked and copied into a folder of their own.
+
+What the user brings is a zip, a folder, or loose files. A zip or folder holds model.json, at its root or in one top
+folder, and the recordings in the folder audio beside it; without a model.json every recording in it counts. Brought in,
+each dataset has the same layout:
+
+    model.json      the profile
+    audio/          the recordings, in the sub-folders they came in
+    report.json     what is written later: the data report, its picture, ...
+    training/       ... checkpoints and auditions
+    untrained/      ... the voice as it is before it is trained, until it is
+    clips/          ... and analysed recordings, which may be deleted
+"""
+
+import json
+import os
+import posixpath
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from engine.archives import ArchiveLimits, extract_archive, is_junk, safe_path
+from engine.errors import DatasetError, ProfileError
+from engine.voices.profile import VoiceProfile, merge_values, profile_as_json, profile_text, read_profile
+
+AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".aif")
+MODEL_FILE = "model.json"
+AUDIO_FOLDER = "audio"
+REPORT_FILE = "report.json"
+TRAINING_FOLDER = "training"
+UNTRAINED_FOLDER = "untrained"
+CACHE_FOLDER = "clips"
+
+LARGEST_MODEL_FILE = 1_000_000  # bytes
+LIMITS = ArchiveLimits()  # of a zip as well as of a folder
+_MOST_LOOKED_AT = 50 * LIMITS.most_files  # files of any kind in a folder, so that nobody brings a whole disk
+_UNPACKED = "unpacked"
+_READ = f"read are {', '.join(AUDIO_SUFFIXES)}"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The recordings of one voice, in natural order (2.wav before 10.wav), and what is known of it."""
+
+    folder: Path
+    profile: VoiceProfile
+    recordings: tuple[Path, ...]  # below `folder`
+
+    @property
+    def cache(self) -> Path:
+        """The folder for analysed recordings."""
+        return self.folder / CACHE_FOLDER
+
+
+@dataclass(frozen=True)
+class _Brought:
+    """A file the user brought: where it lies, and its place in the zip or folder it came in."""
+
+    path: Path
+    place: PurePosixPath
+
+
+def create_dataset(source: Path | Sequence[Path], folder: Path, given: Mapping[str, Any] | None = None) -> Dataset:
+    """Bring a zip, a folder or loose recordings into the new folder `folder`; what is brought stays as it is.
+
+    given: values of a profile, which win over those of model.json. Raises ArchiveError for a zip that is not safe,
+    ProfileError for a wrong or missing field, DatasetError for anything else; then nothing is left of `folder`.
+
+    >>> dataset = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> dataset.profile.name, [recording.name for recording in dataset.recordings]
+    ('Mia', ['one.flac', 'two.flac'])
+    >>> create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    Traceback (most recent call last):
+    engine.errors.DatasetError: There is a dataset "mia" already; delete it first, or take another name.
+    """
+    if folder.exists() or folder.is_symlink():
+        raise DatasetError(f'There is a dataset "{folder.name}" already; delete it first, or take another name.')
+    unfinished = folder.with_name(folder.name + ".part")
+    shutil.rmtree(unfinished, ignore_errors=True)  # of a crash
+    try:
+        label, brought, may_move = _bring(source, unfinished / _UNPACKED)
+        home = _home(label, brought)
+        values = {} if home is None else _read_model_file(home.path)
+        profile = read_profile(merge_values(values, given or {}))
+        places = _apart(_recordings(label, brought, home))
+        for place, recording in places.items():
+            target = unfinished / AUDIO_FOLDER / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (os.replace if may_move else shutil.copyfile)(recording.path, target)
+        shutil.rmtree(unfinished / _UNPACKED, ignore_errors=True)
+        _write_profile(unfinished, profile)
+        unfinished.rename(folder)
+    except OSError as cause:
+        raise DatasetError(f"The recordings could not be brought in: {cause.strerror or cause}.") from cause
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return load_dataset(folder)
+
+
+def load_dataset(folder: Path) -> Dataset:
+    """The dataset in `folder`. Raises DatasetError where there is none, ProfileError where its profile is damaged.
+
+    >>> create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"}) == load_dataset(Path("mia"))
+    True
+    """
+    if not (folder / MODEL_FILE).is_file():
+        raise DatasetError(f'"{folder.name}" is no dataset: it has no {MODEL_FILE}.')
+    audio = folder / AUDIO_FOLDER
+    try:
+        profile = read_profile(_read_model_file(folder / MODEL_FILE))
+        places = [place for place, is_link in _walk(audio) if _is_recording(place) and not is_link]
+    except OSError as cause:
+        raise DatasetError(f'The dataset "{folder.name}" cannot be read: {cause.strerror or cause}.') from cause
+    if not places:
+        raise DatasetError(f'"{folder.name}" has no recordings left; create it again.')
+    return Dataset(folder, profile, tuple(audio / place for place in sorted(places, key=_natural)))
+
+
+def save_profile(dataset: Dataset, profile: VoiceProfile) -> Dataset:
+    """The dataset with another profile, written in one step. Raises ProfileError and keeps the old one if it is wrong,
+    DatasetError where it cannot be written."""
+    profile = read_profile(profile_as_json(profile))
+    try:
+        _write_profile(dataset.folder, profile)
+    except OSError as cause:
+        raise DatasetError(
+            f'The profile of "{dataset.folder.name}" could not be written: {cause.strerror or cause}.'
+        ) from cause
+    return replace(dataset, profile=profile)
+
+
+# ---- what the user brings ----
+
+
+def _bring(source: Path | Sequence[Path], unpacked: Path) -> tuple[str, list[_Brought], bool]:
+    """What to call the source in a sentence, its files, and whether they are ours to move."""
+    paths = [source] if isinstance(source, Path) else list(source)
+    if not paths:
+        raise DatasetError("There are no recordings; give a zip, a folder, or audio files.")
+    for path in paths:
+        if not (path.is_file() or path.is_dir()):
+            raise DatasetError(f'There is no file or folder "{path.name}".')
+    if len(paths) > 1 or _is_recording(PurePosixPath(paths[0].name)):
+        if all(path.is_file() for path in paths):
+            return "What was given", _loose(paths), False
+        if len(paths) > 1:
+            raise DatasetError("Folders cannot be mixed with others; give one zip, one folder, or audio files.")
+    path = paths[0]
+    if path.is_dir():
+        return f'"{path.resolve().name}"', _of_folder(path), False
+    if not _is_zip(path):
+        raise DatasetError(f'"{path.name}" is no zip, no folder and no recording; {_READ}.')
+    unpacked.parent.mkdir(parents=True)
+    places = extract_archive(path, unpacked, LIMITS)
+    return f'"{path.name}"', [_Brought(unpacked / place, place) for place in places], True
+
+
+def _loose(paths: Sequence[Path]) -> list[_Brought]:
+    """Loose files as if they lay in the folder audio, model.json beside it."""
+    zips = [path for path in paths if _is_zip(path)]
+    if zips:
+        raise DatasetError(f'"{zips[0].name}" is a zip among other files; give one zip, or audio files.')
+    brought = []
+    for path in paths:
+        name = _safe(path.name)
+        brought.append(_Brought(path, name if _is_model_file(name) else AUDIO_FOLDER / name))
+    return brought
+
+
+def _of_folder(folder: Path) -> list[_Brought]:
+    """The files in a folder. Links that stay inside it are passed over, since what they point to counts anyway."""
+    brought = []
+    root = folder.resolve()
+    for place, is_link in _walk(root):
+        if not is_link:
+            brought.append(_Brought(root / place, _safe(str(place))))
+        elif not (root / place).resolve().is_relative_to(root):
+            raise DatasetError(
+                f'"{_safe(place.name)}" in "{root.name}" is a link out of the folder; put the files themselves there.'
+            )
+        if len(brought) > _MOST_LOOKED_AT:
+            raise DatasetError(
+                f'"{root.name}" holds more than {_MOST_LOOKED_AT:,} files; give the folder that holds the recordings.'
+            )
+    return brought
+
+
+def _walk(folder: Path) -> Iterator[tuple[PurePosixPath, bool]]:
+    """Places of the files below `folder`, and of links to files or folders, and whether each is a link.
+
+    Links are not followed; what systems add by themselves, pipes and the like are left out.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for here, folders, files in os.walk(folder, onerror=refuse):
+        for name in sorted(folders + files):
+            path = Path(here, name)
+            place = PurePosixPath(path.relative_to(folder).as_posix())
+            if not is_junk(place) and (path.is_symlink() or path.is_file()):
+                yield place, path.is_symlink()
+
+
+def _safe(name: str) -> PurePosixPath:
+    """A name from this disk, where drives and backslashes mean nothing, as one that any system can hold."""
+    return safe_path("./" + name.replace("\\", "_")) or PurePosixPath("_")
+
+
+def _is_zip(path: Path) -> bool:
+    if path.suffix.lower() == ".zip":
+        return True
+    with path.open("rb") as file:
+        return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def _is_recording(place: PurePosixPath) -> bool:
+    return place.suffix.lower() in AUDIO_SUFFIXES and not is_junk(place)
+
+
+def _is_model_file(place: PurePosixPath) -> bool:
+    return place.name.lower() == MODEL_FILE
+
+
+# ---- which of it counts ----
+
+
+def _home(label: str, brought: Sequence[_Brought]) -> _Brought | None:
+    """The model.json at the root or in one top folder; None where there is none at all."""
+    cards = sorted(
+        (one for one in brought if _is_model_file(one.place)), key=lambda one: (len(one.place.parts), one.place)
+    )
+    if not cards:
+        return None
+    depth = len(cards[0].place.parts)
+    if depth > 2:
+        raise DatasetError(
+            f'{label} has its {MODEL_FILE} in "{cards[0].place.parent}"; put it at the root or in one top folder, '
+            f"and the recordings into the folder {AUDIO_FOLDER} beside it."
+        )
+    if len(cards) > 1 and len(cards[1].place.parts) == depth:
+        raise DatasetError(
+            f'{label} holds more than one {MODEL_FILE}: "{cards[0].place}" and "{cards[1].place}"; '
+            "bring in one voice at a time."
+        )
+    return cards[0]
+
+
+def _recordings(label: str, brought: Sequence[_Brought], home: _Brought | None) -> list[_Brought]:
+    """The recordings that count, each with its place in the dataset's folder of recordings."""
+    found = [one for one in brought if _is_recording(one.place)]
+    above = _common_folder([one.place for one in found])
+    if home is not None:
+        above = len(home.place.parts)
+        elsewhere = len(found)
+        found = [one for one in found if _lies_in_audio(one.place, home.place.parent)]
+        if elsewhere and not found:
+            raise DatasetError(
+                f"{label} has {elsewhere} recordings, but none in the folder {AUDIO_FOLDER} beside {MODEL_FILE}; "
+                "move them there."
+            )
+    if not found:
+        raise DatasetError(f"{label} holds no recordings: {_READ}; found instead: {_census(brought)}.")
+    if len(found) > LIMITS.most_files:
+        raise DatasetError(f"{label} holds more than {LIMITS.most_files:,} recordings; leave out some.")
+    if sum(one.path.stat().st_size for one in found) > LIMITS.most_bytes:
+        raise DatasetError(f"{label} holds more than {LIMITS.most_bytes >> 30} GB of recordings; leave out some.")
+    return [replace(one, place=PurePosixPath(*one.place.parts[above:])) for one in found]
+
+
+def _lies_in_audio(place: PurePosixPath, home: PurePosixPath) -> bool:
+    depth = len(home.parts)
+    return place.is_relative_to(home) and place.parts[depth].lower() == AUDIO_FOLDER
+
+
+def _common_folder(places: Sequence[PurePosixPath]) -> int:
+    """How many of the folders above the files are the same for all."""
+    return len(PurePosixPath(posixpath.commonpath([str(place.parent) for place in places])).parts) if places else 0
+
+
+def _apart(recordings: Sequence[_Brought]) -> dict[PurePosixPath, _Brought]:
+    """The recordings under places no two of which any system takes for the same."""
+    places: dict[PurePosixPath, _Brought] = {}
+    taken: set[str] = set()
+    for one in sorted(recordings, key=lambda one: _natural(one.place)):
+        place, number = one.place, 1
+        while str(place).casefold() in taken:
+            number += 1
+            place = one.place.with_name(f"{one.place.stem}-{number}{one.place.suffix}")
+        taken.add(str(place).casefold())
+        places[place] = one
+    return places
+
+
+def _census(brought: Sequence[_Brought]) -> str:
+    """What kinds of files there are, such as '3 .txt, 1 .pdf'."""
+    others = [one.place for one in brought if not _is_model_file(one.place)]
+    counts = Counter(place.suffix.lower() or "without a suffix" for place in others)
+    return ", ".join(f"{count} {suffix}" for suffix, count in counts.most_common(5)) or "nothing"
+
+
+def _natural(place: PurePosixPath) -> tuple[list[list[str | int]], str]:
+    """A key to sort by as people do: 2.wav before 10.wav, capitals like small letters."""
+    pieces = [re.split(r"(\d+)", part.casefold()) for part in place.parts]
+    return [[int(text) if at % 2 else text for at, text in enumerate(piece)] for piece in pieces], str(place)
+
+
+# ---- model.json ----
+
+
+def _read_model_file(path: Path) -> dict[str, Any]:
+    """The object in a model.json. Raises ProfileError, of the field 'model.json', for anything else."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST_MODEL_FILE + 1)
+    if len(content) > LARGEST_MODEL_FILE:
+        raise _unreadable(f"is larger than {LARGEST_MODEL_FILE // 1_000_000} MB, more than a description can need")
+    try:
+        values = json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as cause:
+        raise _unreadable("is not written in UTF-8; save it as UTF-8") from cause
+    except json.JSONDecodeError as cause:
+        place = f"in line {cause.lineno}, column {cause.colno}"
+        raise _unreadable(f"is not valid JSON {place} ({cause.msg}); correct it there") from cause
+    except (ValueError, RecursionError) as cause:
+        raise _unreadable("holds numbers too long, or lists too deep, to be read; take them out") from cause
+    if not isinstance(values, dict):
+        raise _unreadable('must hold one object, such as {"name": "Anna"}')
+    return values
+
+
+def _unreadable(what: str) -> ProfileError:
+    return ProfileError([(MODEL_FILE, f"{MODEL_FILE} {what}.")])
+
+
+def _write_profile(folder: Path, profile: VoiceProfile) -> None:
+    unfinished = folder / (MODEL_FILE + ".part")
+    try:
+        with unfinished.open("w", encoding="utf-8") as file:
+            file.write(profile_text(profile))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, folder / MODEL_FILE)
+    finally:
+        unfinished.unlink(missing_ok=True)

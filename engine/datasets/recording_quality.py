@@ -1,0 +1,272 @@
+"""The quality of one recording of a voice: what a training would learn from it besides the voice.
+
+The file is read once, block by block, for what only its samples tell (clipping, bandwidth); everything else comes from
+the curves of its clip, which are analysed anyway. Memory does not grow with the sound.
+
+    clipping       samples that stand still at the extreme of their surroundings, at full scale or below it, and more
+                   than once; a lossy codec rounds the corners off, so what lies beyond full scale counts too
+    noise          the level of the voice over the level of the moments between its words
+    reverberation  after a sound stops, the room goes on; no room lets it end sooner than its own decay. The fastest
+                   decays that occur in six bands are therefore the room's (the idea of blind estimates from free
+                   decays: Ratnam et al., 2003; Prego et al., 2015)
+    bandwidth      where the long-term spectrum falls off a cliff and does not come back
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import fft
+from scipy.ndimage import binary_dilation, binary_erosion, uniform_filter1d
+
+from engine.analysis.envelope import band_centres, band_widths
+from engine.analysis.pitch import TRUSTED
+from engine.analysis.style import voiced_runs
+from engine.audio.streams import Source
+from engine.features.clips import Clip
+from engine.units import FRAME_RATE, decibels
+
+AUDIBLE_DB = 35.0  # below the loud moments of the voice; quieter counts as silence
+SILENT_DB = -80.0  # below full scale; quieter counts as silence in any case
+
+_BLOCK_S = 4
+_NEAR_VOICE_FRAMES = 30  # consonants and breaths lie this close to voiced sound
+
+_FLAT = 1e-4  # of the extreme: how still samples must stand to be a flat top
+_SAME_EXTREME = 1e-3  # of the extreme: blocks whose extremes differ by more were not clipped at the same level
+_FLAT_SAMPLES = 3  # at 44.1 kHz; at higher rates the tops of an unharmed wave are longer
+_FEWEST_FLAT_TOPS = 3
+_LOWEST_CLIPPING = 0.05  # of full scale
+
+_REST_GAP_FRAMES = 6  # voice this close is still heard in a frame, or echoed
+_FEWEST_REST_FRAMES = 20
+_REST_PERCENTILE = 20
+_DIGITAL_SILENCE_DB = -96.0  # of 16 bits: quieter says nothing more
+
+_SPECTRUM_S = 0.0464
+_BAND_HERTZ = 100.0
+_LOWEST_CLIFF_HERTZ = 3000.0
+_CLIFF_DB = 16.0
+_VOICE_CLIFF_HERTZ = 5500.0  # below this the resonances of a singer end in a cliff of 20 dB themselves, ...
+_DEEP_CLIFF_DB = 30.0  # ... so one of a recording has to be deeper
+_CLIFF_BANDS = 3  # to each side of the edge, and the width of the edge itself
+
+_DECAY_EDGES_HERTZ = (300.0, 600.0, 1000.0, 1700.0, 2800.0, 4500.0, 7500.0)
+_SMOOTHING_FRAMES = 5  # the tail of a room flickers
+_LOUD_START_DB = 20.0  # a decay begins at most this far below the loud moments ...
+_DECAY_START_DB, _DECAY_FLOOR_DB = 3.0, 3.0  # ... and is looked at from below its start to above the quiet moments
+_SHORTEST_DECAY_FRAMES = 6
+_LEAST_DECAY_DB = 6.0
+_FEWEST_DECAYS = 6
+_DECAY_PERCENTILE = 25
+
+
+@dataclass(frozen=True)
+class RecordingQuality:
+    """Measures of one recording; None where it does not tell."""
+
+    duration_s: float
+    voiced_s: float
+    usable_s: float  # voice that can be heard and is not clipped, with the consonants and breaths around it
+    level_db: float  # of the voice, below full scale
+    peak_db: float
+    clipped_share: float  # 0..1 of the audible frames
+    clipped_runs: int  # flat tops
+    snr_db: float | None  # voice over noise; None without pauses to hear the noise in
+    reverberation_s: float | None  # for a decay by 60 dB; None without pauses it could be heard in
+    bandwidth_hertz: float
+    silence_share: float  # 0..1
+
+
+def measure_quality(recording: Source, clip: Clip) -> RecordingQuality:
+    """The quality of a recording that was not read yet; `clip` is its analysis. Raises AudioError."""
+    sound = _listen(recording)
+    frames = len(clip.pitch)
+    audible = audible_frames(clip)
+    clipped = np.zeros(frames, bool)
+    clipped[np.minimum(np.rint(sound.clipped_s() * FRAME_RATE).astype(int), frames - 1)] = True
+    voiced = clip.pitch.voiced & audible
+    near_voice = binary_dilation(voiced, iterations=_NEAR_VOICE_FRAMES) if voiced.any() else voiced
+    usable = audible & near_voice & ~binary_dilation(clipped)
+    level_db = _mean_level_db(clip.loudness_db[voiced if voiced.any() else audible])
+    heard = int(audible.sum())
+    return RecordingQuality(
+        duration_s=sound.samples / recording.rate,
+        voiced_s=float(voiced.sum()) / FRAME_RATE,
+        usable_s=float(usable.sum()) / FRAME_RATE,
+        level_db=level_db,
+        peak_db=float(decibels(np.array(sound.peak))),
+        clipped_share=float((clipped & audible).sum()) / heard if heard else 0.0,
+        clipped_runs=sound.clipped_runs,
+        snr_db=_signal_to_noise_db(clip, level_db) if voiced.any() else None,
+        reverberation_s=_reverberation_s(clip) if voiced.any() else None,
+        bandwidth_hertz=sound.bandwidth_hertz(),
+        silence_share=1.0 - heard / frames,
+    )
+
+
+def audible_frames(clip: Clip) -> np.ndarray:
+    """bool (frames,): what is not silence, in comparison with the loud moments of the voice."""
+    voiced = clip.loudness_db[clip.pitch.voiced]
+    loud_db = float(np.percentile(voiced if len(voiced) else clip.loudness_db, 95))
+    return clip.loudness_db > max(loud_db - AUDIBLE_DB, SILENT_DB)
+
+
+def _mean_level_db(loudness_db: np.ndarray) -> float:
+    """The level of the mean power of frames."""
+    if not len(loudness_db):
+        return _DIGITAL_SILENCE_DB
+    return float(10 * np.log10(np.mean(10 ** (loudness_db.astype(np.float64) / 10))))
+
+
+def _signal_to_noise_db(clip: Clip, level_db: float) -> float | None:
+    rest = binary_erosion(clip.pitch.voicing < TRUSTED, iterations=_REST_GAP_FRAMES, border_value=1)
+    if rest.sum() < _FEWEST_REST_FRAMES:
+        return None
+    noise_db = float(np.percentile(clip.loudness_db[rest], _REST_PERCENTILE))
+    return level_db - max(noise_db, _DIGITAL_SILENCE_DB)
+
+
+# ---- the room ----
+
+
+def _reverberation_s(clip: Clip) -> float | None:
+    times_s = _decay_times_s(clip)
+    return float(np.percentile(times_s, _DECAY_PERCENTILE)) if len(times_s) >= _FEWEST_DECAYS else None
+
+
+def _decay_times_s(clip: Clip) -> np.ndarray:
+    """Seconds per 60 dB of every free decay in six bands, float64 (decays,)."""
+    bands = np.searchsorted(_DECAY_EDGES_HERTZ, band_centres())
+    found: list[float] = []
+    for band in range(1, len(_DECAY_EDGES_HERTZ)):
+        columns = bands == band
+        power = np.exp(2 * clip.envelope[:, columns].astype(np.float32)) @ band_widths()[columns].astype(np.float32)
+        found += _decays(10 * np.log10(np.maximum(power, 1e-12)))
+    return np.array(found)
+
+
+def _decays(level_db: np.ndarray) -> list[float]:
+    """Seconds per 60 dB of every stretch in which a band (frames,) only falls."""
+    smooth = uniform_filter1d(level_db.astype(np.float64), _SMOOTHING_FRAMES, mode="nearest")
+    floor_db = np.percentile(smooth, 5) + _DECAY_FLOOR_DB
+    loud_db = np.percentile(smooth, 95) - _LOUD_START_DB
+    falling = np.concatenate([np.diff(smooth) < 0, [False]])
+    found = []
+    for start, stop in voiced_runs(falling):
+        line = smooth[start : stop + 1]
+        line = line[(line < line[0] - _DECAY_START_DB) & (line > floor_db)]
+        if smooth[start] < loud_db or len(line) < _SHORTEST_DECAY_FRAMES or line[0] - line[-1] < _LEAST_DECAY_DB:
+            continue
+        found.append(float(-60.0 / (np.polyfit(np.arange(len(line)), line, 1)[0] * FRAME_RATE)))
+    return found
+
+
+# ---- the samples ----
+
+
+@dataclass
+class _Sound:
+    """What is heard of the samples while they pass."""
+
+    rate: int
+    samples: int = 0
+    peak: float = 0.0
+    # flat tops of each channel and sign: extreme of the block, first samples, lengths
+    flat_tops: dict[tuple[int, int], list[tuple[float, np.ndarray, np.ndarray]]] = field(default_factory=dict)
+    power: np.ndarray | None = None
+    spectra: int = 0
+    rest: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    @property
+    def clipped_runs(self) -> int:
+        return sum(len(starts) for starts, _ in self._clipped())
+
+    def clipped_s(self) -> np.ndarray:
+        """Times in which samples are clipped, at least one for every 5 ms of it."""
+        step = max(1, self.rate // 200)
+        times = [
+            np.arange(start, start + length, step)
+            for starts, lengths in self._clipped()
+            for start, length in zip(starts, lengths, strict=True)
+        ]
+        return np.concatenate(times) / self.rate if times else np.zeros(0)
+
+    def _clipped(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        found = []
+        for tops in self.flat_tops.values():
+            extreme = max(level for level, _, _ in tops)
+            same = [top for top in tops if top[0] >= extreme * (1 - _SAME_EXTREME)]
+            enough = sum(len(starts) for _, starts, _ in same) >= _FEWEST_FLAT_TOPS
+            for level, starts, lengths in tops:
+                # a quieter part, clipped before it was joined to the rest, has enough of them by itself
+                at_extreme = enough and level >= extreme * (1 - _SAME_EXTREME)
+                if at_extreme or len(starts) >= _FEWEST_FLAT_TOPS:
+                    found.append((starts, lengths))
+        return found
+
+    def hear(self, block: np.ndarray) -> None:
+        """block: float32 (channels, n)."""
+        self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
+        for channel, samples in enumerate(block):
+            for sign in (1, -1):
+                self._find_flat_tops((channel, sign), samples * sign)
+        self._add_spectra(block.mean(0))
+        self.samples += block.shape[1]
+
+    def _find_flat_tops(self, key: tuple[int, int], samples: np.ndarray) -> None:
+        extreme = float(samples.max(initial=0.0))
+        if extreme < _LOWEST_CLIPPING:
+            return
+        beyond = extreme > 1.0
+        at_top = samples >= (1.0 if beyond else extreme * (1 - _FLAT))
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], at_top, [False])).astype(np.int8)))
+        starts, lengths = edges[::2], edges[1::2] - edges[::2]
+        long = lengths >= (1 if beyond else max(_FLAT_SAMPLES, round(_FLAT_SAMPLES * self.rate / 44_100)))
+        # a block without flat tops counts too: its extreme says that the recording goes higher
+        tops = (min(extreme, 1.0), starts[long] + self.samples, lengths[long])
+        self.flat_tops.setdefault(key, []).append(tops)
+
+    def _add_spectra(self, mono: np.ndarray) -> None:
+        size = round(_SPECTRUM_S * self.rate)
+        held = np.concatenate([self.rest, mono])
+        whole = len(held) // size
+        self.rest = held[whole * size :]
+        if whole:
+            self._add_windows(held[: whole * size].reshape(whole, size))
+
+    def _add_windows(self, windows: np.ndarray) -> None:
+        spectrum = fft.rfft(windows * np.hanning(windows.shape[1]).astype(np.float32), axis=1)
+        power = (np.abs(spectrum) ** 2).sum(0, dtype=np.float64)
+        self.power = power if self.power is None else self.power + power
+        self.spectra += len(windows)
+
+    def bandwidth_hertz(self) -> float:
+        size = round(_SPECTRUM_S * self.rate)
+        if self.power is None:  # shorter than one window
+            self._add_windows(np.pad(self.rest, (0, size - len(self.rest)))[None])
+        assert self.power is not None
+        bands = (fft.rfftfreq(size, 1 / self.rate) / _BAND_HERTZ).astype(int)
+        mean = np.bincount(bands, self.power) / np.bincount(bands)
+        if not mean.any():
+            return self.rate / 2
+        return _find_cliff(10 * np.log10(np.maximum(mean, mean.max() * 1e-14))) or self.rate / 2
+
+
+def _listen(recording: Source) -> _Sound:
+    sound = _Sound(recording.rate)
+    for block in recording.blocks(_BLOCK_S * recording.rate):
+        sound.hear(block)
+    return sound
+
+
+def _find_cliff(level_db: np.ndarray) -> float | None:
+    """Hertz of the lowest edge that the spectrum falls off, and never climbs again; level_db: (bands,)."""
+    smooth = uniform_filter1d(level_db, _CLIFF_BANDS, mode="nearest")
+    highest_above = np.maximum.accumulate(smooth[::-1])[::-1]
+    half = _CLIFF_BANDS
+    for band in range(int(_LOWEST_CLIFF_HERTZ / _BAND_HERTZ), len(smooth) - half):
+        least_db = _DEEP_CLIFF_DB if band * _BAND_HERTZ < _VOICE_CLIFF_HERTZ else _CLIFF_DB
+        if smooth[band - half] - highest_above[band + half] >= least_db:
+            edge = level_db[: band + half] > smooth[band - half] - _CLIFF_DB / 2
+            return float((np.flatnonzero(edge)[-1] + 1) * _BAND_HERTZ)
+    return None

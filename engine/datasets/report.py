@@ -1,0 +1,440 @@
+"""The data report: whether recordings will make a good voice, and if not, which of them and why.
+
+Each recording is analysed once (clips, kept in a cache), measured (recording_quality) and judged (recording_findings);
+then they are compared with each other: duplicates, other speakers, and with what the profile says of the voice.
+"""
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from engine.analysis.pitch import Pitch
+from engine.analysis.style import Style, measure_style
+from engine.analysis.vocal_range import SINGING_RANGES, SPEAKING_NOTES, VocalRange, VoiceType, measure_range, voice_type
+from engine.audio.files import open_audio
+from engine.datasets.dataset import AUDIO_FOLDER, REPORT_FILE, Dataset
+from engine.datasets.duplicates import Words, near_duplicates, words_of
+from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findings_in, worst
+from engine.datasets.other_speakers import find_other_speakers
+from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
+from engine.errors import AudioError, DatasetError
+from engine.features.clips import Clip, analysed_clip, fingerprint
+from engine.features.speaker_timbre import heard_timbre
+from engine.networks.base import load_base
+from engine.units import FRAME_RATE, note_number
+from engine.voices.profile import VoiceProfile
+
+Report = Callable[[float, str], None]  # fraction 0..1 and a message; may raise Cancelled
+
+FORMAT = 1  # of the report as JSON; raised whenever the measures or limits change
+LEAST_USABLE_S = 10.0  # less does not hold every sound of a language even once
+LITTLE_USABLE_S = 120.0  # less makes a voice that is heard to be unsure
+MOSTLY = 0.5  # share of the recordings that must fail for the whole to fail
+LEAST_TIMBRE_S = 1.5  # of voiced sound; less tells too little of who is heard
+OUTSIDE_SHARE = 0.25  # of the voiced time beyond the stated range: more than slips and ornaments
+RANGE_MARGIN = 2.0  # semitones beyond a range that nobody is blamed for
+SPEAKING_MARGIN = 5.0  # semitones between the note somebody speaks on and that of the stated voice type
+_UNUSED = {"unreadable", "no_voice", "exact_duplicate", "near_duplicate"}
+_MOST_NAMED = 3
+_DECIMALS = 4
+_SUMMARIES = {  # of one recording, of several
+    "unreadable": ("cannot be read", "cannot be read"),
+    "no_voice": ("holds no voice", "hold no voice"),
+    "silence": ("is silent or mostly so", "are silent or mostly so"),
+    "clipping": ("is clipped", "are clipped"),
+    "noise": ("is noisy", "are noisy"),
+    "reverberation": ("sounds of the room", "sound of the room"),
+    "bandwidth": ("lacks high frequencies", "lack high frequencies"),
+    "level": ("is very quiet", "are very quiet"),
+    "short": ("is very short", "are very short"),
+    "exact_duplicate": ("is there twice", "are there twice"),
+    "near_duplicate": ("is a copy of another one", "are copies of others"),
+    "other_speaker": ("sounds like somebody else", "sound like somebody else"),
+}
+_Curves = tuple[Pitch, np.ndarray]  # of the audible frames: pitch, and loudness in dB relative to the recording's voice
+
+
+@dataclass(frozen=True)
+class RecordingReport:
+    """One recording; all measures are zero or None where it cannot be read. The measures are those of
+    RecordingQuality."""
+
+    name: str  # path below the folder of the recordings, with forward slashes
+    fingerprint: str  # of its contents; empty where it cannot be read
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    duration_s: float = 0.0
+    voiced_s: float = 0.0
+    usable_s: float = 0.0
+    level_db: float | None = None
+    peak_db: float | None = None
+    clipped_share: float = 0.0
+    clipped_runs: int = 0
+    snr_db: float | None = None
+    reverberation_s: float | None = None
+    bandwidth_hertz: float | None = None
+    silence_share: float = 0.0
+
+    @property
+    def usable(self) -> bool:
+        """Whether to train on it: it can be read, holds a voice, and is no duplicate of an earlier one."""
+        return self.usable_s > 0 and not any(found.code in _UNUSED for found in self.findings)
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """All recordings together. Seconds of voice are those of the usable recordings; None where there is no voice."""
+
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    recordings: tuple[RecordingReport, ...]
+    total_s: float
+    voiced_s: float
+    usable_s: float
+    pitch_histogram: dict[int, float]  # MIDI note number -> seconds, voiced frames
+    vocal_range: tuple[str, str] | None  # lowest and highest note
+    voice_type: VoiceType | None  # the one that fits what is heard
+    style: Style | None
+    level_db: float | None  # median, as those below
+    level_spread_db: float | None  # standard deviation between recordings
+    snr_db: float | None
+    reverberation_s: float | None
+    bandwidth_hertz: float | None
+    stated_gender: str | None  # by the profile, as those below
+    stated_voice_type: str | None
+    stated_range: tuple[str, str] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Values that JSON can hold; `from_json` of them gives the same report."""
+        values = {"format": FORMAT} | asdict(self)
+        values["pitch_histogram"] = {str(note): seconds for note, seconds in self.pitch_histogram.items()}
+        return cast(dict[str, Any], json.loads(json.dumps(values)))
+
+    @staticmethod
+    def from_json(values: Mapping[str, Any]) -> "DataReport":
+        """The report these values hold. Raises DatasetError where they are damaged or of another version."""
+        try:
+            if values["format"] != FORMAT:
+                raise ValueError("another format")
+            known = {name: value for name, value in values.items() if name != "format"}
+            known["findings"] = _findings_from(known["findings"])
+            known["recordings"] = tuple(
+                RecordingReport(**one | {"findings": _findings_from(one["findings"])}) for one in known["recordings"]
+            )
+            known["pitch_histogram"] = {int(note): seconds for note, seconds in known["pitch_histogram"].items()}
+            for name in ("vocal_range", "stated_range"):
+                known[name] = tuple(known[name]) if known[name] else None
+            return DataReport(**known)
+        except (KeyError, TypeError, ValueError, AttributeError) as cause:
+            raise DatasetError("The data report is damaged or of another version; examine the data again.") from cause
+
+
+def examine_recordings(
+    recordings: Sequence[Path],
+    profile: VoiceProfile | None = None,
+    cache: Path | None = None,
+    report: Report = lambda fraction, message: None,
+    root: Path | None = None,
+) -> DataReport:
+    """Examine recordings, which are named relative to `root` or else to the folder they have in common.
+
+    cache: a folder for the analysed recordings. A file that cannot be read is a finding, not an error.
+
+    >>> report = examine_recordings([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    >>> report.verdict, [one.name for one in report.recordings], report.usable_s > 10
+    ('warn', ['one.flac', 'two.flac'], True)
+    """
+    names = _names(recordings, root)
+    sizes = [_size(path) for path in recordings]
+    examined: list[_Examined] = []
+    for number, (path, name) in enumerate(zip(recordings, names, strict=True)):
+        report(sum(sizes[:number]) / max(sum(sizes), 1), f"examining {name}")
+        examined.append(_examine(path, name, cache, examined))
+    _compare(examined)
+    return _sum_up(examined, profile)
+
+
+def refuse_unusable(data_report: DataReport) -> None:
+    """DatasetError where there is less than LEAST_USABLE_S of usable voice."""
+    if data_report.usable_s < LEAST_USABLE_S:
+        found = _too_little(data_report.usable_s)
+        raise DatasetError(f"{found.reason} {found.remedy}")
+
+
+def usable_recordings(data_report: DataReport, recordings: Sequence[Path]) -> list[Path]:
+    """Those of the recordings that were examined which are good to train on: they can be read, hold a voice, and are
+    no duplicates of an earlier one. ValueError where they are not as many as were examined."""
+    return [path for path, one in zip(recordings, data_report.recordings, strict=True) if one.usable]
+
+
+def examined(dataset: Dataset, report: Report = lambda fraction, message: None) -> DataReport:
+    """The report of a dataset: the one kept in its folder where it still holds, else made and kept there.
+
+    Raises DatasetError where it cannot be written.
+
+    >>> from engine import create_dataset
+    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> report = examined(mia)
+    >>> [(one.name, one.verdict) for one in report.recordings]
+    [('one.flac', 'pass'), ('two.flac', 'pass')]
+    """
+    kept = dataset.folder / REPORT_FILE
+    root = dataset.folder / AUDIO_FOLDER
+    try:
+        found = DataReport.from_json(json.loads(kept.read_text(encoding="utf-8")))
+        if _still_holds(found, dataset, root):
+            return found
+    except (OSError, ValueError, DatasetError):
+        pass  # none there yet, or damaged: made anew
+    found = examine_recordings(dataset.recordings, dataset.profile, dataset.cache, report, root)
+    unfinished = kept.with_name(f".{kept.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_text(json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(unfinished, kept)
+    except OSError as cause:
+        reason = cause.strerror or cause
+        raise DatasetError(f'The data report could not be written to "{dataset.folder}": {reason}.') from cause
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return found
+
+
+def _still_holds(found: DataReport, dataset: Dataset, root: Path) -> bool:
+    stated = (found.stated_gender, found.stated_voice_type, found.stated_range)
+    if stated != _stated(dataset.profile) or [one.name for one in found.recordings] != _names(dataset.recordings, root):
+        return False
+    pairs = zip(found.recordings, dataset.recordings, strict=True)
+    try:
+        return all(one.fingerprint == fingerprint(path) for one, path in pairs)
+    except OSError:
+        return False
+
+
+# ---- one recording ----
+
+
+@dataclass
+class _Examined:
+    """A recording while the report is made; what needs its envelope is taken from it at once, so none is kept."""
+
+    report: RecordingReport
+    words: Words | None = None
+    timbre: np.ndarray | None = None
+    curves: _Curves | None = None
+
+    def add(self, found: Finding) -> None:
+        findings = (*self.report.findings, found)
+        self.report = replace(self.report, findings=findings, verdict=worst(findings))
+
+
+def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examined]) -> _Examined:
+    try:
+        contents = fingerprint(path)
+        for earlier in before:
+            if earlier.report.fingerprint == contents:
+                return _same(earlier, name)
+        clip = analysed_clip(path, cache, hearings=0)
+        with open_audio(path) as recording:
+            quality = measure_quality(recording, clip)
+    except (AudioError, OSError) as cause:
+        reason = str(cause) if isinstance(cause, AudioError) else f'"{path.name}" cannot be read: {cause.strerror}.'
+        return _Examined(RecordingReport(name, "", "fail", (finding("unreadable", "fail", reason),)))
+    findings = tuple(findings_in(quality))
+    found = _Examined(RecordingReport(name, contents, worst(findings), findings, **_rounded(quality)))
+    if found.report.usable:
+        _recognise(found, clip)
+    return found
+
+
+def _same(earlier: _Examined, name: str) -> _Examined:
+    found = _Examined(replace(earlier.report, name=name))
+    if earlier.report.usable:
+        reason = f"It is the same file as {earlier.report.name}."
+        found.add(finding("exact_duplicate", "warn", reason))
+    return found
+
+
+def _recognise(found: _Examined, clip: Clip) -> None:
+    """Keep what the recording is compared by."""
+    found.words = words_of(clip)
+    if found.report.voiced_s >= LEAST_TIMBRE_S:
+        found.timbre = heard_timbre(load_base(), clip).numpy()
+    audible = audible_frames(clip)
+    level_db = found.report.level_db or 0.0
+    pitch = Pitch(clip.pitch.hertz, np.where(audible, clip.pitch.voicing, np.float32(0.0)))
+    found.curves = pitch, clip.loudness_db - np.float32(level_db)
+
+
+def _rounded(quality: RecordingQuality) -> dict[str, Any]:
+    values = asdict(quality)
+    return {name: round(value, _DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
+
+
+# ---- recordings among each other ----
+
+
+def _compare(examined: Sequence[_Examined]) -> None:
+    """Add what is found by comparing recordings."""
+    comparable = [(one, one.words) for one in examined if one.words is not None]
+    for later, earlier in near_duplicates([words for _, words in comparable]).items():
+        name = comparable[earlier][0].report.name
+        reason = f"It is a copy of {name}: encoded again, cut, or at another level."
+        comparable[later][0].add(finding("near_duplicate", "warn", reason))
+    heard = [(one, one.timbre) for one in examined if one.timbre is not None and one.report.usable]
+    if not heard:
+        return
+    others = find_other_speakers(np.stack([timbre for _, timbre in heard]))
+    for (one, _), other in zip(heard, others, strict=True):
+        if other:
+            one.add(finding("other_speaker", "warn", "Whoever is heard sounds unlike the voice in most recordings."))
+
+
+def _sum_up(examined: Sequence[_Examined], profile: VoiceProfile | None) -> DataReport:
+    recordings = tuple(one.report for one in examined)
+    used = [one for one in examined if one.report.usable]
+    usable_s = round(sum(one.report.usable_s for one in used), _DECIMALS)
+    pitch, loudness_db = _joined([one.curves for one in used if one.curves is not None])
+    voiced = pitch.semitones[pitch.voiced]
+    notes, frames = np.unique(np.floor(voiced + 0.5).astype(int), return_counts=True)
+    found_range = measure_range(pitch, loudness_db) if len(voiced) else None
+    style = measure_style(pitch, loudness_db) if len(voiced) else None
+    gender, stated_type, stated_range = _stated(profile)
+    findings = _amount(usable_s) + _summaries(recordings)
+    if found_range:
+        findings += _off_the_profile(voiced, found_range, style, stated_type, stated_range)
+    spoken = style != "melodic"
+    levels = [one.report.level_db for one in used if one.report.level_db is not None]
+    return DataReport(
+        verdict=worst(findings),
+        findings=tuple(findings),
+        recordings=recordings,
+        total_s=round(sum(one.duration_s for one in recordings), _DECIMALS),
+        voiced_s=round(sum(one.report.voiced_s for one in used), _DECIMALS),
+        usable_s=usable_s,
+        pitch_histogram=dict(zip(notes.tolist(), (frames / FRAME_RATE).tolist(), strict=True)),
+        vocal_range=(found_range.min, found_range.max) if found_range else None,
+        voice_type=voice_type(found_range, gender, spoken) if found_range else None,
+        style=style,
+        level_db=_median(levels),
+        level_spread_db=round(float(np.std(levels)), _DECIMALS) if levels else None,
+        snr_db=_median([one.report.snr_db for one in used]),
+        reverberation_s=_median([one.report.reverberation_s for one in used]),
+        bandwidth_hertz=_median([one.report.bandwidth_hertz for one in used]),
+        stated_gender=gender,
+        stated_voice_type=stated_type,
+        stated_range=stated_range,
+    )
+
+
+def _joined(curves: Sequence[_Curves]) -> _Curves:
+    if not curves:
+        return Pitch(np.zeros(0, np.float32), np.zeros(0, np.float32)), np.zeros(0, np.float32)
+    hertz = np.concatenate([pitch.hertz for pitch, _ in curves])
+    voicing = np.concatenate([pitch.voicing for pitch, _ in curves])
+    return Pitch(hertz, voicing), np.concatenate([loudness_db for _, loudness_db in curves])
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(float(np.median(known)), _DECIMALS) if known else None
+
+
+def _amount(usable_s: float) -> list[Finding]:
+    if usable_s < LEAST_USABLE_S:
+        return [_too_little(usable_s)]
+    if usable_s < LITTLE_USABLE_S:
+        return [finding("little", "warn", f"There are only {usable_s:.0f} s of usable voice.")]
+    return []
+
+
+def _too_little(usable_s: float) -> Finding:
+    reason = (
+        f"There are only {usable_s:.1f} s of usable voice; less than {LEAST_USABLE_S:.0f} s do not hold every sound "
+        "of a voice even once."
+    )
+    return finding("too_little", "fail", reason)
+
+
+def _summaries(recordings: Sequence[RecordingReport]) -> list[Finding]:
+    """One finding for everything that was found in recordings, the worst and most frequent first."""
+    names: dict[str, dict[str, Verdict]] = defaultdict(dict)
+    for one in recordings:
+        for found in one.findings:
+            names[found.code][one.name] = found.verdict
+    summaries = []
+    for code, verdicts in names.items():
+        failing = sum(verdict == "fail" for verdict in verdicts.values())
+        verdict: Verdict = "fail" if failing >= MOSTLY * len(recordings) else "warn"
+        listed = sorted(verdicts, key=lambda name: -SEVERITY[verdicts[name]])
+        more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+        reason = f"{len(listed)} of {len(recordings)} recordings {_SUMMARIES[code][len(listed) > 1]}: "
+        summaries.append((len(listed), finding(code, verdict, reason + ", ".join(listed[:_MOST_NAMED]) + more + ".")))
+    summaries.sort(key=lambda one: (-SEVERITY[one[1].verdict], -one[0]))
+    return [found for _, found in summaries]
+
+
+def _off_the_profile(
+    voiced: np.ndarray,
+    found: VocalRange,
+    style: Style | None,
+    stated_type: str | None,
+    stated_range: tuple[str, str] | None,
+) -> list[Finding]:
+    """Whether the voice lies where the profile says; voiced: note numbers (frames,)."""
+    findings = []
+    if stated_type in SINGING_RANGES:
+        low, high = SINGING_RANGES[stated_type]
+        note = SPEAKING_NOTES[stated_type]
+        if style == "melodic":
+            wrong, usual = _share_outside(voiced, (low, high)) > OUTSIDE_SHARE, f"sings {low} to {high}"
+        else:
+            wrong, usual = abs(found.middle - note_number(note)) > SPEAKING_MARGIN, f"speaks around {note}"
+        if wrong:
+            reason = f"The profile says {stated_type}, which {usual}; the voice lies at {found.min} to {found.max}."
+            findings.append(finding("pitch_range", "warn", reason))
+    if stated_range and _share_outside(voiced, stated_range) > OUTSIDE_SHARE:
+        low, high = stated_range
+        reason = f"The profile says {low} to {high}; the voice lies at {found.min} to {found.max}."
+        findings.append(finding("pitch_range", "warn", reason))
+    return findings
+
+
+def _share_outside(voiced: np.ndarray, notes: tuple[str, str]) -> float:
+    low, high = map(note_number, notes)
+    return float(((voiced < low - RANGE_MARGIN) | (voiced > high + RANGE_MARGIN)).mean())
+
+
+# ---- small things ----
+
+
+def _stated(profile: VoiceProfile | None) -> tuple[str | None, str | None, tuple[str, str] | None]:
+    if profile is None:
+        return None, None, None
+    given = profile.vocal_range
+    return profile.gender, profile.voice_type, (given["min"], given["max"]) if given else None
+
+
+def _names(recordings: Sequence[Path], root: Path | None) -> list[str]:
+    if not recordings:
+        return []
+    home = root or Path(os.path.commonpath([path.absolute().parent for path in recordings]))
+    home = home.absolute()
+    absolute = [path.absolute() for path in recordings]
+    return [path.relative_to(home).as_posix() if path.is_relative_to(home) else path.name for path in absolute]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _findings_from(values: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
+    return tuple(Finding(**one) for one in values)

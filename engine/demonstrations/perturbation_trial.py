@@ -1,0 +1,107 @@
+"""Why perturbation works, tried on a recording: what warping its resonances does to the spectrum, and to the content.
+
+The base's content encoder was trained to say the same of a recording and of what a longer or shorter vocal tract would
+have made of it. So content had better not say how long the vocal tract is; here one can see how far it does not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.analysis.envelope import LOW_BANDS, SILENT, loudness_of, measure_envelope
+from engine.analysis.loudness import limit_peaks
+from engine.analysis.pitch import Pitch, detect_pitch
+from engine.audio.files import Audio, resample
+from engine.demonstrations.frame_features import Features, measure_features
+from engine.demonstrations.resemblance import found_again
+from engine.features.clips import Clip, analyse_clip
+from engine.networks.base import BaseModel, load_base
+from engine.networks.envelope_decoder import prosody_input
+from engine.networks.perturbation import warp_bands
+from engine.networks.synthesizer import synthesize
+from engine.networks.timbre_encoder import timbre_input
+from engine.units import SAMPLE_RATE
+
+FACTORS = (0.75, 0.8, 0.87, 0.93, 1.0, 1.08, 1.15, 1.25, 1.33)  # a little further than in the base's training
+
+
+@dataclass(frozen=True)
+class PerturbationTrial:
+    """For each factor that the resonances were moved by, (factors,): the share of moments that are found again, by mel
+    spectrum and by content, and how far from the recording's spectrum the warped one is, and the one that is decoded
+    from the warped one's content, in nepers. spectra: mean log spectra of the loud frames, (3, LOW_BANDS): as recorded,
+    warped by the largest factor, and decoded from that."""
+
+    factors: tuple[float, ...]
+    found_by_mel: np.ndarray
+    found_by_content: np.ndarray
+    warped_nepers: np.ndarray
+    decoded_nepers: np.ndarray
+    spectra: np.ndarray
+
+
+def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> PerturbationTrial:
+    """Warp a recording's spectrum by each factor, encode it, and decode it with the timbre of the recording itself.
+
+    Raises AudioError for a recording that is too short, VoiceError where the base model is missing.
+
+    >>> from engine import read_audio
+    >>> trial = try_perturbation(read_audio("vocal.flac"), (0.8, 1.25))
+    >>> bool((trial.found_by_content > trial.found_by_mel).all())
+    True
+    """
+    base, clip, original = load_base(), analyse_clip(audio), measure_features(audio)
+    envelope = torch.from_numpy(clip.envelope.astype(np.float32))
+    rows, spectra = [], {}
+    for factor in factors:
+        warped = _warped(envelope, factor)
+        features = measure_features(warp_voice(audio, factor))
+        decoded = _decoded(base, clip, envelope, features)
+        distances = [_distance(one, envelope, original.active) for one in (warped, decoded)]
+        rows.append([*(found_again(original, features, kind) for kind in ("mel", "content")), *distances])
+        spectra[factor] = (warped, decoded)
+    mel, content, warped_nepers, decoded_nepers = np.array(rows).T
+    shown = [envelope, *spectra[max(factors, key=lambda factor: abs(np.log(factor)))]]
+    loud = original.active if original.active.any() else slice(None)
+    means = np.stack([one[loud].clamp_min(SILENT).mean(0)[:LOW_BANDS].numpy() for one in shown])
+    return PerturbationTrial(tuple(factors), mel, content, warped_nepers, decoded_nepers, means)
+
+
+def warp_voice(audio: Audio, factor: float) -> Audio:
+    """The recording as if its singer's vocal tract were shorter (factor above 1) or longer, at the same pitch.
+
+    Mono at SAMPLE_RATE, as long as the recording: what the content encoder was trained to see through.
+
+    >>> from engine import read_audio
+    >>> warped = warp_voice(read_audio("vocal.flac"), 1.15)
+    >>> warped.duration_s
+    3.0
+    """
+    mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
+    pitch = detect_pitch(mono, SAMPLE_RATE)
+    warped = _warped(torch.from_numpy(measure_envelope(mono, pitch)), factor).numpy()
+    longer = Pitch(np.pad(pitch.hertz, (0, 1), "edge"), np.pad(pitch.voicing, (0, 1), "edge"))
+    samples, _ = synthesize(load_base().synthesizer, np.pad(warped, ((0, 1), (0, 0)), "edge"), longer)
+    return Audio(limit_peaks(samples[None, : len(mono)]), SAMPLE_RATE)
+
+
+def _warped(envelope: Tensor, factor: float) -> Tensor:
+    return warp_bands(envelope[None], torch.tensor([factor]))[0]
+
+
+def _decoded(base: BaseModel, clip: Clip, envelope: Tensor, features: Features) -> Tensor:
+    """The spectrum of the content (frames, BANDS), with the recording's own pitch, loudness and timbre."""
+    semitones, voicing = torch.from_numpy(clip.pitch.semitones), torch.from_numpy(clip.pitch.voicing)
+    prosody = prosody_input(semitones, voicing, loudness_of(envelope))[None]
+    with torch.inference_mode():
+        timbre = base.timbre(timbre_input(envelope[None], 0.0))
+        decoded: Tensor = base.decoder(torch.from_numpy(features.content)[None], prosody, timbre)[0]
+    return decoded
+
+
+def _distance(one: Tensor, other: Tensor, frames: np.ndarray) -> float:
+    """Mean absolute difference in nepers below 8 kHz, over the frames given."""
+    return float((one - other)[frames][:, :LOW_BANDS].abs().mean()) if frames.any() else 0.0

@@ -1,0 +1,98 @@
+"""A recording taken apart as the synthesizer sees it: two sources, their filters, and what each pair gives.
+
+    pulses --> x harmonic filter --> harmonic --+
+                                                +--> whole
+    noise  --> x noise filter -----> breath ----+
+
+The synthesizer is linear in its sources, so harmonic and breath add up to the whole. A filter makes no sound by itself;
+it is heard by sending other sources through it: noise alone gives a whisper, pulses of one pitch a drone. Both keep the
+words.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.analysis.envelope import measure_envelope
+from engine.analysis.loudness import limit_peaks
+from engine.analysis.pitch import Pitch, detect_pitch
+from engine.audio.files import Audio, resample
+from engine.networks.base import load_base
+from engine.networks.synthesizer import noise_at, pulse_train
+from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
+
+DRONE_HERTZ = 110.0
+_SOURCE_LEVEL = 0.05  # of the sources as sounds: their own power would fill the whole scale
+
+
+@dataclass(frozen=True)
+class SourceFilterParts:
+    """The parts as sounds, mono at SAMPLE_RATE and as long as the recording, and the filters as curves."""
+
+    pitch: Pitch
+    pulses: Audio  # the harmonic source alone: a buzz that sings the melody, without words
+    noise: Audio  # the other source alone: a steady hiss
+    harmonic: Audio  # pulses through their filter: vowels, without breath
+    breath: Audio  # noise through its filter: breath and consonants
+    whole: Audio  # the sum of the two: copy synthesis
+    whisper: Audio  # the harmonic filter heard by noise
+    drone: Audio  # the harmonic filter heard by pulses at DRONE_HERTZ, and the breath
+    harmonic_gain_db: np.ndarray  # float32 (frames, BANDS)
+    noise_gain_db: np.ndarray  # float32 (frames, BANDS)
+
+
+def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
+    """The source-filter parts of a recording of seconds to a minute; the same seed gives the same noise.
+
+    Raises VoiceError where the base model is missing.
+
+    >>> from engine import read_audio
+    >>> parts = take_apart(read_audio("vocal.flac"))
+    >>> bool(np.allclose(parts.harmonic.samples + parts.breath.samples, parts.whole.samples))
+    True
+    """
+    synthesizer = load_base().synthesizer
+    mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
+    heard = detect_pitch(mono, SAMPLE_RATE)
+    # one frame more, so that the last samples are covered
+    pitch = Pitch(np.pad(heard.hertz, (0, 1), "edge"), np.pad(heard.voicing, (0, 1), "edge"))
+    envelope = torch.from_numpy(np.pad(measure_envelope(mono, heard), ((0, 1), (0, 0)), "edge"))[None]
+    hertz, voicing = torch.from_numpy(pitch.hertz)[None], torch.from_numpy(pitch.voicing)[None]
+
+    def sound(samples: Tensor, gain: float = 1.0) -> Audio:
+        return Audio((gain * samples[:, : len(mono)]).numpy(), SAMPLE_RATE)
+
+    with torch.inference_mode():
+        pulses, _ = pulse_train(hertz)
+        steady, _ = pulse_train(torch.full_like(hertz, DRONE_HERTZ))
+        noise = torch.from_numpy(noise_at(0, (len(pitch) - 1) * HOP, seed))[None]
+        silence = torch.zeros_like(noise)
+        harmonic_gain, noise_gain, _ = synthesizer.filters(envelope, hertz, voicing)
+        harmonic = synthesizer(envelope, hertz, voicing, pulses, silence)
+        breath = synthesizer(envelope, hertz, voicing, silence, noise)
+        whisper = synthesizer(envelope, hertz, voicing, noise, silence)
+        drone = synthesizer(envelope, hertz, voicing, steady, noise)
+    return SourceFilterParts(
+        pitch=heard,
+        pulses=sound(pulses, _SOURCE_LEVEL),
+        noise=sound(noise, _SOURCE_LEVEL),
+        harmonic=sound(harmonic),
+        breath=sound(breath),
+        whole=sound(harmonic + breath),
+        whisper=_limited(sound(whisper)),
+        drone=_limited(sound(drone)),
+        harmonic_gain_db=_decibels(harmonic_gain, len(heard)),
+        noise_gain_db=_decibels(noise_gain, len(heard)),
+    )
+
+
+def _limited(audio: Audio) -> Audio:
+    """Without peaks beyond full scale: other sources meet the resonances elsewhere."""
+    return Audio(limit_peaks(audio.samples), audio.rate)
+
+
+def _decibels(log_gain: Tensor, frames: int) -> np.ndarray:
+    gain_db: np.ndarray = (log_gain[0, :frames] * DECIBELS_PER_NEPER).numpy()
+    return gain_db

@@ -1,0 +1,421 @@
+"""Scores of a conversion: is it the target's voice, the source's words, the source's melody, and is it clean?
+
+Everything is measured on one recording at a time (what a listener would hear in it), and then two
+recordings are compared. So a source or a target that takes part in many comparisons is measured once:
+
+    score_performance(source, output, transpose)           melody and silence only; needs no extra packages
+    score_conversion(source, output, targets, transpose)   everything, once
+    Evaluator().listen(file or Audio), compare(...)        everything, many times, networks loaded once
+
+The full scores use other people's networks as judges, none of which takes part in converting: speaker
+embeddings by resemblyzer (Wan et al., 2018, generalized end-to-end loss), DNSMOS (Reddy et al., 2021 and
+2022) for quality without a reference, PocketSphinx (Huggins-Daines et al., 2006) for words. Scales to read
+them by: likeness is about 0.93 between two recordings of one speaker and 0.58 between strangers; DNSMOS
+runs from 1 to 5; the word error of a small recogniser only means something as a mean over several clips
+beside the word error of copy synthesis.
+
+Conventions: all judges hear mono at 16 kHz. A score that has no meaning for a recording (the pitch of a
+whisper, the leak into a silence that is not there) is None, never NaN, and is left out of means.
+"""
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from swift_f0 import SwiftF0
+
+from engine.audio.files import Audio, AudioSource, Resampler, open_audio, read_audio, resample
+from engine.errors import AudioError, EngineError
+from engine.evaluation.known_means import known_means
+from engine.units import FRAME_RATE
+
+JUDGE_RATE = 16_000  # hertz; what every judge listens to
+VOICED_CONFIDENCE = 0.6  # a frame of the pitch detector above this counts as voiced
+SAME_NOTE_CENTS = 50.0  # a frame within this of the wanted pitch is on the note
+FEWEST_CORRELATED_FRAMES = 11
+LEVEL_HOP = 160  # samples at JUDGE_RATE: 10 ms
+PITCH_HOP = 256  # samples at JUDGE_RATE: 16 ms, the pitch detector's own grid
+LOUD_PERCENTILE = 95  # of the frame levels: "the level of the voice"
+SILENCE_BELOW_VOICE_DB = 50.0
+SILENCE_FRAMES = 11  # this many silent frames in a row, or the tail of a note would count as leak
+FEWEST_SILENT_FRAMES = 6
+POWER_FLOOR = 1e-12  # -120 dB
+BLOCK_S = 10.0  # recordings are read and traced in pieces of this length
+EMBEDDING_LEVEL_DB = -30.0  # quieter recordings are raised to this before the speaker is judged
+JUDGED_PEAK = 0.7  # peak of what the quality and word judges hear
+NOTHING_TO_SCORE = "A recording without any samples cannot be scored."
+Report = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Performance:
+    """What was sung or said, apart from voice and words.
+
+    hertz, confidence: float64 (pitch frames,), the detector's own 16 ms grid; level_db: float64 (level frames,), 10 ms.
+    """
+
+    duration_s: float
+    hertz: np.ndarray
+    confidence: np.ndarray
+    level_db: np.ndarray
+
+    @property
+    def voiced(self) -> np.ndarray:
+        """bool (pitch frames,)."""
+        return self.confidence > VOICED_CONFIDENCE
+
+
+@dataclass(frozen=True)
+class Listening:
+    """All that the judges heard in one recording; `text` is None where words were not listened for."""
+
+    performance: Performance
+    embedding: np.ndarray | None  # float32 (256,); None for a recording without any sound
+    ovrl: float
+    p808: float
+    text: str | None
+
+
+@dataclass(frozen=True)
+class PerformanceScores:
+    """Did the performance survive?"""
+
+    pitch_accuracy: float | None  # share of frames voiced in both that are within 50 cents of the wanted pitch
+    pitch_corr: float | None  # correlation of log pitch on those frames
+    voicing_error: float | None  # share of frames voiced in one and not in the other
+    leak_db: float | None  # output's level where the source is silent, against the output's voice; lower is better
+    length_error: float  # seconds, output minus source
+
+
+@dataclass(frozen=True)
+class Scores(PerformanceScores):
+    """Everything. See the module's top for the scales."""
+
+    likeness: float | None  # cosine of speaker embeddings, output against target
+    source_likeness: float | None  # the same against the source; high means the old voice still sounds
+    word_error: float | None  # recogniser's text of the output against its text of the source; 0 is best
+    ovrl: float  # DNSMOS overall, of the output
+    p808: float  # DNSMOS as a P.808 listening test would rate it, of the output
+    source_ovrl: float
+    source_p808: float
+
+
+# ---------------------------------------------------------------- one call
+
+
+def score_performance(source: Path | str, output: Path | str, transpose: float = 0.0) -> PerformanceScores:
+    """Melody, silence and length of `output` against `source`, which was transposed by `transpose` semitones.
+
+    Streams both files: memory stays flat, and the work is about 0.02 s per second. Raises AudioError.
+
+    >>> scores = score_performance("vocal.flac", "vocal.flac")
+    >>> scores.pitch_accuracy, scores.voicing_error, scores.length_error
+    (1.0, 0.0, 0.0)
+    """
+    return compare_performances(trace_file(source), trace_file(output), transpose)
+
+
+def score_conversion(
+    source: Path | str, output: Path | str, targets: Sequence[Path | str], transpose: float = 0.0, words: bool = True
+) -> Scores:
+    """Every score of one conversion; `targets` are recordings of the voice (ten or more make a steady measure).
+
+    Loads three networks and reads the recordings whole: meant for clips of seconds to minutes. For many
+    conversions hold an `Evaluator`. Raises AudioError for files, EngineError naming a package that is missing.
+    """
+    evaluator = Evaluator(words)
+    return compare(evaluator.listen(source), evaluator.listen(output), evaluator.target_embedding(targets), transpose)
+
+
+def mean_scores(scores: Iterable[Scores]) -> dict[str, float | None]:
+    """Mean of each score over those that have it; None where none has."""
+    return known_means(Scores, scores)
+
+
+# ---------------------------------------------------------------- the judges
+
+
+class Evaluator:
+    """The loaded judges. Reusable for any number of recordings; not for use from several threads at once."""
+
+    def __init__(self, words: bool = True) -> None:
+        """`words=False` leaves the recogniser out: faster, and pocketsphinx and jiwer are not needed.
+
+        Raises EngineError naming the package to install.
+        """
+        if words:
+            _judge_package("pocketsphinx")
+            _judge_package("jiwer")
+        self._words = words
+        self._dnsmos = _judge_package("speechmos.dnsmos")
+        self._encoder = _judge_package("resemblyzer").VoiceEncoder("cpu", verbose=False)
+
+    def listen(self, recording: Path | str | Audio, words: bool = True) -> Listening:
+        """Let every judge hear a whole recording; `words=False` skips the recogniser this once."""
+        audio = recording if isinstance(recording, Audio) else read_audio(Path(recording))
+        samples = _as_heard(audio)
+        ovrl, p808 = self._quality(samples)
+        return Listening(
+            performance=trace(audio),
+            embedding=self._embedding(samples),
+            ovrl=ovrl,
+            p808=p808,
+            text=_recognise(samples) if words and self._words else None,
+        )
+
+    def embed(self, recording: Path | str | Audio) -> np.ndarray | None:
+        """Speaker embedding, float32 (256,) of length 1; None if there is no sound to embed."""
+        audio = recording if isinstance(recording, Audio) else read_audio(Path(recording))
+        return self._embedding(_as_heard(audio))
+
+    def target_embedding(self, recordings: Iterable[Path | str | Audio]) -> np.ndarray:
+        """Mean embedding of a voice's recordings, float32 (256,). Raises AudioError if nothing sounds in them."""
+        embeddings = [embedding for item in recordings if (embedding := self.embed(item)) is not None]
+        if not embeddings:
+            raise AudioError("To compare with a voice, give at least one recording of it that is not silent.")
+        mean: np.ndarray = np.mean(embeddings, axis=0)
+        return mean
+
+    def _embedding(self, samples: np.ndarray) -> np.ndarray | None:
+        level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
+        if level == 0.0:
+            return None
+        gain = max(1.0, 10 ** (EMBEDDING_LEVEL_DB / 20) / level)
+        embedding: np.ndarray = self._encoder.embed_utterance((samples * gain).astype(np.float32))
+        return embedding
+
+    def _quality(self, samples: np.ndarray) -> tuple[float, float]:
+        opinion = self._dnsmos.run(_at_judged_peak(samples), JUDGE_RATE)
+        return float(opinion["ovrl_mos"]), float(opinion["p808_mos"])
+
+
+def compare(source: Listening, output: Listening, target: np.ndarray, transpose: float = 0.0) -> Scores:
+    """Scores of `output` as a conversion of `source` by `transpose` semitones to the voice embedded in `target`."""
+    performance = compare_performances(source.performance, output.performance, transpose)
+    return Scores(
+        **vars(performance),
+        likeness=likeness(output.embedding, target),
+        source_likeness=likeness(output.embedding, source.embedding),
+        word_error=_word_error(source.text, output.text),
+        ovrl=output.ovrl,
+        p808=output.p808,
+        source_ovrl=source.ovrl,
+        source_p808=source.p808,
+    )
+
+
+def likeness(embedding: np.ndarray | None, other: np.ndarray | None) -> float | None:
+    """Cosine of two speaker embeddings, (256,) each; None if either recording was silent."""
+    if embedding is None or other is None:
+        return None
+    return float(embedding @ other / (np.linalg.norm(embedding) * np.linalg.norm(other)))
+
+
+def equal_error_rate(genuine: Sequence[float], others: Sequence[float]) -> float:
+    """How often a verifier errs at the threshold where it refuses as many genuine scores as it accepts others.
+
+    0 where all genuine scores are higher, 0.5 where the two cannot be told apart.
+
+    >>> equal_error_rate([0.9, 0.8, 0.85], [0.5, 0.6])
+    0.0
+    """
+    thresholds = np.unique([*genuine, *others])
+    refused = np.array([np.mean(np.asarray(genuine) < threshold) for threshold in thresholds])
+    accepted = np.array([np.mean(np.asarray(others) >= threshold) for threshold in thresholds])
+    nearest = int(np.abs(refused - accepted).argmin())
+    return float((refused[nearest] + accepted[nearest]) / 2)
+
+
+def _judge_package(name: str) -> Any:
+    """An optional package's module. Raises EngineError with the commands that install it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # these packages import names their own dependencies have deprecated
+            return importlib.import_module(name)
+    except ImportError as cause:
+        raise EngineError(
+            f"Full scores need the package {name.split('.')[0]}, which cannot be loaded ({cause}). "
+            'Run in the project\'s folder: pip install ".[evaluation]" && pip install --no-deps resemblyzer'
+        ) from cause
+
+
+def _recognise(samples: np.ndarray) -> str:
+    """The words a small English recogniser finds in mono `samples` at JUDGE_RATE; often none."""
+    if not samples.any():
+        return ""  # or it would make words up
+    # A new decoder for each recording: it adapts to what it hears, and scores must not depend on their order.
+    decoder = _judge_package("pocketsphinx").Decoder(samprate=JUDGE_RATE, loglevel="FATAL")
+    decoder.start_utt()
+    decoder.process_raw((_at_judged_peak(samples) * 32767).astype(np.int16).tobytes(), full_utt=True)
+    decoder.end_utt()
+    best = decoder.hyp()
+    return str(best.hypstr) if best else ""
+
+
+def _word_error(source_text: str | None, output_text: str | None) -> float | None:
+    if not source_text or output_text is None:
+        return None
+    return float(_judge_package("jiwer").wer(source_text, output_text))
+
+
+def _as_heard(audio: Audio) -> np.ndarray:
+    """Mono at JUDGE_RATE, float32 (samples,). Raises AudioError if there is nothing."""
+    if audio.sample_count == 0:
+        raise AudioError(NOTHING_TO_SCORE)
+    heard: np.ndarray = resample(audio.mono(), audio.rate, JUDGE_RATE)
+    return heard
+
+
+def _at_judged_peak(samples: np.ndarray) -> np.ndarray:
+    return (samples / (np.abs(samples).max() + 1e-9) * JUDGED_PEAK).astype(np.float32)
+
+
+# ---------------------------------------------------------------- the performance
+
+
+def trace_file(path: Path | str, report: Report = lambda fraction, message: None) -> Performance:
+    """The performance in a recording of any length, read in pieces. Raises AudioError; `report` may raise Cancelled."""
+    with open_audio(Path(path)) as recording:
+        return _trace(_told(recording, report), recording.rate)
+
+
+def _told(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
+    """The pieces of a recording; how far they are is told after each."""
+    read_s = 0.0
+    for block in recording.blocks(round(BLOCK_S * recording.rate)):
+        yield block
+        read_s += block.shape[1] / recording.rate
+        report(min(1.0, read_s / recording.duration_s) if recording.duration_s else 0.5, "scoring")
+
+
+def trace(audio: Audio) -> Performance:
+    """The performance in `audio`.
+
+    >>> from engine import read_audio
+    >>> vocal = trace(read_audio("vocal.flac"))
+    >>> compare_performances(vocal, vocal, transpose=0.0).pitch_accuracy
+    1.0
+    """
+    step = round(BLOCK_S * audio.rate)
+    blocks = (audio.samples[:, start : start + step] for start in range(0, audio.sample_count, step))
+    return _trace(blocks, audio.rate)
+
+
+def compare_performances(source: Performance, output: Performance, transpose: float = 0.0) -> PerformanceScores:
+    """Scores of `output` as the same performance as `source`, `transpose` semitones higher.
+
+    >>> from engine import read_audio
+    >>> vocal = trace(read_audio("vocal.flac"))
+    >>> compare_performances(vocal, vocal, transpose=12.0).pitch_accuracy  # an octave higher was asked for
+    0.0
+    """
+    return PerformanceScores(
+        pitch_accuracy=_pitch_accuracy(source, output, transpose),
+        pitch_corr=_pitch_correlation(source, output),
+        voicing_error=_voicing_error(source, output),
+        leak_db=_leak_db(source.level_db, output.level_db),
+        length_error=output.duration_s - source.duration_s,
+    )
+
+
+def moved(performance: Performance, semitones: np.ndarray) -> Performance:
+    """The performance as it is meant to be after edits of its pitch: `semitones` (frames,) say how far each 10 ms of
+    it moved."""
+    seconds = np.arange(len(performance.hertz)) * PITCH_HOP / JUDGE_RATE
+    there = np.interp(seconds, np.arange(len(semitones)) / FRAME_RATE, semitones)
+    return replace(performance, hertz=performance.hertz * 2.0 ** (there / 12.0))
+
+
+def _trace(blocks: Iterable[np.ndarray], rate: int) -> Performance:
+    """blocks: float32 (channels, samples) each, consecutive, at `rate`."""
+    resampler = Resampler(rate, JUDGE_RATE, channels=1)
+    detector = SwiftF0().stream()
+    meter = _LevelMeter()
+    sample_count = 0
+    notes = []
+
+    def take_in(mono: np.ndarray, last: bool) -> None:
+        (heard,) = resampler.push(mono[None], last)
+        notes.append(detector.push(heard, JUDGE_RATE))
+        meter.push(heard)
+
+    for block in blocks:
+        sample_count += block.shape[1]
+        take_in(block.mean(axis=0), last=False)
+    if not sample_count:
+        raise AudioError(NOTHING_TO_SCORE)
+    take_in(np.zeros(0, np.float32), last=True)
+    notes.append(detector.flush())
+    return Performance(
+        duration_s=sample_count / rate,
+        hertz=np.concatenate([piece.pitch_hz for piece in notes]),
+        confidence=np.concatenate([piece.confidence for piece in notes]),
+        level_db=meter.level_db(),
+    )
+
+
+class _LevelMeter:
+    """Level of each whole 10 ms of a stream."""
+
+    def __init__(self) -> None:
+        self._rest = np.zeros(0, np.float32)
+        self._levels: list[np.ndarray] = []
+
+    def push(self, samples: np.ndarray) -> None:
+        samples = np.concatenate([self._rest, samples])
+        frames = len(samples) // LEVEL_HOP
+        whole, self._rest = samples[: frames * LEVEL_HOP], samples[frames * LEVEL_HOP :]
+        power = np.square(whole.reshape(frames, LEVEL_HOP), dtype=np.float64).mean(axis=1)
+        self._levels.append(10.0 * np.log10(power + POWER_FLOOR))
+
+    def level_db(self) -> np.ndarray:
+        return np.concatenate([np.zeros(0), *self._levels])
+
+
+def _pitch_accuracy(source: Performance, output: Performance, transpose: float) -> float | None:
+    if not source.voiced.any():
+        return None
+    wanted, heard = _notes_in_both(source, output)
+    if not len(wanted):
+        return 0.0
+    cents = 1200.0 * np.log2(heard / wanted) - 100.0 * transpose
+    return float((np.abs(cents) < SAME_NOTE_CENTS).mean())
+
+
+def _pitch_correlation(source: Performance, output: Performance) -> float | None:
+    wanted, heard = (np.log(hertz) for hertz in _notes_in_both(source, output))
+    if len(wanted) < FEWEST_CORRELATED_FRAMES or not (wanted.std() and heard.std()):
+        return None
+    return float(np.corrcoef(wanted, heard)[0, 1])
+
+
+def _notes_in_both(source: Performance, output: Performance) -> tuple[np.ndarray, np.ndarray]:
+    """hertz of source and of output on the frames where both are voiced."""
+    frames = min(len(source.hertz), len(output.hertz))
+    both = source.voiced[:frames] & output.voiced[:frames]
+    return source.hertz[:frames][both], output.hertz[:frames][both]
+
+
+def _voicing_error(source: Performance, output: Performance) -> float | None:
+    frames = min(len(source.hertz), len(output.hertz))
+    if not frames:
+        return None
+    return float((source.voiced[:frames] != output.voiced[:frames]).mean())
+
+
+def _leak_db(source_db: np.ndarray, output_db: np.ndarray) -> float | None:
+    """Mean level of the output inside the source's silences, against the level of the output's voice."""
+    frames = min(len(source_db), len(output_db))
+    if frames < SILENCE_FRAMES:
+        return None
+    source_db, output_db = source_db[:frames], output_db[:frames]
+    silent = source_db < np.percentile(source_db, LOUD_PERCENTILE) - SILENCE_BELOW_VOICE_DB
+    around = np.convolve(silent, np.ones(SILENCE_FRAMES), "same")
+    deep = around > SILENCE_FRAMES - 0.5
+    if deep.sum() < FEWEST_SILENT_FRAMES:
+        return None
+    return float(output_db[deep].mean() - np.percentile(output_db, LOUD_PERCENTILE))

@@ -1,0 +1,178 @@
+"""Clips: recordings of a voice on the frame grid, analysed once and kept on disk.
+
+A recording is read window by window, so one of an hour needs no more memory for its sound than one of a minute; what
+is kept of it is 250 bytes for each frame, and 128 for each hearing of it. Analysed clips are filed under the contents
+of their recording, so a renamed file is not analysed again, and a changed one is.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from engine.analysis.envelope import SILENT, Level, measure_envelope, measure_level
+from engine.analysis.loudness import measure_loudness, without_rumble
+from engine.analysis.pitch import Pitch, detect_pitch
+from engine.analysis.windows import cut_windows
+from engine.audio.channels import mid_of
+from engine.audio.files import Audio, open_audio
+from engine.audio.streams import HeldRecording, Source, at_engine_rate
+from engine.errors import AudioError
+from engine.features.hearings import VOICE_HEARINGS
+from engine.features.recording_content import RecordingContent
+from engine.features.survey import bands_with_signal
+from engine.networks.base import load_base
+from engine.units import FRAME_RATE, SAMPLE_RATE
+
+FORMAT = "4"  # of the files; raised whenever the analysis changes, also by another listener or content encoder
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One recording on the frame grid.
+
+    envelope: float16 or float32 (frames, BANDS), nepers relative to the recording's level; loudness_db: float32
+    (frames,), below full scale; bands: how many of them, from the lowest, hold signal; content: float16 (hearings,
+    frames, CONTENT), the first of them the recording as it is; path: the file it comes from, and first_frame: where in
+    it.
+    """
+
+    envelope: np.ndarray
+    pitch: Pitch
+    loudness_db: np.ndarray
+    level: Level
+    bands: int
+    content: np.ndarray
+    name: str = ""
+    path: Path | None = None
+    first_frame: int = 0
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds."""
+        return len(self.pitch) / FRAME_RATE
+
+    def piece(self, first: int, stop: int) -> "Clip":
+        """The frames from `first` up to `stop`, at the level of the whole."""
+        rows = slice(first, stop)
+        return replace(
+            self,
+            envelope=self.envelope[rows],
+            pitch=self.pitch[rows],
+            loudness_db=self.loudness_db[rows],
+            content=self.content[:, rows],
+            first_frame=self.first_frame + first,
+        )
+
+
+def analyse_clip(audio: Audio, name: str = "", hearings: int = 1) -> Clip:
+    """A recording in memory as a clip, its content in so many hearings."""
+    return _analyse(HeldRecording(audio), name, hearings)
+
+
+def analysed_clip(path: Path, cache: Path | None = None, hearings: int = VOICE_HEARINGS) -> Clip:
+    """The clip of a file, from the folder `cache` where it was analysed before; else analysed, and kept there.
+
+    hearings: in how many its content is wanted at least. Raises AudioError for a file that cannot be read.
+    """
+    kept = cache / f"{fingerprint(path)}.safetensors" if cache and path.is_file() else None
+    found = _load(kept, path.name) if kept else None
+    if found is None or len(found.content) < hearings:
+        with open_audio(path) as recording:
+            found = _analyse(recording, path.name, hearings)
+        if kept:
+            _save(kept, found)
+    return replace(found, path=path)
+
+
+def analysed_clips(
+    paths: Sequence[Path], cache: Path | None = None, report: Callable[[float, str], None] = lambda fraction, text: None
+) -> list[Clip]:
+    """The clips of several files; `report` may raise Cancelled, after which what was analysed stays in `cache`.
+
+    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")], cache=Path("clips"))
+    >>> [round(clip.duration_s, 1) for clip in clips]
+    [8.9, 6.4]
+    """
+    clips = []
+    for number, path in enumerate(paths):
+        report(number / len(paths), f"analysing {path.name}")
+        clips.append(analysed_clip(path, cache))
+    return clips
+
+
+def arrays_of(clip: Clip) -> dict[str, np.ndarray]:
+    """What a clip holds for each frame or band, by name, as safetensors takes it."""
+    arrays = {
+        "envelope": clip.envelope,
+        "hertz": clip.pitch.hertz,
+        "voicing": clip.pitch.voicing,
+        "loudness_db": clip.loudness_db,
+        "content": clip.content,
+    }
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def fingerprint(path: Path) -> str:
+    """SHA-256 of a file's contents, 64 hexadecimal digits. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _analyse(recording: Source, name: str, hearings: int) -> Clip:
+    envelopes, hertz, voicing, loudness = [], [], [], []
+    content = RecordingContent(load_base(), hearings)
+    for window in cut_windows(at_engine_rate(recording)):
+        mid = without_rumble(mid_of(window.samples))
+        pitch = detect_pitch(mid, SAMPLE_RATE)
+        envelope = measure_envelope(mid, pitch)
+        envelopes.append(envelope[window.core])
+        loudness.append(measure_loudness(mid)[window.core])
+        hertz.append(pitch.hertz[window.core])
+        voicing.append(pitch.voicing[window.core])
+        content.add(window, mid, envelope, pitch.voicing)
+    if not envelopes:
+        raise AudioError(f'"{name}" is too short to analyse.' if name else "The recording is too short to analyse.")
+    whole, pitch = np.concatenate(envelopes), Pitch(np.concatenate(hertz), np.concatenate(voicing))
+    level = measure_level(whole)
+    return Clip(
+        # half precision is 0.004 nepers at the level of silence: far below what is learned
+        np.maximum(whole - level.nepers, SILENT).astype(np.float16),
+        pitch,
+        np.concatenate(loudness),
+        level,
+        bands_with_signal(whole, level),
+        content.finish(len(whole)),
+        name,
+    )
+
+
+def _save(path: Path, clip: Clip) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    notes = {"format": FORMAT, "nepers": repr(clip.level.nepers), "bands": str(clip.bands)}
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        save_file(arrays_of(clip), unfinished, notes)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _load(path: Path, name: str) -> Clip | None:
+    """The clip in a file of the cache; None where there is none, or it is damaged or of another format."""
+    try:
+        with safe_open(path, "numpy") as file:
+            notes = file.metadata()
+            if notes["format"] != FORMAT:
+                return None
+            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - the file is no dict
+        pitch = Pitch(arrays["hertz"], arrays["voicing"])
+        level, bands = Level(float(notes["nepers"])), int(notes["bands"])
+        return Clip(arrays["envelope"], pitch, arrays["loudness_db"], level, bands, arrays["content"], name)
+    except Exception:  # safetensors raises its own kinds; whatever it is, the recording is analysed again
+        return None

@@ -1,0 +1,77 @@
+"""The base model: the networks every voice is made from, and how they are stored."""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save
+from torch import Tensor, nn
+
+from engine.errors import VoiceError
+from engine.files import write_atomically
+from engine.networks.content_encoder import ContentEncoder
+from engine.networks.envelope_decoder import EnvelopeDecoder
+from engine.networks.listener import Listener, load_listener
+from engine.networks.synthesizer import Synthesizer
+from engine.networks.timbre_encoder import TimbreEncoder
+
+WEIGHTS = Path(__file__).parents[1] / "weights"
+
+
+class BaseModel(nn.Module):
+    """Listener, content encoder, timbre encoder, decoder and synthesizer, in evaluation mode."""
+
+    def __init__(self, listener: Listener) -> None:
+        super().__init__()
+        self.listener = listener
+        self.content = ContentEncoder()
+        self.timbre = TimbreEncoder()
+        self.decoder = EnvelopeDecoder()
+        self.synthesizer = Synthesizer()
+        self.eval().requires_grad_(False)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its networks are, and everything they are given must be."""
+        return next(self.parameters()).device
+
+
+def save_weights(path: Path, weights: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
+    """Half-precision safetensors at `path` with the card as JSON beside it, each written whole or not at all."""
+    halves = {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
+    write_atomically(path, save(halves))
+    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(path.with_suffix(".json"), text.encode())
+
+
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """Tensors of a safetensors file as float32. Raises VoiceError where it is missing or damaged."""
+    try:
+        return {name: tensor.float() for name, tensor in load_file(path).items()}
+    except Exception as cause:  # safetensors raises its own kinds
+        raise VoiceError(f"The weights {path.name} are missing or damaged; install Timbre Studio again.") from cause
+
+
+def load_base(path: Path = WEIGHTS / "base.safetensors", device: torch.device | None = None) -> BaseModel:
+    """The base model from `path` on a device, the processor where none is said; loaded once.
+
+    Raises VoiceError where it cannot be.
+    """
+    return _loaded(path, device or torch.device("cpu"))
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: Path, device: torch.device) -> BaseModel:
+    # whoever needs it first may only infer, but a later training in this process must be able to learn through it
+    with torch.inference_mode(False):
+        model = BaseModel(load_listener())
+        listener = {f"listener.{name}": value for name, value in model.listener.state_dict().items()}
+        try:
+            model.load_state_dict(load_weights(path) | listener, strict=True)
+        except RuntimeError as cause:
+            sentence = f"The weights {path.name} belong to another version of the engine; install it again."
+            raise VoiceError(sentence) from cause
+        return model.to(device)

@@ -1,0 +1,53 @@
+"""The decoder: content, pitch and loudness in one voice's timbre, as a spectral envelope."""
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from engine.analysis.envelope import BANDS
+from engine.networks.content_encoder import CONTENT
+from engine.networks.layers import ConvNextBlock, FrameConvolution, receptive_frames
+from engine.networks.timbre_encoder import TIMBRE
+
+_CHANNELS = 320
+_DILATIONS = (1, 2, 1, 2, 1, 1)
+PROSODY = 3  # log pitch, voicing, loudness
+
+
+class EnvelopeDecoder(nn.Module):
+    """content (batch, frames, CONTENT), prosody (batch, frames, PROSODY), timbre (batch, TIMBRE)
+    -> log envelope relative to the recording's level (batch, frames, BANDS)."""
+
+    receptive_frames = receptive_frames(_DILATIONS, 5)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter = FrameConvolution(CONTENT + PROSODY, _CHANNELS, 5)
+        self.blocks = nn.ModuleList(ConvNextBlock(_CHANNELS, 2, dilation, TIMBRE) for dilation in _DILATIONS)
+        self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), nn.Linear(_CHANNELS, BANDS))
+
+    def forward(self, content: Tensor, prosody: Tensor, timbre: Tensor) -> Tensor:
+        hidden = self.enter(torch.cat([content, prosody], 2))
+        for block in self.blocks:
+            hidden = block(hidden, timbre)
+        return self.leave(hidden).float() * 2.0 - 3.0
+
+
+def between_decoders(first: EnvelopeDecoder, second: EnvelopeDecoder, share: float) -> EnvelopeDecoder:
+    """The decoder that is `share` (0..1) of the second and the rest of the first; exactly one of them at the ends.
+
+    In evaluation mode. Decoders are fine-tuned from one base, a short way; the straight line between such weights leads
+    over networks that work as well (model soups; Wortsman et al., 2022).
+    """
+    if share in (0.0, 1.0):
+        return second if share else first
+    decoder = copy.deepcopy(first).eval().requires_grad_(False)
+    for own, other in zip(decoder.parameters(), second.parameters(), strict=True):
+        own.mul_(1.0 - share).add_(other.detach(), alpha=share)  # in place, since this is done for each conversion
+    return decoder
+
+
+def prosody_input(semitones: Tensor, voicing: Tensor, loudness: Tensor) -> Tensor:
+    """Pitch in MIDI numbers, voicing 0..1, loudness in nepers relative to the recording's level, all (..., frames)."""
+    return torch.stack([(semitones - 57.0) / 12.0, voicing * 2 - 1, loudness.clamp(-8.0, 2.0) / 2 + 1], -1)

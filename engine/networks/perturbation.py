@@ -1,0 +1,56 @@
+"""Information perturbation: change in the spectrum what belongs to the speaker, so the encoder cannot lean on it.
+
+After NANSY (Choi et al., 2021), but on log envelopes instead of samples, where it costs almost nothing: the frequency
+axis is warped as a longer or shorter vocal tract would, a smooth random equalizer and a random noise floor are added.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.analysis.envelope import BANDS, band_centres, hertz_to_mel
+
+_EQUALIZER_CURVES = 6
+
+
+@lru_cache(maxsize=1)
+def _mel_centres() -> np.ndarray:
+    return hertz_to_mel(band_centres())
+
+
+def warp_bands(envelope: Tensor, factor: Tensor) -> Tensor:
+    """Resonances at f moved to f * factor: envelope (batch, frames, bands), factor (batch,) -> the same shape."""
+    bands = envelope.shape[2]
+    # which bands those are is found on the processor, since not every device has numbers of 64 bits
+    centres = torch.from_numpy(band_centres()[:bands])
+    mel = torch.from_numpy(_mel_centres())
+    wanted = 2595.0 * torch.log10(1.0 + centres[None] / factor.cpu().double()[:, None] / 700.0)
+    position = ((wanted - mel[0]) / (mel[1] - mel[0])).clamp(0, bands - 1 - 1e-6)
+    left = position.floor().long()
+    fraction = (position - left).to(envelope.dtype).to(envelope.device)[:, None]
+    index = left.to(envelope.device)[:, None].expand(envelope.shape)
+    return torch.gather(envelope, 2, index) * (1 - fraction) + torch.gather(envelope, 2, index + 1) * fraction
+
+
+def random_factor(batch: int, widest: float, random: torch.Generator) -> Tensor:
+    """Factors between 1 / widest and widest, even in the logarithm, (batch,)."""
+    return torch.exp((torch.rand(batch, generator=random) * 2 - 1) * np.log(widest))
+
+
+def random_equalizer(batch: int, bands: int, strength: float, random: torch.Generator) -> Tensor:
+    """Smooth random gains in nepers, (batch, 1, bands): a sum of slow cosines over the bands."""
+    position = torch.arange(bands)[None] + 0.5
+    curves = torch.cos(torch.pi * torch.arange(_EQUALIZER_CURVES)[:, None] * position / BANDS * 1.3)
+    weights = torch.randn(batch, _EQUALIZER_CURVES, generator=random) * strength
+    return (weights @ curves)[:, None]
+
+
+def add_noise_floor(envelope: Tensor, random: torch.Generator) -> Tensor:
+    """A steady noise under half of the batch; envelope in nepers relative to the recording's level."""
+    batch, _, bands = envelope.shape
+    level = torch.rand(batch, 1, 1, generator=random) * 4.5 - 8.0
+    level = level + random_equalizer(batch, bands, 0.5, random)
+    level = torch.where(torch.rand(batch, 1, 1, generator=random) < 0.5, level, torch.full_like(level, -20.0))
+    return 0.5 * torch.logaddexp(2 * envelope, 2 * level)

@@ -1,0 +1,207 @@
+"""The synthesizer: envelope and pitch -> samples, by a source and a learned filter.
+
+    pitch --> pulses (band limited) --> x harmonic filter --+
+                                                            +--> overlap-add --> samples
+              noise ------------------> x noise filter -----+
+                                          ^
+    envelope, pitch, voicing --> network -+
+
+Each frame of the two excitations is filtered in the frequency domain. The filters start from the measured envelope
+itself (both excitations have unit power density, so exp(envelope) is the right gain) and the network corrects it: how
+much of each band is harmonic, how much is noise, and how the phase is spread. Compare DDSP (Engel et al., 2020), the
+neural source-filter model (Wang et al., 2019) and Vocos (Siuzdak, 2023).
+"""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.analysis.envelope import BANDS, band_centres, measure_envelope
+from engine.analysis.pitch import Pitch, detect_pitch
+from engine.audio.files import Audio, resample
+from engine.networks.layers import ConvNextBlock, FrameConvolution, receptive_frames
+from engine.units import HOP, SAMPLE_RATE, frame_count
+
+_CHANNELS = 256
+_DILATIONS = (1, 2, 1, 2)
+_WINDOW = 2 * HOP  # of each excitation frame; Hann windows at half overlap add up to one
+_TRANSFORM = 1536  # leaves 654 samples (15 ms) for the filter's response before it wraps around
+_BINS = _TRANSFORM // 2 + 1
+_NOISE_BLOCK = 1 << 16
+_FRAMES_AT_ONCE = 256
+
+
+class Synthesizer(nn.Module):
+    """Log envelope, pitch and two excitations -> samples."""
+
+    receptive_frames = receptive_frames(_DILATIONS, 5)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter = FrameConvolution(BANDS + 2, _CHANNELS, 5)
+        self.blocks = nn.ModuleList(ConvNextBlock(_CHANNELS, 2, dilation) for dilation in _DILATIONS)
+        correction = nn.Linear(_CHANNELS, 3 * BANDS)
+        nn.init.normal_(correction.weight, std=0.01)
+        nn.init.zeros_(correction.bias)
+        self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), correction)
+        self.bands_to_bins: Tensor
+        self.window: Tensor
+        self.register_buffer("bands_to_bins", torch.from_numpy(_band_interpolation()), persistent=False)
+        self.register_buffer("window", torch.hann_window(_WINDOW), persistent=False)
+
+    def filters(self, envelope: Tensor, hertz: Tensor, voicing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Log gain of harmonics, log gain of noise, and extra phase in radians, each (batch, frames, BANDS)."""
+        level = envelope.amax(2, keepdim=True)
+        prosody = torch.stack([torch.log2(hertz / 220.0), voicing * 2 - 1], 2)
+        hidden = self.enter(torch.cat([((envelope - level) / 2 + 1.5).clamp_min(-3.0), prosody], 2))
+        for block in self.blocks:
+            hidden = block(hidden)
+        harmonic, noise, phase = self.leave(hidden).float().chunk(3, dim=2)
+        voiced = voicing[..., None].clamp(1e-3, 1.0)
+        # at the start: harmonic where voiced, noise where not; both learn to do better
+        harmonic = envelope + 0.5 * torch.log(voiced) + 3.0 * torch.tanh(harmonic / 3.0)
+        noise = envelope + 0.5 * torch.log((1.0 - voiced).clamp_min(0.02)) + 4.0 * torch.tanh(noise / 4.0)
+        return harmonic, noise, 3.0 * phase
+
+    def forward(self, envelope: Tensor, hertz: Tensor, voicing: Tensor, pulses: Tensor, noise: Tensor) -> Tensor:
+        """Samples (batch, (frames - 1) * HOP) from frames and excitations of that length."""
+        harmonic_gain, noise_gain, phase = self.filters(envelope, hertz, voicing)
+        harmonic_gain, noise_gain, phase = (curve @ self.bands_to_bins for curve in (harmonic_gain, noise_gain, phase))
+        phase = phase + minimum_phase(harmonic_gain)
+        response = torch.polar(harmonic_gain.exp(), phase)
+        spectrum = self._frames(pulses) * response + self._frames(noise) * noise_gain.exp()
+        return self._overlap_add(spectrum)
+
+    def _frames(self, excitation: Tensor) -> Tensor:
+        """(batch, samples) -> windowed spectra (batch, frames, bins); frame i is centred on sample i * HOP."""
+        padded = nn.functional.pad(excitation, (HOP, HOP))
+        return torch.fft.rfft(padded.unfold(1, _WINDOW, HOP) * self.window, _TRANSFORM)
+
+    def _overlap_add(self, spectrum: Tensor) -> Tensor:
+        _batch, frames, _bins = spectrum.shape
+        # the response may begin before the frame does: turn the frame round so that both sides have room
+        before = (_TRANSFORM - _WINDOW) // 4
+        pieces = torch.fft.irfft(spectrum, _TRANSFORM).roll(before, dims=2)
+        length = (frames - 1) * HOP + _TRANSFORM
+        joined = nn.functional.fold(pieces.transpose(1, 2), (1, length), kernel_size=(1, _TRANSFORM), stride=(1, HOP))
+        return joined[:, 0, 0, before + HOP : before + HOP + (frames - 1) * HOP]
+
+
+def minimum_phase(log_gain: Tensor) -> Tensor:
+    """Phase in radians of the causal filter with the least delay that has this log gain (..., bins).
+
+    By folding the real cepstrum (Oppenheim and Schafer, Discrete-Time Signal Processing, chapter 13).
+    """
+    cepstrum = torch.fft.irfft(log_gain, _TRANSFORM)
+    fold = torch.zeros(_TRANSFORM, device=log_gain.device)
+    fold[1 : _TRANSFORM // 2] = 2.0
+    fold[0] = fold[_TRANSFORM // 2] = 1.0
+    return torch.fft.rfft(cepstrum * fold).imag
+
+
+def _band_interpolation() -> np.ndarray:
+    """Matrix (BANDS, bins) that reads a curve over bands at the frequency of each bin, linear between centres."""
+    hertz = np.arange(_BINS) * SAMPLE_RATE / _TRANSFORM
+    identity = np.eye(BANDS)
+    return np.stack([np.interp(hertz, band_centres(), row) for row in identity]).astype(np.float32)
+
+
+def pulse_train(hertz: Tensor, start_cycles: Tensor | float = 0.0) -> tuple[Tensor, Tensor]:
+    """Band-limited pulses of unit power density from frame pitch (batch, frames), and the phase in cycles at the end.
+
+    Samples (batch, (frames - 1) * HOP). The sum of all cosines below half the rate in closed form (discrete summation;
+    Moorer, 1976); the highest one fades in and out, so that a glide makes no clicks.
+    """
+    batch, _frames = hertz.shape
+    log_hertz = hertz.double().log2()
+    fraction = torch.arange(HOP, dtype=torch.float64, device=hertz.device) / HOP
+    glide = log_hertz[:, :-1, None] * (1 - fraction) + log_hertz[:, 1:, None] * fraction
+    frequency = torch.exp2(glide).reshape(batch, -1)
+    cycles = torch.cumsum(frequency / SAMPLE_RATE, 1)
+    start = torch.as_tensor(start_cycles, dtype=torch.float64, device=hertz.device).reshape(-1, 1)
+    cycles = cycles - cycles[:, :1] + start + frequency[:, :1] / SAMPLE_RATE
+    end = _fraction(cycles[:, -1])
+    harmonics = 0.5 * SAMPLE_RATE / frequency
+    whole = harmonics.floor()
+    cycles = _fraction(cycles)
+    phase = (cycles * (2 * torch.pi)).float()
+    whole_f, top = whole.float(), (harmonics - whole).float()
+    half = torch.sin(phase / 2)
+    near_zero = half.abs() < 1e-4
+    # whole + 1/2 cycles of a large phase lose precision in float32, so reduce before the sine
+    upper = torch.sin((_fraction((whole + 0.5) * cycles) * (2 * torch.pi)).float())
+    total = upper / (2 * torch.where(near_zero, torch.ones_like(half), half)) - 0.5
+    total = torch.where(near_zero, whole_f, total)
+    highest = torch.cos((_fraction((whole + 1) * cycles) * (2 * torch.pi)).float())
+    # each harmonic of amplitude 1 has power 1/2 in a band of one pitch; unit density is 1 per half the rate
+    gain = (2 * frequency / (0.5 * SAMPLE_RATE)).sqrt().float()
+    return (total + top * highest) * gain, end
+
+
+def _fraction(cycles: Tensor) -> Tensor:
+    """What is left of cycles, not below zero, without the whole ones; cheaper than a remainder."""
+    return cycles - cycles.floor()
+
+
+def noise_at(first_sample: int, sample_count: int, seed: int) -> np.ndarray:
+    """White noise of unit variance, float32 (sample_count,), given by the seed and the place in the recording alone.
+
+    So windows of any size draw the same noise, and the same seed gives the same bytes.
+    """
+    first_block, last_block = first_sample // _NOISE_BLOCK, (first_sample + max(sample_count, 1) - 1) // _NOISE_BLOCK
+    blocks = [
+        np.random.Generator(np.random.Philox(key=[seed, block])).standard_normal(_NOISE_BLOCK, np.float32)
+        for block in range(first_block, last_block + 1)
+    ]
+    start = first_sample - first_block * _NOISE_BLOCK
+    return np.concatenate(blocks)[start : start + sample_count]
+
+
+def synthesize(
+    synthesizer: Synthesizer,
+    envelope: np.ndarray,
+    pitch: Pitch,
+    first_sample: int = 0,
+    cycles: float = 0.0,
+    seed: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Samples, float32 ((frames - 1) * HOP,), and the pulses' phase in cycles at each frame, float64 (frames,).
+
+    envelope (frames, BANDS); `first_sample` places the noise, `cycles` the pulses.
+    """
+    hertz = torch.from_numpy(pitch.hertz)[None]
+    with torch.inference_mode():
+        # on the processor, since not every device has the numbers of 64 bits that a phase needs
+        pulses, _ = pulse_train(hertz, cycles)
+        noise = torch.from_numpy(noise_at(first_sample, pulses.shape[1], seed))[None]
+        frames = torch.from_numpy(envelope)[None], hertz, torch.from_numpy(pitch.voicing)[None]
+        samples = synthesizer(*(one.to(synthesizer.window.device) for one in (*frames, pulses, noise)))
+    return samples[0].cpu().numpy(), cycles_per_frame(pitch.hertz, cycles)
+
+
+def cycles_per_frame(hertz: np.ndarray, start: float) -> np.ndarray:
+    """Phase in cycles, not reduced, at each frame centre of pulses gliding as in `pulse_train`, float64 (frames,)."""
+    log_hertz = np.log2(hertz.astype(np.float64))
+    fraction = np.arange(HOP) / HOP
+    steps = np.zeros(len(hertz))
+    for first in range(0, len(hertz) - 1, _FRAMES_AT_ONCE):  # the curve of a whole recording would be large
+        begins, ends = log_hertz[first:-1][:_FRAMES_AT_ONCE, None], log_hertz[first + 1 :][:_FRAMES_AT_ONCE, None]
+        glides = np.exp2(begins * (1 - fraction) + ends * fraction)
+        steps[first + 1 : first + 1 + len(glides)] = glides.sum(1) / SAMPLE_RATE
+    return start + np.cumsum(steps)
+
+
+def copy_synthesis(audio: Audio, synthesizer: Synthesizer | None = None) -> Audio:
+    """Analysis and resynthesis of the mid of `audio` without changing the voice: the best the synthesizer can do."""
+    if synthesizer is None:
+        from engine.networks.base import load_base
+
+        synthesizer = load_base().synthesizer
+    samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
+    pitch = detect_pitch(samples, SAMPLE_RATE)
+    envelope = measure_envelope(samples, pitch)
+    frames = frame_count(len(samples)) + 1  # one more, so that the last samples are covered
+    pitch = Pitch(np.pad(pitch.hertz, (0, 1), "edge"), np.pad(pitch.voicing, (0, 1), "edge"))
+    output, _ = synthesize(synthesizer, np.pad(envelope, ((0, 1), (0, 0)), "edge"), pitch)
+    assert len(output) == (frames - 1) * HOP
+    return Audio(output[None, : len(samples)], SAMPLE_RATE)

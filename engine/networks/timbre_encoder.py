@@ -1,0 +1,40 @@
+"""Timbre: one vector for how a voice sounds, from any recording of it."""
+
+import torch
+from torch import Tensor, nn
+
+from engine.analysis.envelope import LOW_BANDS
+from engine.networks.layers import ConvNextBlock, FrameConvolution
+
+TIMBRE = 128  # numbers per voice
+_CHANNELS = 128
+
+
+class TimbreEncoder(nn.Module):
+    """Log envelope relative to its level (batch, frames, LOW_BANDS) -> timbre (batch, TIMBRE).
+
+    Frames are weighted by how loud they are and summed up by mean and standard deviation (x-vectors; Snyder et al.,
+    2018).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter = FrameConvolution(LOW_BANDS, _CHANNELS, 5)
+        self.blocks = nn.ModuleList(ConvNextBlock(_CHANNELS, 2) for _ in range(3))
+        self.leave = nn.Sequential(nn.LayerNorm(2 * _CHANNELS), nn.Linear(2 * _CHANNELS, TIMBRE))
+
+    def forward(self, envelope: Tensor) -> Tensor:
+        hidden = self.enter(envelope / 2 + 1)
+        for block in self.blocks:
+            hidden = block(hidden)
+        hidden = hidden.float()
+        weight = torch.sigmoid(2 * (envelope.float().amax(2, keepdim=True) + 3))
+        weight = weight / weight.sum(1, keepdim=True)
+        mean = (hidden * weight).sum(1)
+        deviation = ((hidden - mean[:, None]).square() * weight).sum(1).clamp_min(1e-5).sqrt()
+        return self.leave(torch.cat([mean, deviation], 1))
+
+
+def timbre_input(envelope: Tensor, nepers: float | Tensor) -> Tensor:
+    """What the encoder listens to: the low bands relative to the recording's level."""
+    return (envelope[..., :LOW_BANDS] - nepers).clamp(-8.0, 4.0)

@@ -1,0 +1,143 @@
+"""Pictures of what content keeps and loses: speaker probes, the most similar moments, and perturbation."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from engine.analysis.envelope import LOW_BANDS, band_centres
+from engine.demonstrations.frame_features import KINDS, Features, Kind
+from engine.demonstrations.perturbation_trial import PerturbationTrial
+from engine.demonstrations.resemblance import found_again, similarity
+from engine.demonstrations.speaker_probe import SpeakerProbe
+from engine.plots.analysis import INK, PALE_INK, PITCH_COLOUR, dress
+from engine.plots.spectrogram import new_figure, title
+from engine.units import DECIBELS_PER_NEPER, FRAME_RATE
+
+_COLOURS: dict[Kind, str] = {"mel": PALE_INK, "content": PITCH_COLOUR}
+_NAMES: dict[Kind, str] = {"mel": "mel spectrum", "content": "content"}
+_DARK = 0.55  # shares above this are written in white
+_LONGEST_NAME = 16  # characters
+_HIGHEST_SHOWN_HERTZ = 5000.0  # of the spectra: where vowels have their resonances
+
+
+def plot_speaker_probes(probes: Sequence[SpeakerProbe]) -> Figure:
+    """How often the speaker of a frame is told from each view, beside guessing; and who was taken for whom.
+
+    >>> from engine import read_audio
+    >>> from engine.demonstrations.speaker_probe import probe_speakers
+    >>> recordings = {name: [read_audio(f"recordings/{name}.flac")] for name in ("one", "two")}
+    >>> plot_speaker_probes(probe_speakers(recordings)).savefig("probes.png")
+    """
+    figure = new_figure(13.0, 4.6)
+    axes, *squares = figure.subplots(1, 1 + len(probes), width_ratios=(0.8, *[1.0] * len(probes)))
+    names = [_NAMES[probe.kind] for probe in probes]
+    bars = axes.bar(names, [probe.accuracy for probe in probes], color=[_COLOURS[probe.kind] for probe in probes])
+    axes.bar_label(bars, [f"{probe.accuracy:.0%}" for probe in probes], color=INK, padding=3)
+    axes.axhline(probes[0].chance, color=INK, linewidth=1.0, linestyle=(0, (5, 3)))
+    axes.text(
+        1.01, probes[0].chance, "guessing", color=INK, fontsize=9, va="center", transform=axes.get_yaxis_transform()
+    )
+    axes.set_ylim(0.0, 1.08)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    dress(axes)
+    title(axes, "frames whose speaker is told")
+    for square, probe in zip(squares, probes, strict=True):
+        _draw_confusion(square, probe)
+    return figure
+
+
+def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0, end_s: float | None = None) -> Figure:
+    """Every moment of one recording against every moment of another, by mel spectrum and by content.
+
+    For two recordings that say the same at the same time: what is alike lies on the diagonal. The titles say for how
+    many of all moments the most similar one is the same one.
+    """
+    frames = min(len(first.active), len(second.active))
+    rows = slice(round(start_s * FRAME_RATE), frames if end_s is None else min(round(end_s * FRAME_RATE), frames))
+    figure = new_figure(12.0, 5.8)
+    for axes, kind in zip(figure.subplots(1, len(KINDS), sharey=True), KINDS, strict=True):
+        shown = similarity(first, second, kind)[rows, rows]
+        edges_s = (rows.start / FRAME_RATE, rows.stop / FRAME_RATE)
+        image = axes.imshow(
+            shown,
+            cmap="magma",
+            vmin=0.0,
+            vmax=1.0,
+            origin="lower",
+            extent=(*edges_s, *edges_s),
+            interpolation="nearest",
+        )
+        axes.set_xlabel("time in the other (seconds)", color=INK)
+        dress(axes)
+        title(axes, f"{_NAMES[kind]}: {found_again(first, second, kind):.0%} find themselves")
+    figure.axes[0].set_ylabel("time in the one (seconds)", color=INK)
+    bar = figure.colorbar(image, ax=figure.axes, shrink=0.8, pad=0.015)
+    bar.set_label("similarity", color=INK)
+    bar.outline.set_visible(False)
+    return figure
+
+
+def plot_perturbation_trial(trial: PerturbationTrial) -> Figure:
+    """Moments found again, distance before and after decoding, and the resonances themselves.
+
+    >>> from engine import read_audio
+    >>> from engine.demonstrations.perturbation_trial import try_perturbation
+    >>> plot_perturbation_trial(try_perturbation(read_audio("vocal.flac"), (0.8, 1.25))).savefig("trial.png")
+    """
+    figure = new_figure(13.0, 4.6)
+    found, distance, spectra = figure.subplots(1, 3, width_ratios=(1.0, 1.0, 1.3))
+    for kind, shares in zip(KINDS, (trial.found_by_mel, trial.found_by_content), strict=True):
+        found.plot(trial.factors, shares, color=_COLOURS[kind], marker="o", markersize=4, label=_NAMES[kind])
+    found.set_ylim(0.0, 1.05)
+    found.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    title(found, "moments found again")
+    for nepers, colour, label in (
+        (trial.warped_nepers, PALE_INK, "warped"),
+        (trial.decoded_nepers, PITCH_COLOUR, "decoded from the warped one's content"),
+    ):
+        distance.plot(trial.factors, nepers * DECIBELS_PER_NEPER, color=colour, marker="o", markersize=4, label=label)
+    distance.set_ylim(bottom=0.0)
+    title(distance, "difference from the recording (dB)")
+    for axes in (found, distance):
+        axes.set_xscale("log")
+        axes.set_xticks(trial.factors, [f"{factor:g}" for factor in trial.factors], rotation=45)
+        axes.set_xticks([], minor=True)
+        axes.set_xlabel("resonances moved by", color=INK)
+    _draw_spectra(spectra, trial)
+    for axes in (found, distance, spectra):
+        axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
+        axes.legend(frameon=False, fontsize=9, labelcolor=INK)
+        dress(axes)
+    return figure
+
+
+def _draw_confusion(axes: Axes, probe: SpeakerProbe) -> None:
+    axes.imshow(probe.confusion, cmap="Blues" if probe.kind == "mel" else "RdPu", vmin=0.0, vmax=1.0)
+    names = [name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in probe.speakers]
+    places = np.arange(len(names))
+    axes.set_xticks(places, names, rotation=30, ha="right", rotation_mode="anchor", parse_math=False)
+    axes.set_yticks(places, names, parse_math=False)
+    for row, column in np.ndindex(probe.confusion.shape):
+        share = probe.confusion[row, column]
+        colour = "white" if share > _DARK else INK
+        axes.text(column, row, f"{share:.0%}", ha="center", va="center", color=colour, fontsize=8.5)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, colors=INK, labelsize=9)
+    axes.set_xlabel("taken for", color=INK)
+    title(axes, f"from {_NAMES[probe.kind]}, of whom")
+
+
+def _draw_spectra(axes: Axes, trial: PerturbationTrial) -> None:
+    largest = max(trial.factors, key=lambda factor: abs(np.log(factor)))
+    labels = ("as recorded", f"moved by {largest:g}", "decoded from that")
+    styles = ((INK, 2.0, "-"), (PALE_INK, 1.6, "-"), (PITCH_COLOUR, 1.8, (0, (4, 2))))
+    for spectrum, label, (colour, width, style) in zip(trial.spectra, labels, styles, strict=True):
+        level_db = spectrum * DECIBELS_PER_NEPER
+        axes.plot(band_centres()[:LOW_BANDS], level_db, color=colour, linewidth=width, linestyle=style, label=label)
+    shown = trial.spectra[:, band_centres()[:LOW_BANDS] < _HIGHEST_SHOWN_HERTZ] * DECIBELS_PER_NEPER
+    axes.set_xlim(0.0, _HIGHEST_SHOWN_HERTZ)
+    axes.set_ylim(shown.min() - 3.0, shown.max() + 3.0)
+    axes.set_xlabel("frequency (Hz)", color=INK)
+    title(axes, "mean spectrum (dB)")

@@ -1,0 +1,83 @@
+"""Pictures of a conversion: before and after with both pitch curves, and how a recording fits a voice's range."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from engine.analysis.notes import measure_histogram
+from engine.analysis.spectrogram import ScaleName
+from engine.plots.analysis import INK, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, dress
+from engine.plots.recording import Look
+from engine.plots.spectrogram import draw_pitch, draw_spectrogram, new_figure, scale_named, title
+from engine.units import note_name, note_number
+from engine.voices.card import VoiceCard
+
+_BESIDE = 3  # notes shown on each side
+
+
+def plot_conversion(
+    before: Look,
+    after: Look,
+    transpose: int,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+    scale: ScaleName = "note",
+) -> Figure:
+    """Spectrograms before and after, one above the other, and over each both pitch curves.
+
+    The recording's pitch is blue; over the take's spectrogram it is dashed and transposed as the conversion was, so
+    that the two lie over each other where the melody was kept.
+    """
+    end_s = before.duration_s if end_s is None else end_s
+    figure = new_figure(12.0, 8.2)
+    above, below = figure.subplots(2, 1, sharex=True, sharey=True)
+    shown = scale_named(scale)
+    for axes, look in ((above, before), (below, after)):
+        draw_spectrogram(axes, look.mono, shown, start_s, end_s)
+        dress(axes)
+    draw_pitch(above, before.analysis.pitch, shown, RANGE_COLOUR)
+    draw_pitch(below, after.analysis.pitch, shown, PITCH_COLOUR)
+    draw_pitch(below, before.analysis.pitch.transposed(transpose), shown, RANGE_COLOUR, dashed=True)
+    title(above, f"before: {before.name}", RANGE_COLOUR)
+    moved = f", the pitch of before moved by {transpose:+d} semitones over it" if transpose else ", both pitches"
+    title(below, f"after: {after.name}{moved}", PITCH_COLOUR)
+    below.set_xlabel("time (seconds)", color=INK)
+    return figure
+
+
+def seconds_outside(look: Look, card: VoiceCard, transpose: int) -> tuple[float, float]:
+    """Seconds of a recording, moved by `transpose` semitones, that lie below and above the voice's range."""
+    seconds = measure_histogram(look.analysis.pitch, look.analysis.loudness_db)
+    notes = np.arange(len(seconds)) + transpose
+    low, high = note_number(card.vocal_range["min"]), note_number(card.vocal_range["max"])
+    return float(seconds[notes < low].sum()), float(seconds[notes > high].sum())
+
+
+def plot_fit(look: Look, card: VoiceCard, transpose: int) -> Figure:
+    """How long each note of a recording is sung, as it is and transposed, against the range of a voice."""
+    seconds = measure_histogram(look.analysis.pitch, look.analysis.loudness_db)
+    low, high = note_number(card.vocal_range["min"]), note_number(card.vocal_range["max"])
+    figure = new_figure(12.0, 2.9)
+    axes = figure.subplots()
+    axes.axvspan(low - 0.5, high + 0.5, color=RANGE_COLOUR, alpha=0.1, label=f"range of {card.name}")
+    sung = np.flatnonzero(seconds)
+    moved = sung + transpose
+    outside = (moved < low) | (moved > high)
+    if transpose:
+        axes.bar(sung, seconds[sung], width=0.9, color=PALE_INK, alpha=0.35, label="as recorded")
+    axes.bar(moved, seconds[sung], width=0.55, color=RANGE_COLOUR, label="as sung then")
+    if outside.any():
+        axes.bar(moved[outside], seconds[sung[outside]], width=0.55, color=PITCH_COLOUR, label="outside")
+    shown = np.concatenate([[low, high], sung, moved])
+    ends = int(shown.min()) - _BESIDE, int(shown.max()) + _BESIDE
+    axes.set_xlim(*ends)
+    step = next(step for step in (1, 2, 3, 4, 6, 12) if (ends[1] - ends[0]) / step <= 24 or step == 12)
+    marked = [note for note in range(ends[0], ends[1] + 1) if note % step == 0]
+    axes.set_xticks(marked, [note_name(note) for note in marked])
+    axes.set_ylabel("seconds", color=INK)
+    axes.legend(frameon=False, fontsize=9, labelcolor=INK, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    dress(axes)
+    below_s, above_s = seconds_outside(look, card, transpose)
+    outside_text = f"{below_s + above_s:.1f} s outside the range" if below_s + above_s else "all within the range"
+    moved_text = f"{look.name} moved by {transpose:+d} semitones" if transpose else f"{look.name} as it is"
+    title(axes, f"{moved_text}: {outside_text}")
+    return figure

@@ -1,0 +1,198 @@
+"""Pictures to look at a recording with: waveform, spectrogram, pitch, notes and loudness of any part of it, and two
+recordings side by side.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.ndimage import uniform_filter1d
+
+from engine.analysis.notes import Note, find_notes, measure_histogram
+from engine.analysis.recording import Analysis, analyse
+from engine.analysis.spectrogram import ScaleName, levels_of, windows_around
+from engine.audio.files import Audio, resample
+from engine.plots.analysis import INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, describe, dress
+from engine.plots.spectrogram import draw_notes, draw_pitch, draw_spectrogram, new_figure, rows_at, scale_named, title
+from engine.units import FRAME_RATE, SAMPLE_RATE, note_name, semitones_to_hertz
+
+_WAVEFORM_COLUMNS = 1500
+_QUIETEST_SHOWN_DB = -80.0
+_NOTES_BESIDE = 2  # shown on each side of those that are sung
+_MEAN_COLUMNS = 400  # of a mean spectrum: moments spread over the recording
+_MEAN_ROWS = 9  # of the mel scale, over which it is smoothed
+_MEAN_SHOWN_DB = 70.0
+COLOURS = (PITCH_COLOUR, RANGE_COLOUR)  # of the first and the second recording
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A recording with all that is drawn of it, worked out once: for recordings of seconds to some minutes."""
+
+    name: str
+    mono: np.ndarray  # float32 (samples,) at SAMPLE_RATE
+    analysis: Analysis
+    notes: Sequence[Note]
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds."""
+        return len(self.mono) / SAMPLE_RATE
+
+
+def look_at(audio: Audio, name: str = "") -> Look:
+    """Analyse a recording in memory for the pictures below.
+
+    >>> from engine import read_audio
+    >>> look_at(read_audio("vocal.flac"), "my vocal").name
+    'my vocal'
+    """
+    found = analyse(audio)
+    mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
+    return Look(name, mono, found, find_notes(found.pitch, found.loudness_db))
+
+
+def plot_recording(
+    look: Look, start_s: float = 0.0, end_s: float | None = None, scale: ScaleName = "note", notes: bool = True
+) -> Figure:
+    """Waveform, spectrogram with pitch, range and notes, and loudness, between two moments.
+
+    The pitch line fades with the voicing; where nothing is voiced there is none.
+
+    >>> from engine import read_audio
+    >>> plot_recording(look_at(read_audio("vocal.flac")), 0.5, 2.0, "mel").savefig("part.png")
+    """
+    start_s, end_s = _within(look, start_s, end_s)
+    figure = new_figure(12.0, 7.6)
+    waveform, spectrogram, loudness = figure.subplots(3, 1, sharex=True, height_ratios=(1, 4, 1))
+    _draw_waveform(waveform, look, start_s, end_s)
+    draw_spectrogram(spectrogram, look.mono, scale_named(scale), start_s, end_s)
+    spectrogram.set_xlim(start_s, end_s)
+    _draw_range(spectrogram, look, scale)
+    if notes:
+        draw_notes(spectrogram, look.notes, scale_named(scale))
+    draw_pitch(spectrogram, look.analysis.pitch, scale_named(scale))
+    _draw_loudness(loudness, [look])
+    for axes in (waveform, spectrogram, loudness):
+        dress(axes)
+    loudness.set_xlabel("time (seconds)", color=INK)
+    name = f"{look.name}: " if look.name else ""
+    title(waveform, f"{name}{describe(look.analysis)}, {look.duration_s:.1f} s")
+    return figure
+
+
+def plot_two_recordings(first: Look, second: Look, scale: ScaleName = "note") -> Figure:
+    """Two recordings side by side, and below them what can be laid over each other: notes, loudness, mean spectrum."""
+    figure = new_figure(13.0, 8.2)
+    halves = figure.add_gridspec(2, 1, height_ratios=(1.5, 1.0))
+    above, below = figure.add_subfigure(halves[0]), figure.add_subfigure(halves[1])
+    shown = (first, second)
+    for axes, look, colour in zip(above.subplots(1, 2, sharey=True), shown, COLOURS, strict=True):
+        draw_spectrogram(axes, look.mono, scale_named(scale))
+        draw_pitch(axes, look.analysis.pitch, scale_named(scale), colour)
+        axes.set_xlabel("time (seconds)", color=INK)
+        dress(axes)
+        title(axes, f"{look.name}: {describe(look.analysis)}", colour)
+    histogram, loudness, spectrum = below.subplots(1, 3)
+    _draw_histograms(histogram, shown)
+    _draw_loudness(loudness, shown)
+    loudness.set_xlabel("time (seconds)", color=INK)
+    title(loudness, "loudness (dB)")
+    loudness.set_ylabel("")
+    _draw_mean_spectra(spectrum, shown)
+    for axes in (histogram, loudness, spectrum):
+        dress(axes)
+    return figure
+
+
+def _within(look: Look, start_s: float, end_s: float | None) -> tuple[float, float]:
+    """A stretch of the recording that is not empty."""
+    end_s = look.duration_s if end_s is None else min(end_s, look.duration_s)
+    shortest_s = 1.0 / FRAME_RATE
+    start_s = min(max(start_s, 0.0), max(look.duration_s - shortest_s, 0.0))
+    return start_s, max(end_s, start_s + shortest_s)
+
+
+def _draw_waveform(axes: Axes, look: Look, start_s: float, end_s: float) -> None:
+    """The lowest and highest sample within each column; of a short stretch, the samples themselves."""
+    first, stop = round(start_s * SAMPLE_RATE), max(round(end_s * SAMPLE_RATE), round(start_s * SAMPLE_RATE) + 1)
+    samples = look.mono[first:stop]
+    if not len(samples):
+        samples = np.zeros(1, np.float32)
+    step = -(-len(samples) // _WAVEFORM_COLUMNS)
+    starts = np.arange(0, len(samples), step)
+    times_s = (first + starts) / SAMPLE_RATE
+    lowest, highest = np.minimum.reduceat(samples, starts), np.maximum.reduceat(samples, starts)
+    axes.fill_between(times_s, lowest, highest, color=PALE_INK, linewidth=0.6)
+    axes.set_ylim(-1.02 * np.abs(samples).max(initial=0.01), 1.02 * np.abs(samples).max(initial=0.01))
+    axes.set_ylabel("waveform", color=INK)
+
+
+def _draw_range(axes: Axes, look: Look, scale: ScaleName) -> None:
+    """The range as two lines with the names of the notes."""
+    found = look.analysis.vocal_range
+    if found is None:
+        return
+    for number, side in ((found.lowest, "top"), (found.highest, "bottom")):
+        hertz = semitones_to_hertz(float(number))
+        (row,) = rows_at(np.array([hertz]), scale_named(scale))
+        axes.axhline(row, color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), zorder=2)
+        axes.annotate(
+            note_name(number),
+            (1.0, row),
+            xycoords=("axes fraction", "data"),
+            xytext=(5, 0),
+            textcoords="offset points",
+            color=RANGE_COLOUR,
+            va=side,
+            fontweight="bold",
+            annotation_clip=False,
+        )
+
+
+def _draw_loudness(axes: Axes, looks: Sequence[Look]) -> None:
+    alone = len(looks) == 1
+    for look, colour in zip(looks, (LOUDNESS_COLOUR,) if alone else COLOURS, strict=True):
+        level_db = np.maximum(look.analysis.loudness_db, _QUIETEST_SHOWN_DB)
+        step = max(1, len(level_db) // _WAVEFORM_COLUMNS)
+        starts = np.arange(0, len(level_db), step)
+        level_db = np.maximum.reduceat(level_db, starts)
+        if alone:
+            axes.fill_between(starts / FRAME_RATE, level_db, _QUIETEST_SHOWN_DB, color=colour, alpha=0.25, linewidth=0)
+        axes.plot(starts / FRAME_RATE, level_db, color=colour, linewidth=1.0)
+    axes.set_ylim(_QUIETEST_SHOWN_DB, 0.0)
+    axes.set_ylabel("loudness (dB)", color=INK)
+    axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
+
+
+def _draw_histograms(axes: Axes, looks: Sequence[Look]) -> None:
+    histograms = [measure_histogram(look.analysis.pitch, look.analysis.loudness_db) for look in looks]
+    sung = np.flatnonzero(sum(histograms) > 0.05)
+    low, high = (sung[0], sung[-1]) if len(sung) else (57, 57)
+    notes = np.arange(low - _NOTES_BESIDE, high + _NOTES_BESIDE + 1)
+    for number, (seconds, colour) in enumerate(zip(histograms, COLOURS, strict=True)):
+        axes.bar(notes + (number - 0.5) * 0.4, seconds[notes], width=0.4, color=colour, alpha=0.85)
+    step = next(step for step in (1, 2, 3, 4, 6, 12, 24, 48) if len(notes) / step <= 12)
+    marked = [note for note in notes if note % step == 0]
+    axes.set_xticks(marked, [note_name(note) for note in marked])
+    title(axes, "seconds on each note")
+
+
+def _draw_mean_spectra(axes: Axes, looks: Sequence[Look]) -> None:
+    """Each recording's mean level over frequency, its loudest at 0 dB."""
+    scale = scale_named("mel")
+    edges = scale.edges_hertz
+    hertz = (edges[:-1] + edges[1:]) / 2
+    for look, colour in zip(looks, COLOURS, strict=True):
+        frames = len(look.analysis.pitch)
+        moments = range(0, frames, -(-frames // _MEAN_COLUMNS))
+        levels_db = levels_of(np.stack(list(windows_around([look.mono], moments))), scale)
+        mean_db = 10.0 * np.log10((10.0 ** (levels_db / 10.0)).mean(0))
+        mean_db = uniform_filter1d(mean_db, _MEAN_ROWS)
+        axes.plot(hertz / 1000.0, mean_db - mean_db.max(), color=colour, linewidth=1.3)
+    axes.set_ylim(-_MEAN_SHOWN_DB, 3.0)
+    axes.set_xlabel("frequency (kHz)", color=INK)
+    axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
+    title(axes, "mean spectrum (dB)")

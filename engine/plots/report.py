@@ -1,0 +1,231 @@
+"""The data report as a picture: each recording's usable seconds, the notes, level, noise and bandwidth, the findings.
+
+As in plots, a figure belongs to nobody: no pyplot, no window, nothing to close.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.ticker import MaxNLocator
+
+from engine.analysis.vocal_range import SINGING_RANGES
+from engine.datasets.findings import LIMITS, SEVERITY, Finding, Verdict
+from engine.datasets.report import DataReport, RecordingReport
+from engine.plots.analysis import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR
+from engine.units import note_name, note_number
+
+SIZE_INCHES = (12.0, 9.0)
+VERDICT_COLOURS: dict[Verdict, str] = {"pass": LOUDNESS_COLOUR, "warn": "#d98e04", "fail": PITCH_COLOUR}
+VERDICT_WORDS: dict[Verdict, str] = {
+    "pass": "Good to train on",
+    "warn": "Can be trained on, with warnings",
+    "fail": "Not good to train on",
+}
+_MOST_NAMED = 40  # recordings; with more the bars stand side by side, without names
+_FEWEST_ROWS = 8
+_LONGEST_NAME = 34  # characters
+_MOST_FINDINGS = 8
+_LINE_LENGTH = 165  # characters across the picture
+_MEASURES = (
+    ("level_db", "level (dB)", "level", 1.0),
+    ("snr_db", "voice over noise (dB)", "noise", 1.0),
+    ("bandwidth_hertz", "bandwidth (kHz)", "bandwidth", 1000.0),
+)
+_FULL_BANDWIDTH_KHZ = 22.05
+_QUIETEST_DB = -70.0  # of the level; silence is drawn there too
+
+
+def plot_data_report(report: DataReport) -> Figure:
+    """The report on one page, whether it is of five recordings or of two thousand.
+
+    >>> from pathlib import Path
+    >>> from engine import examine_recordings
+    >>> plot_data_report(examine_recordings([Path("recordings/one.flac")])).savefig("report.png")
+    """
+    figure = Figure(figsize=SIZE_INCHES, dpi=DPI, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    rows = figure.add_gridspec(2, 1, height_ratios=(5.0, 1.5))
+    columns = rows[0].subgridspec(1, 2, width_ratios=(1.0, 1.15))
+    right = columns[1].subgridspec(4, 1, height_ratios=(2.2, 1, 1, 1))
+    usable_axes = figure.add_subplot(columns[0])
+    pitch_axes = figure.add_subplot(right[0])
+    first = figure.add_subplot(right[1])
+    others = [figure.add_subplot(right[row], sharex=first) for row in (2, 3)]
+    text_axes = figure.add_subplot(rows[1])
+    _draw_usable(usable_axes, report)
+    _draw_pitch(pitch_axes, report)
+    for axes, (name, label, code, unit) in zip((first, *others), _MEASURES, strict=True):
+        _draw_measure(axes, report.recordings, name, label, code, unit)
+    first.tick_params(labelbottom=False)
+    others[0].tick_params(labelbottom=False)
+    others[1].set_xlabel("recording", color=INK, fontsize=9)
+    _write_findings(text_axes, report.findings)
+    for axes in (usable_axes, pitch_axes, first, *others):
+        _dress(axes)
+    title = f"{VERDICT_WORDS[report.verdict]}\n{describe(report)}"
+    figure.suptitle(title, x=0.012, ha="left", color=VERDICT_COLOURS[report.verdict], fontsize=12.5, fontweight="bold")
+    return figure
+
+
+def describe(report: DataReport) -> str:
+    """One line: how much there is, and what is heard."""
+    count = len(report.recordings)
+    amount = f"{_duration(report.usable_s)} usable of {_duration(report.total_s)}"
+    amount += f" in {count} recording{'s' if count != 1 else ''}"
+    if report.vocal_range is None:
+        return f"{amount}, no voice found"
+    low, high = report.vocal_range
+    return f"{amount}, {report.style}, {low} to {high}, {report.voice_type}"
+
+
+def _draw_usable(axes: Axes, report: DataReport) -> None:
+    recordings: Sequence[RecordingReport] = report.recordings
+    named = len(recordings) <= _MOST_NAMED
+    if not named:  # side by side in the order of the files, single bad ones could not be seen
+        recordings = sorted(recordings, key=lambda one: (-SEVERITY[one.verdict], -one.duration_s))
+    places = np.arange(len(recordings)) + 1
+    colours = [VERDICT_COLOURS[one.verdict] for one in recordings]
+    whole = [one.duration_s for one in recordings]
+    usable = [one.usable_s if one.usable else 0.0 for one in recordings]
+    unused = [place for place, seconds in zip(places, usable, strict=True) if not seconds]
+    unused_colours = [colour for colour, seconds in zip(colours, usable, strict=True) if not seconds]
+    if named:
+        axes.barh(places, whole, color=PALE_INK, alpha=0.25)
+        axes.barh(places, usable, color=colours)
+        axes.set_yticks(places, [_shown(one.name) for one in recordings], parse_math=False)
+        axes.set_ylim(max(len(recordings), _FEWEST_ROWS) + 0.7, 0.3)
+        axes.set_xlabel("seconds", color=INK, fontsize=9)
+        # what has no bar still has a verdict
+        axes.scatter(np.zeros(len(unused)), unused, color=unused_colours, s=16, zorder=3, clip_on=False)
+    else:
+        axes.bar(places, whole, width=1.0, color=PALE_INK, alpha=0.25)
+        axes.bar(places, usable, width=1.0, color=colours)
+        axes.scatter(unused, np.zeros(len(unused)), color=unused_colours, s=6, zorder=3, clip_on=False)
+        axes.set_xlim(0.0, len(recordings) + 1.0)
+        axes.set_xlabel("recordings, the worst first", color=INK, fontsize=9)
+        axes.set_ylabel("seconds", color=INK, fontsize=9)
+    counts = {verdict: sum(one.verdict == verdict for one in recordings) for verdict in VERDICT_COLOURS}
+    axes.set_title("usable seconds", color=INK, fontsize=11, loc="left")
+    for row, (verdict, count) in enumerate(counts.items()):
+        place = (0.55 + 0.16 * row, 1.012)
+        axes.text(*place, f"{count} {verdict}", transform=axes.transAxes, color=VERDICT_COLOURS[verdict], fontsize=10)
+
+
+def _draw_pitch(axes: Axes, report: DataReport) -> None:
+    axes.set_title("notes", color=INK, fontsize=11, loc="left")
+    axes.set_ylabel("seconds", color=INK, fontsize=9)
+    stated = report.stated_range or SINGING_RANGES.get(report.stated_voice_type)  # type: ignore[call-overload]
+    notes = list(report.pitch_histogram)
+    marks = [note_number(name) for pair in (stated, report.vocal_range) if pair for name in pair]
+    low, high = min([*notes, *marks], default=48), max([*notes, *marks], default=72)
+    axes.set_xlim(low - 1.5, high + 1.5)
+    axes.bar(notes, list(report.pitch_histogram.values()), width=0.9, color=PITCH_COLOUR, alpha=0.8)
+    if stated:
+        start, stop = (note_number(name) for name in stated)
+        kind = "" if report.stated_range else f"{report.stated_voice_type} "
+        axes.axvspan(
+            start - 0.5,
+            stop + 0.5,
+            color=RANGE_COLOUR,
+            alpha=0.09,
+            zorder=0,
+            label=f"stated: {kind}{stated[0]} to {stated[1]}",
+        )
+    if report.vocal_range:
+        for name in report.vocal_range:
+            axes.axvline(note_number(name), color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)))
+        axes.plot(
+            [],
+            [],
+            color=RANGE_COLOUR,
+            linewidth=0.9,
+            linestyle=(0, (5, 3)),
+            label="heard: {} to {}".format(*report.vocal_range),
+        )
+    else:
+        axes.text(0.5, 0.5, "no voice found", transform=axes.transAxes, ha="center", color=PALE_INK)
+    step = next(step for step in (1, 2, 3, 4, 6, 12, 24) if (high - low) / step <= 16)
+    ticks = [note for note in range(low - 1, high + 2) if note % step == 0]
+    axes.set_xticks(ticks, [note_name(note) for note in ticks])
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper right", bbox_to_anchor=(1.0, 1.16), ncols=2, frameon=False, fontsize=8.5, labelcolor=INK)
+
+
+def _draw_measure(
+    axes: Axes, recordings: Sequence[RecordingReport], name: str, label: str, code: str, unit: float
+) -> None:
+    """One point for each recording that has the measure, below its limits in the colour of the verdict."""
+    known = [(place, getattr(one, name)) for place, one in enumerate(recordings, 1) if getattr(one, name) is not None]
+    places, values = np.array(known, np.float64).reshape(-1, 2).T
+    warn, fail = LIMITS[code]
+    values = np.maximum(values, _QUIETEST_DB)
+    colours = [VERDICT_COLOURS["fail" if value < fail else "warn" if value < warn else "pass"] for value in values]
+    axes.scatter(places, values / unit, color=colours, s=18 if len(recordings) <= 100 else 6, zorder=3)
+    for limit, verdict in ((warn, "warn"), (fail, "fail")):
+        axes.axhline(limit / unit, color=VERDICT_COLOURS[verdict], linewidth=0.8, linestyle=(0, (5, 3)), zorder=1)  # type: ignore[index]
+    everything = [*(values / unit), warn / unit, fail / unit]
+    if unit != 1.0:
+        everything += [0.0, _FULL_BANDWIDTH_KHZ]
+    margin = 0.08 * (max(everything) - min(everything))
+    axes.set_ylim(min(everything) - margin, max(everything) + margin)
+    axes.set_xlim(0.3, max(len(recordings), 4) + 0.7)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_title(label, color=INK, fontsize=9.5, loc="left", pad=3)
+
+
+def _write_findings(axes: Axes, findings: Sequence[Finding]) -> None:
+    axes.axis("off")
+    axes.set_xlim(0.0, 1.0)
+    axes.set_ylim(1.0, 0.0)
+    if not findings:
+        axes.text(0.0, 0.1, "Nothing was found against these recordings.", color=INK, fontsize=10)
+    ordered = sorted(findings, key=lambda found: -SEVERITY[found.verdict])
+    lines = [
+        (line, found.verdict, first)
+        for found in ordered[:_MOST_FINDINGS]
+        for first, line in _wrapped(f"{found.reason}  {found.remedy}")
+    ]
+    if len(ordered) > _MOST_FINDINGS:
+        lines.append((f"and {len(ordered) - _MOST_FINDINGS} more findings in the report", "pass", False))
+    height = min(0.1, 1.0 / max(len(lines), 1))
+    for row, (line, verdict, first) in enumerate(lines):
+        y = (row + 0.5) * height
+        if first:
+            axes.text(0.0, y, verdict, color=VERDICT_COLOURS[verdict], fontsize=9.5, fontweight="bold", va="center")
+        axes.text(0.04, y, line, color=INK, fontsize=9.5, va="center", parse_math=False)
+
+
+def _wrapped(text: str) -> list[tuple[bool, str]]:
+    return [(row == 0, line) for row, line in enumerate(textwrap.wrap(_printable(text), _LINE_LENGTH))]
+
+
+def _shown(name: str) -> str:
+    """A name short enough for its place: the end says more than the beginning."""
+    return _printable(name if len(name) <= _LONGEST_NAME else "…" + name[-_LONGEST_NAME + 1 :])
+
+
+def _printable(text: str) -> str:
+    """The text with a question mark for what the font has no letter for."""
+    letters = _letters()
+    return "".join(letter if ord(letter) in letters else "?" for letter in text)
+
+
+@lru_cache(maxsize=1)
+def _letters() -> frozenset[int]:
+    return frozenset(get_font(findfont(FontProperties())).get_charmap())
+
+
+def _dress(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(PALE_INK)
+    axes.tick_params(which="both", colors=INK, labelsize=8.5)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60}:{int(seconds) % 60:02d} minutes"

@@ -1,0 +1,62 @@
+"""Pictures of a training: how the losses fell, how the scores went, and which moment was kept."""
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from engine.plots.analysis import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, SIZE_INCHES, dress
+from engine.training.history import TrainingHistory
+
+_LOSSES = {"envelope": "difference (nepers)", "kept": "words lost", "taken": "timbre missed"}
+_SCORES = {"likeness": "likeness", "content": "words kept"}
+_COLOURS = (PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR)
+
+
+def plot_learning_curves(history: TrainingHistory) -> Figure:
+    """Losses over the epochs, and below them the scores of what was rendered, the kept epoch marked in both.
+
+    >>> history = TrainingHistory(epochs=[{"epoch": 1, "envelope": 0.4}, {"epoch": 2, "envelope": 0.3}])
+    >>> plot_learning_curves(history).savefig("curves.png")
+    """
+    figure = Figure(figsize=SIZE_INCHES, dpi=DPI, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    losses, scores = figure.subplots(2, 1, sharex=True)
+    _draw(losses, history.epochs, _LOSSES, marker="")
+    losses.set_ylabel("while learning", color=INK)
+    _draw(scores, history.evaluations, _SCORES, marker="o")
+    scores.set_ylabel("on what it never heard", color=INK)
+    held_out = scores.twinx()
+    _draw(held_out, history.evaluations, {"mel_distance": "distance of held-out recordings"}, marker="s", first=2)
+    held_out.set_ylabel("nepers", color=LOUDNESS_COLOUR)
+    held_out.spines[:].set_visible(False)
+    held_out.tick_params(colors=LOUDNESS_COLOUR, labelsize=9)
+    best = history.best
+    for axes in (losses, scores):
+        dress(axes)
+        axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
+        if best:
+            axes.axvline(best["epoch"], color=INK, linewidth=1.0, linestyle=(0, (5, 3)))
+    _legend(losses)
+    _legend(scores, held_out)
+    losses.set_ylim(bottom=0.0)
+    scores.set_xlabel("epoch", color=INK)
+    scores.xaxis.set_major_locator(MaxNLocator(integer=True))
+    kept = f"the best so far is epoch {best['epoch']}" if best else "nothing evaluated yet"
+    losses.set_title(f"Epoch {history.epoch} of {history.ceiling}, {kept}", color=INK, fontsize=13, loc="left")
+    return figure
+
+
+def _draw(axes: Axes, lines: list[dict[str, float]], names: dict[str, str], marker: str, first: int = 0) -> None:
+    """One curve for each name that the lines hold."""
+    for colour, (name, label) in zip(_COLOURS[first:], names.items(), strict=False):
+        points = [(line["epoch"], line[name]) for line in lines if name in line]
+        if points:
+            epochs, values = zip(*points, strict=True)
+            axes.plot(epochs, values, color=colour, label=label, marker=marker, markersize=4, linewidth=1.6)
+
+
+def _legend(axes: Axes, *others: Axes) -> None:
+    handles = [handle for one in (axes, *others) for handle in one.get_legend_handles_labels()[0]]
+    if handles:
+        axes.legend(handles=handles, frameon=False, fontsize=9, loc="best")

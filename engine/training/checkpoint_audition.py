@@ -1,0 +1,147 @@
+"""Auditions: what a voice sounds like at one moment of its training, on recordings it has not learned from.
+
+Other people's recordings show whether it sounds like the voice and keeps the words; held-out recordings of the voice
+itself show whether it still speaks as the voice does. Everything is rendered as a user would hear it, kept as a file,
+and measured on what was rendered.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from engine.analysis.envelope import ACTIVE_NEPERS, loudness_of
+from engine.audio.channels import mid_of
+from engine.audio.files import Audio, open_audio, read_audio, write_audio
+from engine.audio.streams import at_engine_rate
+from engine.conversion.convert import convert
+from engine.conversion.settings import ConversionSettings
+from engine.devices import AUTO
+from engine.features.clips import Clip, analyse_clip
+from engine.features.speaker_timbre import heard_timbre
+from engine.networks.base import BaseModel
+from engine.networks.synthesizer import synthesize
+from engine.units import HOP, SAMPLE_RATE
+from engine.voices.voice import Voice
+
+FOREIGN = Path(__file__).parents[1] / "samples" / "foreign"
+_MOST_CENTS = 100.0  # a frame further off counts as this much
+
+
+@dataclass(frozen=True)
+class Part:
+    """A recording to be heard in the voice. own: whether it is the voice itself."""
+
+    name: str
+    audio: Audio
+    clip: Clip
+    own: bool
+
+
+@dataclass(frozen=True)
+class AuditionScores:
+    """How a voice does.
+
+    likeness: cosine of the base's timbre of other people's recordings in this voice and of the voice itself; content:
+    cosine of the base's content before and after; both 1 at best. mel_distance: nepers between held-out recordings and
+    themselves through the voice. pitch_error_cents: mean over frames voiced in both; voicing_error: share of frames
+    voiced in one of the two.
+    """
+
+    likeness: float
+    content: float
+    mel_distance: float
+    pitch_error_cents: float
+    voicing_error: float
+
+    @property
+    def score(self) -> float:
+        """One number to choose by; higher is better."""
+        faults = 0.25 * self.mel_distance + 0.002 * self.pitch_error_cents + 0.5 * self.voicing_error
+        return self.likeness + 0.5 * self.content - faults
+
+
+class Audition:
+    """The parts, analysed once, and the voice they shall sound like."""
+
+    def __init__(
+        self, base: BaseModel, timbre: Tensor, held_out: Sequence[Clip], heard: Path, device: str = AUTO
+    ) -> None:
+        """base, and timbre (TIMBRE,) of the voice: on the processor, where it is measured what was rendered; `heard`: a
+        folder where the originals are put, to be compared with; device: that renders.
+
+        Raises AudioError where a held-out recording can no longer be read, or the folder not written.
+        """
+        self.base, self.timbre, self.device = base, timbre, device
+        foreign = [_part(path.stem, read_audio(path), own=False) for path in sorted(FOREIGN.glob("*.flac"))]
+        own = [_part(f"held-out-{i}", audio_of(clip, base), own=True) for i, clip in enumerate(held_out, 1)]
+        self.parts = foreign + own
+        heard.mkdir(parents=True, exist_ok=True)
+        for part in self.parts:
+            write_audio(heard / f"{part.name}.flac", part.audio)
+
+    def hear(self, voice: Voice, folder: Path) -> AuditionScores:
+        """Render every part in the voice into `folder`/<part>.flac, and score what was rendered."""
+        rows = []
+        for part in self.parts:
+            settings = ConversionSettings(transpose=0 if part.own else "auto")
+            conversion = convert(part.audio, voice, settings, device=self.device)
+            rendered = conversion.takes[0].audio
+            write_audio(folder / f"{part.name}.flac", rendered)
+            rows.append(self._measure(part, analyse_clip(rendered), conversion.transpose))
+        return AuditionScores(
+            likeness=_mean(row["likeness"] for row, part in zip(rows, self.parts, strict=True) if not part.own),
+            content=_mean(row["content"] for row, part in zip(rows, self.parts, strict=True) if not part.own),
+            mel_distance=_mean(row["mel_distance"] for row, part in zip(rows, self.parts, strict=True) if part.own),
+            pitch_error_cents=_mean(row["pitch_error_cents"] for row in rows),
+            voicing_error=_mean(row["voicing_error"] for row in rows),
+        )
+
+    def _measure(self, part: Part, rendered: Clip, transpose: int) -> dict[str, float]:
+        wanted = part.clip
+        frames = min(len(wanted.pitch), len(rendered.pitch))
+        wanted, rendered = wanted.piece(0, frames), rendered.piece(0, frames)
+        both = wanted.pitch.voiced & rendered.pitch.voiced
+        cents = np.abs(rendered.pitch.semitones - wanted.pitch.semitones - transpose) * 100
+        before, after = (torch.from_numpy(clip.envelope.astype(np.float32)) for clip in (wanted, rendered))
+        active = loudness_of(before) > ACTIVE_NEPERS
+        known = slice(0, min(wanted.bands, rendered.bands))
+        said, repeated = (torch.from_numpy(clip.content[0].astype(np.float32))[active] for clip in (wanted, rendered))
+        return {
+            "likeness": float(functional.cosine_similarity(heard_timbre(self.base, rendered), self.timbre, 0)),
+            "content": float(functional.cosine_similarity(said, repeated).mean()),
+            "mel_distance": float((before - after)[active][:, known].abs().mean()),
+            "pitch_error_cents": float(np.minimum(cents[both], _MOST_CENTS).mean()) if both.any() else _MOST_CENTS,
+            "voicing_error": float((wanted.pitch.voiced != rendered.pitch.voiced).mean()),
+        }
+
+
+def audio_of(clip: Clip, base: BaseModel) -> Audio:
+    """The sound of a clip, mono at SAMPLE_RATE, read again from its file; synthesized where it came from none.
+
+    Raises AudioError where the file cannot be read any more.
+    """
+    if clip.path is None:
+        envelope = clip.envelope.astype(np.float32) + np.float32(clip.level.nepers)
+        return Audio(synthesize(base.synthesizer, envelope, clip.pitch)[0][None], SAMPLE_RATE)
+    start, stop = clip.first_frame * HOP, (clip.first_frame + len(clip.pitch)) * HOP
+    kept, passed = [], 0
+    with open_audio(clip.path) as recording:
+        for block in at_engine_rate(recording):
+            kept.append(mid_of(block)[max(0, start - passed) : max(0, stop - passed)])
+            passed += block.shape[1]
+            if passed >= stop:
+                break
+    return Audio(np.concatenate(kept)[None], SAMPLE_RATE)
+
+
+def _part(name: str, audio: Audio, own: bool) -> Part:
+    return Part(name, audio, analyse_clip(audio, name), own)
+
+
+def _mean(values: Iterable[float]) -> float:
+    return round(float(np.mean(list(values))), 5)

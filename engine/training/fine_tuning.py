@@ -1,0 +1,343 @@
+"""Fine-tuning: the base's decoder and a timbre, taught one voice step by step.
+
+Content is taken from several hearings of each recording, as in pretraining, so the new decoder cannot learn to read the
+speaker from what is left of it in one. The loss is the base's: envelope distance, a critic that keeps envelopes from
+blurring, and other people's content, which has to keep its words and take on the voice.
+
+A step is given by its number, its pieces and the state before it alone; no random state is shared with anything else.
+So a training that was stopped goes on exactly as it would have.
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engine.analysis.envelope import ACTIVE_NEPERS, loudness_of
+from engine.conversion.pitch_shaping import voiced_semitones
+from engine.features.clips import Clip
+from engine.features.foreign_content import load_foreign
+from engine.features.retrieval import gather_sounds, nearest_sounds
+from engine.features.speaker_timbre import heard_timbres, mean_timbre, timbre_spread
+from engine.networks.base import WEIGHTS, BaseModel, load_weights
+from engine.networks.content_encoder import mix_content
+from engine.networks.envelope_content import envelope_input, load_envelope_content
+from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
+from engine.networks.losses import EnvelopeDiscriminator, envelope_distance, envelope_weight
+from engine.networks.timbre_encoder import timbre_input
+from engine.training.distributed.team import ALONE, Step, Team
+from engine.training.plan import TrainingPlan
+from engine.units import hertz_to_semitones
+
+PIECE_FRAMES = 160  # 1.6 s, the length of the foreign pieces too
+_TIMBRE_RATE = 16.0  # times the decoder's
+_CRITIC_RATE = 2e-4
+_WARM_UP_STEPS = 30
+_SLOWING_STEPS = 600  # after three times as many the rate has halved
+_CRITIC, _MATCHING = 0.12, 0.6  # weights of deceiving the critic and of matching its features
+_KEPT, _TAKEN = 0.25, 0.5  # weights of keeping other people's content and of taking on the voice
+_AVERAGING_STEPS = 100  # over about as many the weights that are used are averaged
+_ELSEWHERE_FRAMES = 300  # a sound nearer than this in the same recording is the sound itself
+_ACTIVE_SHARE = 0.05  # of its frames; pieces with less sound teach nothing
+
+Piece = tuple[int, int]  # number of the clip, first frame
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pieces of the voice in one step, float32."""
+
+    envelope: Tensor  # (batch, frames, BANDS)
+    content: Tensor  # (batch, frames, CONTENT): of one hearing or another
+    prosody: Tensor  # (batch, frames, PROSODY)
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on a device."""
+        return Batch(**{name: value.to(device) for name, value in vars(self).items()})
+
+
+def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int) -> list[Piece]:
+    """Every frame of every clip about once, in pieces of PIECE_FRAMES that begin elsewhere in each epoch, shuffled.
+
+    Pieces that are all but silent are left out; a clip shorter than a piece is one piece.
+    """
+    choices = np.random.default_rng([seed, epoch, 11])
+    pieces: list[Piece] = []
+    for number, clip in enumerate(clips):
+        room = max(len(clip.pitch) - PIECE_FRAMES, 0)
+        count = -(-len(clip.pitch) // PIECE_FRAMES)
+        spacing = room / max(count - 1, 1)
+        move = choices.uniform(-0.5, 0.5)  # the same for all pieces, so that they neither overlap nor leave gaps
+        firsts = np.clip((np.arange(count) + move) * spacing, 0, room).round().astype(int)
+        loud = _loud(clip)
+        pieces += [
+            (number, int(first)) for first in firsts if loud[first : first + PIECE_FRAMES].mean() > _ACTIVE_SHARE
+        ]
+    return [pieces[i] for i in choices.permutation(len(pieces))]
+
+
+def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: int) -> Batch:
+    """The pieces as the networks take them, on the processor; the same for the same seed and step."""
+    random = np.random.default_rng([seed, step, 13])
+    cut = [(clips[clip], _rows(clips[clip], first)) for clip, first in pieces]
+    envelope = torch.from_numpy(np.stack([clip.envelope[rows] for clip, rows in cut]).astype(np.float32))
+    hertz = np.stack([clip.pitch.hertz[rows] for clip, rows in cut])
+    voicing = torch.from_numpy(np.stack([clip.pitch.voicing[rows] for clip, rows in cut]))
+    semitones = torch.from_numpy(hertz_to_semitones(hertz).astype(np.float32))
+    heard = [clip.content[random.integers(len(clip.content)), rows] for clip, rows in cut]
+    content = torch.from_numpy(np.stack(heard).astype(np.float32))
+    return Batch(envelope, content, prosody_input(semitones, voicing, loudness_of(envelope)))
+
+
+class FineTuning:
+    """One voice being learned: decoder, timbre, critic, their optimizers, and the running average that is used."""
+
+    def __init__(
+        self,
+        base: BaseModel,
+        clips: Sequence[Clip],
+        plan: TrainingPlan,
+        team: Team = ALONE,
+        precision: torch.dtype = torch.bfloat16,
+    ) -> None:
+        """base: on the device where the voice is learned; team: those that learn together, each with the same clips
+        and plan; precision: of the matrix work."""
+        self.base, self.clips, self.plan, self.team = base, clips, plan, team
+        self.device, self.precision = base.device, precision
+        timbres = heard_timbres(base, clips)
+        self.heard_as, self.spread = mean_timbre(*timbres), timbre_spread(*timbres)
+        self.bands = int(np.median([clip.bands for clip in clips]))
+        self.sounds = gather_sounds(clips, self.device)
+        self.foreign = load_foreign().to(self.device)
+        self.envelope_content = load_envelope_content(self.device)
+        self.foreign_nearest = torch.stack([nearest_sounds(one, self.sounds.content) for one in self.foreign.content])
+        self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
+        self.decoder = EnvelopeDecoder().to(self.device)
+        self.decoder.load_state_dict(base.decoder.state_dict())
+        self.timbre = nn.Parameter(self.heard_as.clone())
+        self.critic = EnvelopeDiscriminator().to(self.device)
+        self.critic.load_state_dict(load_weights(WEIGHTS / "critic.safetensors"))
+        groups = [
+            {"params": list(self.decoder.parameters()), "share": 1.0},
+            {"params": [self.timbre], "share": _TIMBRE_RATE},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, plan.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
+        self.judge = torch.optim.AdamW(self.critic.parameters(), _CRITIC_RATE, betas=(0.8, 0.99))
+        self.average = {name: value.detach().clone() for name, value in self._learned().items()}
+
+    def step(self, number: int, pieces: Sequence[Piece], rate_share: float = 1.0) -> dict[str, float] | None:
+        """Learn from one batch; the losses, or None where they were no numbers, and then nothing was changed.
+
+        rate_share: of the plan's rate, for a training that has to go more slowly.
+        """
+        self.team.tell_step(Step(number, list(pieces), rate_share))
+        batch = make_batch(self.clips, pieces, self.plan.seed, number).to(self.device)
+        foreign_content, foreign_said, foreign_prosody = self._foreign(number)
+        shares = _Shares.of(self.team, batch.envelope, len(foreign_content), self.bands)
+        mine, theirs = shares.mine, shares.theirs
+        envelope, foreign_content = batch.envelope[mine], foreign_content[theirs]
+        count, foreign_count = len(envelope), len(foreign_content)
+        own, other = (self.timbre[None].expand(n, -1) for n in (count, foreign_count))
+        everyone = torch.cat([own, other]).detach()
+        bands = torch.full((count,), self.bands, device=self.device)
+        distance = matching = deceiving = kept = taken = torch.zeros((), device=self.device)
+        fakes = []
+        with self._matrix_work():
+            if count:
+                with torch.no_grad():
+                    content = self._drawn(batch.content[mine], pieces, number)
+                    _, wanted = self.critic(envelope, own)
+                predicted = self.decoder(content, batch.prosody[mine], own)
+                fakes.append(predicted)
+            if foreign_count:
+                converted = self.decoder(foreign_said[theirs], foreign_prosody[theirs], other)
+                fakes.append(converted)
+            self.critic.requires_grad_(False)
+            if fakes:
+                fake = torch.cat(fakes)
+                score, features = self.critic(fake, everyone)
+                deceiving = (score.float() - 1).square().mean() * shares.of_all
+            if count:
+                distance = envelope_distance(predicted, envelope, bands) * shares.of_weight
+                matching = torch.stack(
+                    [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
+                ).mean() * shares.of_own  # fmt: skip
+            if foreign_count:
+                repeated = self.envelope_content(envelope_input(converted))
+                kept = functional.l1_loss(repeated, foreign_content) * shares.of_foreign
+                taken_for = self.base.timbre(timbre_input(converted, 0.0))
+                likeness = functional.cosine_similarity(taken_for, self.heard_as[None]).mean()
+                taken = (1 - likeness) * shares.of_foreign
+            loss = distance + _MATCHING * matching + _CRITIC * deceiving + _KEPT * kept + _TAKEN * taken
+        self.optimizer.zero_grad(set_to_none=True)
+        if fakes:
+            loss.backward()
+        figures = {"loss": loss, "envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
+        figures = {name: value.detach().float() for name, value in figures.items()}
+        self._add_up([*self.decoder.parameters(), self.timbre], list(figures.values()))
+        size = nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
+        assert self.timbre.grad is not None
+        if not (torch.isfinite(figures["loss"]) and torch.isfinite(size) and torch.isfinite(self.timbre.grad).all()):
+            return None
+        self._move(number, rate_share)
+        self._teach_critic(envelope, own.detach(), fake.detach() if fakes else None, everyone, shares)
+        return {name: float(value) for name, value in figures.items()}
+
+    def _matrix_work(self) -> AbstractContextManager[Any]:
+        """Within it, products of matrices are done in the precision that was asked for."""
+        whole = self.precision == torch.float32
+        return nullcontext() if whole else torch.autocast(self.device.type, self.precision)
+
+    def _add_up(self, parameters: Sequence[nn.Parameter], figures: list[Tensor]) -> None:
+        """Have the gradients, and the figures, of all who learn together."""
+        if self.team.size > 1:
+            for one in parameters:
+                one.grad = torch.zeros_like(one) if one.grad is None else one.grad
+            self.team.add_up([*(one.grad for one in parameters if one.grad is not None), *figures])
+
+    def averaged(self) -> tuple[EnvelopeDecoder, Tensor]:
+        """The decoder and the timbre to use: the running average of the steps, in evaluation mode."""
+        decoder = EnvelopeDecoder().to(self.device)
+        decoder.load_state_dict(
+            {name.removeprefix("decoder."): v for name, v in self.average.items() if name != "timbre"}
+        )
+        decoder.eval().requires_grad_(False)
+        return decoder, self.average["timbre"].clone()
+
+    def state(self) -> dict[str, Any]:
+        """All that a step changes; tensors are the training's own, not copies."""
+        return {
+            "learned": self._learned(),
+            "average": self.average,
+            "critic": self.critic.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "judge": self.judge.state_dict(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a state that `state` gave."""
+        self.team.tell_state(state)
+        with torch.no_grad():
+            for name, value in self._learned().items():
+                value.copy_(state["learned"][name])
+        self.average = {name: value.to(self.device, copy=True) for name, value in state["average"].items()}
+        self.critic.load_state_dict(state["critic"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.judge.load_state_dict(state["judge"])
+
+    def is_sound(self) -> bool:
+        """Whether all weights are still numbers."""
+        learned = [*self._learned().values(), *self.critic.state_dict().values()]
+        return all(bool(torch.isfinite(value).all()) for value in learned)
+
+    def _learned(self) -> dict[str, Tensor]:
+        own = {f"decoder.{name}": value for name, value in self.decoder.state_dict().items()}
+        return own | {"timbre": self.timbre.detach()}
+
+    def _move(self, number: int, rate_share: float) -> None:
+        warm = min(1.0, (number + 1) / _WARM_UP_STEPS)
+        rate = self.plan.learning_rate * rate_share * warm / math.sqrt(1 + number / _SLOWING_STEPS)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * group["share"]
+        self.optimizer.step()
+        keep = min(1 - 1 / _AVERAGING_STEPS, (number + 1) / (number + 10))
+        for name, value in self._learned().items():
+            self.average[name].lerp_(value, 1 - keep)
+
+    def other_sounds(self, content: Tensor, clip: int, first: int) -> Tensor:
+        """The nearest sounds of content (frames, CONTENT) from elsewhere than this part of the clip and around it."""
+        stop = first + len(content)
+        around = self.sounds.near(clip, first - _ELSEWHERE_FRAMES, stop + _ELSEWHERE_FRAMES)
+        return nearest_sounds(content, self.sounds.content, around)
+
+    def _drawn(self, content: Tensor, pieces: Sequence[Piece], number: int) -> Tensor:
+        """Content (share of the batch, frames, CONTENT), half of the pieces drawn towards other sounds of the voice.
+
+        So the decoder learns to make clear speech of the means that retrieval gives it.
+        """
+        choices = np.random.default_rng([self.plan.seed, number, 7])
+        strengths = [choices.uniform(-1.0, 1.0) for _ in pieces]  # also of those that others of the team learn from
+        mine = self.team.share(len(pieces))
+        drawn = content.clone()
+        for place, ((clip, first), strength) in enumerate(zip(pieces[mine], strengths[mine], strict=True)):
+            if strength > 0:
+                nearest = self.other_sounds(content[place], clip, first)
+                drawn[place] = mix_content(content[place], nearest, strength)
+        return drawn
+
+    def _foreign(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Pieces of other people's content, the same drawn towards the voice's sounds, and the prosody that goes with
+        them, its pitch moved to the voice's middle."""
+        choices = np.random.default_rng([self.plan.seed, number, 5])
+        everything = len(self.foreign.content)
+        drawn = choices.choice(everything, min(self.plan.foreign, everything), replace=False)
+        chosen = torch.from_numpy(drawn).to(self.device)
+        prosody = self.foreign.prosody[chosen].clone()
+        prosody[..., 0] += ((self.median - self.foreign.semitones[chosen]) / 12.0)[:, None]
+        content = self.foreign.content[chosen]
+        strength = torch.from_numpy(choices.uniform(0.0, 1.0, (len(chosen), 1, 1)).astype(np.float32)).to(self.device)
+        return content, mix_content(content, self.foreign_nearest[chosen], strength), prosody
+
+    def _teach_critic(
+        self, real: Tensor, timbre: Tensor, fake: Tensor | None, everyone: Tensor, shares: "_Shares"
+    ) -> None:
+        self.critic.requires_grad_(True)
+        judged = torch.zeros((), device=self.device)
+        with self._matrix_work():
+            if len(real):
+                judged = (self.critic(real, timbre)[0].float() - 1).square().mean() * shares.of_own
+            if fake is not None:
+                judged = judged + self.critic(fake, everyone)[0].float().square().mean() * shares.of_all
+        self.judge.zero_grad(set_to_none=True)
+        if fake is not None:
+            judged.backward()
+        figure = judged.detach().clone()
+        self._add_up(list(self.critic.parameters()), [figure])
+        if torch.isfinite(figure):
+            self.judge.step()
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """What a process has of a step, and how much that counts in the means over all of it; 1.0 alone."""
+
+    mine: slice  # of the voice's pieces
+    theirs: slice  # of other people's
+    of_own: float
+    of_foreign: float
+    of_all: float  # own and foreign together
+    of_weight: float  # of the weights in the envelopes' distance
+
+    @classmethod
+    def of(cls, team: Team, envelope: Tensor, foreign: int, bands: int) -> "_Shares":
+        mine, theirs = team.share(len(envelope)), team.share(foreign)
+        if team.size == 1:
+            return cls(mine, theirs, 1.0, 1.0, 1.0, 1.0)
+        count, foreign_count = mine.stop - mine.start, theirs.stop - theirs.start
+        weights = envelope_weight(envelope, torch.full((len(envelope),), bands, device=envelope.device)).sum((1, 2))
+        return cls(
+            mine,
+            theirs,
+            count / len(envelope),
+            foreign_count / foreign,
+            (count + foreign_count) / (len(envelope) + foreign),
+            float(weights[mine].sum() / weights.sum()),
+        )
+
+
+def _loud(clip: Clip) -> np.ndarray:
+    """bool (frames,): within 30 dB of the recording's level."""
+    loud: np.ndarray = (loudness_of(torch.from_numpy(clip.envelope.astype(np.float32))) > ACTIVE_NEPERS).numpy()
+    return loud
+
+
+def _rows(clip: Clip, first: int) -> np.ndarray:
+    """The frames of a piece; a clip shorter than that goes round."""
+    rows: np.ndarray = (first + np.arange(PIECE_FRAMES)) % len(clip.pitch)
+    return rows

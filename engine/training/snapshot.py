@@ -1,0 +1,121 @@
+"""A voice as it stands at one moment of its training, and what can be measured of it from its recordings."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from engine.analysis.envelope import ACTIVE_NEPERS, band_centres, band_widths, loudness_of
+from engine.analysis.pitch import Pitch
+from engine.analysis.style import measure_style
+from engine.analysis.vocal_range import measure_range, voice_type
+from engine.conversion.pitch_shaping import voiced_semitones
+from engine.conversion.settings import ConversionSettings
+from engine.errors import TrainingError
+from engine.features.clips import Clip
+from engine.networks.content_encoder import mix_content
+from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
+from engine.training.fine_tuning import PIECE_FRAMES, FineTuning
+from engine.voices.card import PitchStatistics, VoiceCard, pitch_statistics
+from engine.voices.profile import VoiceProfile
+from engine.voices.voice import Voice
+
+_CONTRAST_FRAMES = 12_000  # of the recordings, spread over all of them: enough for a standard deviation
+_LARGEST_CONTRAST = 1.35
+_LEAST_SHARE = 0.1  # of the voiced frames, in which a voice must sing, or speak, to say where it does
+_RETRIEVAL = ConversionSettings.retrieval  # as conversions are by default
+
+
+def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> VoiceCard:
+    """The card of a voice: what its profile says, and measured from the clips what that leaves open.
+
+    Raises TrainingError where there is no voice in them.
+    """
+    pitch = Pitch(
+        np.concatenate([clip.pitch.hertz for clip in clips]), np.concatenate([clip.pitch.voicing for clip in clips])
+    )
+    loudness_db = np.concatenate([clip.loudness_db for clip in clips])
+    found = measure_range(pitch, loudness_db)
+    if found is None:
+        raise TrainingError("There is no voice in these recordings: nothing in them has a pitch.")
+    bands = int(np.median([clip.bands for clip in clips]))
+    spoken_pitch, sung_pitch = _pitches_apart(clips)
+    spoken = measure_style(pitch, loudness_db) != "melodic"
+    return VoiceCard(
+        id=identifier, name=profile.name, gender=profile.gender, age=profile.age, description=profile.description,
+        base_language=profile.base_language, traits=list(profile.traits), genre=profile.genre,
+        voice_type=profile.voice_type or voice_type(found, profile.gender, spoken),
+        vocal_range=profile.vocal_range or {"min": found.min, "max": found.max},
+        pitch=pitch_statistics(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])),
+        bandwidth_hertz=round(float((band_centres() + band_widths() / 2)[bands - 1])),
+        licence=profile.licence, source=profile.source, consent=dict(profile.consent), other=dict(profile.other),
+        spoken_pitch=spoken_pitch, sung_pitch=sung_pitch,
+    )  # fmt: skip
+
+
+def _pitches_apart(clips: Sequence[Clip]) -> tuple[PitchStatistics | None, PitchStatistics | None]:
+    """Of the clips in which the voice speaks, and of those in which it sings; None where they are too few to tell."""
+    notes: dict[bool, list[np.ndarray]] = {False: [np.zeros(0)], True: [np.zeros(0)]}  # by whether it sings
+    for clip in clips:
+        notes[measure_style(clip.pitch, clip.loudness_db) == "melodic"].append(voiced_semitones(clip.pitch))
+    spoken, sung = (np.concatenate(notes[sings]) for sings in (False, True))
+    least = max(1.0, _LEAST_SHARE * (len(spoken) + len(sung)))
+    return (
+        pitch_statistics(spoken) if len(spoken) >= least else None,
+        pitch_statistics(sung) if len(sung) >= least else None,
+    )
+
+
+def snapshot(tuning: FineTuning, card: VoiceCard, training: dict[str, Any]) -> Voice:
+    """The voice as it is now, ready to convert with, on the processor; `training` goes on its card."""
+    decoder, timbre = tuning.averaged()
+    centre, contrast = measure_contrast(tuning, decoder, timbre)
+    sounds = tuning.sounds.content
+    voice = Voice(replace(card, training=training), timbre, tuning.spread, centre, contrast, decoder, sounds)
+    return voice.on(torch.device("cpu"))
+
+
+def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean of the decoded envelope, and how much more the real one varies around its own, both (BANDS,).
+
+    Averages come out flatter than the real thing; giving the variance back makes speech clearer (Toda et al., 2007).
+    """
+    decoded, real = [], []
+    with torch.inference_mode():
+        for number, clip in enumerate(_sample(tuning.clips)):
+            envelope = _there(clip.envelope.astype(np.float32), timbre)
+            content = _there(clip.content[0].astype(np.float32), timbre)[None]
+            if _RETRIEVAL:  # the search costs more than all the rest
+                content = mix_content(content, _other_sounds(tuning, content[0], number)[None], _RETRIEVAL)
+            loudness = loudness_of(envelope)
+            semitones, voicing = _there(clip.pitch.semitones, timbre), _there(clip.pitch.voicing, timbre)
+            prosody = prosody_input(semitones, voicing, loudness)
+            active = loudness > ACTIVE_NEPERS
+            decoded.append(decoder(content, prosody[None], timbre[None])[0][active])
+            real.append(envelope[active])
+    decoded_all, real_all = torch.cat(decoded), torch.cat(real)
+    ratio = real_all.std(0) / decoded_all.std(0).clamp_min(0.05)
+    smooth = functional.avg_pool1d(ratio[None, None], 9, 1, 4, count_include_pad=False)[0, 0]
+    return decoded_all.mean(0).clone(), smooth.clamp(1.0, _LARGEST_CONTRAST).clone()
+
+
+def _other_sounds(tuning: FineTuning, content: Tensor, clip: int) -> Tensor:
+    """The nearest sounds of a clip's content (frames, CONTENT) from elsewhere, found piece by piece: none is taken from
+    near a piece, and a voice may have one recording only."""
+    firsts = range(0, len(content), PIECE_FRAMES)
+    return torch.cat([tuning.other_sounds(content[first : first + PIECE_FRAMES], clip, first) for first in firsts])
+
+
+def _there(values: np.ndarray, other: Tensor) -> Tensor:
+    """The values where the other tensor is."""
+    return torch.from_numpy(values).to(other.device)
+
+
+def _sample(clips: Sequence[Clip]) -> list[Clip]:
+    """The same share of every clip, from its beginning, together at most _CONTRAST_FRAMES."""
+    share = min(1.0, _CONTRAST_FRAMES / sum(len(clip.pitch) for clip in clips))
+    return [clip.piece(0, max(1, round(share * len(clip.pitch)))) for clip in clips]

@@ -1,0 +1,505 @@
+"""Training a voice: fine-tune the base on its recordings, keep the best moment, and lose nothing on the way.
+
+    clips --> hold some out --> epoch after epoch: steps --> evaluate (audition, score) --> checkpoint
+                                                     ^                                          |
+                                                     +----- goes on from here after a stop -----+
+
+The folder of a training holds `checkpoint.pt` (and the one before it), `history.json`, `originals/` with what is
+auditioned, and `evaluations/000040/` for the evaluation after 40 epochs: a voice like any other, with its renderings
+beside it. The best of them is what `train` gives.
+"""
+
+import copy
+import hashlib
+import math
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.analysis.pitch import Pitch
+from engine.analysis.style import measure_style
+from engine.audio.files import read_audio, write_audio, writing_errors
+from engine.datasets.dataset import TRAINING_FOLDER, Dataset
+from engine.datasets.report import examined, refuse_unusable, usable_recordings
+from engine.devices import AUTO, Device, working_device
+from engine.errors import Cancelled, TrainingError
+from engine.features.clips import Clip, analysed_clips
+from engine.networks.base import load_base
+from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
+from engine.training.checkpoint_audition import Audition, AuditionScores
+from engine.training.distributed.team import ALONE, Lesson, Team
+from engine.training.distributed.team_member import Gather, team_of_this_machine
+from engine.training.evaluation_schedule import EvaluationSchedule
+from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, Piece, epoch_pieces
+from engine.training.history import (
+    EVALUATIONS_FOLDER,
+    ORIGINALS_FOLDER,
+    TRAINING_FORMAT,
+    Estimate,
+    TrainingHistory,
+    history_from_json,
+    write_history,
+)
+from engine.training.holdout import hold_out
+from engine.training.plan import TrainingPlan
+from engine.training.snapshot import portray, snapshot
+from engine.units import FRAME_RATE
+from engine.voices.card import PREVIEW_FILE, WEIGHTS_FILE, new_identifier
+from engine.voices.profile import VoiceProfile
+from engine.voices.voice import Voice, load_voice, save_voice
+
+Report = Callable[[float, str], None]
+LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
+CHECKPOINT_FILE = "checkpoint.pt"
+EARLIER_FOLDER = "earlier-version"  # and its format: what an earlier version had learned, which cannot go on
+_COUNTERS = (
+    "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
+    "patient_from",
+)  # fmt: skip
+_STEPS_APART = 60  # of two evaluations, at the beginning
+_TIMED_STEPS = 3
+_MOST_BAD_STEPS = 20  # with less than _STEPS_TO_TRUST good ones between them; then skipping cannot mend it
+_STEPS_TO_TRUST = 200  # good ones, after which the learning rate may rise again
+_SLOWEST_SHARE = 1 / 64
+_WEIGHTS_KEPT = 30  # evaluations that stay voices; of older ones only the sound is kept
+
+
+def train(
+    clips: Sequence[Clip],
+    plan: TrainingPlan,
+    folder: Path,
+    report: Report = lambda fraction, message: None,
+    profile: VoiceProfile | None = None,
+    team: Team = ALONE,
+    device: str = AUTO,
+) -> Voice:
+    """Train a voice on clips of it, or go on with the training that was begun in `folder`; gives the best moment.
+
+    `plan.epochs` is the total; a training that has as many is not trained further. `report(fraction, message)` may
+    raise Cancelled, which is passed on after the state was saved. team: processes that learn together, of which this is
+    the first. device: see `engine.devices.choose_device`; what was begun on one goes on on any other. Raises
+    TrainingError where there is too little voice, the recordings are not those the training was begun with, or it
+    cannot go on.
+
+    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    >>> voice = train(clips, TrainingPlan(epochs=1), Path("training"), profile=VoiceProfile(name="Mia"))
+    >>> voice.card.name, voice.card.training["epochs"]
+    ('Mia', 1)
+    """
+    refuse_too_little(clips)
+    profile = profile or VoiceProfile(name="Voice")
+    training = _Training(clips, plan, folder, profile, working_device(device), report, team)
+    training.run()
+    return training.best_voice()
+
+
+def train_dataset(
+    dataset: Dataset,
+    plan: TrainingPlan,
+    report: Report = lambda fraction, message: None,
+    processes: int = 1,
+    device: str = AUTO,
+    gather: Gather = team_of_this_machine,
+) -> Voice:
+    """Train a voice on the usable recordings of a dataset, in its own folder; the same as `train` otherwise.
+
+    processes: how many learn together, of this machine where `gather` does not bring in others; what they learn differs
+    only by rounding. Raises DatasetError where there is nothing to train on, TeamLost where one of them dies.
+
+    >>> from engine import create_dataset
+    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> train_dataset(mia, TrainingPlan(epochs=1)).card.name
+    'Mia'
+    """
+    clips = usable_clips(dataset, lambda fraction, message: report(0.0, message))
+    with gather(processes, device) as team:
+        return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile, team, device)
+
+
+def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: None) -> list[Clip]:
+    """The analysed recordings of a dataset that are good to train on; analysed once, and kept in the dataset.
+
+    Raises DatasetError where there is too little voice in them.
+
+    >>> from engine import create_dataset
+    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> [clip.name for clip in usable_clips(mia)]
+    ['one.flac', 'two.flac']
+    """
+    found = examined(dataset, report)
+    refuse_unusable(found)
+    return analysed_clips(usable_recordings(found, dataset.recordings), dataset.cache, report)
+
+
+def estimate_training(clips: Sequence[Clip], plan: TrainingPlan, device: str = AUTO) -> Estimate:
+    """How long a training from the beginning would take here: a few steps and one rendering are timed, about 5 s.
+
+    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    >>> estimate_training(clips, TrainingPlan(epochs=100)).total_s > 1
+    True
+    """
+    refuse_too_little(clips)
+    with tempfile.TemporaryDirectory() as folder:
+        return _Training(clips, plan, Path(folder), VoiceProfile(name="Voice"), working_device(device)).estimate()
+
+
+class _Training:
+    """One training in progress. What changes is `tuning`, the counters below, and `history`."""
+
+    def __init__(
+        self,
+        clips: Sequence[Clip],
+        plan: TrainingPlan,
+        folder: Path,
+        profile: VoiceProfile,
+        device: Device,
+        report: Report = lambda fraction, message: None,
+        team: Team = ALONE,
+    ) -> None:
+        self.plan, self.folder, self.device, self.report = plan, folder, device, report
+        self.recordings = _identity(clips)
+        sound = sound_clips(clips)
+        self.card = portray(profile, sound, new_identifier(profile.name, ()))
+        self.preview = _preview_part(sound)
+        self.base = load_base(device=device.torch_device)
+        learned, self.held_out = hold_out(sound, plan.seed)
+        team.tell_lesson(Lesson(learned, plan))
+        self.tuning = FineTuning(self.base, learned, plan, team, device.precision)
+        self.history = TrainingHistory()
+        self.step = self.position = 0  # steps in all; pieces of the present epoch that are done
+        self.sums: dict[str, float] = {}  # of the present epoch's losses
+        self.steps_in_epoch, self.seconds_in_epoch = 0, 0.0
+        self.batch, self.rate_share = plan.batch, 1.0
+        self.bad_steps = self.good_steps = 0
+        self.patient_from = 0  # evaluations there were when the ceiling was last raised
+        self.saved_at = time.monotonic()
+        if len(sound) < len(clips):
+            left_out = len(clips) - len(sound)
+            self._tell_event(f"Left out: {left_out} of the recordings, which held values that are not numbers.")
+        self._resume()
+        self.good = copy.deepcopy(self.tuning.state())
+
+    # ---- the whole
+
+    def run(self) -> None:
+        """Train until the ceiling, or until nothing has improved for long."""
+        if self.history.state == "completed" and self.plan.epochs <= self.history.ceiling:
+            return
+        if self.plan.epochs > self.history.ceiling:
+            self.patient_from = len(self.history.evaluations)
+        self.history.state, self.history.ceiling = "training", self.plan.epochs
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.report(self._fraction(), "preparing to listen")
+        audition = self._audition()
+        try:
+            if not self.history.evaluations:
+                self.history.estimate = self._estimate(audition)
+                self.report(0.0, f"{_duration(self.history.estimate.total_s)} for {self.plan.epochs} epochs")
+                self._evaluate(audition)
+            while self.history.epoch < self.plan.epochs and not self._has_stopped_improving():
+                self._train_epoch()
+                if self._evaluation_is_due():
+                    self._evaluate(audition)
+        except Cancelled:
+            self._save()
+            raise
+        self._complete()
+
+    def estimate(self) -> Estimate:
+        """See `estimate_training`."""
+        return self._estimate(self._audition())
+
+    def best_voice(self) -> Voice:
+        """The voice of the best evaluation, with the whole training on its card."""
+        best = self.history.best
+        assert best is not None
+        voice = load_voice(self.folder / EVALUATIONS_FOLDER / best["folder"])
+        return replace(voice, card=replace(voice.card, training=self._summary(best)))
+
+    # ---- one epoch
+
+    def _train_epoch(self) -> None:
+        """The rest of the present epoch."""
+        pieces = epoch_pieces(self.tuning.clips, self.plan.seed, self.history.epoch)
+        while self.position < len(pieces):
+            self._learn(pieces[self.position : self.position + self.batch])
+            if time.monotonic() - self.saved_at >= self.plan.save_s:
+                self._save()
+            self.report(self._fraction(self.position / len(pieces)), self._progress())
+        epoch = {"epoch": self.history.epoch + 1, "steps": self.steps_in_epoch}
+        means = {name: round(total / max(1, self.steps_in_epoch), 5) for name, total in self.sums.items()}
+        self.history.epochs.append(epoch | {"seconds": round(self.seconds_in_epoch, 2)} | means)
+        self.position, self.sums, self.steps_in_epoch, self.seconds_in_epoch = 0, {}, 0, 0.0
+
+    def _learn(self, pieces: list[Piece]) -> None:
+        """One step, and what to do when it fails."""
+        started = time.monotonic()
+        try:
+            figures = self.tuning.step(self.step, pieces, self.rate_share)
+        except (MemoryError, RuntimeError) as cause:
+            if not _is_out_of_memory(cause):
+                raise
+            self._take_smaller_batches(cause)
+            return
+        self.step += 1
+        self.position += len(pieces)
+        if figures is None or not self.tuning.is_sound():
+            self._recover()
+            return
+        for name, value in figures.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+        self.steps_in_epoch += 1
+        self.seconds_in_epoch += time.monotonic() - started
+        self.good_steps += 1
+        if self.good_steps >= _STEPS_TO_TRUST:
+            self.bad_steps, self.good_steps = 0, 0
+            self.rate_share = min(1.0, 2 * self.rate_share)
+
+    def _recover(self) -> None:
+        """After a step whose figures are no numbers: leave it out, go back where weights suffered, learn slower."""
+        self.bad_steps, self.good_steps = self.bad_steps + 1, 0
+        if self.bad_steps > _MOST_BAD_STEPS:
+            raise TrainingError(
+                "The training cannot go on: again and again its figures are not numbers. Begin afresh with a lower "
+                "learning rate, and look at the data report for damaged recordings."
+            )
+        restored = not self.tuning.is_sound()
+        if restored:
+            self.tuning.restore(self.good)
+        self.rate_share = max(_SLOWEST_SHARE, self.rate_share / 2)
+        went_back = " The voice went back to the last checkpoint." if restored else ""
+        self._tell_event(
+            f"A step gave figures that are not numbers and was left out.{went_back} "
+            f"The learning rate is now {self.plan.learning_rate * self.rate_share:.2g}."
+        )
+
+    def _take_smaller_batches(self, cause: BaseException) -> None:
+        if self.batch == 1:
+            raise TrainingError(
+                "There is not enough memory to train, even with the smallest batch. Close other programs and start "
+                "the training again: it goes on where it was."
+            ) from cause
+        self.batch //= 2
+        self._tell_event(f"There was not enough memory, so a batch is now {self.batch} pieces.")
+
+    # ---- evaluations
+
+    def _audition(self) -> Audition:
+        timbre, originals = self.tuning.heard_as.cpu(), self.folder / ORIGINALS_FOLDER
+        return Audition(load_base(), timbre, self.held_out, originals, self.device.called)
+
+    def _evaluation_is_due(self) -> bool:
+        asked = self.plan.evaluate_epochs
+        schedule = EvaluationSchedule(asked or self._epochs_apart(), growing=not asked)
+        return schedule.is_due(self.history.epoch, self.history.evaluations[-1]["epoch"], self.plan.epochs)
+
+    def _epochs_apart(self) -> int:
+        pieces = sum(-(-len(clip.pitch) // PIECE_FRAMES) for clip in self.tuning.clips)
+        return math.ceil(_STEPS_APART / math.ceil(pieces / self.plan.batch))
+
+    def _evaluate(self, audition: Audition) -> None:
+        """Render, score, keep; the folder appears whole, and only then is the evaluation in the history."""
+        started = time.monotonic()
+        name = f"{self.history.epoch:06d}"
+        final = self.folder / EVALUATIONS_FOLDER / name
+        unfinished = final.with_name(f".{name}.part")
+        training = {"epochs": self.history.epoch, "steps": self.step}
+        save_voice(snapshot(self.tuning, self.card, training), unfinished)
+        scores = audition.hear(load_voice(unfinished), unfinished)
+        write_audio(unfinished / PREVIEW_FILE, read_audio(unfinished / f"{self.preview}.flac"))
+        shutil.rmtree(final, ignore_errors=True)
+        os.replace(unfinished, final)
+        figures = asdict(scores) | {"score": round(scores.score, 5)}
+        line = {"epoch": self.history.epoch, "folder": name} | figures
+        self.history.evaluations.append(line | {"seconds": round(time.monotonic() - started, 2)})
+        self._thin_out()
+        self._save()
+        self.report(self._fraction(), self._progress())
+
+    def _thin_out(self) -> None:
+        """Older evaluations lose their weights, not their sound; the best never does."""
+        best = self.history.best
+        for line in self.history.evaluations[:-_WEIGHTS_KEPT]:
+            if line is not best:
+                (self.folder / EVALUATIONS_FOLDER / line["folder"] / WEIGHTS_FILE).unlink(missing_ok=True)
+
+    def _has_stopped_improving(self) -> bool:
+        waited = min(self.history.evaluations_since_best, len(self.history.evaluations) - self.patient_from)
+        return self.plan.patience > 0 and waited >= self.plan.patience
+
+    def _complete(self) -> None:
+        best = self.history.best
+        assert best is not None
+        if self.history.epoch < self.plan.epochs:
+            self._tell_event(
+                f"Nothing had improved since epoch {best['epoch']}, so the training ended at epoch "
+                f"{self.history.epoch}; the voice is that of epoch {best['epoch']}."
+            )
+        self.history.state = "completed"
+        self._save()
+        self.report(1.0, f"completed; the best moment was epoch {best['epoch']}")
+
+    # ---- time
+
+    def _estimate(self, audition: Audition) -> Estimate:
+        """Time a few steps of a copy, and one rendering."""
+        trial = FineTuning(self.base, self.tuning.clips, self.plan, precision=self.device.precision)
+        pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
+        took = []
+        for number in range(_TIMED_STEPS):
+            started = time.monotonic()
+            trial.step(number, pieces[: self.batch])
+            took.append(time.monotonic() - started)
+        epoch_s = min(took) * math.ceil(len(pieces) / self.batch)
+        with tempfile.TemporaryDirectory() as folder:
+            started = time.monotonic()
+            audition.hear(snapshot(trial, self.card, {}), Path(folder))
+            evaluation_s = time.monotonic() - started
+        timed = Estimate(round(epoch_s, 4), round(evaluation_s, 2), 0.0, self._epochs_apart())
+        return replace(timed, total_s=round(timed.seconds_of(self.plan.epochs, self.plan.evaluate_epochs), 1))
+
+    def _seconds_left(self) -> float | None:
+        """By how long the last epochs and evaluations took; None before there were any."""
+        epochs, evaluations = self.history.epochs[-10:], self.history.evaluations[-10:]
+        if not epochs:
+            return None
+        epoch_s = sum(line["seconds"] for line in epochs) / len(epochs)
+        evaluation_s = sum(line["seconds"] for line in evaluations) / len(evaluations)
+        left = self.plan.epochs - self.history.epoch
+        return left * (epoch_s + evaluation_s / (self.plan.evaluate_epochs or self._epochs_apart()))
+
+    def _fraction(self, of_epoch: float = 0.0) -> float:
+        return min(1.0, (self.history.epoch + of_epoch) / self.plan.epochs)
+
+    def _progress(self) -> str:
+        """What is shown: epoch, losses, scores, time left."""
+        history = self.history
+        parts = [f"epoch {history.epoch} of {self.plan.epochs}"]
+        if history.epochs:
+            parts.append(f"difference {history.epochs[-1].get('envelope', math.nan):.3f}")
+        if history.evaluations and (best := history.best):
+            last = history.evaluations[-1]
+            parts.append(f"likeness {last['likeness']:.3f}")
+            parts.append(f"score {last['score']:.3f} (best {best['score']:.3f} at epoch {best['epoch']})")
+        if (left_s := self._seconds_left()) is not None and history.epoch < self.plan.epochs:
+            parts.append(f"{_duration(left_s)} left")
+        return ", ".join(parts)
+
+    def _tell_event(self, text: str) -> None:
+        self.history.events.append({"epoch": self.history.epoch, "text": text})
+        self.report(self._fraction(), text)
+
+    # ---- on disk
+
+    def _save(self) -> None:
+        self.good = copy.deepcopy(self.tuning.state())
+        counters = {name: getattr(self, name) for name in _COUNTERS}
+        state = {"format": TRAINING_FORMAT, "plan": asdict(self.plan), "recordings": self.recordings}
+        state |= {"tuning": self.good, "counters": counters, "history": self.history.as_json()}
+        with writing_errors(self.folder / CHECKPOINT_FILE):
+            save_checkpoint(self.folder / CHECKPOINT_FILE, state)
+            write_history(self.history, self.folder)
+        self.saved_at = time.monotonic()
+
+    def _resume(self) -> None:
+        """Go on from the checkpoint, if there is one. Raises TrainingError where it does not belong here."""
+        state = load_checkpoint(self.folder / CHECKPOINT_FILE)
+        if state is None:
+            return
+        if state.get("format", 1) > TRAINING_FORMAT:
+            raise TrainingError("This training was begun with a later version of Timbre Studio; update to go on.")
+        if state.get("format", 1) < TRAINING_FORMAT:
+            # what it was learned from was heard otherwise; its moments would be mistaken for those of this training
+            self._tell_event("Begun anew: an earlier version of Timbre Studio, which heard otherwise, had begun it.")
+            with writing_errors(self.folder / CHECKPOINT_FILE):
+                self._set_aside(state.get("format", 1))
+                write_history(self.history, self.folder)
+            return
+        if state["recordings"] != self.recordings:
+            raise TrainingError(
+                "The recordings are not those this training was begun with. Begin it afresh, or make a new voice of "
+                "the new recordings."
+            )
+        if changed := self.plan.differences(state["plan"]):
+            values = ", ".join(f"{name} {state['plan'].get(name)}" for name in changed)
+            raise TrainingError(f"This training was begun with {values}. Go on with that, or begin afresh.")
+        self.tuning.restore(state["tuning"])
+        for name, value in state["counters"].items():
+            setattr(self, name, value)
+        self.history = history_from_json(state["history"])
+
+    def _set_aside(self, begun_as: int) -> None:
+        """Put what was learned before aside; the checkpoint last, so that a kill can be made good."""
+        earlier, checkpoint = self.folder / f"{EARLIER_FOLDER}-{begun_as}", self.folder / CHECKPOINT_FILE
+        earlier.mkdir(exist_ok=True)
+        for path in (self.folder / EVALUATIONS_FOLDER, previous(checkpoint), checkpoint):
+            if path.exists() and not (earlier / path.name).exists():
+                path.replace(earlier / path.name)
+            elif path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def _summary(self, best: dict[str, Any]) -> dict[str, Any]:
+        """What the card says of the training."""
+        frames = sum(len(clip.pitch) for clip in self.tuning.clips)
+        scores = {name: best[name] for name in (*(f.name for f in fields(AuditionScores)), "score")}
+        return {
+            "minutes": round(frames / FRAME_RATE / 60, 1),
+            "epochs": self.history.epoch,
+            "best_epoch": best["epoch"],
+            "steps": self.step,
+            "scores": scores,
+        }
+
+
+def refuse_too_little(clips: Sequence[Clip]) -> None:
+    """TrainingError where there is less than LEAST_VOICE_S of voiced sound."""
+    voiced_s = sum(int(clip.pitch.voiced.sum()) for clip in clips) / FRAME_RATE
+    if voiced_s < LEAST_VOICE_S:
+        raise TrainingError(
+            f"There are only {voiced_s:.1f} seconds of voice; at least {LEAST_VOICE_S:.0f} are needed, "
+            "five minutes are good."
+        )
+
+
+def sound_clips(clips: Sequence[Clip]) -> list[Clip]:
+    """The clips without those that hold values that are no numbers."""
+    return [clip for clip in clips if np.isfinite(clip.envelope).all() and np.isfinite(clip.pitch.hertz).all()]
+
+
+def _identity(clips: Sequence[Clip]) -> str:
+    """The same for the same recordings in the same order, whatever they are called."""
+    digest = hashlib.sha256()
+    for clip in clips:
+        digest.update(clip.pitch.hertz.tobytes())
+        digest.update(np.float32(clip.level.nepers).tobytes())
+    return digest.hexdigest()
+
+
+def _preview_part(clips: Sequence[Clip]) -> str:
+    """The foreign recording that shows the voice at its own trade."""
+    pitch = Pitch(
+        np.concatenate([clip.pitch.hertz for clip in clips]), np.concatenate([clip.pitch.voicing for clip in clips])
+    )
+    sung = measure_style(pitch, np.concatenate([clip.loudness_db for clip in clips])) == "melodic"
+    return "singing-high" if sung else "speech-high"
+
+
+def _is_out_of_memory(cause: BaseException) -> bool:
+    """torch says it by a RuntimeError, in other words on each device."""
+    return isinstance(cause, MemoryError | torch.OutOfMemoryError) or "memory" in str(cause).lower()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {seconds:.0f} seconds"
+    return f"about {seconds / 60:.0f} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"

@@ -1,0 +1,97 @@
+"""A voice before it is trained: the base's decoder with the timbre, the sounds and the range of its own recordings.
+
+It is what a training begins with. The one that is made of a dataset is kept beside the recordings, in a folder that is
+a voice like any other; the folder of the training is not touched. It is made once, and anew when the recordings, or
+what is said of the voice, have changed. Whoever keeps a trained voice deletes it.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from engine.datasets.dataset import MODEL_FILE, UNTRAINED_FOLDER, Dataset
+from engine.devices import AUTO, working_device
+from engine.errors import DatasetError, VoiceError
+from engine.features.clips import Clip
+from engine.networks.base import load_base
+from engine.training.fine_tuning import FineTuning
+from engine.training.plan import TrainingPlan
+from engine.training.snapshot import portray, snapshot
+from engine.training.train import refuse_too_little, sound_clips, usable_clips
+from engine.units import FRAME_RATE
+from engine.voices.card import UNTRAINED, WEIGHTS_FILE, load_card, new_identifier
+from engine.voices.profile import VoiceProfile
+from engine.voices.voice import Voice, save_voice
+
+Report = Callable[[float, str], None]
+_MADE_OF = "made_of"  # in what its card says of the training: which state of the dataset it was made of
+
+
+def untrained_voice(clips: Sequence[Clip], profile: VoiceProfile | None = None, device: str = AUTO) -> Voice:
+    """The voice of some clips as it can be used before any training; its card's `is_untrained` says so.
+
+    device: see `engine.devices.choose_device`. Raises TrainingError where there is too little voice.
+
+    >>> from engine import analysed_clips
+    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    >>> voice = untrained_voice(clips, VoiceProfile(name="Mia"))
+    >>> voice.card.name, voice.card.is_untrained, voice.card.training["steps"]
+    ('Mia', True, 0)
+    """
+    refuse_too_little(clips)
+    clips, profile = sound_clips(clips), profile or VoiceProfile(name="Voice")
+    card = portray(profile, clips, new_identifier(profile.name, ()))
+    chosen = working_device(device)
+    tuning = FineTuning(load_base(device=chosen.torch_device), clips, TrainingPlan(), precision=chosen.precision)
+    minutes = round(sum(len(clip.pitch) for clip in clips) / FRAME_RATE / 60, 1)
+    return snapshot(tuning, card, {UNTRAINED: True, "minutes": minutes, "epochs": 0, "steps": 0})
+
+
+def untrained_of(dataset: Dataset, report: Report = lambda fraction, message: None, device: str = AUTO) -> Path:
+    """The folder of a dataset's untrained voice, which is made where `kept_untrained` finds none.
+
+    Nobody else may make it at the same time. `report` may raise Cancelled; what was analysed stays in the dataset.
+    Raises DatasetError or TrainingError where there is too little voice.
+
+    >>> from engine import create_dataset, load_voice
+    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> load_voice(untrained_of(mia)).card.is_untrained
+    True
+    """
+    if kept := kept_untrained(dataset):
+        return kept
+    made_of = _state(dataset)  # as it was before they were read: what changes meanwhile is seen the next time
+    clips = usable_clips(dataset, report)
+    report(1.0, "hearing the voice")
+    voice = untrained_voice(clips, dataset.profile, device)
+    voice.card.training[_MADE_OF] = made_of
+    home = dataset.folder / UNTRAINED_FOLDER
+    save_voice(voice, home)
+    return home
+
+
+def kept_untrained(dataset: Dataset) -> Path | None:
+    """The folder of a dataset's untrained voice; None where there is none, or only of other recordings, of what was
+    said of it before, or of an earlier base."""
+    home = dataset.folder / UNTRAINED_FOLDER
+    try:
+        card = load_card(home)
+    except VoiceError:
+        return None
+    is_whole = not card.is_earlier and (home / WEIGHTS_FILE).is_file()
+    return home if is_whole and card.training.get(_MADE_OF) == _state(dataset) else None
+
+
+def _state(dataset: Dataset) -> str:
+    """Another one when a recording, or the profile, is another one. Raises DatasetError where they are gone."""
+    digest = hashlib.sha256()
+    try:
+        for path in (dataset.folder / MODEL_FILE, *dataset.recordings):
+            stat = path.stat()
+            digest.update(os.fsencode(path.relative_to(dataset.folder)) + b"\0")
+            digest.update(f"{stat.st_size} {stat.st_mtime_ns}\n".encode())
+    except OSError as cause:
+        reason = cause.strerror or cause
+        raise DatasetError(f'The recordings of "{dataset.profile.name}" cannot be read: {reason}.') from cause
+    return digest.hexdigest()

@@ -1,0 +1,321 @@
+"""The cards of voices (who it is, what it may be used for, how high it sings), and the folders voices lie in.
+
+A voice is a folder with card.json, weights.safetensors and preview.wav. Here is what concerns the card, or the folder
+as a whole; no network is loaded, so that whoever only lists, renames or deletes voices need not wait for one.
+Nothing in a folder is believed before it is checked: it may come from anybody.
+"""
+
+import json
+import os
+import re
+import shutil
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+
+from engine.errors import VoiceError, is_full_disk
+from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, check_card, is_identifier, is_whole
+
+DEMO_VOICES = Path(__file__).parents[1] / "weights" / "voices"
+CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
+# endings no identifier can have, so that what a crash leaves behind is never taken for a voice
+_UNFINISHED, _REPLACED = ".part", ".old"
+# letters that do not come apart into a plain letter and an accent
+_PLAIN_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001
+)
+_LARGEST_CARD = 4 * 2**20  # bytes; the curves of a long training are far below it
+_PITCHES = ("pitch", "spoken_pitch", "sung_pitch")  # the fields that are statistics of the pitch
+# the fields of the published interface, in its order
+_PUBLISHED = (
+    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PitchStatistics:
+    """Where a voice lives, in MIDI note numbers, over its voiced frames."""
+
+    low: float  # 5th percentile
+    median: float
+    high: float  # 95th percentile
+
+
+@dataclass(frozen=True)
+class VoiceCard:
+    """All that is known of a voice besides its weights; None is what nobody has said."""
+
+    id: str
+    name: str
+    gender: str | None  # male, female
+    age: str | None  # child, young adult, adult
+    description: str
+    base_language: str | None  # two lowercase letters
+    traits: list[str]
+    genre: str | None
+    voice_type: str | None
+    vocal_range: dict[str, str]  # {"min": "A2", "max": "C5"}
+    pitch: PitchStatistics
+    bandwidth_hertz: float  # of the recordings it was made from
+    licence: str
+    source: str  # where the recordings come from, and whom to credit
+    consent: dict[str, str]  # any of "statement", "by", "date"
+    corpus_speaker: str = ""  # 'set/speaker' of the training corpus, for scoring
+    training: dict[str, Any] = field(default_factory=dict)  # minutes of audio, epochs, scores
+    other: dict[str, Any] = field(default_factory=dict)  # what else its model.json said
+    format: int = FORMAT
+    # of those recordings alone in which it speaks, or sings; None where hardly any do, or nobody has measured it
+    spoken_pitch: PitchStatistics | None = None
+    sung_pitch: PitchStatistics | None = None
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether it was made on a base before this one's, and so cannot convert any more."""
+        return self.format < FORMAT
+
+    @property
+    def is_untrained(self) -> bool:
+        """Whether it was made of recordings alone, and is still to be trained."""
+        return self.training.get(UNTRAINED) is True
+
+    def is_known_to(self, sing: bool) -> bool:
+        """Whether some of its recordings are sung, or spoken; so it is taken to be where nobody has measured it."""
+        unknown = self.spoken_pitch is None and self.sung_pitch is None
+        return unknown or (self.sung_pitch if sing else self.spoken_pitch) is not None
+
+    def pitch_where(self, sung: bool) -> PitchStatistics:
+        """Where the voice lives when it sings, or speaks; where all of its recordings lie if that is not known."""
+        return (self.sung_pitch if sung else self.spoken_pitch) or self.pitch
+
+    def as_published(self) -> dict[str, Any]:
+        """Exactly the fields of the published interface's voice model."""
+        return {name: getattr(self, name) for name in _PUBLISHED}
+
+
+# ---- reading ----
+
+
+def card_text(card: VoiceCard) -> str:
+    """The card as the text of a card.json. Raises VoiceError for a card that could not be read again."""
+    try:
+        text = json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
+        _card_from(json.loads(text))
+    except (ValueError, TypeError, RecursionError) as cause:
+        raise VoiceError(f"The card of the voice '{card.id}' cannot be written: {cause}.") from cause
+    return text
+
+
+def load_card(folder: Path) -> VoiceCard:
+    """The card of the voice in `folder`. Raises VoiceError where it is missing, damaged, or of a later version."""
+    try:
+        with (folder / CARD_FILE).open("rb") as file:
+            content = file.read(_LARGEST_CARD + 1)
+    except FileNotFoundError as cause:
+        raise VoiceError(f"'{folder.name}' is not a voice: it has no {CARD_FILE}.") from cause
+    except OSError as cause:
+        raise VoiceError(f"The card of the voice '{folder.name}' cannot be read: {why_refused(cause)}.") from cause
+    return read_card(content, f"'{folder.name}'")
+
+
+def read_card(content: bytes, where: str) -> VoiceCard:
+    """The card a card.json holds; `where` says in the text of a VoiceError whose it is."""
+    try:
+        if len(content) > _LARGEST_CARD:
+            raise ValueError("it is too large")
+        # what is no number in a training's figures says nothing; where a number is needed, null is refused
+        values = json.loads(content.decode("utf-8"), parse_constant=lambda word: None)
+        if isinstance(values, dict) and is_whole(values.get("format")) and values["format"] > FORMAT:
+            raise VoiceError(f"The voice {where} was made by a later version of Timbre Studio; update to use it.")
+        return _card_from(values)
+    except (ValueError, RecursionError) as cause:
+        reason = "it is no JSON" if isinstance(cause, (json.JSONDecodeError, UnicodeDecodeError)) else cause
+        raise VoiceError(f"The card of the voice {where} is damaged ({reason}); import the voice again.") from cause
+
+
+UNTRAINED = "untrained"  # the state of a voice that was made of recordings and not trained yet, as it is shown
+TRAIN_AGAIN = "train again"  # the state of a voice that was made on an earlier base, as it is shown
+
+
+def earlier_voice(name: str) -> str:
+    """What to do about a voice that was made on an earlier base."""
+    return (
+        f"The voice '{name}' was made with an earlier version of Timbre Studio and cannot be used with this one. "
+        "Train it again if its recordings are here; otherwise import one that was made with this version, or blend it "
+        "anew."
+    )
+
+
+def _card_from(values: Any) -> VoiceCard:
+    """A card of what JSON gave; fields of later versions are passed over. ValueError says which field is wrong."""
+    if not isinstance(values, dict):
+        raise ValueError("it is no object")
+    for one in fields(VoiceCard):
+        if one.name not in values and one.default is MISSING and one.default_factory is MISSING:
+            raise ValueError(f"{one.name} is missing")
+    known = {one.name: values[one.name] for one in fields(VoiceCard) if one.name in values}
+    known.setdefault("format", 1)  # of this one's format it would say so
+    check_card(known)
+    statistics = {name: PitchStatistics(**known[name]) for name in _PITCHES if known.get(name) is not None}
+    return VoiceCard(**known | statistics)
+
+
+def list_voices(folder: Path | Sequence[Path] = DEMO_VOICES) -> list[VoiceCard]:
+    """Cards of all voices in one folder or several, by name; damaged ones are left out. Of two voices with one id, the
+    one in the earlier folder counts.
+
+    >>> [voice.id for voice in list_voices()]
+    ['goekhan', 'kathleen', 'kerstin', 'koguchi', 'safiye']
+    """
+    cards: dict[str, VoiceCard] = {}
+    for one in _several(folder):
+        there = {home.name.removesuffix(_REPLACED) for home in one.iterdir()} if one.is_dir() else set()
+        for identifier in sorted(there - cards.keys()):
+            if home := _home(identifier, [one]):
+                try:
+                    cards[identifier] = replace(load_card(home), id=identifier)
+                except VoiceError:
+                    continue
+    return sorted(cards.values(), key=lambda card: (card.name.lower(), card.id))
+
+
+def _several(folder: Path | Sequence[Path]) -> Sequence[Path]:
+    return [folder] if isinstance(folder, Path) else folder
+
+
+def find_voice(identifier: str, folder: Path | Sequence[Path]) -> Path:
+    """The folder of the voice with this id; of several folders, the first that has it.
+
+    Raises VoiceError, naming the voices there are, where the id is unknown.
+    """
+    folders = _several(folder)
+    if home := _home(identifier, folders):
+        return home
+    there = ", ".join(card.id for card in list_voices(folders)) or "none"
+    raise VoiceError(f"There is no voice '{identifier}'. The voices here are: {there}.")
+
+
+def _home(identifier: str, folders: Sequence[Path]) -> Path | None:
+    """Where the voice with this id is: in its folder, or beside it where a crash left it while it was replaced."""
+    if is_identifier(identifier):
+        for folder in folders:
+            for home in (folder / identifier, folder / (identifier + _REPLACED)):
+                if (home / CARD_FILE).exists():
+                    return home
+    return None
+
+
+def pitch_statistics(semitones: np.ndarray) -> PitchStatistics:
+    """Statistics of the MIDI note numbers of voiced frames; empty gives those of a middle voice."""
+    if not len(semitones):
+        return PitchStatistics(50.0, 57.0, 64.0)
+    low, median, high = np.percentile(semitones, (5, 50, 95))
+    return PitchStatistics(round(float(low), 2), round(float(median), 2), round(float(high), 2))
+
+
+# ---- writing ----
+
+
+@contextmanager
+def new_voice_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder to fill; what it then holds becomes the voice in `folder` in one step, or leaves no trace.
+
+    A voice that is there is moved aside, and deleted once the new one is in its place: a crash at any moment leaves
+    one of them whole where `load_voice` finds it. Raises VoiceError for what the system refuses.
+    """
+    unfinished = folder.with_name(folder.name + _UNFINISHED)
+    replaced = folder.with_name(folder.name + _REPLACED)
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        for path in unfinished.iterdir():
+            _write_through(path)
+        if folder.exists():
+            shutil.rmtree(replaced, ignore_errors=True)
+            os.replace(folder, replaced)
+        try:
+            os.replace(unfinished, folder)
+        except OSError:
+            if replaced.exists():
+                os.replace(replaced, folder)
+            raise
+        shutil.rmtree(replaced, ignore_errors=True)
+    except (OSError, SafetensorError) as cause:
+        raise VoiceError(f"The voice '{folder.name}' could not be written: {why_refused(cause)}.") from cause
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def update_card(folder: Path, **changes: Any) -> VoiceCard:
+    """Change fields of the card of the voice in `folder`, in one step; the voice keeps its id.
+
+    Raises VoiceError for a field that cannot hold its new value.
+    """
+    if "id" in changes:
+        raise VoiceError("The id of a voice cannot be changed; export the voice and import it again under another.")
+    card = replace(load_card(folder), **changes)
+    text, unfinished = card_text(card), folder / (CARD_FILE + _UNFINISHED)
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        _write_through(unfinished)
+        os.replace(unfinished, folder / CARD_FILE)
+    except OSError as cause:
+        raise VoiceError(f"The card of the voice '{folder.name}' cannot be written: {why_refused(cause)}.") from cause
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return card
+
+
+def delete_voice(identifier: str, folder: Path) -> None:
+    """Delete the voice with this id from `folder`. Raises VoiceError where it is not there, or is a demo voice."""
+    demo = _home(identifier, [DEMO_VOICES])
+    if folder.resolve() == DEMO_VOICES.resolve() or (demo and not _home(identifier, [folder])):
+        raise VoiceError(f"The voice '{identifier}' comes with the program and cannot be deleted.")
+    home = find_voice(identifier, [folder])
+    leaving = folder / (identifier + _UNFINISHED)
+    try:
+        shutil.rmtree(leaving, ignore_errors=True)
+        os.replace(home, leaving)  # half a deletion must not be half a voice
+    except OSError as cause:
+        raise VoiceError(f"The voice '{identifier}' could not be deleted: {why_refused(cause)}.") from cause
+    shutil.rmtree(folder / (identifier + _REPLACED), ignore_errors=True)
+    shutil.rmtree(leaving, ignore_errors=True)
+
+
+def new_identifier(name: str, taken: Collection[str] = ()) -> str:
+    """An id made of a voice's name that none of `taken` has: Gökhan -> gokhan, or gokhan-2 where there is one.
+
+    >>> new_identifier("Gökhan"), new_identifier("Gökhan", {"gokhan"})
+    ('gokhan', 'gokhan-2')
+    """
+    apart = unicodedata.normalize("NFKD", name.lower().translate(_PLAIN_LETTERS))
+    plain = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    stem = re.sub(r"[^a-z0-9]+", "-", plain.replace("'", "")).strip("-")[:LONGEST_IDENTIFIER].strip("-") or "voice"
+    for number in count(1):
+        ending = "" if number == 1 else f"-{number}"
+        identifier = stem[: LONGEST_IDENTIFIER - len(ending)].rstrip("-") + ending
+        if identifier not in taken and is_identifier(identifier):
+            return identifier
+    raise AssertionError("there are always more numbers")
+
+
+def why_refused(cause: Exception) -> str:
+    """The system's reason for not writing or deleting a file, as part of a sentence."""
+    if is_full_disk(cause):
+        return "the disk is full"
+    if isinstance(cause, OSError):
+        return cause.strerror or str(cause)
+    return str(cause)
+
+
+def _write_through(path: Path) -> None:
+    """Make sure that the contents of a file outlive a power cut."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,303 @@
+"""The profile of a voice: what model.json says of it, checked field by field.
+
+The fields are those of the published interface's voice model, and besides them whom the recordings belong to (licence,
+source) and the consent of the one who is heard. All but the name may be left out. Keys this program does not know are
+kept as they are.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from engine.analysis.vocal_range import FEMALE, MALE
+from engine.errors import ProfileError, SettingsError
+from engine.units import note_number
+
+GENDERS = ("male", "female")
+AGES = ("child", "young adult", "adult")
+GENRES = ("pop", "rock", "hip-hop", "r&b", "country", "jazz", "classical", "electronic", "world", "other")
+VOICE_TYPES: tuple[str, ...] = FEMALE + MALE
+
+LONGEST_NAME = 100  # characters, as are all of these
+LONGEST_TEXT = 4_000
+LONGEST_TRAIT = 60
+MOST_TRAITS = 30
+
+_FIELDS = (
+    "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+    "licence", "source", "consent",
+)  # fmt: skip
+_OTHER_SPELLING = "license"
+_KNOWN = (*_FIELDS, _OTHER_SPELLING)
+_RANGE = ("min", "max")
+# What no text may hold: control characters but tab and line ends, those that turn the direction of writing, and halves
+# of characters, which no file can store.
+_UNWELCOME = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_LINE_ENDS = re.compile("[\t\n\r\u2028\u2029]")
+
+
+@dataclass(frozen=True)
+class VoiceProfile:
+    """Who a voice is, as far as its maker says; None or empty where nothing is said."""
+
+    name: str
+    gender: str | None = None  # one of GENDERS
+    age: str | None = None  # one of AGES
+    description: str = ""
+    base_language: str | None = None  # two lowercase letters
+    traits: tuple[str, ...] = ()
+    genre: str | None = None  # one of GENRES
+    voice_type: str | None = None  # one of VOICE_TYPES
+    vocal_range: dict[str, str] | None = None  # {"min": "A2", "max": "C5"}
+    licence: str = ""
+    source: str = ""  # where the recordings come from, and whom to credit
+    consent: dict[str, str] = field(default_factory=dict)  # any of {"statement", "by", "date"}
+    other: dict[str, Any] = field(default_factory=dict)  # all other keys of model.json
+
+
+def read_profile(values: Mapping[str, Any]) -> VoiceProfile:
+    """The profile in the values of model.json. Null and blank texts count as left out; `license` means `licence`.
+
+    Raises ProfileError with every wrong field: parts of a field are named as `consent.date`.
+    """
+    problems = _Problems()
+    given = {name: value for name, value in _one_licence(values, problems).items() if not is_blank(value)}
+    profile = VoiceProfile(
+        name=_name(given, problems),
+        gender=_choice(given, "gender", GENDERS, problems),
+        age=_choice(given, "age", AGES, problems),
+        description=_text(given.get("description"), "description", problems),
+        base_language=_language(given, problems),
+        traits=_traits(given, problems),
+        genre=_choice(given, "genre", GENRES, problems),
+        voice_type=_choice(given, "voice_type", VOICE_TYPES, problems),
+        vocal_range=_vocal_range(given, problems),
+        licence=_text(given.get("licence"), "licence", problems),
+        source=_text(given.get("source"), "source", problems),
+        consent=_consent(given, problems),
+        other=_other(values, problems),
+    )
+    if problems.found:
+        raise ProfileError(problems.found)
+    return profile
+
+
+def profile_as_json(profile: VoiceProfile) -> dict[str, Any]:
+    """The values of model.json, fields that say nothing left out; `read_profile` of them gives the profile again."""
+    values = {name: getattr(profile, name) for name in _FIELDS}
+    values["traits"] = list(profile.traits)
+    said = {name: value for name, value in values.items() if value is not None and value not in ("", [], {})}
+    return said | {name: value for name, value in profile.other.items() if name not in _KNOWN}
+
+
+def profile_text(profile: VoiceProfile) -> str:
+    """The text of model.json."""
+    return json.dumps(profile_as_json(profile), indent=2, ensure_ascii=False) + "\n"
+
+
+def merge_values(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of model.json with those given besides, which win where they say something; of a consent, each part
+    by itself."""
+    stronger = {name: value for name, value in _british(given).items() if not is_blank(value) and value not in ([], {})}
+    both = _british(values) | stronger
+    first, second = values.get("consent"), stronger.get("consent")
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        both["consent"] = {**first, **{name: value for name, value in second.items() if not is_blank(value)}}
+    return both
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a value says nothing: null, or a text of spaces."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+class _Problems:
+    """The wrong fields found so far."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+
+    def add(self, name: str, message: str) -> None:
+        """`message` goes on after the field's name."""
+        name = name.encode("utf-8", "replace").decode()
+        self.found.append((name, f"{name if len(name) <= 60 else name[:60] + '…'} {message}."))
+
+
+def _name(given: dict[str, Any], problems: _Problems) -> str:
+    if "name" not in given:
+        problems.add("name", 'is missing; write it into model.json as "name", or state it when the voice is created')
+        return ""
+    name = _text(given["name"], "name", problems, LONGEST_NAME, one_line=True)
+    name = unicodedata.normalize("NFC", name)
+    if name and all(unicodedata.category(sign)[0] in "CZM" for sign in name):
+        problems.add("name", "must hold something that can be seen")
+    return name
+
+
+def _text(value: Any, name: str, problems: _Problems, longest: int = LONGEST_TEXT, one_line: bool = False) -> str:
+    """A text without spaces around it; empty, and a problem noted, for what is none."""
+    if is_blank(value):
+        return ""
+    if not isinstance(value, str):
+        problems.add(name, f"must be text, not {_kind(value)}")
+    elif len(text := value.strip()) > longest:
+        problems.add(name, f"must have at most {longest} characters, not {len(text)}")
+    elif _UNWELCOME.search(text) or (one_line and _LINE_ENDS.search(text)):
+        problems.add(name, "must not hold control characters" + (" or line ends" if one_line else ""))
+    else:
+        return text
+    return ""
+
+
+def _choice(given: dict[str, Any], name: str, allowed: tuple[str, ...], problems: _Problems) -> str | None:
+    if name not in given:
+        return None
+    value = given[name]
+    chosen = " ".join(value.lower().split()) if isinstance(value, str) else None
+    if chosen in allowed:
+        return chosen
+    problems.add(name, f"must be one of {', '.join(allowed)}, not {_shown(value)}")
+    return None
+
+
+def _language(given: dict[str, Any], problems: _Problems) -> str | None:
+    if "base_language" not in given:
+        return None
+    value = given["base_language"]
+    language = value.strip().lower() if isinstance(value, str) else ""
+    if re.fullmatch("[a-z]{2}", language):
+        return language
+    problems.add("base_language", f"must be two letters such as en, de or tr, not {_shown(value)}")
+    return None
+
+
+def _traits(given: dict[str, Any], problems: _Problems) -> tuple[str, ...]:
+    values = given.get("traits", [])
+    if not isinstance(values, list | tuple):
+        problems.add("traits", f'must be a list of texts such as ["warm", "clear"], not {_kind(values)}')
+        return ()
+    if len(values) > MOST_TRAITS:
+        problems.add("traits", f"must be at most {MOST_TRAITS}, not {len(values)}")
+        return ()
+    traits = [_text(value, f"traits[{at}]", problems, LONGEST_TRAIT, one_line=True) for at, value in enumerate(values)]
+    return tuple(trait for trait in traits if trait)
+
+
+def _vocal_range(given: dict[str, Any], problems: _Problems) -> dict[str, str] | None:
+    if "vocal_range" not in given:
+        return None
+    values = given["vocal_range"]
+    if not isinstance(values, Mapping):
+        problems.add("vocal_range", f'must be like {{"min": "A2", "max": "C5"}}, not {_kind(values)}')
+        return None
+    values = {name: value for name, value in values.items() if not is_blank(value)}
+    if not values:
+        return None
+    before = len(problems.found)
+    for name in [name for name in values if name not in _RANGE]:
+        problems.add(f"vocal_range.{name}", "is not known; a vocal range has min and max")
+    notes = {name: _note(values.get(name), f"vocal_range.{name}", problems) for name in _RANGE}
+    if len(problems.found) > before:
+        return None
+    if note_number(notes["min"]) > note_number(notes["max"]):
+        problems.add("vocal_range", f"is upside down: min {notes['min']} lies above max {notes['max']}")
+    return notes
+
+
+def _note(value: Any, name: str, problems: _Problems) -> str:
+    try:
+        if isinstance(value, str) and value.isascii():
+            note = value.strip()
+            note_number(note)
+            return note[0].upper() + note[1:]
+    except SettingsError:
+        pass
+    wrong = "is missing" if value is None else f"must be a note, not {_shown(value)}"
+    problems.add(name, f"{wrong}; write it like A2, C#4 or Bb3")
+    return ""
+
+
+def _consent(given: dict[str, Any], problems: _Problems) -> dict[str, str]:
+    values = given.get("consent", {})
+    if not isinstance(values, Mapping):
+        problems.add("consent", f"must hold statement, by and date, not be {_kind(values)}")
+        return {}
+    texts = {str(name): _text(value, f"consent.{name}", problems) for name, value in values.items()}
+    for name in texts:
+        if not _is_plain(name):
+            problems.add(f"consent.{name}", "has a name that cannot be stored")
+    day = texts.get("date")
+    if day and not _is_day(day):
+        problems.add("consent.date", f"must be a day such as 2025-03-31, not {_shown(day)}")
+    return {name: text for name, text in texts.items() if text}
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _other(values: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
+    """The keys of model.json that are none of ours, checked only to be such as a file can hold."""
+    other = {}
+    for name, value in values.items():
+        if name in _KNOWN:
+            continue
+        if isinstance(name, str) and _is_plain(name) and _is_plain(value):
+            other[name] = value
+        else:
+            problems.add(str(name), "must be text, a number, or a list or object of such, as a file can hold it")
+    return other
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value comes back from a file as it was."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode("utf-8")
+        return bool(json.loads(text) == value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def _one_licence(values: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
+    """The values with `license` as `licence`; a problem where both are there and differ."""
+    one, another = values.get("licence"), values.get(_OTHER_SPELLING)
+    if not is_blank(one) and not is_blank(another) and one != another:
+        problems.add("licence", f"and {_OTHER_SPELLING} say different things; keep one of them")
+    return _british(values)
+
+
+def _british(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with `license`, where `licence` says nothing, as `licence`."""
+    licence = values.get("licence")
+    if is_blank(licence):
+        licence = values.get(_OTHER_SPELLING)
+    rest = {name: value for name, value in values.items() if name not in ("licence", _OTHER_SPELLING)}
+    return rest if licence is None else rest | {"licence": licence}
+
+
+def _kind(value: Any) -> str:
+    """What a value is, in words."""
+    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
+        (bool, "true or false"),
+        ((int, float), "a number"),
+        (str, "text"),
+        ((list, tuple), "a list"),
+        (Mapping, "an object"),
+    )
+    return next((words for kind, words in kinds if isinstance(value, kind)), "something else")
+
+
+def _shown(value: Any) -> str:
+    """A wrong value fit to be shown in a sentence."""
+    if not isinstance(value, str):
+        return _kind(value)
+    text = _LINE_ENDS.sub(" ", _UNWELCOME.sub("�", value.strip()))
+    return f'"{text[:40]}…"' if len(text) > 40 else f'"{text}"'

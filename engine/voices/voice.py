@@ -1,0 +1,150 @@
+"""A voice: its card and its weights, loaded and ready to convert with; saved whole or not at all.
+
+Nothing in a voice's folder is ever executed, and nothing in it is believed before it is checked.
+"""
+
+import copy
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from engine.analysis.envelope import BANDS
+from engine.errors import VoiceError
+from engine.networks.base import load_weights
+from engine.networks.content_encoder import CONTENT
+from engine.networks.envelope_decoder import EnvelopeDecoder
+from engine.networks.timbre_encoder import TIMBRE
+from engine.voices.card import (
+    CARD_FILE,
+    DEMO_VOICES,
+    PREVIEW_FILE,
+    WEIGHTS_FILE,
+    VoiceCard,
+    card_text,
+    earlier_voice,
+    find_voice,
+    load_card,
+    new_voice_folder,
+)
+
+MOST_SOUNDS = 12_000  # frames of its own content that a voice keeps, two minutes: 1.5 MB
+SPREAD = 8  # directions in which a voice's timbre varies between recordings
+_NUMBERS = ("timbre", "spread", "centre", "contrast", "sounds")
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A voice ready to convert with; the networks are in evaluation mode."""
+
+    card: VoiceCard
+    timbre: Tensor  # (TIMBRE,)
+    spread: Tensor  # (SPREAD, TIMBRE): one standard deviation along each direction it varies
+    centre: Tensor  # (BANDS,): mean of its decoded envelope, relative to the recording's level
+    contrast: Tensor  # (BANDS,): how much more its real envelope varies than the decoded one
+    decoder: EnvelopeDecoder
+    sounds: Tensor  # (frames, CONTENT): what it has said itself
+    folder: Path | None = None
+
+    @property
+    def preview(self) -> Path | None:
+        """The preview's file, where the voice has one."""
+        path = self.folder / PREVIEW_FILE if self.folder else None
+        return path if path and path.exists() else None
+
+    def on(self, device: torch.device) -> "Voice":
+        """The same voice with its networks and numbers on a device; itself, where it is there already."""
+        if self.timbre.device == device:
+            return self
+        numbers = {name: getattr(self, name).to(device) for name in _NUMBERS}
+        return replace(self, decoder=copy.deepcopy(self.decoder).to(device), **numbers)
+
+
+# ---- writing ----
+
+
+def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
+    """Write the voice as a folder, whole or not at all; a voice that is there already is replaced.
+
+    Raises VoiceError where it cannot be written, or where the card holds what could not be read again.
+
+    >>> save_voice(load_voice("kathleen"), Path("voices/kathleen"))
+    >>> load_voice("kathleen", Path("voices")).card.name
+    'Kathleen'
+    """
+    weights = {f"decoder.{name}": value for name, value in voice.decoder.state_dict().items()}
+    weights |= {"timbre": voice.timbre, "spread": voice.spread, "centre": voice.centre, "contrast": voice.contrast}
+    weights |= {"sounds": voice.sounds}
+    halves = {name: value.detach().cpu().half().contiguous() for name, value in weights.items()}
+    with new_voice_folder(folder) as unfinished:
+        save_file(halves, unfinished / WEIGHTS_FILE)
+        (unfinished / CARD_FILE).write_text(card_text(voice.card), encoding="utf-8")
+        if preview is not None:
+            shutil.copyfile(preview, unfinished / PREVIEW_FILE)
+
+
+# ---- reading ----
+
+
+def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -> Voice:
+    """The voice with this id in `folder` (of several, the first that has it), or the one in the folder that a Path
+    names.
+
+    Raises VoiceError, naming the voices there are, where the id is unknown, and for a voice of an earlier base.
+
+    >>> voice = load_voice("kathleen")
+    >>> voice.card.name, voice.card.gender, voice.card.base_language
+    ('Kathleen', 'female', 'en')
+    >>> load_voice("nobody")
+    Traceback (most recent call last):
+    engine.errors.VoiceError: There is no voice 'nobody'. The voices here are: goekhan, kathleen, ..., safiye.
+    """
+    home = voice if isinstance(voice, Path) else find_voice(voice, folder)
+    card = load_card(home) if isinstance(voice, Path) else replace(load_card(home), id=voice)
+    _refuse_earlier(card)
+    return voice_from(card, load_voice_weights(home, card), home)
+
+
+def load_voice_weights(folder: Path, card: VoiceCard) -> dict[str, Tensor]:
+    """The weights in a voice's folder, of whatever version. Raises VoiceError where they are missing or damaged."""
+    try:
+        return load_weights(folder / WEIGHTS_FILE)
+    except VoiceError as cause:
+        raise VoiceError(_damaged_weights(card)) from cause
+
+
+def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | None = None) -> Voice:
+    """The voice these weights make up. Raises VoiceError where they are not those of a voice of this engine, also where
+    it was made on an earlier base."""
+    _refuse_earlier(card)
+    weights = dict(weights)
+    decoder = EnvelopeDecoder()
+    shapes = {"timbre": (TIMBRE,), "spread": (SPREAD, TIMBRE), "centre": (BANDS,), "contrast": (BANDS,)}
+    try:
+        sounds = weights.pop("sounds", None)
+        if sounds is None or sounds.ndim != 2 or sounds.shape[1] != CONTENT or len(sounds) > MOST_SOUNDS:
+            raise ValueError("sounds are missing or have another shape")
+        vectors = {name: weights.pop(name) for name in shapes}
+        for name, shape in shapes.items():
+            if vectors[name].shape != shape:
+                raise ValueError(f"{name} has shape {tuple(vectors[name].shape)}, not {shape}")
+        decoder.load_state_dict({name.removeprefix("decoder."): value for name, value in weights.items()}, strict=True)
+    except (KeyError, ValueError, RuntimeError) as cause:
+        raise VoiceError(f"The voice '{card.id}' was made by another version of the engine; make it again.") from cause
+    if not all(torch.isfinite(value).all() for value in [sounds, *vectors.values(), *decoder.state_dict().values()]):
+        raise VoiceError(_damaged_weights(card))
+    decoder.eval().requires_grad_(False)
+    return Voice(card, decoder=decoder, sounds=sounds, folder=folder, **vectors)
+
+
+def _refuse_earlier(card: VoiceCard) -> None:
+    if card.is_earlier:
+        raise VoiceError(earlier_voice(card.id))
+
+
+def _damaged_weights(card: VoiceCard) -> str:
+    return f"The weights of the voice '{card.id}' are missing or damaged; import the voice or make it again."

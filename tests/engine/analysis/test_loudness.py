@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.analysis.loudness import (
+    CEILING,
+    FLOOR_DB,
+    limit_peaks,
+    match_loudness,
+    measure_loudness,
+    without_rumble,
+    without_top,
+)
+from engine.units import HOP, SAMPLE_RATE, frame_count
+
+
+def tone(seconds: float, hertz: float = 440.0, level: float = 1.0) -> np.ndarray:
+    time_s = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
+    return (level * np.sin(2 * np.pi * hertz * time_s)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("level", "expected_db"), [(1.0, -3.01), (0.1, -23.01), (0.001, -63.01)])
+def test_a_tone_has_its_root_mean_square_level_from_end_to_end(level, expected_db):
+    loudness_db = measure_loudness(tone(1.0, level=level))
+    assert loudness_db.shape == (101,)
+    assert loudness_db.dtype == np.float32
+    np.testing.assert_allclose(loudness_db, expected_db, atol=0.1)
+
+
+def test_the_lowest_voice_is_steady():
+    loudness_db = measure_loudness(tone(1.0, hertz=80.0))
+    assert np.ptp(loudness_db[3:-3]) < 0.1
+
+
+def test_silence_is_at_the_floor():
+    assert (measure_loudness(np.zeros(SAMPLE_RATE, np.float32)) == FLOOR_DB).all()
+
+
+def test_a_frame_is_centred_on_its_hop():
+    samples = np.zeros(SAMPLE_RATE, np.float32)
+    samples[50 * HOP] = 1.0
+    loudness_db = measure_loudness(samples)
+    assert loudness_db.argmax() == 50
+    assert np.flatnonzero(loudness_db > -60.0).tolist() == [49, 50, 51]
+    np.testing.assert_allclose(loudness_db[49], loudness_db[51], atol=0.1)
+
+
+@given(st.integers(0, 5 * HOP))
+@settings(max_examples=40, deadline=None)
+def test_any_length_has_its_frames(sample_count):
+    loudness_db = measure_loudness(np.ones(sample_count, np.float32))
+    assert loudness_db.shape == (frame_count(sample_count),)
+    np.testing.assert_allclose(loudness_db, 0.0 if sample_count else FLOOR_DB, atol=0.01)
+
+
+def test_the_matched_loudness_follows_the_wanted_curve():
+    samples = tone(3.0, level=0.1)
+    current_db = measure_loudness(samples)
+    wanted_db = (-25.0 + 8.0 * np.sin(2 * np.pi * 2.0 * np.arange(301) / 100)).astype(np.float32)
+    matched = match_loudness(samples, current_db, wanted_db)
+    assert matched.shape == samples.shape
+    assert matched.dtype == np.float32
+    np.testing.assert_allclose(measure_loudness(matched)[2:-2], wanted_db[2:-2], atol=0.4)
+
+
+def test_equal_curves_change_nothing():
+    samples = tone(0.5, level=0.1)
+    current_db = measure_loudness(samples)
+    np.testing.assert_allclose(match_loudness(samples, current_db, current_db), samples, atol=1e-6)
+
+
+def test_every_channel_gets_the_same_gain():
+    left = tone(0.5, level=0.1)
+    current_db = measure_loudness(left)
+    matched = match_loudness(np.stack((left, -left)), current_db, current_db + 6.0)
+    np.testing.assert_allclose(matched[0], -matched[1])
+    np.testing.assert_allclose(matched[0], left * 10 ** (6 / 20), atol=1e-5)
+
+
+def test_the_gain_stays_within_its_limits():
+    samples = tone(0.5, level=0.01)
+    current_db = measure_loudness(samples)
+    louder = match_loudness(samples, current_db, current_db + 40.0)
+    softer = match_loudness(samples, current_db, current_db - 20.0, max_cut_db=10.0)
+    np.testing.assert_allclose(measure_loudness(louder) - current_db, 12.0, atol=0.1)
+    np.testing.assert_allclose(measure_loudness(softer) - current_db, -10.0, atol=0.1)
+
+
+def test_silence_wanted_is_silence_given_without_a_click():
+    samples = tone(2.0, hertz=100.0, level=0.1)
+    current_db = measure_loudness(samples)
+    wanted_db = current_db.copy()
+    wanted_db[100:] = FLOOR_DB
+    matched = match_loudness(samples, current_db, wanted_db)
+    assert (matched[104 * HOP :] == 0.0).all()
+    np.testing.assert_allclose(matched[: 96 * HOP], samples[: 96 * HOP], atol=1e-6)
+    assert np.abs(np.diff(matched)).max() < 1.2 * np.abs(np.diff(samples)).max()
+
+
+def test_silence_is_not_boosted_into_sound():
+    samples = np.zeros(SAMPLE_RATE, np.float32)
+    matched = match_loudness(samples, measure_loudness(samples), np.full(101, -20.0, np.float32))
+    assert (matched == 0.0).all()
+
+
+def test_curves_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="101 frames"):
+        match_loudness(np.zeros(SAMPLE_RATE, np.float32), np.zeros(101), np.zeros(100))
+
+
+def test_a_constant_offset_and_rumble_go_and_the_voice_stays():
+    time_s = np.arange(SAMPLE_RATE) / SAMPLE_RATE
+    voice = (0.2 * np.sin(2 * np.pi * 110 * time_s)).astype(np.float32)
+    heard = without_rumble(voice + np.float32(0.1) + (0.1 * np.sin(2 * np.pi * 4 * time_s)).astype(np.float32))
+    inner = slice(4410, -4410)
+    assert np.abs(heard[inner] - voice[inner]).max() < 0.01
+    assert without_rumble(np.zeros(1, np.float32)).shape == (1,)
+
+
+@pytest.mark.parametrize("sample_count", [1, 440, 441, 1000, 44100])
+def test_no_sample_is_beyond_the_ceiling_and_quiet_parts_stay(sample_count):
+    samples = np.random.default_rng(1).uniform(-0.5, 0.5, (2, sample_count)).astype(np.float32)
+    loud = samples.copy()
+    loud[0, sample_count // 2] = 2.5
+    limited = limit_peaks(loud)
+    assert np.abs(limited).max() <= CEILING + 1e-6
+    assert limited.shape == loud.shape
+    far = np.abs(np.arange(sample_count) - sample_count // 2) > 3 * HOP
+    np.testing.assert_array_equal(limited[:, far], loud[:, far])
+    assert limit_peaks(samples) is samples
+
+
+@pytest.mark.parametrize(("hertz", "change_db"), [(500.0, 0.0), (6000.0, 0.0), (8000.0, -3.0), (16_000.0, -40.0)])
+def test_without_top_a_level_is_of_what_lies_below(hertz, change_db):
+    samples = tone(1.0, hertz=hertz, level=0.5)
+    changed = without_top(samples, 8000.0)
+    assert changed.shape == samples.shape
+    assert changed.dtype == np.float32
+    change = (measure_loudness(changed) - measure_loudness(samples))[10:-10]
+    if change_db > -40:
+        np.testing.assert_allclose(change, change_db, atol=0.1)
+    else:
+        assert (change < change_db).all()
+
+
+@pytest.mark.parametrize("sample_count", [1, 7])
+def test_without_top_even_a_few_samples_keep_their_number(sample_count):
+    assert without_top(np.ones(sample_count, np.float32), 40.0).shape == (sample_count,)

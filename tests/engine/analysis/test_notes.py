@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.analysis.notes import Note, find_notes, measure_histogram, notes_as_midi
+from engine.analysis.pitch import Pitch
+from engine.units import FRAME_RATE, semitones_to_hertz
+
+LOUD_DB, SILENT_DB = -20.0, -100.0
+
+
+def performance(*parts: tuple[float | None, float]) -> tuple[Pitch, np.ndarray]:
+    """Pitch and loudness of (semitones or None, seconds) after one another."""
+    semitones = np.concatenate([np.full(round(seconds * FRAME_RATE), note or 60.0) for note, seconds in parts])
+    sung = np.concatenate([np.full(round(seconds * FRAME_RATE), note is not None) for note, seconds in parts])
+    pitch = Pitch(semitones_to_hertz(semitones).astype(np.float32), np.where(sung, 0.95, 0.0).astype(np.float32))
+    return pitch, np.where(sung, LOUD_DB, SILENT_DB).astype(np.float32)
+
+
+def with_vibrato(pitch: Pitch, semitones: float, hertz: float = 5.5) -> Pitch:
+    return pitch.transposed(semitones * np.sin(2 * np.pi * hertz * np.arange(len(pitch)) / FRAME_RATE))
+
+
+def test_a_melody_is_written_down_as_it_is_sung():
+    melody = [(57.0, 0.5), (59.0, 0.4), (None, 0.3), (60.0, 1.0)]
+    notes = find_notes(*performance(*melody))
+    assert [note.midi for note in notes] == [57, 59, 60]
+    places = [place for note in notes for place in (note.start_s, note.end_s)]
+    assert places == pytest.approx([0, 0.5, 0.5, 0.9, 1.2, 2.2], abs=0.06)
+    assert all(abs(note.cents) < 1 for note in notes[2:])
+
+
+def test_vibrato_is_one_note():
+    pitch, loudness_db = performance((64.0, 2.0))
+    (note,) = find_notes(with_vibrato(pitch, 0.7), loudness_db)
+    assert (note.midi, note.seconds) == (64, pytest.approx(2.0, abs=0.05))
+    assert note.cents == pytest.approx(0.0, abs=12)
+
+
+def test_what_is_sung_off_the_note_is_told_in_cents():
+    (note,) = find_notes(*performance((60.3, 1.0)))
+    assert (note.midi, note.cents) == (60, pytest.approx(30.0, abs=0.5))
+
+
+def test_one_note_that_is_sung_again_is_two():
+    pitch, loudness_db = performance((60.0, 1.0))
+    loudness_db[45:50] -= 20.0
+    assert [note.midi for note in find_notes(pitch, loudness_db)] == [60, 60]
+
+
+def test_a_short_break_does_not_end_a_note():
+    pitch, loudness_db = performance((60.0, 1.0))
+    voicing = pitch.voicing.copy()
+    voicing[50:53] = 0.0
+    assert len(find_notes(Pitch(pitch.hertz, voicing), loudness_db)) == 1
+
+
+def test_the_room_after_a_voice_is_no_note():
+    pitch, loudness_db = performance((60.0, 1.0), (55.0, 0.5))
+    loudness_db[100:] = LOUD_DB - 50.0
+    assert [note.midi for note in find_notes(pitch, loudness_db)] == [60]
+
+
+def test_silence_has_no_notes():
+    assert find_notes(*performance((None, 1.0))) == []
+    assert not measure_histogram(*performance((None, 1.0))).any()
+
+
+def test_curves_of_different_lengths_are_refused():
+    pitch, loudness_db = performance((60.0, 1.0))
+    with pytest.raises(ValueError, match="frames"):
+        find_notes(pitch, loudness_db[1:])
+
+
+def test_the_histogram_tells_seconds_of_each_semitone():
+    seconds = measure_histogram(*performance((57.0, 2.0), (None, 1.0), (59.4, 1.5)))
+    assert (seconds[57], seconds[59], seconds.sum()) == (2.0, 1.5, 3.5)
+
+
+def test_a_short_leap_of_an_octave_does_not_count():
+    seconds = measure_histogram(*performance((57.0, 1.0), (69.0, 0.05), (57.0, 1.0)))
+    assert seconds[69] == 0
+
+
+sung = st.lists(st.tuples(st.one_of(st.none(), st.floats(40, 80)), st.floats(0.02, 0.8)), min_size=1, max_size=8)
+
+
+@given(parts=sung, vibrato=st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_notes_follow_one_another_within_the_recording(parts, vibrato):
+    pitch, loudness_db = performance(*parts)
+    notes = find_notes(with_vibrato(pitch, vibrato), loudness_db)
+    places = [place for note in notes for place in (note.start_s, note.end_s)]
+    assert places == sorted(places)
+    assert all(0 <= place <= len(pitch) / FRAME_RATE for place in places)
+    assert all(note.seconds >= 0.08 and -50 <= note.cents <= 50 for note in notes)
+
+
+# ---- MIDI
+
+
+def read_midi(data: bytes) -> list[tuple[float, bool, int]]:
+    """(seconds, whether it begins, note) of a file of one track at 120 beats a minute, read by the standard."""
+    assert data[:4] == b"MThd"
+    assert data[4:8] == b"\x00\x00\x00\x06"
+    kind, tracks, division = (int.from_bytes(data[at : at + 2], "big") for at in (8, 10, 12))
+    assert (kind, tracks) == (0, 1)
+    assert data[14:18] == b"MTrk"
+    body = data[22:]
+    assert len(body) == int.from_bytes(data[18:22], "big")
+    at, tick, events = 0, 0, []
+    while True:
+        wait = 0
+        while True:
+            byte, at = body[at], at + 1
+            wait = wait << 7 | byte & 0x7F
+            if not byte & 0x80:
+                break
+        tick += wait
+        status = body[at]
+        if status == 0xFF:
+            assert body[at:] == b"\xff\x2f\x00"
+            return events
+        assert status in (0x80, 0x90)
+        events.append((tick / division / 2, status == 0x90, body[at + 1]))
+        at += 3
+
+
+def test_a_midi_file_holds_the_notes():
+    notes = [Note(0.5, 1.0, 60, 12.0), Note(1.0, 1.25, 62, 0.0), Note(100.0, 300.0, 40, -3.0)]
+    assert read_midi(notes_as_midi(notes)) == [
+        (0.5, True, 60), (1.0, False, 60), (1.0, True, 62), (1.25, False, 62), (100.0, True, 40), (300.0, False, 40),
+    ]  # fmt: skip
+
+
+def test_a_midi_file_without_notes_is_one():
+    assert read_midi(notes_as_midi([])) == []

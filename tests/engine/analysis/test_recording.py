@@ -1,0 +1,146 @@
+import tracemalloc
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.analysis import recording as module
+from engine.analysis.recording import Analysis, analyse, analyse_file
+from engine.audio.files import Audio
+from engine.errors import AudioError, Cancelled
+from engine.units import hertz_to_semitones
+
+
+def sung(hertz: np.ndarray, rate: int) -> np.ndarray:
+    """A voice-like tone, float32 (samples,): eight partials, each weaker than the one below."""
+    phase = 2 * np.pi * np.cumsum(hertz) / rate
+    return (0.1 * sum(np.sin(n * phase) / n for n in range(1, 9))).astype(np.float32)
+
+
+def melody(seconds: float, rate: int) -> np.ndarray:
+    """A3, C4, E4, C4 ... half a second each, with vibrato."""
+    time_s = np.arange(round(seconds * rate)) / rate
+    notes = np.array([57, 60, 64, 60])[(time_s / 0.5).astype(int) % 4] + 0.3 * np.sin(2 * np.pi * 5.5 * time_s)
+    return sung(440.0 * 2.0 ** ((notes - 69.0) / 12.0), rate)
+
+
+def noise(seconds: float, rate: int, level: float = 0.05) -> np.ndarray:
+    return (level * np.random.default_rng(0).standard_normal(round(seconds * rate))).astype(np.float32)
+
+
+def is_legal(result: Analysis) -> bool:
+    frames = len(result.pitch)
+    return (
+        result.loudness_db.shape == result.times_s.shape == (frames,)
+        and np.isfinite(result.pitch.hertz).all()
+        and (result.pitch.hertz > 0).all()
+        and (result.vocal_range is None) == (result.voice_type is None)
+    )
+
+
+@pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
+def test_a_melody_is_heard_as_it_was_sung(rate):
+    result = analyse(Audio(melody(4.0, rate)[None], rate), gender="female")
+    assert is_legal(result)
+    assert len(result.pitch) == 401
+    assert result.duration_s == pytest.approx(4.0, abs=1e-4)
+    assert result.style == "melodic"
+    assert result.vocal_range is not None
+    assert (result.vocal_range.min, result.vocal_range.max) == ("A3", "E4")
+    assert result.voice_type == "alto"
+    assert np.median(np.abs(result.pitch.semitones[110:140] - 64.0)) < 0.4
+    assert result.pitch.voiced.mean() > 0.9
+
+
+def test_stereo_is_heard_as_its_mean():
+    mono = melody(1.0, 44_100)
+    both = analyse(Audio(np.stack((mono, mono)), 44_100))
+    np.testing.assert_allclose(both.pitch.hertz, analyse(Audio(mono[None], 44_100)).pitch.hertz, rtol=1e-4)
+
+
+@pytest.mark.parametrize("samples", [np.zeros(44_100), noise(1.0, 44_100)], ids=["silence", "noise"])
+def test_without_a_voice_there_is_no_range(samples):
+    result = analyse(Audio(samples[None].astype(np.float32), 44_100))
+    assert is_legal(result)
+    assert result.vocal_range is None
+    assert result.voice_type is None
+    assert result.style == "spoken"
+
+
+@pytest.mark.parametrize("sample_count", [0, 1, 100, 440, 441, 2000])
+@pytest.mark.parametrize("rate", [8_000, 44_100, 192_000])
+def test_very_short_recordings_are_legal(sample_count, rate):
+    result = analyse(Audio(melody(1.0, rate)[None, :sample_count], rate))
+    assert is_legal(result)
+    assert len(result.pitch) == round(result.duration_s * 44_100) // 441 + 1
+
+
+def test_windows_change_nothing(monkeypatch, tmp_path):
+    rate = 44_100
+    samples = np.concatenate((melody(5.0, rate), np.zeros(3 * rate, np.float32), noise(1.0, rate), melody(4.3, rate)))
+    whole = analyse(Audio(samples[None], rate))
+    soundfile.write(tmp_path / "song.wav", samples, rate, subtype="FLOAT")
+    monkeypatch.setattr(module, "WINDOW_FRAMES", 400)
+    pieces = analyse_file(tmp_path / "song.wav")
+    assert len(pieces.pitch) == len(whole.pitch)
+    assert pieces.duration_s == pytest.approx(whole.duration_s)
+    np.testing.assert_allclose(pieces.loudness_db, whole.loudness_db, atol=1e-3)
+    np.testing.assert_allclose(pieces.pitch.voicing, whole.pitch.voicing, atol=0.02)
+    voiced = whole.pitch.voiced
+    np.testing.assert_allclose(pieces.pitch.semitones[voiced], whole.pitch.semitones[voiced], atol=0.05)
+    assert np.abs(pieces.pitch.semitones - whole.pitch.semitones).max() < 1.0  # drawn through the silence as well
+    assert (pieces.style, pieces.voice_type) == (whole.style, whole.voice_type)
+
+
+def test_memory_does_not_grow_with_the_recording(tmp_path):
+    rate = 16_000
+
+    def peak_bytes(seconds: int) -> int:
+        path = tmp_path / f"{seconds}.wav"
+        soundfile.write(path, np.zeros(seconds * rate, np.int16), rate)
+        tracemalloc.start()
+        analyse_file(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    peak_bytes(1)
+    assert peak_bytes(300) < 1.3 * peak_bytes(60)
+
+
+def test_progress_rises_to_one():
+    seen: list[float] = []
+    analyse(Audio(np.zeros((1, 60 * 8_000), np.float32), 8_000), report=lambda fraction, message: seen.append(fraction))
+    assert seen == sorted(seen)
+    assert len(seen) == 3
+    assert seen[-1] == pytest.approx(1.0)
+
+
+def test_cancelling_passes_through(tmp_path):
+    def cancel(fraction: float, message: str) -> None:
+        raise Cancelled
+
+    soundfile.write(tmp_path / "a.wav", np.zeros(8_000), 8_000)
+    with pytest.raises(Cancelled):
+        analyse_file(tmp_path / "a.wav", cancel)
+
+
+def test_a_file_that_is_not_sound_is_refused(tmp_path):
+    (tmp_path / "a.wav").write_text("not a sound")
+    with pytest.raises(AudioError):
+        analyse_file(tmp_path / "a.wav")
+
+
+def test_curves_of_different_lengths_are_refused():
+    good = analyse(Audio(np.zeros((1, 4_410), np.float32), 44_100))
+    with pytest.raises(ValueError, match="11 frames"):
+        Analysis(good.pitch, good.loudness_db[1:], good.style, None, None, 0.1)
+
+
+def test_the_pitch_through_silence_is_a_straight_line_between_the_notes():
+    rate = 44_100
+    low, high = sung(np.full(rate, 220.0), rate), sung(np.full(rate, 440.0), rate)
+    samples = np.concatenate((low, np.zeros(60 * rate, np.float32), high))
+    result = analyse(Audio(samples[None], rate))
+    middle = hertz_to_semitones(float(result.pitch.hertz[31 * 100]))
+    assert middle == pytest.approx(63.0, abs=0.5)

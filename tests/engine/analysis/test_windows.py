@@ -1,0 +1,136 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, Window, cut_windows
+from engine.conversion import renderer as rendering
+from engine.features.sustained_notes import REACH_FRAMES
+from engine.networks import content_encoder
+from engine.networks.envelope_decoder import EnvelopeDecoder
+from engine.networks.layers import receptive_frames
+from engine.networks.synthesizer import Synthesizer
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
+
+LONGEST_S, SHORTEST_S = 2.0, 1.0
+CONTEXT = 168
+
+
+def test_the_context_is_as_far_as_a_frame_reaches():
+    """Into the content, from that into what the decoder could not say, its mean colour, and the synthesizer. The
+    listener hears all of a window; of what is around it, as much as is left and 0.4 s at least."""
+    content = receptive_frames(content_encoder._DILATIONS, 1) + 1  # between two of the listener's frames lies a mean
+    networks = content + EnvelopeDecoder.receptive_frames + Synthesizer.receptive_frames
+    assert networks + rendering._COLOUR_FRAMES + 2 * FRAME_RATE // 5 <= CONTEXT_FRAMES
+    assert CONTEXT_FRAMES % GRID_FRAMES == 0
+    # the colour is that of consonants, and what is held is voiced
+    assert networks + REACH_FRAMES + rendering.STEADY_FRAMES <= CONTEXT_FRAMES
+
+
+def blocks_of(samples: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
+    blocks, start = [], 0
+    for size in itertools.cycle(sizes):
+        if start >= samples.shape[1]:
+            return blocks
+        blocks.append(samples[:, start : start + size])
+        start += size
+    return blocks
+
+
+def cut(samples: np.ndarray, sizes: list[int]) -> list[Window]:
+    return list(cut_windows(blocks_of(samples, sizes), LONGEST_S, SHORTEST_S))
+
+
+def noise(count: int, channels: int = 1, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((channels, count)).astype(np.float32)
+
+
+def core_of(window: Window) -> np.ndarray:
+    start = (window.core_start - window.first_frame) * HOP
+    stop = None if window.last else (window.core_stop - window.first_frame) * HOP
+    return window.samples[:, start:stop]
+
+
+@given(
+    st.integers(1, 9 * SAMPLE_RATE),
+    st.lists(st.integers(1000, 5 * SAMPLE_RATE), min_size=1, max_size=4),
+    st.integers(1, 2),
+)
+@settings(max_examples=40, deadline=None)
+def test_cores_tile_the_recording_exactly(count, sizes, channels):
+    samples = noise(count, channels)
+    windows = cut(samples, sizes)
+    np.testing.assert_array_equal(np.concatenate([core_of(window) for window in windows], 1), samples)
+    assert [window.last for window in windows] == [False] * (len(windows) - 1) + [True]
+    assert windows[0].core_start == windows[0].first_frame == 0
+    assert windows[-1].core_stop == frame_count(count)
+    for before, after in itertools.pairwise(windows):
+        assert after.core_start == before.core_stop
+
+
+@given(st.integers(4 * SAMPLE_RATE, 9 * SAMPLE_RATE), st.integers(0, 100))
+@settings(max_examples=15, deadline=None)
+def test_every_window_holds_the_recording_around_its_core(count, seed):
+    samples = noise(count, seed=seed)
+    for window in cut(samples, [SAMPLE_RATE // 3]):
+        start = window.first_frame * HOP
+        np.testing.assert_array_equal(window.samples, samples[:, start : start + window.samples.shape[1]])
+        assert window.frames == frame_count(window.samples.shape[1])
+        assert window.first_frame % 8 == 0
+        assert window.first_frame == 0 or window.core_start - window.first_frame >= CONTEXT
+        if not window.last:
+            assert SHORTEST_S * 100 <= window.core_stop - window.core_start <= LONGEST_S * 100
+            assert window.samples.shape[1] == (window.core_stop - window.first_frame + CONTEXT) * HOP
+
+
+@given(st.integers(1, 9 * SAMPLE_RATE), st.integers(0, 100))
+@settings(max_examples=25, deadline=None)
+def test_the_listeners_frames_within_the_cores_are_every_second_one_of_the_recording(count, seed):
+    found = []
+    for window in cut(noise(count, seed=seed), [SAMPLE_RATE]):
+        assert window.first_frame % 2 == 0
+        kept = range(window.first_frame, window.first_frame + window.frames, 2)[window.core_features]
+        assert all(window.core_start <= frame < window.core_stop for frame in kept)
+        found += kept
+    assert found == list(range(0, frame_count(count), 2))
+
+
+@given(st.lists(st.integers(500, 5 * SAMPLE_RATE), min_size=1, max_size=4))
+@settings(max_examples=15, deadline=None)
+def test_the_cuts_do_not_depend_on_the_blocks(sizes):
+    samples = noise(7 * SAMPLE_RATE)
+    cuts = [window.core_stop for window in cut(samples, sizes)]
+    assert cuts == [window.core_stop for window in cut(samples, [7 * SAMPLE_RATE])]
+
+
+@pytest.mark.parametrize("quiet_channel", [0, 1])
+def test_windows_are_cut_where_every_channel_is_quiet(quiet_channel):
+    samples = noise(5 * SAMPLE_RATE, channels=2)
+    samples[:, int(1.70 * SAMPLE_RATE) : int(1.85 * SAMPLE_RATE)] *= 0.001
+    samples[quiet_channel, int(1.2 * SAMPLE_RATE) : int(1.4 * SAMPLE_RATE)] = 0.0  # only one is quiet here
+    assert 172 <= cut(samples, [SAMPLE_RATE])[0].core_stop <= 183
+
+
+def test_a_stream_without_samples_has_no_windows():
+    assert list(cut_windows([])) == []
+    assert list(cut_windows([np.zeros((2, 0), np.float32)])) == []
+
+
+def test_silence_is_cut_like_anything_else():
+    windows = cut(np.zeros((1, 10 * SAMPLE_RATE), np.float32), [SAMPLE_RATE])
+    assert sum(core_of(window).shape[1] for window in windows) == 10 * SAMPLE_RATE
+
+
+def test_no_more_is_held_than_a_window_needs():
+    taken = 0
+
+    def stream():
+        nonlocal taken
+        for _ in range(120):
+            taken += SAMPLE_RATE
+            yield np.zeros((1, SAMPLE_RATE), np.float32)
+
+    for window in cut_windows(stream(), LONGEST_S, SHORTEST_S):
+        assert taken - window.core_start * HOP <= (LONGEST_S + CONTEXT / 100 + 1) * SAMPLE_RATE + HOP

@@ -1,0 +1,520 @@
+"""Audio in and out: every format by known tones, streaming, limits, broken files, failing disks, resampling."""
+
+import errno
+import io
+import os
+import struct
+import tracemalloc
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+import soundfile as sf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.audio.encoders import pcm24, wav_header
+from engine.audio.files import (
+    Audio,
+    AudioWriter,
+    Resampler,
+    open_audio,
+    quietest_frame,
+    read_audio,
+    resample,
+    resampled_length,
+    write_audio,
+)
+from engine.errors import AudioError, Cancelled
+
+RATE = 44_100
+
+
+def tone(count: int = 30_000, rate: int = RATE, channels: int = 1, hertz: float = 440.0) -> np.ndarray:
+    """A half-scale sine, another phase in each channel: float32 (channels, count)."""
+    phase = 2 * np.pi * hertz * np.arange(count) / rate
+    return np.stack([0.5 * np.sin(phase + channel) for channel in range(channels)]).astype(np.float32)
+
+
+def write_with_ffmpeg(path: Path, samples: np.ndarray, codec: str, rate: int = RATE, **options: str) -> Path:
+    layout = {1: "mono", 2: "stereo"}[len(samples)]
+    with av.open(str(path), "w", options=options) as container:
+        stream: Any = container.add_stream(codec, rate=rate, layout=layout)
+        stream.codec_context.open()
+        size = stream.codec_context.frame_size or 1024
+        for start in range(0, samples.shape[1], size):
+            piece = np.ascontiguousarray(samples[:, start : start + size])
+            frame = av.AudioFrame.from_ndarray(piece, format="fltp", layout=layout)
+            frame.sample_rate, frame.pts = rate, start
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path
+
+
+def write_file(folder: Path, kind: str, samples: np.ndarray | None = None, rate: int = RATE) -> Path:
+    """A test file of any readable kind."""
+    samples = tone() if samples is None else samples
+    path = folder / f"song.{kind}"
+    if kind in ("m4a", "aac"):
+        return write_with_ffmpeg(path, samples, "aac", rate)
+    if kind == "webm":
+        return write_with_ffmpeg(path, samples, "libopus", 48_000)
+    options = {"opus": {"format": "OGG", "subtype": "OPUS"}}.get(kind, {})
+    sf.write(path, samples.T, 48_000 if kind == "opus" else rate, **options)
+    return path
+
+
+def refusal(path: Path) -> str:
+    """The sentence with which reading `path` is refused."""
+    with pytest.raises(AudioError) as caught:
+        read_audio(path)
+    sentence = str(caught.value)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    return sentence
+
+
+# ---- reading ----
+
+
+@pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE"])
+def test_wav_of_any_depth(tmp_path: Path, subtype: str) -> None:
+    sf.write(tmp_path / "a.wav", tone(channels=2).T, RATE, subtype=subtype)
+    audio = read_audio(tmp_path / "a.wav")
+    assert (audio.channels, audio.sample_count, audio.rate) == (2, 30_000, RATE)
+    assert audio.samples.dtype == np.float32
+    assert np.abs(audio.samples - tone(channels=2)).max() < (0.01 if subtype == "PCM_U8" else 1e-4)
+
+
+@pytest.mark.parametrize("kind", ["flac", "aiff", "mp3", "ogg", "m4a"])
+def test_other_formats_keep_length_and_place(tmp_path: Path, kind: str) -> None:
+    samples = tone(50_001, channels=2)
+    audio = read_audio(write_file(tmp_path, kind, samples))
+    surplus = audio.sample_count - samples.shape[1]
+    assert 0 <= surplus <= (RATE // 1000 if kind == "m4a" else 0)  # FFmpeg's MP4 headers count milliseconds
+    assert np.abs(audio.samples[:, :50_001] - samples)[:, 5000:40_000].max() < 0.05
+
+
+def test_opus_webm_and_bare_aac(tmp_path: Path) -> None:
+    for kind in ("opus", "webm"):
+        audio = read_audio(write_file(tmp_path, kind, tone(rate=48_000)))
+        assert (audio.rate, audio.sample_count) == (48_000, 30_000)
+    audio = read_audio(write_file(tmp_path, "aac"))
+    assert 30_000 <= audio.sample_count <= 30_000 + 3 * 1024  # ADTS cannot tell its priming and padding
+
+
+def test_alac_integers_are_scaled(tmp_path: Path) -> None:
+    samples = (tone() * 32767).astype(np.int16)
+    with av.open(str(tmp_path / "a.m4a"), "w") as container:
+        stream = container.add_stream("alac", rate=RATE, layout="mono", format="s16p")
+        frame = av.AudioFrame.from_ndarray(samples[:, :4096], format="s16p", layout="mono")
+        frame.sample_rate, frame.pts = RATE, 0
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    assert np.abs(read_audio(tmp_path / "a.m4a").samples - tone(4096)).max() < 1e-3
+
+
+@pytest.mark.parametrize(("rate", "channels"), [(8_000, 1), (22_050, 3), (96_000, 6), (192_000, 8)])
+def test_rates_and_channels(tmp_path: Path, rate: int, channels: int) -> None:
+    for kind in ("wav", "flac"):
+        audio = read_audio(write_file(tmp_path, kind, tone(5000, rate, channels), rate))
+        assert (audio.rate, audio.channels, audio.sample_count) == (rate, channels, 5000)
+
+
+@pytest.mark.parametrize("rate", [7_999, 192_001])
+def test_rates_outside_the_limits(tmp_path: Path, rate: int) -> None:
+    assert "8000 to 192000" in refusal(write_file(tmp_path, "wav", tone(), rate))
+
+
+def test_nine_channels(tmp_path: Path) -> None:
+    assert "9 channels" in refusal(write_file(tmp_path, "wav", tone(channels=9)))
+
+
+@pytest.mark.parametrize("kind", ["wav", "mp3", "ogg", "m4a"])
+@settings(max_examples=8, deadline=None)
+@given(size=st.integers(1, 70_000))
+def test_blocks_join_to_the_whole(tmp_path_factory: pytest.TempPathFactory, kind: str, size: int) -> None:
+    path = tmp_path_factory.getbasetemp() / f"blocks.{kind}"
+    if not path.exists():
+        write_file(path.parent, kind, tone(channels=2)).rename(path)
+    whole = read_audio(path).samples
+    size = max(size, 20)
+    with open_audio(path) as source:
+        blocks = list(source.blocks(size))
+    assert all(block.shape == (2, size) and block.dtype == np.float32 for block in blocks[:-1])
+    assert np.array_equal(np.concatenate(blocks, axis=1), whole)
+
+
+def test_mp3_without_length_header_is_read_to_its_end(tmp_path: Path) -> None:
+    quiet, loud = tmp_path / "quiet.mp3", tmp_path / "loud.mp3"
+    sf.write(quiet, tone(100_000).T, RATE, bitrate_mode="CONSTANT", compression_level=0.0)
+    sf.write(loud, tone(100_000).T, RATE, bitrate_mode="CONSTANT", compression_level=0.9)
+    bodies = [data[data.index(b"\xff\xfb", data.index(b"Info")) :] for data in (quiet.read_bytes(), loud.read_bytes())]
+    (tmp_path / "joined.mp3").write_bytes(b"".join(bodies))
+    assert read_audio(tmp_path / "joined.mp3").sample_count >= 200_000
+
+
+def test_reading_needs_flat_memory(tmp_path: Path) -> None:
+    write_file(tmp_path, "wav", np.zeros((1, 4_000_000), np.float32))
+    tracemalloc.start()
+    with open_audio(tmp_path / "song.wav") as source:
+        assert source.duration_s == pytest.approx(4_000_000 / RATE)
+        assert sum(block.shape[1] for block in source.blocks(10_000)) == 4_000_000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3_000_000  # bytes; the whole is 16 MB
+
+
+def test_silence_is_legal(tmp_path: Path) -> None:
+    for kind in ("wav", "flac", "mp3", "ogg", "m4a"):
+        assert not read_audio(write_file(tmp_path, kind, np.zeros((1, 20_000), np.float32))).samples.any()
+
+
+# ---- files that are refused ----
+
+
+def test_missing_folder_empty_and_text(tmp_path: Path) -> None:
+    assert "does not exist" in refusal(tmp_path / "none.wav")
+    assert "is a folder" in refusal(tmp_path)
+    (tmp_path / "empty.wav").touch()
+    assert "is empty" in refusal(tmp_path / "empty.wav")
+    (tmp_path / "text.wav").write_text("These are my lyrics.\n" * 100)
+    assert "not an audio file" in refusal(tmp_path / "text.wav")
+    (tmp_path / "picture.mp3").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(200))
+    assert "not an audio file" in refusal(tmp_path / "picture.mp3")
+    (tmp_path / "list.m4a").write_text("#EXTM3U\n/etc/hostname\n")
+    assert "not an audio file" in refusal(tmp_path / "list.m4a")
+    (tmp_path / "raw.raw").write_bytes(bytes(100))
+    assert "not an audio file" in refusal(tmp_path / "raw.raw")
+    os.mkfifo(tmp_path / "pipe.wav")
+    assert "not an ordinary file" in refusal(tmp_path / "pipe.wav")
+    assert "cannot be opened" in refusal(tmp_path / ("x" * 300 + ".wav"))
+
+
+@pytest.mark.parametrize("kind", ["wav", "aiff", "flac", "mp3", "ogg", "opus", "m4a"])
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.95])
+def test_truncated(tmp_path: Path, kind: str, part: float) -> None:
+    path = write_file(tmp_path, kind, np.random.default_rng(0).normal(0, 0.1, (1, 60_000)).astype(np.float32))
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * part)])
+    assert "cut short" in refusal(path)
+
+
+@pytest.mark.parametrize("kept", [12, 20, 36, 43])
+def test_wav_cut_inside_its_header(tmp_path: Path, kept: int) -> None:
+    path = write_file(tmp_path, "wav")
+    path.write_bytes(path.read_bytes()[:kept])
+    assert "cut short" in refusal(path)
+
+
+def test_m4a_with_its_index_first_and_cut(tmp_path: Path) -> None:
+    path = write_with_ffmpeg(tmp_path / "a.m4a", tone(100_000), "aac", movflags="faststart")
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 2 // 3])
+    assert "cut short" in refusal(path)
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFF_F000, 0xFFFF_FFFF])
+def test_wav_from_a_pipe_has_no_sizes(tmp_path: Path, size: int) -> None:
+    path = write_file(tmp_path, "wav")
+    data = bytearray(path.read_bytes())
+    data[4:8] = data[40:44] = struct.pack("<I", size)
+    path.write_bytes(data)
+    assert read_audio(path).sample_count == 30_000
+
+
+def test_wav_with_an_odd_tail_is_whole(tmp_path: Path) -> None:
+    path = write_file(tmp_path, "wav")
+    path.write_bytes(path.read_bytes() + b"LIST\x20\0\0\0cut")  # metadata after the sound may be broken
+    assert read_audio(path).sample_count == 30_000
+
+
+def test_rf64_is_read_and_its_truncation_seen(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    sf.write(path, tone().T, RATE, format="RF64")
+    assert read_audio(path).sample_count == 30_000
+    path.write_bytes(path.read_bytes()[:-1000])
+    assert "cut short" in refusal(path)
+
+
+@pytest.mark.parametrize("kind", ["wav", "aiff"])
+def test_zero_samples(tmp_path: Path, kind: str) -> None:
+    assert "0 samples" in refusal(write_file(tmp_path, kind, np.zeros((1, 0), np.float32)))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_not_a_number(tmp_path: Path, value: float) -> None:
+    samples = tone(200_000)
+    samples[0, 150_000] = value
+    sf.write(tmp_path / "a.wav", samples.T, RATE, subtype="FLOAT")
+    assert "NaN" in refusal(tmp_path / "a.wav")
+
+
+@pytest.mark.parametrize(("value", "is_sound"), [(32_768.0, True), (2.0**31, True), (1e25, False), (-1e30, False)])
+def test_samples_far_beyond_full_scale_are_no_sound(tmp_path: Path, value: float, is_sound: bool) -> None:
+    """Some programs write integers as floats, as they are."""
+    samples = tone(200_000)
+    samples[0, 150_000] = value
+    sf.write(tmp_path / "a.wav", samples.T, RATE, subtype="FLOAT")
+    if is_sound:
+        assert read_audio(tmp_path / "a.wav").samples.max() == value
+    else:
+        assert f"holds samples of {abs(value):.0e}, where full scale is 1" in refusal(tmp_path / "a.wav")
+
+
+@pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf")])
+def test_a_rate_that_is_none(rate: float) -> None:
+    with pytest.raises(ValueError, match="rate must be above 0"):
+        Audio(tone(10), rate)  # type: ignore[arg-type]
+
+
+def test_a_recording_of_no_channels() -> None:
+    with pytest.raises(ValueError, match="a channel or more"):
+        Audio(np.zeros((0, 10), np.float32), RATE)
+
+
+def test_double_beyond_float_counts_as_infinity(tmp_path: Path) -> None:
+    sf.write(tmp_path / "a.wav", np.array([0.0, 1e300]), RATE, subtype="DOUBLE")
+    assert "infinity" in refusal(tmp_path / "a.wav")
+
+
+KINDS = ["wav", "flac", "mp3", "ogg", "opus", "aiff", "m4a", "aac", "webm"]
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("healthy")
+    return {kind: write_file(folder, kind, tone(6000)).read_bytes() for kind in KINDS}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    changes=st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=8),
+    kept=st.one_of(st.none(), st.integers(0, 400)),
+)
+def test_any_header_is_audio_or_a_sentence(
+    healthy: dict[str, bytes],
+    tmp_path_factory: pytest.TempPathFactory,
+    kind: str,
+    changes: list[tuple[int, int]],
+    kept: int | None,
+) -> None:
+    data = bytearray(healthy[kind])
+    for place, value in changes:
+        data[place] = value
+    path = tmp_path_factory.getbasetemp() / f"fuzzed.{kind}"
+    path.write_bytes(data[:kept])
+    try:
+        audio = read_audio(path)
+    except AudioError:
+        return
+    assert np.isfinite(audio.samples).all()
+    assert audio.sample_count > 0
+
+
+# ---- writing ----
+
+
+@pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg", ".WAV"])
+def test_what_is_written_can_be_read(tmp_path: Path, suffix: str) -> None:
+    samples = tone(200_001, channels=2)
+    write_audio(tmp_path / f"a{suffix}", Audio(samples, RATE))
+    audio = read_audio(tmp_path / f"a{suffix}")
+    assert audio.samples.shape == samples.shape
+    inside = slice(3000, -3000) if suffix in (".mp3", ".ogg") else slice(None)
+    assert np.abs(audio.samples - samples)[:, inside].max() < (0.03 if suffix in (".mp3", ".ogg") else 1e-6)
+    assert [path.name for path in tmp_path.iterdir()] == [f"a{suffix}"]
+
+
+@settings(max_examples=20, deadline=None)
+@given(count=st.integers(1, 3000), channels=st.integers(1, 8), rate=st.integers(8_000, 192_000))
+def test_wav_of_any_shape(tmp_path_factory: pytest.TempPathFactory, count: int, channels: int, rate: int) -> None:
+    path = tmp_path_factory.getbasetemp() / "shape.wav"
+    write_audio(path, Audio(tone(count, rate, channels), rate))
+    read, read_rate = sf.read(path, always_2d=True)
+    assert read.shape == (count, channels)
+    assert read_rate == rate
+    assert (sf.info(path).format, sf.info(path).subtype) == ("WAV", "PCM_24")
+    assert path.stat().st_size % 2 == 0
+
+
+@pytest.mark.parametrize("suffix", [".wav", ".flac"])
+def test_beyond_full_scale_is_clipped(tmp_path: Path, suffix: str) -> None:
+    write_audio(tmp_path / f"a{suffix}", Audio(np.array([[2.0, -2.0, 1.0, -1.0, 1e30, 0.0]]), RATE))
+    assert read_audio(tmp_path / f"a{suffix}").samples[0] == pytest.approx([1, -1, 1, -1, 1, 0], abs=1e-6)
+
+
+def test_pcm24_bytes() -> None:
+    assert pcm24(np.array([[-1.0, 2**-23], [9.0, -(2**-23)]], np.float32)).hex() == "000080ffff7f010000ffffff"
+
+
+def test_wav_beyond_4_gb_is_rf64(tmp_path: Path) -> None:
+    path, frames = tmp_path / "long.wav", 1_500_000_000
+    with path.open("wb") as file:
+        file.write(wav_header(RATE, 1, 3 * frames))
+        file.truncate(80 + 3 * frames)  # sparse: takes no room
+    with open_audio(path) as source:
+        assert source.sample_count == frames
+        assert not next(source.blocks(1000)).any()
+    os.truncate(path, 80 + 3 * frames - 1)
+    assert "cut short" in refusal(path)
+
+
+@pytest.mark.parametrize("error", [Cancelled, KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg"])
+def test_nothing_is_left_when_stopped(tmp_path: Path, suffix: str, error: type[BaseException]) -> None:
+    (tmp_path / f"a{suffix}").write_bytes(b"old")
+
+    def write_and_stop() -> None:
+        with AudioWriter(tmp_path / f"a{suffix}", RATE, 1) as writer:
+            writer.write(tone())
+            raise error
+
+    with pytest.raises(error):
+        write_and_stop()
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
+
+
+class FullDisk(io.FileIO):
+    """A file on a disk with room for 50,000 bytes."""
+
+    def write(self, data: object) -> int:
+        if self.tell() + len(bytes(data)) > 50_000:  # type: ignore[call-overload]
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg"])
+@pytest.mark.parametrize("count", [12_000, 2_000_000])
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, count: int) -> None:
+    if count == 12_000:
+        monkeypatch.setattr(FullDisk, "write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    monkeypatch.setattr(Path, "open", lambda path, _mode: io.BufferedRandom(FullDisk(path, "x+")))
+    noise = np.random.default_rng(0).normal(0, 0.2, (1, count)).astype(np.float32)
+    with pytest.raises(AudioError, match="The disk is full"):
+        write_audio(tmp_path / f"a{suffix}", Audio(noise, RATE))
+    assert not list(tmp_path.iterdir())
+
+
+def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audio = Audio(tone(), RATE)
+    with pytest.raises(AudioError, match="does not exist"):
+        write_audio(tmp_path / "none" / "a.wav", audio)
+    (tmp_path / "file").touch()
+    with pytest.raises(AudioError, match="does not exist"):
+        write_audio(tmp_path / "file" / "a.wav", audio)
+    (tmp_path / "a.wav").mkdir()
+    with pytest.raises(AudioError, match="is a folder"):
+        write_audio(tmp_path / "a.wav", audio)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(AudioError, match="is not writable"):
+        write_audio(tmp_path / "b.wav", audio)
+
+
+def test_publishing_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(AudioError, match="is not writable"):
+        write_audio(tmp_path / "a.flac", Audio(tone(), RATE))
+    assert not list(tmp_path.iterdir())
+
+
+def test_sound_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(AudioError, match=r"\.wav, \.flac, \.mp3, \.ogg"):
+        write_audio(tmp_path / "a.wma", Audio(tone(), RATE))
+    with pytest.raises(AudioError, match="without a suffix"):
+        write_audio(tmp_path / "a", Audio(tone(), RATE))
+    with pytest.raises(AudioError, match=r"use \.wav"):
+        write_audio(tmp_path / "a.mp3", Audio(tone(), 96_000))
+    with pytest.raises(AudioError, match=r"use \.wav"):
+        write_audio(tmp_path / "a.mp3", Audio(tone(channels=3), RATE))
+    with pytest.raises(AudioError, match="9 channels"):
+        write_audio(tmp_path / "a.wav", Audio(tone(channels=9), RATE))
+    with pytest.raises(AudioError, match="0 samples"):
+        write_audio(tmp_path / "a.wav", Audio(tone(0), RATE))
+    with pytest.raises(AudioError, match="NaN"):
+        write_audio(tmp_path / "a.wav", Audio(np.full((1, 9), np.nan), RATE))
+    with pytest.raises(ValueError, match="block must be"), AudioWriter(tmp_path / "a.wav", RATE, 2) as writer:
+        writer.write(tone())
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_flac_rate_is_written_or_refused(tmp_path: Path) -> None:
+    for rate in (8_001, 65_535, 88_200, 100_010, 192_000):
+        write_audio(tmp_path / "a.flac", Audio(tone(), rate))
+        assert read_audio(tmp_path / "a.flac").rate == rate
+    with pytest.raises(AudioError, match=r"use \.wav"):
+        write_audio(tmp_path / "b.flac", Audio(tone(), 100_003))
+
+
+# ---- Audio, resampling, cutting ----
+
+
+def test_audio_value() -> None:
+    audio = Audio(np.array([[1.0, 0.0], [0.0, 0.5]]), 2)
+    assert (audio.channels, audio.sample_count, audio.duration_s) == (2, 2, 1.0)
+    assert audio.samples.dtype == np.float32
+    assert audio.mono().tolist() == [0.5, 0.25]
+    with pytest.raises(ValueError, match="channels, samples"):
+        Audio(np.zeros(5, np.float32), RATE)
+    with pytest.raises(ValueError, match="rate"):
+        Audio(tone(), 0)
+
+
+def test_resampled_length_rounds_halves_up() -> None:
+    assert resampled_length(1, 16_000, 8_000) == 1
+    assert resampled_length(3, 16_000, 8_000) == 2
+    assert resampled_length(0, 16_000, 8_000) == 0
+    assert resampled_length(44_100 * 7200, 44_100, 16_000) == 16_000 * 7200
+
+
+@pytest.mark.parametrize(("old", "new"), [(44_100, 16_000), (48_000, 44_100), (8_000, 192_000)])
+def test_resampled_tone_stays_the_tone(old: int, new: int) -> None:
+    resampled = resample(tone(old, old, 2), old, new)
+    assert resampled.shape == (2, new)
+    assert np.abs(resampled - tone(new, new, 2))[:, new // 10 : -new // 10].max() < 1e-4
+
+
+def test_resample_keeps_outer_shape() -> None:
+    assert resample(np.zeros(441), RATE, 48_000).shape == (480,)
+    assert resample(np.zeros((2, 3, 441)), RATE, 48_000).shape == (2, 3, 480)
+    assert resample(np.zeros((2, 0)), RATE, 48_000).shape == (2, 0)
+    assert resample(np.zeros((2, 5)), RATE, RATE).dtype == np.float32
+
+
+RATES = st.one_of(st.sampled_from([8_000, 16_000, 44_100, 48_000, 96_000, 192_000]), st.integers(8_000, 192_000))
+
+
+@settings(max_examples=60, deadline=None)
+@given(old=RATES, new=RATES, sizes=st.lists(st.integers(0, 4000), min_size=1, max_size=6), channels=st.integers(1, 3))
+def test_streamed_resampling_equals_the_whole(old: int, new: int, sizes: list[int], channels: int) -> None:
+    samples = np.random.default_rng(0).normal(0, 0.1, (channels, sum(sizes))).astype(np.float32)
+    resampler = Resampler(old, new, channels)
+    edges = np.cumsum([0, *sizes])
+    blocks = [
+        resampler.push(samples[:, start:stop], last=index == len(sizes) - 1)
+        for index, (start, stop) in enumerate(pairwise(edges))
+    ]
+    streamed = np.concatenate(blocks, axis=1)
+    assert streamed.shape == (channels, resampled_length(sum(sizes), old, new))
+    assert np.allclose(streamed, resample(samples, old, new), atol=1e-6)
+
+
+def test_quietest_frame() -> None:
+    loudness = np.array([-120.0, -20, -60, -30, -60, -60, -60, -10])
+    assert quietest_frame(loudness, 1, 4) == 2
+    assert quietest_frame(loudness, 2, 8) in (4, 5)
+    assert quietest_frame(loudness, -5, 99) == 0
+    assert quietest_frame(np.full(100, -120.0), 0, 100) in (49, 50)
+    with pytest.raises(ValueError, match="no frame"):
+        quietest_frame(loudness, 3, 3)

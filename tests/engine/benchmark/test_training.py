@@ -1,0 +1,47 @@
+import json
+
+import pytest
+import soundfile
+
+from engine.benchmark.training import first_recordings, main
+from engine.units import SAMPLE_RATE
+from engine.voices.voice import load_voice
+
+
+@pytest.fixture
+def corpus(tmp_path, sing):
+    home = tmp_path / "corpus" / "set" / "mia"
+    home.mkdir(parents=True)
+    for number in range(3):
+        soundfile.write(home / f"{number}.wav", sing(8.0, hertz=180.0, seed=number), SAMPLE_RATE)
+    return tmp_path / "corpus"
+
+
+def test_as_many_recordings_as_fit_are_taken(corpus):
+    recordings = sorted((corpus / "set" / "mia").iterdir())
+    assert first_recordings(recordings, 17.0) == recordings[:2]
+    assert first_recordings(recordings, 1.0) == recordings[:1]
+
+
+def test_a_voice_is_made_and_everything_timed(corpus, tmp_path, sing, monkeypatch, capsys):
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    soundfile.write(foreign / "speech-high.flac", sing(1.0), SAMPLE_RATE)
+    soundfile.write(foreign / "singing-high.flac", sing(1.0), SAMPLE_RATE)
+    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", foreign)
+    work = tmp_path / "work"
+    given = ["--corpus", corpus, "--speaker", "set/mia", "--minutes", 1, "--epochs", 1, "--work", work]
+    assert main([str(word) for word in given]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["sound_s"] == pytest.approx(24, abs=0.1)
+    assert figures["epochs"] == 1
+    assert figures["analysis_times_real_time"] > 1
+    assert figures["training_s"] > 0
+    assert figures["peak_memory_mb"] > 100
+    for name in ("kept", "last"):
+        assert load_voice(work / name).card.corpus_speaker == "set/mia"
+
+
+def test_a_speaker_who_is_not_there_is_a_sentence(corpus, tmp_path, capsys):
+    assert main(["--corpus", str(corpus), "--speaker", "nobody", "--work", str(tmp_path / "work")]) == 1
+    assert "There is no folder" in capsys.readouterr().err

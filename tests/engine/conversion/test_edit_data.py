@@ -1,0 +1,93 @@
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.conversion.edit_data import Groundwork, read_groundwork, write_groundwork
+from engine.conversion.settings import ConversionSettings
+from engine.errors import EditError
+from engine.features.sustained_sounds import WIDTH
+from engine.networks.listener import FEATURES
+from engine.voices.card import PitchStatistics
+
+
+@pytest.fixture
+def groundwork() -> Groundwork:
+    random = np.random.default_rng(0)
+    return Groundwork(
+        voice="0123",
+        settings=ConversionSettings(transpose="auto", takes=2, pitch_snap=0.5),
+        transpose=-12,
+        style="melodic",
+        level_nepers=-3.25,
+        feature_mean=random.standard_normal(FEATURES).astype(np.float32),
+        timbre=random.standard_normal(64).astype(np.float32),
+        statistics=PitchStatistics(50.0, 55.5, 60.25),
+        bands=100,
+        voiced=True,
+        voicing=random.random(500).astype(np.float32),
+        hertz=(100 + 100 * random.random((2, 500))).astype(np.float32),
+        core_starts=np.array([0, 200]),
+        phases=random.random((2, 2)),
+        held=random.random((7, WIDTH)).astype(np.float32),
+    )
+
+
+def test_it_comes_back_to_the_last_bit(groundwork, tmp_path):
+    write_groundwork(tmp_path / "groundwork.npz", groundwork)
+    again = read_groundwork((tmp_path / "groundwork.npz").read_bytes())
+    for name, value in vars(groundwork).items():
+        np.testing.assert_array_equal(getattr(again, name), value, strict=isinstance(value, np.ndarray))
+    assert again.settings == groundwork.settings
+    assert again.statistics == groundwork.statistics
+    assert again.takes == 2
+    np.testing.assert_array_equal(again.pitch(1).hertz, groundwork.hertz[1])
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 half an archive"])
+def test_what_is_no_groundwork_is_a_sentence(content):
+    with pytest.raises(EditError, match="convert the recording again"):
+        read_groundwork(content)
+
+
+def test_reading_one_does_not_load_networks():
+    """A server that plans edits would be 190 MB larger."""
+    loaded = "import sys, engine.conversion.edit_data, engine.conversion.pitch_shaping; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_half_of_one_is_refused(groundwork, tmp_path):
+    write_groundwork(tmp_path / "x.npz", groundwork)
+    content = (tmp_path / "x.npz").read_bytes()
+    for length in (100, len(content) // 2, len(content) - 10):
+        with pytest.raises(EditError):
+            read_groundwork(content[:length])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"voicing": np.zeros(3, np.float32)},
+        {"phases": np.zeros((1, 2))},
+        {"core_starts": np.zeros(0, np.int64), "phases": np.zeros((2, 0))},
+        {"hertz": np.zeros(500, np.float32)},
+        {"held": np.zeros((3, WIDTH - 1), np.float32)},
+        {"held": np.zeros(WIDTH, np.float32)},
+    ],
+)
+def test_what_does_not_fit_together_is_refused(groundwork, change, tmp_path):
+    write_groundwork(tmp_path / "x.npz", replace(groundwork, **change))
+    with pytest.raises(EditError):
+        read_groundwork((tmp_path / "x.npz").read_bytes())
+
+
+@pytest.mark.parametrize("before", [1, 8, 9])
+def test_one_of_before_takes_were_sung_as_now_is_refused(groundwork, before, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.conversion.edit_data._FORMAT", before)
+    write_groundwork(tmp_path / "x.npz", groundwork)
+    monkeypatch.undo()
+    with pytest.raises(EditError, match="another version"):
+        read_groundwork((tmp_path / "x.npz").read_bytes())

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from engine.conversion.edit_data import Groundwork
+from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
+from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Snap
+from engine.conversion.settings import ConversionSettings
+from engine.errors import EditError
+from engine.features.sustained_sounds import WIDTH
+from engine.networks.synthesizer import cycles_per_frame
+from engine.voices.card import PitchStatistics
+
+FRAMES = 1500
+CORES = np.array([0, 400, 1100])
+
+
+def groundwork(voiced: bool = True, takes: int = 2) -> Groundwork:
+    """Of a song whose windows join where the pulses jump a little, as they may where nothing is voiced."""
+    frame = np.arange(FRAMES)
+    hertz = np.stack(
+        [(140.0 + take) * 2 ** (0.2 * np.sin(frame / 70) + 0.03 * np.sin(frame / 3)) for take in range(takes)]
+    )
+    hertz = hertz.astype(np.float32)
+    voicing = np.where((frame % 200 < 170) & voiced, 0.93, 0.04).astype(np.float32)
+    phases = np.zeros((takes, len(CORES)))
+    for take in range(takes):
+        for number in range(1, len(CORES)):
+            piece = hertz[take, CORES[number - 1] : CORES[number] + 1]
+            phases[take, number] = cycles_per_frame(piece, phases[take, number - 1])[-1] + 0.07
+    zeros = np.zeros(3, np.float32)
+    return Groundwork(
+        "", ConversionSettings(takes=takes), 0, "melodic", 0.0, zeros, zeros, PitchStatistics(50, 57, 64), 100, True,
+        voicing, hertz, CORES, phases, np.zeros((0, WIDTH), np.float32),
+    )  # fmt: skip
+
+
+def missing_cycles(work: Groundwork, plan, patch, number: int = 0) -> float:
+    """How far the pulses are out of step at the end of a patch."""
+    window = np.searchsorted(CORES, patch.last, "right") - 1
+    piece = work.hertz[number, CORES[window] : patch.last + 1]
+    was = cycles_per_frame(piece, work.phases[number, window])[-1]
+    now = cycles_per_frame(patch.pitch.hertz, patch.cycles)[-1]
+    return abs((now - was + 0.5) % 1.0 - 0.5)
+
+
+def cents_off(plan, wanted: float, where: slice) -> float:
+    return float(np.abs(100 * (plan.moved[where] - wanted)).max())
+
+
+@pytest.mark.parametrize("semitones", [-7.0, -0.1, 2.0, 5.5])
+@pytest.mark.parametrize("stretch", [(2.0, 2.5), (3.5, 4.5), (3.0, 12.0)])
+def test_at_the_end_of_a_patch_the_pulses_are_in_step_and_the_curve_hardly_bent(semitones, stretch):
+    work = groundwork()
+    plan = plan_patches(work, 0, [Shift(*stretch, semitones)])
+    [patch] = plan.patches
+    assert missing_cycles(work, plan, patch) < 1e-6
+    voiced = work.voicing > 0.6
+    inside = np.zeros(FRAMES, bool)
+    inside[round(stretch[0] * 100) + 3 : round(stretch[1] * 100) - 2] = True
+    assert np.abs(100 * (plan.moved - semitones))[inside & voiced].max() < 6
+
+
+def test_what_is_missing_is_made_up_where_nothing_is_voiced():
+    work = groundwork()
+    plan = plan_patches(work, 0, [Shift(1.0, 1.6, 1.0)])
+    bent = np.abs(100 * plan.moved)
+    assert bent[171:195].max() > 10 * bent[165:169].max()
+
+
+def test_a_patch_has_a_margin_on_both_sides_and_begins_and_ends_as_the_take_was():
+    work = groundwork()
+    plan = plan_patches(work, 0, [Shift(3.0, 4.0, 2.0)])
+    [patch] = plan.patches
+    assert 300 - MARGIN_FRAMES - 3 <= patch.first <= 300 - MARGIN_FRAMES
+    assert 400 + MARGIN_FRAMES <= patch.last <= 400 + MARGIN_FRAMES + 3
+    for edge in (slice(patch.first, patch.first + FADE_FRAMES), slice(patch.last - FADE_FRAMES, patch.last + 1)):
+        np.testing.assert_array_equal(plan.after.hertz[edge], plan.before.hertz[edge])
+    outside = np.ones(FRAMES, bool)
+    outside[patch.first : patch.last + 1] = False
+    np.testing.assert_array_equal(plan.after.hertz[outside], plan.before.hertz[outside])
+
+
+def test_patches_that_touch_are_one_and_others_are_not():
+    work = groundwork()
+    both = plan_patches(work, 0, [Shift(3.0, 3.5, 2.0), Shift(4.3, 4.8, -2.0)])
+    assert len(both.patches) == 1
+    apart = plan_patches(work, 0, [Shift(3.0, 3.5, 2.0), Shift(8.0, 8.5, -2.0)])
+    assert len(apart.patches) == 2
+
+
+def test_to_the_ends_of_the_recording():
+    work = groundwork()
+    whole = plan_patches(work, 0, [Shift(0.0, (FRAMES - 1) / 100, 1.0)])
+    [patch] = whole.patches
+    assert (patch.first, patch.last, patch.to_the_end) == (0, FRAMES - 1, True)
+    assert cents_off(whole, 1.0, slice(None)) < 0.01  # nobody need be in step afterwards
+    assert not plan_patches(work, 0, [Shift(0.0, 1.0, 1.0)]).patches[0].to_the_end
+
+
+def test_edits_that_come_to_nothing_need_no_patch():
+    work = groundwork()
+    assert plan_patches(work, 0, []).patches == []
+    assert plan_patches(work, 0, [Shift(1.0, 2.0, 0.0)]).patches == []
+    assert plan_patches(work, 0, [Shift(1.0, 2.0, 3.0), Shift(1.0, 2.0, -3.0)]).patches == []
+    assert plan_patches(work, 0, [FixOctave(1.0, 2.0)]).patches == []
+
+
+def test_a_patch_that_another_edit_leaves_alone_is_the_same_again():
+    work = groundwork()
+    first, second = Shift(3.0, 4.0, 2.0), Snap(9.0, 10.0)
+    [one] = plan_patches(work, 0, [first]).patches
+    again, other = plan_patches(work, 0, [first, second]).patches
+    assert one.is_like(again)
+    assert not one.is_like(other)
+    assert not one.is_like(plan_patches(work, 0, [Shift(3.0, 4.0, 2.01)]).patches[0])
+    assert not one.is_like(plan_patches(work, 1, [first]).patches[0])
+
+
+def test_an_octave_that_was_misheard_makes_a_patch_of_its_own():
+    plan = plan_patches(groundwork(), 0, [FixOctave(3.0, 4.0, 1), Shift(3.0, 4.0, -12.0)])
+    [patch] = plan.patches  # the curve is the same, but the recording is heard otherwise
+    assert patch.octaves.max() == 1
+    assert cents_off(plan, 0.0, slice(300, 400)) < 6
+
+
+@pytest.mark.parametrize("number", [-1, 2, 10])
+def test_a_take_that_there_is_not_is_told(number):
+    with pytest.raises(EditError, match=rf"no take {number + 1}: the conversion has 2"):
+        plan_patches(groundwork(), number, [])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 13.5), st.floats(0.06, 1.4), st.floats(-12, 12)), min_size=1, max_size=5),
+    st.booleans(),
+    st.integers(0, 1),
+)
+@example([(1.0, 1.0, -8.0), (1.0, 1.0, -12.0)], True, 0)  # as low as a voice can be
+def test_whatever_the_edits_patches_follow_each_other_and_end_in_step(some, voiced, number):
+    work = groundwork(voiced)
+    edits = [Shift(start, start + length, semitones) for start, length, semitones in some]
+    edits.append(Draw(5.0, 5.4, ((5.1, 52.0), (5.3, 55.0))))
+    plan = plan_patches(work, number, edits)
+    end = -1
+    outside = np.ones(FRAMES, bool)
+    for patch in plan.patches:
+        assert end < patch.first < patch.last <= FRAMES - 1
+        end = patch.last
+        outside[patch.first : patch.last + 1] = False
+        np.testing.assert_array_equal(plan.after.hertz[patch.first : patch.last + 1], patch.pitch.hertz)
+        if not patch.to_the_end:
+            assert missing_cycles(work, plan, patch, number) < 1e-5
+    np.testing.assert_array_equal(plan.after.hertz[outside], plan.before.hertz[outside])

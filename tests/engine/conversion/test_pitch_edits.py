@@ -1,0 +1,240 @@
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
+from engine.conversion.pitch_edits import (
+    SHORTEST_S,
+    TOOLS,
+    Draw,
+    FixOctave,
+    Shift,
+    Smooth,
+    Snap,
+    edit_pitch,
+    plain_edits,
+    read_edits,
+)
+from engine.errors import SettingsError
+from engine.units import semitones_to_hertz
+
+GLIDE_FRAMES = 3  # that the ends of a stretch reach beyond it
+
+
+def sung(frames: int = 600, note: float = 57.3, vibrato: float = 0.4) -> Pitch:
+    """A held note with vibrato, unvoiced now and then."""
+    semitones = note + vibrato * np.sin(2 * np.pi * 5.5 * np.arange(frames) / 100)
+    voicing = np.where(np.arange(frames) % 150 < 130, 0.95, 0.1)
+    return Pitch(semitones_to_hertz(semitones).astype(np.float32), voicing.astype(np.float32))
+
+
+def inside(edit) -> slice:
+    """Frames well within the stretch."""
+    return slice(round(edit.start_s * 100) + GLIDE_FRAMES, round(edit.end_s * 100) - GLIDE_FRAMES + 1)
+
+
+def untouched(edit, frames: int) -> np.ndarray:
+    number = np.arange(frames)
+    return (number < round(edit.start_s * 100) - GLIDE_FRAMES) | (number > round(edit.end_s * 100) + GLIDE_FRAMES)
+
+
+@st.composite
+def stretches(draw, longest_s: float = 5.9) -> tuple[float, float]:
+    start = draw(st.floats(0.0, longest_s - SHORTEST_S - 0.01))
+    return start, draw(st.floats(start + SHORTEST_S + 0.01, longest_s))
+
+
+@st.composite
+def edits(draw):
+    start_s, end_s = draw(stretches())
+    tool = draw(st.sampled_from(sorted(TOOLS)))
+    if tool == "shift":
+        return Shift(start_s, end_s, draw(st.floats(-24, 24)))
+    if tool == "smooth":
+        return Smooth(start_s, end_s, draw(st.floats(20, 2000)))
+    if tool == "octave":
+        return FixOctave(start_s, end_s, draw(st.sampled_from(["auto", -2, -1, 0, 1, 2])))
+    if tool == "snap":
+        return Snap(start_s, end_s, draw(st.floats(0, 1)), draw(st.sampled_from(["chromatic", "C major", "F# minor"])))
+    times = sorted(draw(st.sets(st.floats(start_s, end_s), min_size=1, max_size=8)))
+    return Draw(start_s, end_s, tuple((time, draw(st.floats(24, 96))) for time in times))
+
+
+# ---- tools
+
+
+def test_a_shift_moves_the_stretch_and_nothing_else():
+    pitch, edit = sung(), Shift(1.0, 2.0, 2.5)
+    edited = edit_pitch(pitch, [edit]).pitch
+    np.testing.assert_allclose((edited.semitones - pitch.semitones)[inside(edit)], 2.5, atol=1e-4)
+    np.testing.assert_array_equal(edited.hertz[untouched(edit, len(pitch))], pitch.hertz[untouched(edit, len(pitch))])
+    assert edited.voicing is pitch.voicing
+
+
+def test_the_ends_of_a_stretch_glide():
+    edited = edit_pitch(sung(vibrato=0.0), [Shift(1.0, 2.0, 4.0)]).pitch
+    steps = np.diff(edited.semitones)
+    assert np.abs(steps).max() < 1.6
+    assert (steps[90:110] >= -1e-4).all()
+    assert (steps[190:210] <= 1e-4).all()
+
+
+def test_two_stretches_beside_each_other_are_as_one():
+    pitch = sung()
+    two = edit_pitch(pitch, [Shift(1.0, 2.0, 3.0), Shift(2.0, 3.0, 3.0)])
+    np.testing.assert_allclose(two.pitch.hertz, edit_pitch(pitch, [Shift(1.0, 3.0, 3.0)]).pitch.hertz, rtol=1e-5)
+
+
+def test_the_very_ends_of_a_take_move_wholly():
+    pitch = sung(300)
+    edited = edit_pitch(pitch, [Shift(0.0, 2.99, 2.0)]).pitch
+    np.testing.assert_allclose(edited.semitones - pitch.semitones, 2.0, atol=1e-4)
+
+
+def test_smoothing_takes_out_vibrato_and_keeps_the_note():
+    pitch, edit = sung(vibrato=0.4), Smooth(1.6, 2.7, 400.0)
+    smooth = edit_pitch(pitch, [edit]).pitch.semitones[inside(edit)]
+    assert np.ptp(smooth) < 0.1 < 0.7 < np.ptp(pitch.semitones[inside(edit)])
+    assert smooth.mean() == pytest.approx(57.3, abs=0.05)
+
+
+def test_snapping_brings_the_note_to_the_scale_and_keeps_vibrato():
+    pitch = sung(note=57.3)
+    for edit, note in ((Snap(1.6, 2.7), 57), (Snap(1.6, 2.7, 0.5), 57.15), (Snap(1.6, 2.7, 1.0, "C# minor"), 57)):
+        snapped = edit_pitch(pitch, [edit]).pitch.semitones[inside(edit)]
+        assert snapped.mean() == pytest.approx(note, abs=0.06)
+        assert np.ptp(snapped) == pytest.approx(0.8, abs=0.1)
+    sharp = edit_pitch(sung(note=57.6), [Snap(1.6, 2.7, 1.0, "C major")]).pitch.semitones
+    assert sharp[inside(Snap(1.6, 2.7))].mean() == pytest.approx(57, abs=0.06)  # where there is no 58
+
+
+def test_an_octave_that_was_misheard_is_put_right_and_told():
+    pitch = sung(vibrato=0.1)
+    hertz = pitch.hertz.copy()
+    hertz[200:260] *= 2
+    wrong = Pitch(hertz, pitch.voicing)
+    for by in ("auto", -1):
+        edit = FixOctave(2.0, 2.59, by)
+        right = edit_pitch(wrong, [edit])
+        np.testing.assert_allclose(right.pitch.semitones[203:257], pitch.semitones[203:257], atol=1e-3)
+        assert (right.octaves[203:257] == -1).all()
+        assert not right.octaves[untouched(edit, 600)].any()
+    wide = edit_pitch(wrong, [FixOctave(1.0, 4.0)])
+    np.testing.assert_allclose(wide.pitch.semitones, pitch.semitones, atol=0.2)
+
+
+def test_a_drawn_curve_is_sung_and_held_where_it_was_not_drawn():
+    edit = Draw(1.0, 2.0, ((1.2, 60.0), (1.6, 64.0)))
+    drawn = edit_pitch(sung(), [edit]).pitch.semitones
+    np.testing.assert_allclose(drawn[[106, 120, 140, 160, 190]], [60, 60, 62, 64, 64], atol=1e-3)
+
+
+def test_edits_follow_each_other():
+    pitch, edit = sung(), Draw(1.0, 2.0, ((1.0, 60.0),))
+    drawn_last = edit_pitch(pitch, [Shift(1.0, 2.0, 5.0), edit]).pitch.semitones[inside(edit)]
+    shifted_last = edit_pitch(pitch, [edit, Shift(1.0, 2.0, 5.0)]).pitch.semitones[inside(edit)]
+    np.testing.assert_allclose(drawn_last, 60.0, atol=1e-3)
+    np.testing.assert_allclose(shifted_last, 65.0, atol=1e-3)
+
+
+def test_there_and_back_loses_nothing():
+    pitch = sung()
+    there_and_back = edit_pitch(pitch, [Shift(1.0, 3.0, 5.5), Shift(1.0, 3.0, -5.5)] * 20)
+    np.testing.assert_array_equal(there_and_back.pitch.hertz, pitch.hertz)
+    assert not there_and_back.differs(pitch).any()
+
+
+@settings(max_examples=150, deadline=None)
+@given(edits())
+def test_whatever_is_edited_the_rest_stays_to_the_last_bit_and_the_voice_where_voices_can_be(edit):
+    pitch = sung()
+    edited = edit_pitch(pitch, [edit])
+    rest = untouched(edit, len(pitch))
+    np.testing.assert_array_equal(edited.pitch.hertz[rest], pitch.hertz[rest])
+    assert not edited.octaves[rest].any()
+    assert not edited.differs(pitch)[rest].any()
+    assert edited.pitch.hertz.dtype == np.float32
+    assert np.isfinite(edited.pitch.hertz).all()
+    assert np.float32(LOWEST_HERTZ) <= edited.pitch.hertz.min()
+    assert edited.pitch.hertz.max() <= np.float32(HIGHEST_HERTZ)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(edits(), max_size=5))
+def test_edits_as_plain_data_are_the_same_edits(some):
+    assert read_edits(json.loads(json.dumps(plain_edits(some)))) == tuple(some)
+
+
+def test_no_edit_changes_nothing():
+    pitch = sung()
+    assert not edit_pitch(pitch, []).differs(pitch).any()
+    assert edit_pitch(pitch, []).pitch.hertz is not None
+
+
+# ---- what cannot be
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Shift(1.0, 1.01, 2.0), "at least 0.05 s long"),
+        (lambda: Shift(2.0, 1.0, 2.0), "at least 0.05 s long"),
+        (lambda: Shift(-1.0, 1.0, 2.0), "start_s must be a number from 0.0"),
+        (lambda: Shift(0.0, float("nan"), 2.0), "end_s must be a number"),
+        (lambda: Shift(0.0, 1.0, 25.0), "semitones must be a number from -24.0 to 24.0, not 25"),
+        (lambda: Smooth(0.0, 1.0, 5.0), "milliseconds must be"),
+        (lambda: FixOctave(0.0, 1.0, 3), "by must be a whole number from -2 to 2, or the word auto"),
+        (lambda: FixOctave(0.0, 1.0, "up"), "by must be"),
+        (lambda: Snap(0.0, 1.0, 2.0), "strength must be"),
+        (lambda: Snap(0.0, 1.0, 1.0, "H major"), "scale must be one of chromatic"),
+        (lambda: Draw(0.0, 1.0, ()), "points must be 1 to 20000"),
+        (lambda: Draw(0.0, 1.0, ((0.5, 10.0),)), "note number from 24 to 96"),
+        (lambda: Draw(0.0, 1.0, ((0.5, "C4"),)), "note number from 24 to 96"),
+        (lambda: Draw(0.0, 1.0, ((0.5, 60.0), (0.5, 61.0))), "follow each other in time"),
+        (lambda: Draw(0.0, 1.0, ((1.5, 60.0),)), "within its stretch, 0 s to 1 s"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(make, sentence):
+    with pytest.raises(SettingsError, match=sentence) as caught:
+        make()
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ("shift", "must be a list"),
+        ([1], "Edit 1 is no object"),
+        ([{"tool": "louder"}], "Edit 1 has no tool that there is: they are shift, smooth, octave, snap, draw"),
+        ([{"tool": "shift", "start_s": 0, "end_s": 1}], r"Edit 1 \(shift\) lacks semitones"),
+        ([{"tool": "smooth", "start_s": 0, "end_s": 1, "loud": 1}], r"Edit 1 \(smooth\) has a value .*: loud"),
+        (
+            [{"tool": "smooth", "start_s": 0, "end_s": 1}, {"tool": "smooth", "start_s": 0, "end_s": 0}],
+            r"Edit 2 \(smooth\): A stretch must",
+        ),
+        ([{"tool": "smooth", "start_s": 0, "end_s": 1}] * 1001, "1000 edits at most, not 1001"),
+    ],
+)
+def test_data_that_are_no_edits_are_told_which_and_why(values, sentence):
+    with pytest.raises(SettingsError, match=sentence):
+        read_edits(values)
+
+
+@pytest.mark.parametrize("stretch", [(5.0, 7.0), (6.5, 7.0), (5.98, 6.03)])
+def test_a_stretch_beyond_the_end_is_refused(stretch):
+    with pytest.raises(SettingsError, match=r"is not within the take, which is 5\.99 s long"):
+        edit_pitch(sung(), [Shift(*stretch, 1.0)])
+
+
+def test_edits_do_not_change_and_say_what_they_do():
+    with pytest.raises(FrozenInstanceError):
+        Shift(0.0, 1.0, 1.0).semitones = 2.0
+    with pytest.raises(SettingsError):
+        replace(Shift(0.0, 1.0, 1.0), semitones=100.0)
+    for kind in TOOLS.values():
+        assert kind.meaning.endswith(".")
+        assert all(len(one.metadata.get("meaning", "It is said elsewhere.")) > 15 for one in fields(kind))

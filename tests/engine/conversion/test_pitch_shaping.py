@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
+from engine.conversion.pitch_shaping import fitting_transpose, limit_pitch, smooth_pitch, snap_pitch, voiced_semitones
+from engine.units import hertz_to_semitones, semitones_to_hertz
+from engine.voices.card import PitchStatistics, VoiceCard
+
+
+def pitch_of(semitones: np.ndarray, voicing: float | np.ndarray = 1.0) -> Pitch:
+    semitones = np.asarray(semitones, float)
+    voicing = np.broadcast_to(np.float32(voicing), semitones.shape)
+    return Pitch(semitones_to_hertz(semitones).astype(np.float32), voicing.astype(np.float32))
+
+
+def vibrato(frames: int = 300, note: float = 60.3, depth: float = 0.5) -> np.ndarray:
+    return note + depth * np.sin(2 * np.pi * 6 * np.arange(frames) / 100)
+
+
+def middle(median: float) -> PitchStatistics:
+    return PitchStatistics(median - 6, median, median + 6)
+
+
+def voice(median: float, spoken: float | None = None, sung: float | None = None) -> VoiceCard:
+    """A card of which only where it lies matters."""
+    known = {"spoken_pitch": spoken, "sung_pitch": sung}
+    return VoiceCard(
+        "anna", "Anna", None, None, "", None, [], None, None, {"min": "C2", "max": "C6"}, middle(median), 16_000.0,
+        "", "", {}, **{name: None if where is None else middle(where) for name, where in known.items()},
+    )  # fmt: skip
+
+
+def test_no_strength_changes_nothing():
+    pitch = pitch_of(vibrato())
+    assert smooth_pitch(pitch, 0.0) is pitch
+    assert snap_pitch(pitch, 0.0) is pitch
+
+
+@pytest.mark.parametrize("milliseconds", [10.0, 100.0, 300.0])
+@pytest.mark.parametrize("frames", [1, 2, 5, 100])
+def test_a_steady_note_stays_at_any_length(frames, milliseconds):
+    pitch = pitch_of(np.full(frames, 62.0))
+    smooth = smooth_pitch(pitch, milliseconds)
+    assert smooth.hertz.dtype == np.float32
+    np.testing.assert_allclose(smooth.hertz, pitch.hertz, rtol=1e-5)
+    np.testing.assert_allclose(snap_pitch(pitch, 1.0).hertz, pitch.hertz, rtol=1e-5)
+
+
+def test_more_smoothing_leaves_less_vibrato_around_the_same_note():
+    swings = [np.ptp(smooth_pitch(pitch_of(vibrato()), ms).semitones[50:250]) for ms in (0.0, 50.0, 150.0, 300.0)]
+    assert swings == sorted(swings, reverse=True)
+    assert swings[-1] < 0.1
+    assert smooth_pitch(pitch_of(vibrato()), 300.0).semitones[50:250].mean() == pytest.approx(60.3, abs=0.02)
+
+
+def test_unvoiced_frames_do_not_pull_the_note():
+    semitones, voicing = np.full(200, 60.0), np.ones(200)
+    semitones[100:], voicing[100:] = 80.0, 0.0
+    smooth = smooth_pitch(pitch_of(semitones, voicing), 200.0)
+    np.testing.assert_allclose(smooth.semitones[:98], 60.0, atol=0.1)
+    np.testing.assert_array_equal(smooth.voicing, voicing.astype(np.float32))
+
+
+@pytest.mark.parametrize(("note", "nearest"), [(60.3, 60), (59.6, 60), (61.45, 61)])
+def test_snapping_brings_a_held_note_to_the_nearest_semitone(note, nearest):
+    snapped = snap_pitch(pitch_of(np.full(100, note)), 1.0)
+    np.testing.assert_allclose(snapped.semitones, nearest, atol=1e-3)
+
+
+@given(st.floats(0, 1))
+def test_snapping_half_way_goes_half_way(strength):
+    snapped = snap_pitch(pitch_of(np.full(50, 60.4)), strength)
+    np.testing.assert_allclose(snapped.semitones, 60.4 - 0.4 * strength, atol=1e-3)
+
+
+def test_snapping_keeps_vibrato():
+    snapped = snap_pitch(pitch_of(vibrato(depth=0.3)), 1.0).semitones[50:250]
+    assert snapped.mean() == pytest.approx(60.0, abs=0.05)
+    assert np.ptp(snapped) > 0.45
+
+
+def test_a_change_of_note_stays_where_it_is():
+    semitones = np.repeat([60.2, 63.7], 100)
+    snapped = snap_pitch(pitch_of(semitones), 1.0).semitones
+    np.testing.assert_allclose(snapped[20:80], 60.0, atol=0.02)
+    np.testing.assert_allclose(snapped[120:180], 64.0, atol=0.02)
+    assert np.diff(snapped).argmax() == 99
+
+
+def test_pitch_is_kept_where_voices_are():
+    limited = limit_pitch(Pitch(np.array([1.0, 200.0, 9000.0], np.float32), np.ones(3, np.float32)))
+    np.testing.assert_allclose(limited.hertz, [LOWEST_HERTZ, 200.0, HIGHEST_HERTZ])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "semitones", "octaves"),
+    [
+        (50, 62, 12, 12), (62, 50, -12, -12), (57, 57, 0, 0), (57, 60.4, 3, 0), (57, 64, 7, 12), (57, 62, 5, 0),
+        (40, 80, 12, 12), (80, 40, -12, -12), (60, 57.6, -2, 0),
+        (57, 63.6, 7, 0), (57, 50.3, -7, 0), (57, 49.9, -7, -12),
+    ],
+)  # fmt: skip
+def test_transposing_to_fit(source, target, semitones, octaves):
+    assert fitting_transpose(middle(source), voice(target), sung=False) == semitones
+    assert fitting_transpose(middle(source), voice(target), sung=True) == octaves
+
+
+def test_speech_goes_to_where_a_voice_speaks_and_singing_to_where_it_sings():
+    both = voice(56, spoken=52, sung=61)
+    assert fitting_transpose(middle(48), both, sung=False) == 4
+    assert fitting_transpose(middle(53), both, sung=True) == 12
+    only_sings = voice(56, sung=61)  # where it speaks is not known
+    assert fitting_transpose(middle(48), only_sings, sung=False) == 8
+
+
+@given(st.floats(20, 110), st.floats(20, 110))
+def test_transposing_stays_in_range_and_brings_nearer(source, target):
+    for sung in (False, True):
+        transpose = fitting_transpose(middle(source), voice(target), sung)
+        assert isinstance(transpose, int)
+        assert -12 <= transpose <= 12
+        assert transpose % (12 if sung else 1) == 0
+        assert abs(target - source - transpose) <= abs(target - source) + 1e-9
+
+
+def test_only_voiced_frames_have_notes():
+    pitch = Pitch(np.array([220.0, 440.0, 880.0], np.float32), np.array([0.2, 0.6, 0.9], np.float32))
+    np.testing.assert_allclose(voiced_semitones(pitch), [hertz_to_semitones(880.0)])

@@ -1,0 +1,583 @@
+import errno
+import io
+import json
+import os
+import shutil
+import zipfile
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from engine.archives import ArchiveLimits
+from engine.audio.files import Audio, write_audio
+from engine.datasets import dataset as module
+from engine.datasets.dataset import AUDIO_SUFFIXES, Dataset, create_dataset, load_dataset, save_profile
+from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError
+from engine.voices.profile import VoiceProfile
+
+ANNA = json.dumps({"name": "Anna", "mood": "happy", "consent": {"statement": "I agree."}})
+NAMED = {"model.json": ANNA, "audio/a.wav": "sound a", "audio/b.flac": "sound b"}
+
+
+def write_folder(folder, files):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def write_zip(path, files):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.fixture
+def new(tmp_path):
+    """Where datasets are made; nothing else may be found in there."""
+    (tmp_path / "datasets").mkdir()
+    return tmp_path / "datasets" / "anna"
+
+
+@pytest.fixture(params=["zip", "folder"])
+def bring(request, tmp_path, new):
+    """Creates a dataset from files, brought in a zip and in a folder, which must stay as they were."""
+
+    def bring(files, given=None):
+        source = tmp_path / "source"
+        if request.param == "zip":
+            source = write_zip(source.with_suffix(".zip"), files)
+        else:
+            write_folder(source, files)
+        before = snapshot(source)
+        try:
+            return create_dataset(source, new, given)
+        finally:
+            assert snapshot(source) == before
+
+    return bring
+
+
+@pytest.fixture
+def refused(bring, new):
+    """Checks that files are refused with a sentence, and that nothing is left behind."""
+
+    def refused(files, words, given=None, kind=DatasetError):
+        with pytest.raises(kind, match=words) as caught:
+            bring(files, given)
+        assert str(caught.value).endswith(".")
+        assert list(new.parent.iterdir()) == []
+        return caught.value
+
+    return refused
+
+
+def snapshot(path):
+    if path.is_file():
+        return path.read_bytes()
+    return {one.relative_to(path): one.read_bytes() for one in sorted(path.rglob("*")) if one.is_file()}
+
+
+def sounds(dataset):
+    """Places in the folder of recordings, in the dataset's order, and what the files hold."""
+    assert all(path.is_relative_to(dataset.folder / "audio") for path in dataset.recordings)
+    return {
+        path.relative_to(dataset.folder / "audio").as_posix(): path.read_bytes().decode() for path in dataset.recordings
+    }
+
+
+# ---- what is brought in ----
+
+
+@pytest.mark.parametrize("top", ["", "Anna's voice/"])
+def test_a_zip_or_folder_with_a_profile_becomes_a_dataset(bring, new, top):
+    made = bring({top + name: content for name, content in NAMED.items()})
+    assert made == load_dataset(new)
+    assert made.folder == new
+    assert made.cache == new / "clips"
+    assert made.profile == VoiceProfile("Anna", consent={"statement": "I agree."}, other={"mood": "happy"})
+    assert sounds(made) == {"a.wav": "sound a", "b.flac": "sound b"}
+    assert sorted(path.name for path in new.rglob("*")) == ["a.wav", "audio", "b.flac", "model.json"]
+    assert [path.name for path in new.parent.iterdir()] == ["anna"]
+
+
+def test_only_recordings_in_the_folder_audio_count(bring):
+    files = {
+        "model.json": ANNA, "audio/soft/a.wav": "soft", "audio/loud/a.wav": "loud", "audio/notes.txt": "none",
+        "preview.wav": "none", "other/b.wav": "none", "audio.wav": "none",
+        "__MACOSX/audio/._a.wav": "none", "audio/._a.wav": "none", "audio/.DS_Store": "none",
+    }  # fmt: skip
+    assert sounds(bring(files)) == {"loud/a.wav": "loud", "soft/a.wav": "soft"}
+
+
+def test_readme_files_beside_the_one_top_folder_do_no_harm(bring):
+    assert bring({"README.txt": "read me"} | {f"top/{name}": content for name, content in NAMED.items()}).profile.name
+
+
+def test_capitals_do_no_harm(bring):
+    assert sounds(bring({"Model.JSON": ANNA, "Audio/A.WAV": "sound"})) == {"A.WAV": "sound"}
+
+
+def test_recordings_beside_another_profile_do_not_count(bring):
+    files = {f"anna/{name}": content for name, content in NAMED.items()} | {"berta/audio/c.wav": "none"}
+    assert sounds(bring(files)) == {"a.wav": "sound a", "b.flac": "sound b"}
+
+
+@pytest.mark.parametrize("top", ["", "top/", "top/audio/"])
+def test_without_a_profile_every_recording_counts(bring, top):
+    made = bring({f"{top}a.wav": "a", f"{top}deep/er/b.mp3": "b", "notes.txt": "none"}, {"name": "Berta"})
+    assert made.profile == VoiceProfile("Berta")
+    assert sounds(made) == {"a.wav": "a", "deep/er/b.mp3": "b"}
+
+
+def test_folders_that_only_begin_alike_stay_apart(bring):
+    made = bring({"take one/a.wav": "1", "take two/a.wav": "2"}, {"name": "Berta"})
+    assert sounds(made) == {"take one/a.wav": "1", "take two/a.wav": "2"}
+
+
+@pytest.mark.parametrize("suffix", AUDIO_SUFFIXES)
+def test_all_suffixes_are_taken_in_any_capitals(tmp_path, new, suffix):
+    write_folder(tmp_path / "in", {f"a{suffix}": "1", f"b{suffix.upper()}": "2"})
+    assert len(create_dataset(tmp_path / "in", new, {"name": "Anna"}).recordings) == 2
+
+
+def test_the_suffixes_are_those_promised():
+    assert set(AUDIO_SUFFIXES) >= {".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aiff"}
+
+
+def test_recordings_come_in_natural_order(bring):
+    names = ["1.wav", "2.wav", "b 9.wav", "B 10.wav", "take 2/1.wav", "take 10/1.wav"]
+    assert list(sounds(bring({name: "x" for name in sorted(names)}, {"name": "Anna"}))) == names
+
+
+def test_what_is_given_wins_and_a_wrong_field_may_be_mended_so(bring):
+    files = NAMED | {"model.json": json.dumps({"name": "Anna", "genre": "metal", "source": "home"})}
+    made = bring(files, {"genre": "rock", "age": "", "name": "Berta"})
+    assert made.profile == VoiceProfile("Berta", genre="rock", source="home")
+
+
+def test_a_byte_order_mark_is_tolerated(bring):
+    assert bring(NAMED | {"model.json": b"\xef\xbb\xbf" + ANNA.encode()}).profile.name == "Anna"
+
+
+def test_a_dataset_can_be_brought_in_again(bring, new, tmp_path):
+    first = bring(NAMED)
+    write_folder(new, {"clips/x.safetensors": "x", "training/audition.wav": "x"})
+    again = create_dataset(new, new.with_name("again"))
+    assert again.profile == first.profile
+    assert sounds(again) == sounds(first)
+
+
+# ---- loose files ----
+
+
+def test_loose_files_of_one_name_are_kept_apart(tmp_path, new):
+    write_folder(tmp_path, {"x/take.wav": "1", "y/take.wav": "2", "z/Take.WAV": "3", "z/take-2.wav": "4", "n.txt": ""})
+    paths = [tmp_path / name for name in ("x/take.wav", "y/take.wav", "z/Take.WAV", "z/take-2.wav", "n.txt")]
+    made = create_dataset(paths, new, {"name": "Anna"})
+    assert sorted(sounds(made).values()) == ["1", "2", "3", "4"]
+    assert len({name.casefold() for name in sounds(made)}) == 4
+    assert snapshot(tmp_path / "x") == {Path("take.wav"): b"1"}
+
+
+def test_a_profile_may_be_among_loose_files(tmp_path, new):
+    write_folder(tmp_path, NAMED)
+    made = create_dataset([tmp_path / "audio" / "a.wav", tmp_path / "model.json"], new)
+    assert made.profile.name == "Anna"
+    assert sounds(made) == {"a.wav": "sound a"}
+
+
+@pytest.mark.parametrize("in_list", [True, False])
+def test_one_of_a_kind_may_stand_alone_or_in_a_list(tmp_path, new, in_list):
+    write_folder(tmp_path / "in", NAMED)
+    write_zip(tmp_path / "in.zip", NAMED)
+    write_zip(tmp_path / "unnamed", NAMED)
+    for source in ("in", "in.zip", "unnamed", "in/audio/a.wav"):
+        path = tmp_path / source
+        create_dataset([path] if in_list else path, new, {"name": "Berta"})
+        assert load_dataset(new).profile.name == "Berta"
+        shutil.rmtree(new)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], "no recordings"),
+        (["nothing.wav"], 'no file or folder "nothing.wav"'),
+        (["in/audio/a.wav", "nothing.wav"], 'no file or folder "nothing.wav"'),
+        (["in/audio/a.wav", "in.zip"], '"in.zip" is a zip among other files'),
+        (["in/audio/a.wav", "in"], "Folders cannot be mixed"),
+        (["in", "in"], "Folders cannot be mixed"),
+        (["in/model.json"], '"model.json" is no zip, no folder and no recording; read are .wav, .flac'),
+        (["in/model.json", "in/model.json"], "more than one model.json"),
+        (["in/notes.txt", "in/more.txt"], "What was given holds no recordings: read are .wav.* instead: 2 .txt"),
+    ],
+)
+def test_sources_of_other_kinds_are_refused(tmp_path, new, names, words):
+    write_folder(tmp_path / "in", NAMED | {"notes.txt": "", "more.txt": ""})
+    write_zip(tmp_path / "in.zip", NAMED)
+    with pytest.raises(DatasetError, match=words):
+        create_dataset([tmp_path / name for name in names], new, {"name": "Anna"})
+    assert list(new.parent.iterdir()) == []
+
+
+def test_a_pipe_is_not_waited_for(tmp_path, new):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "in").mkdir()
+    os.mkfifo(tmp_path / "in" / "a.wav")
+    with pytest.raises(DatasetError, match="no file or folder"):
+        create_dataset(tmp_path / "pipe", new, {"name": "Anna"})
+    with pytest.raises(DatasetError, match="holds no recordings"):
+        create_dataset(tmp_path / "in", new, {"name": "Anna"})
+
+
+# ---- what is refused ----
+
+
+def test_without_a_name_anywhere_it_is_asked_for(refused):
+    for files in ({"a.wav": "a"}, NAMED | {"model.json": "{}"}):
+        error = refused(files, "name is missing; write it into model.json", kind=ProfileError)
+        assert [name for name, _ in error.problems] == ["name"]
+
+
+def test_all_wrong_fields_are_named(refused):
+    wrong = json.dumps({"name": "Anna", "genre": "metal", "consent": {"date": "today"}})
+    error = refused(NAMED | {"model.json": wrong}, "genre must be one of pop", kind=ProfileError)
+    assert [name for name, _ in error.problems] == ["genre", "consent.date"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"name": "Anna",\n  "age": }', "not valid JSON in line 2, column 10"),
+        ("", "line 1, column 1"),
+        ('["Anna"]', "must hold one object"),
+        ('"Anna"', "must hold one object"),
+        ("null", "must hold one object"),
+        (ANNA.encode("utf-16"), "UTF-8"),
+        (b'{"name": "G\xf6khan"}', "UTF-8"),
+        ('{"name": "Anna", "x": "' + "x" * 1_000_000 + '"}', "larger than 1 MB"),
+        ('{"x": ' + "[" * 200_000 + "]" * 200_000 + "}", "too deep"),
+        ('{"x": ' + "9" * 5_000 + "}", "numbers too long"),
+    ],
+)
+def test_a_model_file_that_cannot_be_read_is_one_sentence(refused, content, words):
+    error = refused(NAMED | {"model.json": content}, words, kind=ProfileError)
+    assert [name for name, _ in error.problems] == ["model.json"]
+
+
+def test_a_model_file_as_large_as_allowed_is_read(bring):
+    padded = ANNA + " " * (1_000_000 - len(ANNA))
+    assert bring(NAMED | {"model.json": padded}).profile.name == "Anna"
+
+
+def test_a_model_file_too_deep_is_not_passed_over(refused):
+    refused({f"a/b/{name}": content for name, content in NAMED.items()}, 'in "a/b"; put it at the root')
+
+
+def test_two_voices_at_once_are_refused(refused):
+    files = {f"{top}/{name}": content for top in ("anna", "berta") for name, content in NAMED.items()}
+    refused(files, 'more than one model.json: "anna/model.json" and "berta/model.json"')
+
+
+def test_a_profile_at_the_root_stands_above_others(bring):
+    assert bring(NAMED | {"old/model.json": "broken"}).profile.name == "Anna"
+
+
+def test_recordings_beside_the_folder_audio_are_not_passed_over_in_silence(refused):
+    files = {"model.json": ANNA, "a.wav": "a", "recordings/b.wav": "b", "audio/notes.txt": ""}
+    refused(files, "has 2 recordings, but none in the folder audio beside model.json; move them there")
+
+
+def test_without_recordings_it_is_said_what_there_is_instead(refused):
+    files = {"model.json": ANNA, "audio/a.txt": "", "audio/b.TXT": "", "audio/c.wma": "", "audio/d": ""}
+    words = r"holds no recordings: read are \.wav, .*\.aif; found instead: 2 \.txt, 1 \.wma, 1 without a suffix\."
+    refused(files, words)
+
+
+def test_without_anything_that_is_said(refused):
+    refused({"model.json": ANNA, "audio/.DS_Store": "", "__MACOSX/x.txt": ""}, r"found instead: nothing\.")
+
+
+def test_too_many_recordings_are_refused(refused, bring, monkeypatch):
+    monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_files=2))
+    refused(NAMED | {"audio/c.wav": "c"}, "more than 2 (files|recordings)", kind=EngineError)
+
+
+def test_as_many_recordings_as_allowed_are_brought_in(bring, monkeypatch):
+    monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_files=3, most_bytes=len(ANNA) + 14))
+    assert len(bring(NAMED).recordings) == 2
+
+
+def test_a_folder_may_hold_other_files_besides(tmp_path, new, monkeypatch):
+    monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_files=2, most_bytes=14))
+    source = write_folder(tmp_path / "in", NAMED | {"notes.txt": "notes", "b.txt": ""})
+    assert len(create_dataset(source, new).recordings) == 2
+
+
+def test_too_large_recordings_are_refused(refused, monkeypatch):
+    monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_bytes=13))
+    refused(NAMED, "holds more than", kind=EngineError)
+
+
+def test_a_folder_with_a_whole_disk_in_it_is_refused(tmp_path, new, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_LOOKED_AT", 10)
+    source = write_folder(tmp_path / "in", {f"{number}.txt": "" for number in range(8)} | NAMED)
+    with pytest.raises(DatasetError, match="more than 10 files"):
+        create_dataset(source, new)
+    (source / "0.txt").unlink()
+    assert create_dataset(source, new).profile.name == "Anna"
+
+
+def test_a_file_that_is_only_called_a_zip_is_refused_as_such(tmp_path, new):
+    (tmp_path / "in.zip").write_text("no zip")
+    with pytest.raises(ArchiveError, match=r'"in\.zip" is not a zip'):
+        create_dataset(tmp_path / "in.zip", new)
+    assert list(new.parent.iterdir()) == []
+
+
+def test_an_unsafe_zip_is_refused_as_such(tmp_path, new):
+    for files in (NAMED | {"../../a.wav": "x"}, NAMED | {"audio/A.wav": "x"}):
+        with pytest.raises(ArchiveError):
+            create_dataset(write_zip(tmp_path / "in.zip", files), new)
+        assert list(new.parent.iterdir()) == []
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["datasets", "in.zip"]
+
+
+# ---- links ----
+
+
+@pytest.mark.parametrize("name", ["audio/c.wav", "audio/more", "model.json"])
+def test_links_out_of_a_folder_are_refused(tmp_path, new, name):
+    write_folder(tmp_path / "secret", {"c.wav": "secret", "deep/c.wav": "secret", "model.json": ANNA})
+    source = write_folder(tmp_path / "in", NAMED)
+    (source / "model.json").unlink() if name == "model.json" else None
+    targets = {"audio/c.wav": "c.wav", "audio/more": "deep", "model.json": "model.json"}
+    (source / name).symlink_to(tmp_path / "secret" / targets[name])
+    with pytest.raises(DatasetError, match="a link out of the folder"):
+        create_dataset(source, new, {"name": "Anna"})
+    assert list(new.parent.iterdir()) == []
+
+
+def test_links_within_a_folder_count_once_and_circles_end(tmp_path, new):
+    source = write_folder(tmp_path / "in", NAMED)
+    (source / "audio" / "c.wav").symlink_to("a.wav")
+    (source / "audio" / "round").symlink_to(source)
+    (source / "audio" / "broken.wav").symlink_to("nowhere.wav")
+    assert sounds(create_dataset(source, new)) == {"a.wav": "sound a", "b.flac": "sound b"}
+
+
+def test_a_folder_and_a_recording_may_themselves_be_reached_by_a_link(tmp_path, new):
+    write_folder(tmp_path / "in", NAMED)
+    (tmp_path / "link").symlink_to("in")
+    (tmp_path / "link.wav").symlink_to("in/audio/a.wav")
+    assert len(create_dataset(tmp_path / "link", new).recordings) == 2
+    made = create_dataset([tmp_path / "link.wav"], new.with_name("b"), {"name": "B"})
+    assert sounds(made) == {"link.wav": "sound a"}
+    assert not made.recordings[0].is_symlink()
+
+
+def test_names_of_this_disk_are_made_fit_for_any(tmp_path, new):
+    awkward = [
+        "C:song?.wav",
+        "back\\slash.wav",
+        os.fsdecode(b"l\xf6we.wav"),
+        "con.wav",
+        "Gö\nkhan.wav",
+        "A.wav",
+        "a.wav",
+    ]
+    write_folder(tmp_path / "in", {name: "x" for name in awkward})
+    made = create_dataset(tmp_path / "in", new, {"name": "Anna"})
+    assert sorted(sounds(made)) == [
+        "A.wav", "C_song_.wav", "Gö_khan.wav", "_con.wav", "a-2.wav", "back_slash.wav", "l_we.wav"
+    ]  # fmt: skip
+
+
+# ---- whole or not at all ----
+
+
+def test_a_dataset_that_is_there_is_left_alone(tmp_path, new):
+    made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
+    with pytest.raises(DatasetError, match='a dataset "anna" already'):
+        create_dataset(tmp_path / "in", new, {"name": "Berta"})
+    assert load_dataset(new) == made
+
+
+def test_what_a_crash_left_is_no_hindrance(tmp_path, new):
+    write_folder(new.with_name("anna.part"), {"audio/old.wav": "old", "unpacked/x": "x"})
+    made = create_dataset(write_zip(tmp_path / "in.zip", NAMED), new)
+    assert sounds(made) == {"a.wav": "sound a", "b.flac": "sound b"}
+    assert [path.name for path in new.parent.iterdir()] == ["anna"]
+
+
+def test_a_full_disk_is_a_sentence_and_nothing_is_left(tmp_path, new, monkeypatch):
+    def full(source, target):
+        if target.name == "b.flac":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        target.write_bytes(b"")
+
+    monkeypatch.setattr(module.shutil, "copyfile", full)
+    with pytest.raises(DatasetError, match="could not be brought in: No space left on device"):
+        create_dataset(write_folder(tmp_path / "in", NAMED), new)
+    assert list(new.parent.iterdir()) == []
+
+
+def test_an_interruption_leaves_nothing(tmp_path, new, monkeypatch):
+    def interrupted(folder, profile):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_write_profile", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        create_dataset(write_zip(tmp_path / "in.zip", NAMED), new)
+    assert list(new.parent.iterdir()) == []
+
+
+# ---- later ----
+
+
+def test_a_folder_without_a_profile_or_recordings_is_no_dataset(tmp_path, new):
+    made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
+    for folder in (tmp_path / "nothing", new.parent):
+        with pytest.raises(DatasetError, match="is no dataset"):
+            load_dataset(folder)
+    for recording in made.recordings:
+        recording.unlink()
+    with pytest.raises(DatasetError, match="no recordings left"):
+        load_dataset(new)
+    shutil.rmtree(new / "audio")
+    with pytest.raises(DatasetError, match="cannot be read: No such file"):
+        load_dataset(new)
+    (new / "model.json").write_text("{}")
+    with pytest.raises(ProfileError, match="name is missing"):
+        load_dataset(new)
+
+
+def test_a_dataset_does_not_reach_out_through_links(tmp_path, new):
+    create_dataset(write_folder(tmp_path / "in", NAMED), new)
+    (new / "audio" / "c.wav").symlink_to(tmp_path / "in" / "audio" / "a.wav")
+    assert [path.name for path in load_dataset(new).recordings] == ["a.wav", "b.flac"]
+
+
+def test_a_new_profile_is_kept(tmp_path, new):
+    made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
+    profile = replace(made.profile, name="Gökhan", voice_type="tenor", vocal_range={"min": "C3", "max": "C5"})
+    assert save_profile(made, profile) == Dataset(new, profile, made.recordings) == load_dataset(new)
+    assert "Gökhan" in (new / "model.json").read_text(encoding="utf-8")
+    assert sorted(path.name for path in new.iterdir()) == ["audio", "model.json"]
+
+
+def test_a_wrong_profile_leaves_the_old_one(tmp_path, new):
+    made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
+    with pytest.raises(ProfileError, match="genre"):
+        save_profile(made, replace(made.profile, genre="metal"))
+    assert load_dataset(new) == made
+
+
+def test_a_profile_half_written_leaves_the_old_one(tmp_path, new, monkeypatch):
+    made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
+
+    def full(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module.os, "fsync", full)
+    with pytest.raises(DatasetError, match=r'profile of "anna" could not be written: No space left on device\.'):
+        save_profile(made, replace(made.profile, name="Berta"))
+    assert load_dataset(new) == made
+    assert sorted(path.name for path in new.iterdir()) == ["audio", "model.json"]
+
+
+def test_real_recordings_arrive_as_they_are(tmp_path, new):
+    sound = Audio(np.sin(np.arange(8000) / 20).astype(np.float32)[None], 16_000)
+    write_audio(tmp_path / "a.wav", sound)
+    made = create_dataset(tmp_path / "a.wav", new, {"name": "Anna"})
+    assert made.recordings[0].read_bytes() == (tmp_path / "a.wav").read_bytes()
+
+
+# ---- anything ----
+
+many = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+memory = io.BytesIO()
+write_zip(memory, NAMED)
+GOOD = memory.getvalue()
+
+
+def made_or_refused(folder, content):
+    """Makes a dataset that can be loaded, or refuses with an EngineError; neither leaves anything else."""
+    archive, new = folder / "in.zip", folder / "datasets" / "any"
+    archive.write_bytes(content)
+    try:
+        made = create_dataset(archive, new)
+        assert load_dataset(new) == made
+        shutil.rmtree(new)
+    except (ArchiveError, DatasetError):
+        pass
+    assert list(new.parent.iterdir()) == []
+
+
+@many
+@given(some.lists(some.tuples(some.integers(0, len(GOOD) - 1), some.integers(0, 255)), min_size=1, max_size=4))
+def test_a_zip_changed_anywhere_is_made_or_refused(tmp_path, new, changes):
+    content = bytearray(GOOD)
+    for place, value in changes:
+        content[place] = value
+    made_or_refused(tmp_path, bytes(content))
+
+
+json_values = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.floats() | some.text(),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@many
+@given(json_values.map(json.dumps).map(str.encode) | some.binary(max_size=50))
+def test_any_model_file_is_a_profile_or_refused(tmp_path, new, content):
+    source = write_folder(tmp_path / "in", NAMED | {"model.json": content})
+    try:
+        made = create_dataset(source, new)
+    except ProfileError:
+        pass
+    else:
+        assert load_dataset(new) == made
+        shutil.rmtree(new)
+    assert list(new.parent.iterdir()) == []
+
+
+@many
+@given(some.dictionaries(some.sampled_from(["genre", "traits", "consent", "vocal_range"]) | some.text(), json_values))
+def test_any_values_beside_a_name_come_back_or_are_refused(tmp_path, new, values):
+    content = json.dumps(values | {"name": "Anna"})
+    try:
+        made = create_dataset(write_folder(tmp_path / "in", NAMED | {"model.json": content}), new)
+    except ProfileError:
+        pass
+    else:
+        assert load_dataset(new).profile == made.profile
+        shutil.rmtree(new)
+    assert list(new.parent.iterdir()) == []
+
+
+@many
+@given(some.lists(some.text(some.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=4))
+def test_any_names_of_recordings_stay_inside(tmp_path, new, names):
+    memory = io.BytesIO()
+    write_zip(memory, {"model.json": ANNA} | {f"audio/{name}.wav": "x" for name in names})
+    made_or_refused(tmp_path, memory.getvalue())
+
+
+@given(some.lists(some.text(min_size=1, max_size=5).filter(lambda name: "/" not in name), min_size=2, max_size=6))
+def test_no_two_places_are_one(names):
+    brought = [
+        module._Brought(Path(str(number)), PurePosixPath(name)) for number, name in enumerate(names) if name != "."
+    ]
+    places = module._apart(brought)
+    assert len({str(place).casefold() for place in places}) == len(brought)
+    assert sorted(str(one.path) for one in places.values()) == sorted(str(one.path) for one in brought)

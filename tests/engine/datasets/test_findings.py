@@ -1,0 +1,81 @@
+from dataclasses import replace
+
+import pytest
+
+from engine.datasets.findings import LIMITS, REMEDIES, Finding, finding, findings_in, worst
+from engine.datasets.recording_quality import RecordingQuality
+
+CLEAN = RecordingQuality(
+    duration_s=10.0,
+    voiced_s=6.0,
+    usable_s=8.5,
+    level_db=-22.0,
+    peak_db=-4.0,
+    clipped_share=0.0,
+    clipped_runs=0,
+    snr_db=45.0,
+    reverberation_s=0.2,
+    bandwidth_hertz=22_050.0,
+    silence_share=0.1,
+)
+
+
+def test_nothing_is_found_in_a_clean_recording():
+    assert findings_in(CLEAN) == []
+    assert findings_in(replace(CLEAN, snr_db=None, reverberation_s=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "verdict", "words"),
+    [
+        ({"clipped_share": 0.004}, "clipping", "warn", "0.4%"),
+        ({"clipped_share": 0.25}, "clipping", "fail", "25.0%"),
+        ({"snr_db": 20.4}, "noise", "warn", "20 dB"),
+        ({"snr_db": 9.0}, "noise", "fail", "9 dB"),
+        ({"reverberation_s": 0.45}, "reverberation", "warn", "0.5 s"),
+        ({"reverberation_s": 1.2}, "reverberation", "fail", "1.2 s"),
+        ({"bandwidth_hertz": 16_000.0}, "bandwidth", "warn", "16.0 kHz, as in an MP3"),
+        ({"bandwidth_hertz": 11_000.0}, "bandwidth", "warn", "11.0 kHz, as in recordings at half"),
+        ({"bandwidth_hertz": 7800.0}, "bandwidth", "warn", "7.8 kHz, as in recordings at 16 kHz"),
+        ({"bandwidth_hertz": 3800.0}, "bandwidth", "fail", "3.8 kHz, as over a telephone"),
+        ({"level_db": -42.0}, "level", "warn", "-42 dB"),
+        ({"level_db": -60.0}, "level", "fail", "-60 dB"),
+        ({"silence_share": 0.75}, "silence", "warn", "75%"),
+        ({"silence_share": 1.0}, "silence", "fail", "nothing but silence"),
+        ({"usable_s": 0.5}, "short", "warn", "0.5 s"),
+        ({"voiced_s": 0.1}, "no_voice", "fail", "0.1 s of a voice"),
+    ],
+)
+def test_each_defect_is_named_with_its_figure(changes, code, verdict, words):
+    (found,) = findings_in(replace(CLEAN, **changes))
+    assert (found.code, found.verdict, found.remedy) == (code, verdict, REMEDIES[code])
+    assert words in found.reason
+
+
+def test_a_limit_itself_is_still_inside():
+    at_limits = replace(
+        CLEAN,
+        clipped_share=LIMITS["clipping"][0],
+        snr_db=LIMITS["noise"][0],
+        reverberation_s=LIMITS["reverberation"][0],
+        bandwidth_hertz=LIMITS["bandwidth"][0],
+        level_db=LIMITS["level"][0],
+    )
+    assert findings_in(at_limits) == []
+
+
+def test_of_silence_nothing_else_is_said():
+    silent = replace(CLEAN, silence_share=1.0, voiced_s=0.0, usable_s=0.0, level_db=-96.0, bandwidth_hertz=4000.0)
+    assert [found.code for found in findings_in(silent)] == ["silence"]
+
+
+def test_the_worst_finding_is_the_verdict():
+    warning, failure = Finding("noise", "warn", "", ""), finding("clipping", "fail", "It is clipped.")
+    assert worst([]) == "pass"
+    assert worst([warning]) == "warn"
+    assert worst((warning, failure, warning)) == "fail"
+
+
+def test_every_remedy_is_a_sentence():
+    assert all(text[0].isupper() and text.endswith(".") for text in REMEDIES.values())
+    assert set(LIMITS) <= set(REMEDIES)

@@ -1,0 +1,209 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import soxr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import signal
+
+from engine.audio.files import Audio
+from engine.audio.streams import HeldRecording
+from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
+from engine.errors import AudioError
+from engine.features.clips import analyse_clip
+from engine.units import SAMPLE_RATE
+
+
+def quality(samples: np.ndarray, rate: int = SAMPLE_RATE) -> RecordingQuality:
+    audio = Audio(np.atleast_2d(samples).astype(np.float32), rate)
+    return measure_quality(HeldRecording(audio), analyse_clip(audio))
+
+
+def in_a_room(samples: np.ndarray, decay_s: float) -> np.ndarray:
+    """The samples in a room whose echoes fall by 60 dB in `decay_s`, the direct sound as loud as all of them."""
+    time_s = np.arange(round(1.2 * decay_s * SAMPLE_RATE)) / SAMPLE_RATE
+    echoes = np.random.default_rng(1).standard_normal(len(time_s)) * 10 ** (-3 * time_s / decay_s)
+    echoes /= np.linalg.norm(echoes)
+    echoes[0] = 1.0
+    return 0.5 * signal.fftconvolve(samples, echoes)
+
+
+def hiss(count: int, ends_hertz: float, rate: int = SAMPLE_RATE) -> np.ndarray:
+    """Noise that falls by 6 dB per octave and ends at a frequency."""
+    hertz = np.fft.rfftfreq(count, 1 / rate)
+    spectrum = np.fft.rfft(np.random.default_rng(0).standard_normal(count)) / np.maximum(hertz / 100, 1.0)
+    spectrum[hertz > ends_hertz] = 0.0
+    noise = np.fft.irfft(spectrum, count)
+    return 0.3 * noise / np.abs(noise).max()
+
+
+@pytest.fixture(scope="module")
+def sung(sing) -> np.ndarray:
+    return sing(8.0, hertz=200.0)
+
+
+@pytest.fixture(scope="module")
+def clean(sung) -> RecordingQuality:
+    return quality(sung)
+
+
+def test_a_clean_recording(clean, sung):
+    assert clean.duration_s == pytest.approx(8.0)
+    assert 5.0 < clean.voiced_s <= clean.usable_s < 8.0
+    assert clean.peak_db == pytest.approx(20 * np.log10(np.abs(sung).max()), abs=0.01)
+    assert clean.level_db == pytest.approx(10 * np.log10(np.mean(sung**2)), abs=1.5)
+    assert (clean.clipped_runs, clean.clipped_share) == (0, 0.0)
+    assert clean.snr_db > 30
+    assert clean.reverberation_s is None or clean.reverberation_s < 0.3
+    assert 0.1 < clean.silence_share < 0.3
+
+
+def test_a_gain_moves_the_levels_and_nothing_else(clean, sung):
+    quiet = quality(sung * 0.1)
+    assert quiet.level_db == pytest.approx(clean.level_db - 20, abs=0.1)
+    assert quiet.peak_db == pytest.approx(clean.peak_db - 20, abs=0.01)
+    assert quiet.snr_db == pytest.approx(clean.snr_db, abs=0.5)
+    assert quiet.usable_s == pytest.approx(clean.usable_s, abs=0.1)
+
+
+@pytest.mark.parametrize("ceiling", [1.0, 0.4])
+@pytest.mark.parametrize("bits", [15, 23])
+def test_flat_tops_are_clipping_at_full_scale_and_below(sung, ceiling, bits):
+    loud = sung * (ceiling / np.quantile(np.abs(sung), 0.98))
+    clipped = np.round(np.clip(loud, -ceiling, ceiling) * 2**bits) / 2**bits
+    found = quality(clipped)
+    assert found.clipped_runs > 100
+    assert found.clipped_share > 0.1
+    assert found.usable_s < 0.9 * quality(loud * 0.2).usable_s
+
+
+def test_one_loud_sample_is_no_clipping(sung):
+    hot = sung.copy()
+    hot[100_000] = 1.0
+    assert quality(hot).clipped_runs == 0
+
+
+def test_a_constant_value_is_no_wave_that_was_cut(sung):
+    assert quality(np.concatenate([sung, np.zeros(4 * SAMPLE_RATE)])).clipped_runs == 0
+
+
+def test_clipping_is_seen_in_one_channel_of_two(sung):
+    one = np.clip(sung * 5, -0.5, 0.5)
+    assert quality(np.stack([sung * 0.5, one])).clipped_runs == quality(one).clipped_runs > 100
+
+
+def test_a_part_that_was_clipped_before_it_was_made_softer_is_found(sung):
+    half = 4 * SAMPLE_RATE
+    both = np.concatenate([np.clip(sung[:half] * 5, -0.3, 0.3), sung[half:] * 2])
+    assert quality(both).clipped_runs > 100
+    assert quality(both).clipped_share < quality(np.clip(sung * 5, -0.3, 0.3)).clipped_share
+
+
+def test_a_few_flat_tops_in_each_part_add_up(sung):
+    # blocks of four seconds, and a flat top or two in each of them
+    flat = np.concatenate([sung, sung, sung])
+    for place in range(40_000, len(flat), 100_000):
+        flat[place : place + 5] = 0.9
+    assert 8 <= quality(flat).clipped_runs <= 12
+
+
+@pytest.mark.parametrize("snr_db", [10.0, 20.0, 30.0])
+def test_noise_is_measured(sung, snr_db):
+    voiced_db = quality(sung).level_db
+    noise = np.random.default_rng(3).standard_normal(len(sung)) * 10 ** ((voiced_db - snr_db) / 20)
+    assert quality(sung + noise).snr_db == pytest.approx(snr_db, abs=2.0)
+
+
+def test_without_pauses_nothing_is_said_of_noise_and_room():
+    time_s = np.arange(3 * SAMPLE_RATE) / SAMPLE_RATE
+    held = np.sum([np.sin(2 * np.pi * 220 * n * time_s) / n for n in range(1, 12)], axis=0) * 0.1
+    found = quality(held)
+    assert found.snr_db is None
+    assert found.reverberation_s is None
+
+
+def test_the_larger_the_room_the_longer_the_decay(sung, clean):
+    small, hall = (quality(in_a_room(sung, decay_s)).reverberation_s for decay_s in (0.5, 1.0))
+    assert small == pytest.approx(0.5, abs=0.12)
+    assert hall > 0.6
+    assert (clean.reverberation_s or 0.0) < small < hall
+
+
+@pytest.mark.parametrize("ends_hertz", [4000.0, 8000.0, 11_000.0, 16_000.0])
+def test_the_bandwidth_is_where_the_spectrum_ends(ends_hertz):
+    assert quality(hiss(4 * SAMPLE_RATE, ends_hertz)).bandwidth_hertz == pytest.approx(ends_hertz, abs=300)
+
+
+@pytest.mark.parametrize("rate", [8000, 16_000, 22_050])
+def test_a_higher_rate_afterwards_adds_no_bandwidth(rate):
+    low = hiss(3 * rate, rate, rate)
+    found = quality(soxr.resample(low, rate, 48_000), 48_000)
+    assert 0.43 * rate < found.bandwidth_hertz <= 0.52 * rate
+
+
+@pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
+def test_a_spectrum_that_only_slopes_has_the_bandwidth_of_its_rate(rate):
+    assert quality(hiss(3 * rate, rate, rate), rate).bandwidth_hertz == rate / 2
+
+
+def test_silence_is_all_silence():
+    found = quality(np.zeros((2, SAMPLE_RATE)))
+    assert found.silence_share == 1.0
+    assert found.usable_s == found.voiced_s == found.clipped_share == 0.0
+    assert found.snr_db is None
+    assert found.peak_db <= -120
+
+
+def test_noise_alone_is_no_voice():
+    found = quality(0.1 * np.random.default_rng(0).standard_normal(3 * SAMPLE_RATE))
+    assert found.voiced_s == found.usable_s == 0.0
+    assert found.silence_share < 0.1
+
+
+def test_long_pauses_are_silence(sung):
+    padded = np.concatenate([sung[: 4 * SAMPLE_RATE], np.zeros(12 * SAMPLE_RATE)])
+    assert quality(padded).silence_share == pytest.approx(0.8, abs=0.07)
+
+
+def test_what_is_audible_does_not_depend_on_the_level(sung):
+    loud, quiet = (analyse_clip(Audio((sung * gain)[None], SAMPLE_RATE)) for gain in (1.0, 0.03))
+    assert np.mean(audible_frames(loud) != audible_frames(quiet)) < 0.01
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    count=st.integers(2, 30_000),
+    rate=st.sampled_from([8000, 11_025, 44_100, 96_000]),
+    channels=st.integers(1, 2),
+    gain=st.sampled_from([0.0, 1e-6, 0.1, 4.0]),
+)
+def test_any_length_rate_and_level_gives_finite_measures(count, rate, channels, gain):
+    samples = gain * np.random.default_rng(count).standard_normal((channels, count))
+    found = quality(samples, rate)
+    values = [value for value in vars(found).values() if value is not None]
+    assert np.isfinite(values).all()
+    assert found.duration_s == pytest.approx(count / rate)
+    assert 0 <= found.silence_share <= 1
+    assert 0 < found.bandwidth_hertz <= rate / 2
+    assert 0 <= found.usable_s <= found.duration_s + 0.01
+
+
+def test_what_is_not_a_number_is_refused(sung):
+    clip = analyse_clip(Audio(sung[None], SAMPLE_RATE))
+    broken = sung.copy()
+    broken[5] = np.nan
+    with pytest.raises(AudioError, match="not numbers"):
+        measure_quality(HeldRecording(Audio(broken[None], SAMPLE_RATE)), clip)
+
+
+def test_the_sound_is_read_block_by_block(sung):
+    class Counting(HeldRecording):
+        def blocks(self, samples_per_block):
+            assert samples_per_block <= 4 * SAMPLE_RATE
+            return super().blocks(samples_per_block)
+
+    audio = Audio(sung[None], SAMPLE_RATE)
+    clip = analyse_clip(audio)
+    found = measure_quality(Counting(audio), clip)
+    assert replace(found) == measure_quality(HeldRecording(audio), clip)

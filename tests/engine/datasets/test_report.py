@@ -1,0 +1,371 @@
+import csv
+import json
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soxr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import signal
+
+from engine.audio.files import Audio, write_audio
+from engine.datasets.dataset import AUDIO_FOLDER, REPORT_FILE, Dataset, create_dataset
+from engine.datasets.report import (
+    LEAST_USABLE_S,
+    DataReport,
+    examine_recordings,
+    examined,
+    refuse_unusable,
+    usable_recordings,
+)
+from engine.errors import Cancelled, DatasetError
+from engine.voices.profile import VoiceProfile
+
+RATE = 44_100
+CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
+VOWELS = ((800, 1200, 2600), (300, 2300, 3000), (500, 900, 2500), (450, 1800, 2600), (320, 800, 2300))
+
+
+def voice(seed: int, seconds: float = 5.0, tract: float = 1.0) -> np.ndarray:
+    """Sung vowels around 150 Hz and hisses between them, float32 (samples,); each seed has another tune."""
+    random = np.random.default_rng(seed)
+    pieces: list[np.ndarray] = []
+    while sum(map(len, pieces)) < seconds * RATE:
+        count = round(random.uniform(0.25, 0.6) * RATE)
+        time_s = np.arange(count) / RATE
+        note = 150.0 * 2 ** ((random.integers(-3, 5) + 0.3 * np.sin(2 * np.pi * 5 * time_s)) / 12)
+        sound = np.diff(np.floor(np.cumsum(note) / RATE), prepend=0.0) + 0.004 * random.standard_normal(count)
+        for centre in VOWELS[random.integers(len(VOWELS))]:
+            pole = np.exp((-np.pi * 90 + 2j * np.pi * centre * tract) / RATE)
+            resonance = signal.lfilter([1 - abs(pole)], [1, -2 * pole.real, abs(pole) ** 2], sound)
+            sound = resonance + 0.02 * sound
+        edges = np.minimum(1.0, np.minimum(time_s, time_s[::-1]) / 0.02)
+        hiss = random.standard_normal(round(random.uniform(0.05, 0.12) * RATE))
+        rest = np.zeros(round(random.choice([0.05, 0.35]) * RATE))
+        pieces += [0.4 * sound / np.abs(sound).max() * edges, 0.02 * hiss * np.hanning(len(hiss)), rest]
+    samples = np.concatenate(pieces)[: round(seconds * RATE)]
+    return (samples + 1e-4 * random.standard_normal(len(samples))).astype(np.float32)
+
+
+def somebody_else(seed: int) -> np.ndarray:
+    """A thin, bright voice out of a shorter throat."""
+    bright = signal.lfilter([1, -0.97], [1], voice(seed, tract=1.35))
+    return 0.4 * bright / np.abs(bright).max()
+
+
+def in_a_hall(samples: np.ndarray) -> np.ndarray:
+    time_s = np.arange(round(1.2 * RATE)) / RATE
+    echoes = np.random.default_rng(1).standard_normal(len(time_s)) * 10 ** (-3 * time_s)
+    echoes /= np.linalg.norm(echoes)
+    echoes[0] = 1.0
+    return 0.5 * signal.fftconvolve(samples, echoes)
+
+
+def without_highs(samples: np.ndarray, hertz: float) -> np.ndarray:
+    """As an MP3 of a low rate keeps it."""
+    spectrum = np.fft.rfft(samples)
+    spectrum[np.fft.rfftfreq(len(samples), 1 / RATE) > hertz] = 0.0
+    return np.fft.irfft(spectrum, len(samples))
+
+
+def at_a_lower_rate(samples: np.ndarray, rate: int) -> np.ndarray:
+    return soxr.resample(soxr.resample(samples, RATE, rate), rate, RATE)
+
+
+def write(path: Path, samples: np.ndarray) -> None:
+    write_audio(path, Audio(samples[None].astype(np.float32), RATE))
+
+
+def codes(report: DataReport) -> dict[str, set[str]]:
+    return {one.name: {found.code for found in one.findings} for one in report.recordings}
+
+
+DEFECTS = {
+    "clipped.wav": ("clipping", "fail", lambda: np.clip(4 * voice(20), -0.7, 0.7)),
+    "noisy.wav": ("noise", "fail", lambda: voice(21) + 0.04 * np.random.default_rng(0).standard_normal(5 * RATE)),
+    "hall.wav": ("reverberation", "fail", lambda: in_a_hall(voice(22))),
+    "cut at 16 kHz.wav": ("bandwidth", "warn", lambda: without_highs(voice(23), 16_000)),
+    "once at 16000 Hz.wav": ("bandwidth", "warn", lambda: at_a_lower_rate(voice(24), 16_000)),
+    "telephone.wav": ("bandwidth", "fail", lambda: at_a_lower_rate(voice(25), 8_000)),
+    "silent.wav": ("silence", "fail", lambda: np.zeros(2 * RATE)),
+    "pauses.wav": ("silence", "warn", lambda: np.concatenate([voice(26, 3.0), np.zeros(6 * RATE)])),
+    "quiet.wav": ("level", "fail", lambda: 0.01 * voice(27)),
+    "short.wav": ("short", "warn", lambda: voice(28, 0.7)),
+    "waterfall.wav": ("no_voice", "fail", lambda: 0.1 * np.random.default_rng(1).standard_normal(3 * RATE)),
+    "same again.wav": ("exact_duplicate", "warn", lambda: voice(0)),
+    "softer copy.mp3": ("near_duplicate", "warn", lambda: 0.3 * voice(1)),
+    "trimmed copy.flac": ("near_duplicate", "warn", lambda: voice(2)[30_000:-20_000]),
+}
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory) -> Path:
+    """Seven recordings of one voice, with nothing wrong."""
+    folder = tmp_path_factory.mktemp("clean")
+    for number in range(7):
+        write(folder / f"take {number}.wav", voice(number))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def clean_report(clean, cache) -> DataReport:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.datasets.report.LITTLE_USABLE_S", 20.0)  # two minutes of sound would take long to analyse
+        return examine_recordings(sorted(clean.iterdir()), cache=cache)
+
+
+@pytest.fixture(scope="module")
+def spoilt(clean, cache, tmp_path_factory) -> tuple[list[Path], DataReport]:
+    """The same with every defect planted, each in a recording of its own."""
+    folder = tmp_path_factory.mktemp("spoilt")
+    shutil.copytree(clean, folder / "a")
+    (folder / "b").mkdir()
+    for name, (_, _, make) in DEFECTS.items():
+        write(folder / "b" / name, make())
+    (folder / "b" / "broken.wav").write_bytes(b"RIFF, but nothing after it")
+    paths = sorted(folder.rglob("*.*"))
+    return paths, examine_recordings(paths, VoiceProfile("Test", voice_type="soprano"), cache, root=folder)
+
+
+def test_a_clean_set_passes(clean_report):
+    assert clean_report.verdict == "pass"
+    assert clean_report.findings == ()
+    assert all(one.verdict == "pass" and one.usable for one in clean_report.recordings)
+    assert [one.name for one in clean_report.recordings] == [f"take {number}.wav" for number in range(7)]
+    assert clean_report.total_s == pytest.approx(35.0)
+    assert 20 < clean_report.usable_s < 32
+    assert clean_report.voiced_s < clean_report.usable_s
+    assert clean_report.bandwidth_hertz == 22_050
+    assert clean_report.level_spread_db < 1.0
+
+
+def test_the_notes_are_those_that_were_sung(clean_report):
+    # 150 Hz is note 50.4; the tunes reach from three below it to four above
+    loud = [note for note, seconds in clean_report.pitch_histogram.items() if seconds > 1.0]
+    assert min(loud) in (47, 48)
+    assert max(loud) in (54, 55)
+    assert clean_report.vocal_range == ("B2", "G3")  # with vibrato
+    assert sum(clean_report.pitch_histogram.values()) == pytest.approx(clean_report.voiced_s, rel=0.15)
+    assert clean_report.voice_type in ("bass", "baritone")
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_each_planted_defect_is_named(spoilt, name):
+    _, report = spoilt
+    (one,) = [one for one in report.recordings if one.name == f"b/{name}"]
+    code, verdict, _ = DEFECTS[name]
+    assert (code, verdict) in [(found.code, found.verdict) for found in one.findings]
+    assert one.verdict in (verdict, "fail")
+    assert code in {found.code for found in report.findings}
+    for found in one.findings:
+        assert found.reason.endswith(".")
+        assert found.remedy.endswith(".")
+
+
+def test_somebody_else_is_named(clean, cache, tmp_path):
+    write(tmp_path / "other.wav", somebody_else(29))
+    report = examine_recordings([*sorted(clean.iterdir()), tmp_path / "other.wav"], cache=cache)
+    named = [one.name for one in report.recordings if "other_speaker" in {found.code for found in one.findings}]
+    assert [Path(name).name for name in named] == ["other.wav"]
+    assert report.recordings[-1].usable
+
+
+def test_a_file_that_cannot_be_read_is_a_finding(spoilt):
+    _, report = spoilt
+    (one,) = [one for one in report.recordings if one.name == "b/broken.wav"]
+    assert (one.verdict, one.usable, one.duration_s, one.fingerprint) == ("fail", False, 0.0, "")
+    assert one.findings[0].code == "unreadable"
+    assert "broken.wav" in one.findings[0].reason
+
+
+def test_nothing_is_held_against_the_clean_ones(spoilt):
+    _, report = spoilt
+    assert {name for name, found in codes(report).items() if found and name.startswith("a/")} == set()
+
+
+def test_a_defect_of_some_is_a_warning_for_the_whole(spoilt):
+    _, report = spoilt
+    assert report.verdict == "warn"
+    (found,) = [found for found in report.findings if found.code == "clipping"]
+    assert found.reason == "1 of 22 recordings is clipped: b/clipped.wav."
+
+
+def test_a_copy_says_of_what(spoilt):
+    _, report = spoilt
+    reasons = {one.name: one.findings[0].reason for one in report.recordings if one.findings}
+    assert "a/take 0.wav" in reasons["b/same again.wav"]
+    assert "a/take 1.wav" in reasons["b/softer copy.mp3"]
+    assert "a/take 2.wav" in reasons["b/trimmed copy.flac"]
+
+
+def test_what_is_good_to_train_on(spoilt):
+    paths, report = spoilt
+    left_out = {path.name for path in paths} - {path.name for path in usable_recordings(report, paths)}
+    assert left_out == {
+        "silent.wav",
+        "waterfall.wav",
+        "same again.wav",
+        "softer copy.mp3",
+        "trimmed copy.flac",
+        "broken.wav",
+    }
+    assert report.usable_s == pytest.approx(sum(one.usable_s for one in report.recordings if one.usable), abs=0.01)
+    with pytest.raises(ValueError, match="longer"):
+        usable_recordings(report, paths[1:])
+
+
+@pytest.mark.parametrize(
+    ("stated", "wrong"),
+    [
+        ({"voice_type": "soprano"}, True),
+        ({"voice_type": "baritone"}, False),
+        ({"vocal_range": {"min": "C4", "max": "C6"}}, True),
+        ({"vocal_range": {"min": "A2", "max": "A3"}}, False),
+        ({}, False),
+    ],
+)
+def test_the_pitch_is_compared_with_the_profile(clean, cache, stated, wrong):
+    report = examine_recordings(sorted(clean.iterdir()), VoiceProfile("Test", **stated), cache)
+    assert ("pitch_range" in {found.code for found in report.findings}) == wrong
+    assert report.stated_voice_type == stated.get("voice_type")
+
+
+def test_the_report_comes_back_from_json(spoilt, clean_report):
+    for report in (spoilt[1], clean_report):
+        assert DataReport.from_json(json.loads(json.dumps(report.as_json(), allow_nan=False))) == report
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda values: values.pop("findings"),
+        lambda values: values.update(format=2),
+        lambda values: values.update(unknown=1),
+        lambda values: values.update(recordings=[{"name": "x"}]),
+        lambda values: values.update(pitch_histogram=[1]),
+        lambda values: values.update(findings=None),
+        lambda values: values.clear(),
+    ],
+)
+def test_a_damaged_report_is_refused(clean_report, harm):
+    values = clean_report.as_json()
+    harm(values)
+    with pytest.raises(DatasetError, match="examine the data again"):
+        DataReport.from_json(values)
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=3)))
+def test_no_json_is_taken_for_a_report(values):
+    with pytest.raises(DatasetError):
+        DataReport.from_json(values)
+
+
+@pytest.mark.parametrize("value", [[], "x", 3, {"a": 1}])
+@pytest.mark.parametrize("name", list(DataReport.__dataclass_fields__))
+def test_fields_of_any_kind_are_refused_or_taken_but_never_crash(clean_report, name, value):
+    with suppress(DatasetError):
+        DataReport.from_json(clean_report.as_json() | {name: value})
+
+
+def test_too_little_is_refused_with_the_figure(clean, cache):
+    report = examine_recordings([clean / "take 0.wav"], cache=cache)
+    assert report.verdict == "fail"
+    assert "too_little" in {found.code for found in report.findings}
+    with pytest.raises(DatasetError, match=rf"only {report.usable_s:.1f} s of usable voice"):
+        refuse_unusable(report)
+
+
+def test_just_enough_is_not_refused(clean_report):
+    refuse_unusable(replace(clean_report, usable_s=LEAST_USABLE_S))
+    with pytest.raises(DatasetError):
+        refuse_unusable(replace(clean_report, usable_s=LEAST_USABLE_S - 0.1))
+
+
+def test_no_recordings_are_too_little():
+    report = examine_recordings([])
+    assert (report.verdict, report.usable_s, report.vocal_range, report.style) == ("fail", 0.0, None, None)
+    with pytest.raises(DatasetError):
+        refuse_unusable(report)
+
+
+def test_a_set_of_which_most_fails_fails(tmp_path):
+    for number in range(3):
+        write(tmp_path / f"{number}.wav", np.clip(5 * voice(number, 3.0), -0.6, 0.6))
+    report = examine_recordings(sorted(tmp_path.iterdir()))
+    assert ("clipping", "fail") in [(found.code, found.verdict) for found in report.findings]
+    assert report.verdict == "fail"
+
+
+def test_missing_files_are_findings(clean, cache):
+    report = examine_recordings([clean / "take 0.wav", clean / "gone.wav", clean], cache=cache, root=clean)
+    assert [bool(one.fingerprint) for one in report.recordings] == [True, False, False]
+    assert codes(report)["gone.wav"] == {"unreadable"}
+
+
+def test_progress_is_reported_and_may_stop_it(clean, cache):
+    heard = []
+    examine_recordings(sorted(clean.iterdir()), cache=cache, report=lambda fraction, text: heard.append(fraction))
+    assert heard[0] == 0.0
+    assert heard == sorted(heard)
+    assert heard[-1] < 1.0
+
+    def stop(fraction: float, text: str) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        examine_recordings(sorted(clean.iterdir()), cache=cache, report=stop)
+
+
+@pytest.fixture
+def dataset(clean, tmp_path) -> Dataset:
+    return create_dataset(sorted(clean.iterdir())[:2], tmp_path / "dataset", {"name": "Test"})
+
+
+def test_a_dataset_is_examined_once(dataset, monkeypatch):
+    first = examined(dataset)
+    assert [one.name for one in first.recordings] == [f"take {number}.wav" for number in range(2)]
+    assert DataReport.from_json(json.loads((dataset.folder / REPORT_FILE).read_text())) == first
+    monkeypatch.setattr("engine.datasets.report.examine_recordings", lambda *_: pytest.fail("examined again"))
+    assert examined(dataset) == first
+
+
+@pytest.mark.parametrize("change", ["recording", "profile", "report", "future"])
+def test_a_change_makes_the_report_anew(dataset, change):
+    first = examined(dataset)
+    if change == "recording":
+        write(dataset.recordings[1], voice(40))
+    elif change == "profile":
+        dataset = replace(dataset, profile=replace(dataset.profile, voice_type="soprano"))
+    elif change == "report":
+        (dataset.folder / REPORT_FILE).write_text('{"format": 1')
+    else:
+        (dataset.folder / REPORT_FILE).write_text('{"format": 99}')
+    again = examined(dataset)
+    assert (again == first) == (change in ("report", "future"))
+    assert DataReport.from_json(json.loads((dataset.folder / REPORT_FILE).read_text())) == again
+    assert {path.name for path in dataset.folder.iterdir()} == {AUDIO_FOLDER, "model.json", REPORT_FILE, "clips"}
+
+
+def corpus(speaker: str, count: int) -> list[Path]:
+    with (CORPUS / "manifest.tsv").open() as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["speaker"] == speaker]
+    long = [row for row in rows if 3.0 < float(row["seconds"]) < 10.0]
+    return [CORPUS / row["path"] for row in long[:: max(1, len(long) // count)][:count]]
+
+
+@pytest.mark.skipif(not (CORPUS / "manifest.tsv").exists(), reason="the corpus is not here")
+@pytest.mark.parametrize(("speaker", "other"), [("kathleen", "LJ"), ("LJ", "guelcin")])
+def test_one_real_stranger_among_real_recordings_is_found(speaker, other, cache):
+    report = examine_recordings([*corpus(speaker, 5), *corpus(other, 1)], cache=cache)
+    found = ["other_speaker" in {finding.code for finding in one.findings} for one in report.recordings]
+    assert found == [False] * (len(found) - 1) + [True]
+    assert all(one.verdict != "fail" for one in report.recordings)

@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.audio.files import Audio, read_audio
+from engine.demonstrations.frame_features import KINDS, Features, measure_features
+from engine.demonstrations.perturbation_trial import warp_voice
+from engine.demonstrations.resemblance import found_again, similarity
+from engine.units import SAMPLE_RATE
+
+SPEECH = Path(__file__).parents[3] / "engine" / "samples" / "speech.flac"
+
+
+@pytest.fixture(scope="module")
+def speech() -> Audio:
+    audio = read_audio(SPEECH)
+    return Audio(audio.samples[:, : 3 * audio.rate], audio.rate)
+
+
+@pytest.fixture(scope="module")
+def features(speech) -> Features:
+    return measure_features(speech)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_recording_finds_itself(features, kind):
+    assert found_again(features, features, kind) == 1.0
+    cosine = similarity(features, features, kind)
+    assert cosine.shape == (len(features.active),) * 2
+    np.testing.assert_allclose(np.diag(cosine)[features.active], 1.0, atol=1e-4)
+    assert np.abs(cosine).max() <= 1.0 + 1e-5
+
+
+def test_content_finds_the_moment_whoever_says_it(speech, features):
+    other = measure_features(warp_voice(speech, 0.78))
+    assert found_again(features, other, "content") > 0.9
+    assert found_again(features, other, "content") > found_again(features, other, "mel") + 0.1
+
+
+def test_the_same_a_second_later_is_not_the_same_moment(speech, features):
+    late = measure_features(Audio(np.roll(speech.samples, speech.rate, axis=1), speech.rate))
+    assert found_again(features, late, "content") < 0.2
+
+
+def test_silence_finds_nothing(features):
+    silence = measure_features(Audio(np.zeros((1, SAMPLE_RATE), np.float32), SAMPLE_RATE))
+    assert found_again(features, silence, "mel") == 0.0

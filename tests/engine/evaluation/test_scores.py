@@ -1,0 +1,241 @@
+"""Known answers: tones whose pitch, silence and length we made ourselves; and agreement with the project's scorer."""
+
+import importlib.util
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.audio.files import Audio
+from engine.errors import AudioError, EngineError
+from engine.evaluation.scores import (
+    Evaluator,
+    Performance,
+    Scores,
+    compare,
+    compare_performances,
+    equal_error_rate,
+    likeness,
+    mean_scores,
+    moved,
+    score_conversion,
+    score_performance,
+    trace,
+    trace_file,
+)
+
+RATE = 44_100
+SHARED_EVALUATION = Path(__file__).parents[4] / "shared" / "eval"
+needs_judges = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("resemblyzer", "speechmos", "pocketsphinx", "jiwer")),
+    reason="needs the evaluation extra",
+)
+
+
+def sung(semitones: float = 0.0, seconds: float = 3.0, silence_level: float = 0.0) -> np.ndarray:
+    """A vowel-like tone with vibrato around 220 Hz, with a silence of a third in its middle, float32 (samples,)."""
+    time = np.arange(round(seconds * RATE)) / RATE
+    hertz = 220.0 * 2 ** ((semitones + 0.8 * np.sin(2 * np.pi * 5 * time)) / 12)
+    phase = 2 * np.pi * np.cumsum(hertz) / RATE
+    tone = 0.2 * sum(np.sin(k * phase) / k for k in range(1, 12))
+    tone[(time > seconds / 3) & (time < seconds * 2 / 3)] = 0.0
+    noise = np.random.default_rng(0).standard_normal(len(time))
+    return (tone + silence_level * noise).astype(np.float32)
+
+
+def audio(samples: np.ndarray, rate: int = RATE) -> Audio:
+    return Audio(samples[None], rate)
+
+
+def performance_scores(source: np.ndarray, output: np.ndarray, transpose: float = 0.0):
+    return compare_performances(trace(audio(source)), trace(audio(output)), transpose)
+
+
+def test_a_recording_is_its_own_perfect_performance():
+    scores = performance_scores(sung(), sung())
+    assert scores.pitch_accuracy == 1.0
+    assert scores.pitch_corr == pytest.approx(1.0)
+    assert scores.voicing_error == 0.0
+    assert scores.length_error == 0.0
+
+
+def test_the_wanted_pitch_is_the_transposed_one():
+    assert performance_scores(sung(), sung(5.0), transpose=5).pitch_accuracy > 0.97
+    assert performance_scores(sung(), sung(5.0), transpose=0).pitch_accuracy < 0.03
+    assert performance_scores(sung(), sung(5.0), transpose=0).pitch_corr > 0.97  # the melody's shape is the same
+
+
+@pytest.mark.parametrize(("cents", "on_the_note"), [(40, True), (60, False)])
+def test_the_note_is_half_a_semitone_wide(cents, on_the_note):
+    accuracy = performance_scores(sung(), sung(cents / 100)).pitch_accuracy
+    assert accuracy > 0.8 if on_the_note else accuracy < 0.2
+
+
+def test_leak_is_the_level_in_the_silence_against_the_voice():
+    noise_level = 0.001
+    output = sung(silence_level=noise_level)
+    loud = sung()[: RATE // 2]
+    heard_by_judges = 10 * math.log10(16_000 / RATE)  # of white noise, half the judges' rate remains
+    expected = 20 * math.log10(noise_level / loud.std()) + heard_by_judges
+    assert performance_scores(sung(), output).leak_db == pytest.approx(expected, abs=1.0)
+
+
+def test_a_clean_silence_leaks_less():
+    leak = performance_scores(sung(), sung()).leak_db
+    assert leak is not None
+    assert leak < -90
+
+
+def test_what_has_no_meaning_is_none():
+    noise = np.random.default_rng(1).standard_normal(RATE).astype(np.float32) * 0.1
+    scores = performance_scores(noise, noise)
+    assert scores.pitch_accuracy is None
+    assert scores.pitch_corr is None
+    assert scores.leak_db is None
+
+
+def test_a_silent_output_misses_every_note():
+    scores = performance_scores(sung(), np.zeros(3 * RATE, np.float32))
+    assert scores.pitch_accuracy == 0.0
+    assert scores.pitch_corr is None
+    assert scores.voicing_error == pytest.approx(2 / 3, abs=0.05)
+
+
+def test_length_error_counts_seconds():
+    assert performance_scores(sung(), sung()[:-4410]).length_error == pytest.approx(-0.1)
+
+
+def test_files_of_other_rates_and_channels_are_traced_like_audio(tmp_path):
+    mono = sung(seconds=12.0)  # longer than one block
+    path = tmp_path / "stereo.wav"
+    soundfile.write(path, np.stack([mono, mono], 1), RATE, "FLOAT")
+    from_file, from_memory = trace_file(path), trace(audio(mono))
+    assert from_file.duration_s == from_memory.duration_s == 12.0
+    np.testing.assert_allclose(from_file.hertz, from_memory.hertz, rtol=1e-4)
+    np.testing.assert_allclose(from_file.level_db, from_memory.level_db, atol=1e-3)
+    assert score_performance(path, path).pitch_accuracy == 1.0
+
+
+@pytest.mark.parametrize("count", [1, 100, 4410])
+def test_very_short_recordings_are_scored_too(count):
+    scores = performance_scores(sung()[:count], sung()[:count])
+    assert scores.length_error == 0.0
+    assert scores.leak_db is None
+
+
+def test_an_empty_recording_is_refused():
+    with pytest.raises(AudioError, match="without any samples"):
+        trace(audio(np.zeros(0, np.float32)))
+
+
+def test_likeness_is_a_cosine():
+    east, north = np.array([2.0, 0.0]), np.array([0.0, 3.0])
+    assert likeness(east, east) == pytest.approx(1.0)
+    assert likeness(east, north) == pytest.approx(0.0)
+    assert likeness(None, north) is None
+
+
+def made_scores(**known: float | None) -> Scores:
+    names = Scores.__dataclass_fields__
+    return Scores(**{name: known.get(name, 0.0) for name in names})
+
+
+def test_means_leave_out_what_is_none():
+    rows = [made_scores(leak_db=None, likeness=0.5), made_scores(leak_db=-60.0, likeness=0.7)]
+    means = mean_scores(rows)
+    assert means["leak_db"] == -60.0
+    assert means["likeness"] == pytest.approx(0.6)
+    assert mean_scores([made_scores(leak_db=None)])["leak_db"] is None
+    assert mean_scores([])["p808"] is None
+
+
+@pytest.mark.parametrize("package", ["resemblyzer", "speechmos.dnsmos", "pocketsphinx", "jiwer"])
+def test_a_missing_package_is_a_sentence_with_the_command(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)  # makes its import fail
+    with pytest.raises(EngineError, match=r"(?s)pip install .*evaluation.*--no-deps resemblyzer") as caught:
+        Evaluator()
+    assert package.split(".")[0] in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def evaluator() -> Evaluator:
+    return Evaluator()
+
+
+@needs_judges
+def test_judges_hear_the_same_in_the_same_recording(evaluator):
+    source = evaluator.listen(audio(sung()), words=False)
+    target = evaluator.target_embedding([audio(sung())])
+    scores = compare(source, evaluator.listen(audio(sung() * 0.5), words=False), target)
+    assert scores.word_error is None
+    assert scores.likeness > 0.95
+    assert scores.source_likeness > 0.95
+    assert 1.0 < scores.p808 < 5.0
+    assert scores.source_p808 == pytest.approx(scores.p808, abs=0.05)
+
+
+@needs_judges
+def test_silence_has_no_speaker(evaluator):
+    silence = audio(np.zeros(RATE, np.float32))
+    heard = evaluator.listen(silence)
+    assert heard.embedding is None
+    scores = compare(heard, heard, np.ones(256, np.float32))
+    assert scores.likeness is None
+    assert scores.word_error is None
+    assert math.isfinite(scores.p808)
+    with pytest.raises(AudioError, match="not silent"):
+        evaluator.target_embedding([silence])
+
+
+def project_scorer() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("project_scorer", SHARED_EVALUATION / "score.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@needs_judges
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.skipif(not (SHARED_EVALUATION / "sources").is_dir(), reason="the project's recordings are not here")
+@pytest.mark.parametrize(
+    ("source", "output", "transpose"),
+    [("p226_003", "p225_003", 7), ("speech-male", "speech-male", 0), ("singing-female", "vocadito_1", -2)],
+)
+def test_agrees_with_the_projects_scorer(source, output, transpose):
+    recordings = SHARED_EVALUATION / "sources"
+    targets = [recordings / "1998-15444-0001.flac", recordings / "367-130732-0001.flac"]
+    arguments = recordings / f"{source}.flac", recordings / f"{output}.flac", targets, transpose
+    ours = vars(score_conversion(*arguments))
+    theirs = project_scorer().score(*arguments)
+    assert ours.keys() == theirs.keys()
+    for name, value in theirs.items():
+        assert ours[name] == (value if value is None else pytest.approx(value, abs=1e-3)), name
+
+
+def test_a_performance_can_be_moved_to_where_edits_want_it():
+    performance = Performance(1.0, np.full(62, 200.0), np.full(62, 0.9), np.zeros(100))
+    semitones = np.zeros(101)
+    semitones[50:] = 12.0
+    wanted = moved(performance, semitones).hertz
+    np.testing.assert_allclose(wanted[:30], 200.0)
+    np.testing.assert_allclose(wanted[33:], 400.0)
+    assert compare_performances(moved(performance, semitones), replace(performance, hertz=wanted)).pitch_accuracy == 1.0
+
+
+@pytest.mark.parametrize(
+    ("genuine", "others", "expected"),
+    [
+        ([0.9, 0.8, 0.85], [0.5, 0.6], 0.0),
+        ([0.5, 0.6], [0.9, 0.8], 1.0),
+        ([0.2, 0.4, 0.6, 0.8], [0.1, 0.3, 0.5, 0.7], 0.5),
+        ([0.9, 0.8, 0.7, 0.3], [0.1, 0.2, 0.75, 0.05], 0.25),
+    ],
+)
+def test_equal_error_rate_of_known_scores(genuine, others, expected):
+    assert equal_error_rate(genuine, others) == pytest.approx(expected)

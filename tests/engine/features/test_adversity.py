@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from engine.features import adversity as module
+from engine.features.adversity import disturb
+from engine.units import HOP, SAMPLE_RATE
+
+
+def burst_at(second: float) -> np.ndarray:
+    samples = np.zeros(SAMPLE_RATE, np.float32)
+    first = int(second * SAMPLE_RATE)
+    samples[first : first + 2000] = np.random.default_rng(0).standard_normal(2000).astype(np.float32) * 0.1
+    return samples
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_disturbed_recording_is_as_long_as_it_was(sing, seed):
+    samples = sing(1.3)
+    disturbed = disturb(samples, np.random.default_rng(seed))
+    assert disturbed.shape == samples.shape
+    assert disturbed.dtype == np.float32
+    assert np.isfinite(disturbed).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_begins_when_the_recording_does(seed):
+    samples = burst_at(0.4)
+    power = np.square(disturb(samples, np.random.default_rng(seed))).reshape(-1, 147).mean(1)  # 3.3 ms each
+    before = np.median(power[:120])
+    assert (power[:118] < 20 * before + 1e-8).all()
+    assert power[120:126].max() > 3 * before + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_never_left_as_it_was(sing, seed):
+    samples = sing(0.7)
+    assert np.abs(disturb(samples, np.random.default_rng(seed)) - samples).max() > 1e-3
+    again = disturb(samples, np.random.default_rng(seed))
+    np.testing.assert_array_equal(disturb(samples, np.random.default_rng(seed)), again)
+
+
+@pytest.mark.parametrize("samples", [0, 1, 2, 440])
+@pytest.mark.parametrize("seed", range(4))
+def test_less_than_a_frame_stays_as_it_is(samples, seed):
+    short = 0.1 * np.random.default_rng(0).standard_normal(samples).astype(np.float32)
+    np.testing.assert_array_equal(disturb(short, np.random.default_rng(seed)), short, strict=True)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_frame_and_digital_silence_can_be_disturbed(seed):
+    for samples in (burst_at(0.0)[:HOP], np.zeros(3 * HOP, np.float32)):
+        disturbed = disturb(samples, np.random.default_rng(seed))
+        assert disturbed.shape == samples.shape
+        assert np.isfinite(disturbed).all()
+
+
+def test_a_room_goes_on_after_the_sound_and_falls_silent():
+    samples = burst_at(0.2)
+    tails = [module._in_room(samples, np.random.default_rng(seed)) for seed in range(20)]
+    before, after = int(0.2 * SAMPLE_RATE), int(0.25 * SAMPLE_RATE) + 2000
+    for heard in tails:
+        assert not np.abs(heard[: before - 1]).max() > 1e-6
+        first, second = (np.square(part).sum() for part in np.array_split(heard[after:], 2))
+        assert second < first
+    assert max(np.square(heard[after:]).sum() for heard in tails) > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_background_is_5_to_35_db_below_the_voice(sing, seed):
+    samples = sing(1.0)
+    noise = module._background(samples, np.random.default_rng(seed))
+    below_db = 20 * np.log10(samples.std() / noise.std())
+    assert 3 < below_db < 37
+
+
+def test_a_line_takes_away_what_is_below_and_above_it():
+    noise = np.random.default_rng(0).standard_normal(SAMPLE_RATE)
+    for seed in range(5):
+        power = np.abs(np.fft.rfft(module._through_line(noise, np.random.default_rng(seed)))) ** 2
+        assert power[600:3000].mean() > 10 * power[:30].mean()
+        assert power[600:3000].mean() > 10 * power[15_000:].mean()

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+import soundfile
+
+from engine.analysis.windows import cut_windows
+from engine.conversion.convert import convert_file
+from engine.features import analysed_windows as heard_windows
+from engine.features.analysed_windows import HeardWindows
+from engine.networks.listener import FEATURES, listen
+from engine.units import HOP, SAMPLE_RATE
+
+
+@pytest.fixture
+def windows(sing):
+    return list(cut_windows([sing(24.0)[None]], longest_s=9.0, shortest_s=5.0))
+
+
+@pytest.fixture
+def measured(monkeypatch) -> list[int]:
+    """The lengths, in samples, of all that is measured."""
+    lengths, real = [], heard_windows.listen
+    monkeypatch.setattr(heard_windows, "listen", lambda ear, mid: (lengths.append(len(mid)), real(ear, mid))[1])
+    return lengths
+
+
+def test_what_is_heard_has_a_value_for_every_frame(windows, listener):
+    heard = HeardWindows(listener).hear(windows[0])
+    assert heard.mid.shape == windows[0].samples.shape[1:]
+    assert len(heard.pitch) == len(heard.envelope) == windows[0].frames == len(heard.mid) // HOP + 1
+    assert heard.features.shape == (windows[0].frames // 2 + 1, FEATURES)
+    assert len(heard.features[windows[0].core_features]) == -(-windows[0].core_stop // 2)
+    np.testing.assert_array_equal(heard.features, listen(listener, heard.mid))
+
+
+def test_windows_at_the_beginning_are_measured_once_and_later_ones_anew(windows, measured, listener):
+    assert len(windows) >= 3
+    heard = HeardWindows(listener, kept_frames=windows[1].core_stop)
+    first = [heard.hear(window) for window in windows]
+    again = [heard.hear(window) for window in windows]
+    assert len(measured) == len(windows) + len(windows) - 2
+    for one, other in zip(first, again, strict=True):
+        assert np.array_equal(one.pitch.hertz, other.pitch.hertz)
+        assert np.array_equal(one.envelope, other.envelope)
+        assert np.array_equal(one.features, other.features)
+        assert np.array_equal(one.mid, other.mid)
+
+
+def test_nothing_is_kept_where_nothing_shall_be(windows, measured, listener):
+    heard = HeardWindows(listener)
+    heard.hear(windows[0])
+    heard.hear(windows[0])
+    assert len(measured) == 2
+
+
+def test_a_conversion_measures_a_recording_once(sing, voice, tmp_path, measured):
+    soundfile.write(tmp_path / "song.wav", sing(30.0), SAMPLE_RATE)
+    convert_file(tmp_path / "song.wav", [tmp_path / "take.wav"], voice)
+    assert len(measured) == len(list(cut_windows([np.zeros((1, 30 * SAMPLE_RATE), np.float32)])))

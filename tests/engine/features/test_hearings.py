@@ -1,0 +1,110 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.audio.files import read_audio, resample
+from engine.features.hearings import HEARINGS, VOICE_HEARINGS, heard_otherwise
+from engine.networks.listener import FEATURES, listen
+from engine.units import SAMPLE_RATE
+
+SPEECH = Path(__file__).parents[3] / "engine" / "samples" / "speech.flac"
+OTHERWISE = range(1, HEARINGS)
+
+
+@pytest.fixture(scope="module")
+def speech() -> np.ndarray:
+    """Two seconds at SAMPLE_RATE."""
+    audio = read_audio(SPEECH)
+    return resample(audio.mono(), audio.rate, SAMPLE_RATE)[SAMPLE_RATE : 3 * SAMPLE_RATE]
+
+
+def tone(hertz: float, seconds: float = 1.0) -> np.ndarray:
+    """A steady tone with the harmonics of a voice."""
+    time_s = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
+    return (0.1 * sum(np.cos(2 * np.pi * hertz * n * time_s) / n for n in range(1, 20))).astype(np.float32)
+
+
+def directions(features: np.ndarray) -> np.ndarray:
+    relative = features.astype(np.float64) - features.mean(0, dtype=np.float64)
+    return relative / np.linalg.norm(relative, axis=1, keepdims=True)
+
+
+def test_a_voice_is_learned_from_some_of_them():
+    assert 1 < VOICE_HEARINGS <= HEARINGS
+
+
+@settings(max_examples=25, deadline=None)
+@given(count=st.integers(0, 30_000), hearing=st.integers(0, HEARINGS - 1), seed=st.integers(0, 99))
+def test_every_hearing_of_any_length_is_on_the_recordings_own_time(listener, count, hearing, seed):
+    samples = 0.1 * np.random.default_rng(count).standard_normal(count).astype(np.float32)
+    features = heard_otherwise(listener, samples, hearing, np.random.default_rng(seed))
+    assert features.shape == (count // 882 + 1, FEATURES)
+    assert features.dtype == np.float16
+    assert np.isfinite(features).all()
+
+
+def test_the_first_is_the_recording_as_it_is(listener, speech):
+    features = heard_otherwise(listener, speech, 0, np.random.default_rng(0))
+    np.testing.assert_array_equal(features, listen(listener, speech)[: len(features)])
+
+
+@pytest.mark.parametrize("hearing", OTHERWISE)
+def test_a_hearing_is_given_by_its_random_numbers(listener, speech, hearing):
+    short = speech[:SAMPLE_RATE]
+    one, same, other = (heard_otherwise(listener, short, hearing, np.random.default_rng(n)) for n in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert np.abs(one.astype(float) - other).mean() > 0.05
+
+
+@pytest.mark.parametrize("hearing", OTHERWISE)
+def test_what_is_heard_otherwise_is_heard_at_the_same_time(listener, speech, hearing):
+    plain = directions(heard_otherwise(listener, speech, 0, np.random.default_rng(0)))
+    otherwise = directions(heard_otherwise(listener, speech, hearing, np.random.default_rng(3)))
+    likeness = {
+        lag: (plain[10 : len(plain) - 10] * otherwise[10 + lag : len(plain) - 10 + lag]).sum(1).mean()
+        for lag in range(-8, 9)
+    }
+    assert max(likeness, key=likeness.__getitem__) == 0
+    assert likeness[0] > 2 * max(likeness[-8], likeness[8])
+    assert likeness[0] < 0.98  # and yet it is heard otherwise
+
+
+@pytest.mark.parametrize("hearing", [hearing for hearing in OTHERWISE if hearing % 2])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_odd_ones_are_higher(listener, hearing, seed):
+    factor = np.exp(np.random.default_rng(seed).uniform(np.log(1.06), np.log(1.28)))  # the first that is drawn
+    otherwise = heard_otherwise(listener, tone(200.0), hearing, np.random.default_rng(seed))
+    assert_nearer_to(listener, otherwise, 200.0 * factor, 200.0 / factor)
+
+
+@pytest.mark.parametrize("hearing", [hearing for hearing in OTHERWISE if hearing % 2 == 0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_others_are_lower(listener, hearing, seed, monkeypatch):
+    monkeypatch.setattr("engine.features.hearings.disturb", lambda samples, random: samples)
+    factor = np.exp(np.random.default_rng(seed).uniform(np.log(1.06), np.log(1.28)))
+    otherwise = heard_otherwise(listener, tone(200.0), hearing, np.random.default_rng(seed))
+    assert_nearer_to(listener, otherwise, 200.0 / factor, 200.0 * factor)
+
+
+def assert_nearer_to(listener, features: np.ndarray, right_hertz: float, wrong_hertz: float) -> None:
+    inner = slice(10, 40)
+    heard = np.median(features[inner].astype(float), 0)
+    right, wrong, plain = (
+        np.median(listen(listener, tone(hertz))[inner].astype(float), 0) for hertz in (right_hertz, wrong_hertz, 200.0)
+    )
+    assert np.abs(heard - right).mean() < 0.5 * np.abs(heard - wrong).mean()
+    assert np.abs(heard - right).mean() < 0.7 * np.abs(heard - plain).mean()
+
+
+def test_those_that_are_elsewhere_too_have_a_room_or_noise(listener, speech, monkeypatch):
+    disturbed = []
+    real = heard_otherwise.__globals__["disturb"]
+    monkeypatch.setattr("engine.features.hearings.disturb", lambda *given: (disturbed.append(hearing), real(*given))[1])
+    for hearing in range(HEARINGS):
+        heard_otherwise(listener, speech[: SAMPLE_RATE // 2], hearing, np.random.default_rng(0))
+    assert 0 not in disturbed
+    assert 0 < len(disturbed) < HEARINGS - 1
+    assert min(disturbed) < VOICE_HEARINGS  # a voice is learned from one of them too

@@ -1,0 +1,145 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.analysis.envelope import BANDS, LOW_BANDS, band_centres, measure_envelope, measure_level
+from engine.analysis.pitch import detect_pitch
+from engine.analysis.windows import cut_windows
+from engine.audio.files import read_audio, resample
+from engine.errors import AudioError, Cancelled
+from engine.features.feature_mean import measure_feature_mean
+from engine.features.survey import bands_with_signal, survey_recording
+from engine.networks.base import load_base
+from engine.networks.listener import FEATURES, listen
+from engine.networks.timbre_encoder import TIMBRE
+from engine.units import FRAME_RATE, SAMPLE_RATE
+
+SAMPLES = Path(__file__).parents[3] / "engine" / "samples"
+
+
+@pytest.fixture(scope="module")
+def sung(sing) -> np.ndarray:
+    return sing(6.0, hertz=200.0)[None]
+
+
+def test_a_survey_of_singing(sung):
+    survey = survey_recording([sung], load_base())
+    assert survey.voiced
+    assert survey.timbre.shape == (TIMBRE,)
+    assert torch.isfinite(survey.timbre).all()
+    assert survey.feature_mean.shape == (FEATURES,)
+    # four notes, two semitones apart, on 200 Hz (note 55.4)
+    assert survey.pitch.low == pytest.approx(55.4, abs=0.6)
+    assert survey.pitch.high == pytest.approx(61.4, abs=0.6)
+    assert survey.style in {"melodic", "rhythmic", "spoken"}
+
+
+def test_the_survey_does_not_depend_on_the_blocks(sung):
+    whole = survey_recording([sung], load_base())
+    pieces = survey_recording([sung[:, i : i + 10_007] for i in range(0, sung.shape[1], 10_007)], load_base())
+    assert (whole.pitch, whole.style, whole.bands) == (pieces.pitch, pieces.style, pieces.bands)
+    torch.testing.assert_close(whole.timbre, pieces.timbre)
+    torch.testing.assert_close(whole.feature_mean, pieces.feature_mean)
+
+
+def test_a_gain_moves_the_level_and_nothing_else(sung):
+    loud, quiet = survey_recording([sung], load_base()), survey_recording([sung * 0.1], load_base())
+    assert loud.level.nepers - quiet.level.nepers == pytest.approx(np.log(10), abs=0.01)
+    within = load_base().content.within.sqrt()
+    assert (
+        (loud.feature_mean - quiet.feature_mean).abs() / within
+    ).mean() < 0.3  # which the listener hears a little of
+    torch.testing.assert_close(loud.timbre, quiet.timbre, atol=0.02, rtol=0.02)
+
+
+def test_long_notes_are_gathered_of_singing_alone(sing):
+    sung = survey_recording([sing(6.0, hertz=200.0)[None]], load_base())
+    assert sung.style == "melodic"
+    assert 100 < float(sung.held.frames.sum()) <= 600
+    speech = read_audio(SAMPLES / "speech.flac")
+    spoken = survey_recording([resample(speech.mono(), speech.rate, SAMPLE_RATE)[None]], load_base())
+    assert spoken.style == "spoken"
+    assert len(spoken.held.rows) == 0
+
+
+def test_the_mean_of_the_features_is_the_likeliest_of_the_recording(sung):
+    base, samples = load_base(), sung[0]
+    pitch = detect_pitch(samples, SAMPLE_RATE)
+    envelope = measure_envelope(samples, pitch)
+    features, level = listen(base.listener, samples), measure_level(envelope)
+    expected = measure_feature_mean(base.content, features, envelope, pitch.voicing, level.nepers)
+    survey = survey_recording([sung], base)
+    torch.testing.assert_close(survey.feature_mean, expected, atol=0.05, rtol=0.05)
+
+
+@pytest.mark.parametrize("samples", [1, 440, SAMPLE_RATE])
+def test_silence_is_legal_and_unvoiced(samples):
+    survey = survey_recording([np.zeros((2, samples), np.float32)], load_base())
+    assert not survey.voiced
+    assert torch.isfinite(survey.timbre).all()
+    assert torch.isfinite(survey.feature_mean).all()
+    assert np.isfinite(survey.level.nepers)
+
+
+@pytest.mark.parametrize("blocks", [[], [np.zeros((2, 0), np.float32)]])
+def test_a_recording_without_samples_is_one_sentence(blocks):
+    with pytest.raises(AudioError, match=r"no sound to convert \(0 samples\)"):
+        survey_recording(blocks, load_base())
+
+
+@pytest.mark.parametrize("hertz", [8000.0, 12_000.0])
+def test_bands_above_the_bandwidth_hold_no_signal(hertz):
+    """The window of unvoiced frames, 10 ms short, leaks past the steepest edge of the loudest noise by 1.4 kHz."""
+    spectrum = np.fft.rfft(np.random.default_rng(0).standard_normal(2 * SAMPLE_RATE))
+    spectrum[np.fft.rfftfreq(2 * SAMPLE_RATE, 1 / SAMPLE_RATE) > hertz] = 0.0
+    samples = 0.1 * np.fft.irfft(spectrum).astype(np.float32)
+    envelope = measure_envelope(samples, detect_pitch(samples, SAMPLE_RATE))
+    bands = bands_with_signal(envelope, measure_level(envelope))
+    assert hertz * 0.94 < band_centres()[bands - 1] < hertz + 1400.0
+
+
+def test_speech_that_was_stored_at_16_khz_has_little_more_than_the_low_bands():
+    speech = read_audio(SAMPLES / "speech.flac")
+    assert speech.rate == 16_000
+    samples = resample(speech.mono(), speech.rate, SAMPLE_RATE)
+    envelope = measure_envelope(samples, detect_pitch(samples, SAMPLE_RATE))
+    assert LOW_BANDS - 1 <= bands_with_signal(envelope, measure_level(envelope)) <= LOW_BANDS + 3
+
+
+def test_a_full_band_recording_has_all_bands_and_silence_the_low_ones():
+    level = measure_level(np.zeros((10, BANDS), np.float32))
+    assert bands_with_signal(np.zeros((10, BANDS), np.float32), level) == BANDS
+    assert bands_with_signal(np.full((10, BANDS), -14.0, np.float32), level) == LOW_BANDS
+
+
+def test_progress_is_in_seconds_and_may_stop_the_survey(sung):
+    heard = []
+    survey_recording([np.concatenate([sung] * 4, 1)], load_base(), heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == pytest.approx(24, abs=0.1)
+
+    def stop(seconds: float) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        survey_recording([sung], load_base(), stop)
+
+
+def test_of_long_recordings_only_some_windows_are_heard(monkeypatch):
+    heard = []
+
+    def listen(samples, rate):
+        heard.append(len(samples))
+        return detect_pitch(np.zeros_like(samples), rate)
+
+    monkeypatch.setattr("engine.features.analysed_windows.detect_pitch", listen)
+    monkeypatch.setattr("engine.features.survey.KEPT_FRAMES", 60 * FRAME_RATE)
+    minutes = [np.zeros((1, 60 * SAMPLE_RATE), np.float32)] * 4
+    survey_recording(minutes, load_base())
+    windows = list(cut_windows(minutes))
+    # the first minute whole, then one window in eight
+    wanted = [window for number, window in enumerate(windows) if window.core_stop <= 6000 or number % 8 == 0]
+    assert heard == [window.samples.shape[1] for window in wanted]
+    assert 5 < len(wanted) < len(windows)

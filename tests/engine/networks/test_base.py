@@ -1,0 +1,92 @@
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from engine.errors import VoiceError
+from engine.networks.base import WEIGHTS, load_base, load_weights, save_weights
+from engine.networks.listener import load_listener
+
+
+def test_weights_and_their_card_come_back(tmp_path):
+    weights = {"a": torch.linspace(-2, 2, 7), "b.c": torch.randn(3, 4).T}
+    save_weights(tmp_path / "small.safetensors", weights, {"name": "Gökhan"})
+    found = load_weights(tmp_path / "small.safetensors")
+    assert found.keys() == weights.keys()
+    for name, value in weights.items():
+        assert found[name].dtype == torch.float32
+        torch.testing.assert_close(found[name], value, atol=1e-3, rtol=1e-3)
+    assert json.loads((tmp_path / "small.json").read_text(encoding="utf-8")) == {"name": "Gökhan"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.json", "small.safetensors"]
+
+
+def test_missing_weights_are_one_sentence(tmp_path):
+    with pytest.raises(VoiceError, match=r"gone.safetensors are missing or damaged"):
+        load_weights(tmp_path / "gone.safetensors")
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, 1000])
+def test_weights_that_were_cut_off_are_one_sentence(tmp_path, kept):
+    path = tmp_path / "base.safetensors"
+    save_weights(path, {"a": torch.randn(1000)}, {})
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(VoiceError, match="missing or damaged"):
+        load_weights(path)
+
+
+@pytest.mark.parametrize("change", ["missing", "extra", "shape"])
+def test_weights_must_fit_strictly(tmp_path, change):
+    weights = dict(load_weights(WEIGHTS / "base.safetensors"))
+    name = "decoder.leave.1.bias"
+    if change == "missing":
+        del weights[name]
+    elif change == "extra":
+        weights["more"] = torch.zeros(1)
+    else:
+        weights[name] = torch.zeros(3)
+    save_file({name: value.contiguous() for name, value in weights.items()}, tmp_path / "base.safetensors")
+    with pytest.raises(VoiceError, match="belong to another version of the engine"):
+        load_base(tmp_path / "base.safetensors")
+
+
+def test_the_installed_base_fits_and_is_loaded_once():
+    base = load_base()
+    assert load_base() is base
+    assert not base.training
+    assert not any(parameter.requires_grad for parameter in base.parameters())
+    assert all(torch.isfinite(value).all() for value in base.state_dict().values())
+
+
+def test_the_listener_in_it_is_the_one_that_ships(listener):
+    base = load_base()
+    for name, value in listener.state_dict().items():
+        assert torch.equal(base.listener.state_dict()[name], value)
+    assert not any(name.startswith("listener.") for name in load_weights(WEIGHTS / "base.safetensors"))
+
+
+def test_a_base_without_its_listener_is_one_sentence(tmp_path, monkeypatch):
+    shutil.copy(WEIGHTS / "base.safetensors", tmp_path / "other.safetensors")
+    monkeypatch.setattr("engine.networks.base.load_listener", lambda: load_listener(tmp_path / "listener.safetensors"))
+    with pytest.raises(VoiceError, match=r"listener\.safetensors are missing or damaged"):
+        load_base(tmp_path / "other.safetensors")
+
+
+def test_what_is_known_of_means_survives_half_precision():
+    content = load_base().content
+    for variance in (content.between, content.within):
+        assert torch.isfinite(variance).all()
+        assert variance.min() > 0
+
+
+def test_the_base_is_small_enough_to_ship():
+    assert (WEIGHTS / "base.safetensors").stat().st_size < 40e6
+
+
+def test_a_base_that_was_first_needed_for_inference_can_be_learned_through(tmp_path):
+    shutil.copy(WEIGHTS / "base.safetensors", tmp_path)
+    with torch.inference_mode():
+        base = load_base(tmp_path / "base.safetensors")
+    assert not any(parameter.is_inference() for parameter in base.parameters())
+    assert not any(buffer.is_inference() for buffer in base.buffers())

@@ -1,0 +1,64 @@
+import pytest
+import torch
+
+from engine.networks.layers import ConvNextBlock, FrameConvolution, ReverseGradient, receptive_frames
+
+
+@pytest.mark.parametrize(("width", "dilation", "groups"), [(1, 1, 1), (5, 1, 1), (7, 3, 4)])
+def test_a_convolution_keeps_the_frames(width, dilation, groups):
+    output = FrameConvolution(4, 8, width, dilation, groups)(torch.randn(2, 11, 4))
+    assert output.shape == (2, 11, 8)
+
+
+@pytest.mark.parametrize("frames", [1, 2, 7, 12, 50])
+@pytest.mark.parametrize("dilation", [1, 2, 3, 4])
+@pytest.mark.parametrize("groups", [1, 8])
+def test_a_convolution_is_that_of_torch(frames, dilation, groups):
+    layer, sequence = FrameConvolution(8, 8, 7, dilation, groups), torch.randn(2, frames, 8)
+    expected = layer.convolution(sequence.transpose(1, 2)).transpose(1, 2)
+    torch.testing.assert_close(layer(sequence), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_a_convolution_is_centred():
+    layer = FrameConvolution(1, 1, 5)
+    torch.nn.init.constant_(layer.convolution.weight, 1.0)
+    torch.nn.init.zeros_(layer.convolution.bias)
+    impulse = torch.zeros(1, 11, 1)
+    impulse[0, 5] = 1.0
+    assert layer(impulse)[0, :, 0].tolist() == [0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("condition", [0, 6])
+def test_a_block_without_scale_is_the_identity(condition):
+    block = ConvNextBlock(8, condition=condition)
+    torch.nn.init.zeros_(block.scale)
+    sequence = torch.randn(2, 9, 8)
+    given = torch.randn(2, condition) if condition else None
+    torch.testing.assert_close(block(sequence, given), sequence)
+
+
+def test_a_condition_changes_every_frame_and_only_its_own_row():
+    block = ConvNextBlock(8, condition=6)
+    sequence, condition = torch.randn(2, 9, 8), torch.randn(2, 6)
+    other = condition.clone()
+    other[1] += 1.0
+    changed = (block(sequence, condition) != block(sequence, other)).any(2)
+    assert changed.tolist() == [[False] * 9, [True] * 9]
+
+
+@pytest.mark.parametrize("dilations", [(1,), (1, 2), (3, 1, 2)])
+def test_a_stack_looks_exactly_as_far_as_it_says(dilations):
+    reach = receptive_frames(dilations, 5)
+    stack = torch.nn.Sequential(FrameConvolution(3, 3, 5), *(ConvNextBlock(3, dilation=d) for d in dilations))
+    sequence = torch.randn(1, 4 * reach + 1, 3, requires_grad=True)
+    stack(sequence)[0, 2 * reach].sum().backward()
+    heard = sequence.grad[0].abs().sum(1).nonzero()[:, 0]
+    assert (heard.min().item(), heard.max().item()) == (reach, 3 * reach)
+
+
+def test_the_gradient_is_turned_round():
+    values = torch.tensor([1.0, 2.0], requires_grad=True)
+    passed = ReverseGradient.apply(values, 0.25)
+    torch.testing.assert_close(passed, values)
+    (passed * torch.tensor([2.0, 4.0])).sum().backward()
+    torch.testing.assert_close(values.grad, torch.tensor([-0.5, -1.0]))

@@ -1,0 +1,275 @@
+import json
+from pathlib import Path
+
+import librosa
+import numpy as np
+import pytest
+import soundfile
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from engine.devices import multiplies_halves
+from engine.errors import VoiceError
+from engine.networks import listener as module
+from engine.networks.listener import (
+    FEATURES,
+    LISTENER,
+    LISTENER_FORMAT,
+    LISTENER_RATE,
+    WIDTH,
+    Listener,
+    listen,
+    load_listener,
+    on_frames,
+    write_listener,
+)
+from engine.units import SAMPLE_RATE
+
+SPEECH = Path(__file__).parents[3] / "engine" / "samples" / "speech.flac"
+STEP = LISTENER_RATE // 50
+# What CTranslate2 computes of SECOND_TO_THIRD and a second of silence in single precision with Whisper base as the
+# packages hold it: every tenth frame of the encoder's output, of which every eighth number, float16 (11, 64). Written
+# by, and compared in whole with what that gives, in `test_the_shipped_file_hears_what_whisper_does` of
+# tests/engine/pretraining/test_listener.py.
+REFERENCE = Path(__file__).parents[1] / "data" / "whisper_base_speech.npy"
+SECOND_TO_THIRD = slice(LISTENER_RATE, 3 * LISTENER_RATE)  # of SPEECH
+
+
+@pytest.fixture(scope="module")
+def speech() -> np.ndarray:
+    """Four seconds of speech at LISTENER_RATE."""
+    samples, rate = soundfile.read(SPEECH, dtype="float32")
+    assert rate == LISTENER_RATE
+    return samples[: 4 * LISTENER_RATE]
+
+
+class Moment(torch.nn.Module):
+    """Stands in for the listener where only time matters: of each frame it hears the one sample in its middle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("window", torch.zeros(1))
+        self.longest = 0
+
+    def forward(self, samples: torch.Tensor) -> torch.Tensor:
+        self.longest = max(self.longest, samples.shape[1])
+        return samples[:, : samples.shape[1] // STEP * STEP : STEP, None]
+
+
+def directions(features: np.ndarray) -> np.ndarray:
+    """Features less their mean, each frame of length 1."""
+    relative = features.astype(np.float64) - features.mean(0, dtype=np.float64)
+    return relative / np.linalg.norm(relative, axis=1, keepdims=True)
+
+
+# ---- what is heard
+
+
+@settings(max_examples=12, deadline=None)
+@given(count=st.integers(0, 20_000), rate=st.sampled_from([LISTENER_RATE, SAMPLE_RATE, 48_000]))
+def test_there_are_features_every_20_ms_from_the_first_sample_on(listener, count, rate):
+    samples = 0.1 * np.random.default_rng(count).standard_normal(count).astype(np.float32)
+    features = listen(listener, samples, rate)
+    assert features.dtype == np.float16
+    assert features.shape[1] == FEATURES == 1024
+    heard = count * LISTENER_RATE / rate
+    assert int((heard - 1) // STEP) + 1 <= len(features) <= int((heard + 1) // STEP) + 1
+    assert np.isfinite(features).all()
+
+
+@pytest.mark.parametrize("frame", [3, 18, 26, 40, 49])
+def test_a_click_moves_what_is_heard_at_its_own_20_ms(listener, frame):
+    quiet = 0.01 * np.random.default_rng(0).standard_normal(LISTENER_RATE).astype(np.float32)
+    clicked = quiet.copy()
+    clicked[STEP * frame] += 1.0
+    before, after = (listen(listener, samples, LISTENER_RATE).astype(float) for samples in (quiet, clicked))
+    moved = np.median(np.abs(after - before), 1)  # a few numbers burst at times, wherever the click is
+    assert moved.argmax() == frame
+    assert moved.max() > 3 * np.median(moved)
+
+
+def test_the_spectrum_is_that_of_librosa(listener):
+    time_s = np.arange(LISTENER_RATE) / LISTENER_RATE
+    sweep = np.cumsum(np.geomspace(60.0, 7500.0, LISTENER_RATE)) / LISTENER_RATE
+    samples = (0.5 * np.sin(2 * np.pi * sweep) * np.exp(-5 * time_s)).astype(np.float32)
+    power = librosa.feature.melspectrogram(
+        y=samples, sr=LISTENER_RATE, n_fft=400, hop_length=160, n_mels=80, fmax=8000.0, pad_mode="reflect"
+    )
+    decades = np.log10(np.maximum(power[:, :-1], 1e-10))
+    expected = (np.maximum(decades, decades.max() - 8.0) + 4.0) / 4.0
+    found = listener.spectrum(torch.from_numpy(samples)[None])[0].numpy()
+    assert found.shape == (80, 100)
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("hertz", [300.0, 1000.0, 4000.0])
+def test_a_tone_is_loudest_in_its_own_band_and_each_decade_is_a_quarter(listener, hertz):
+    tone = np.sin(2 * np.pi * hertz * np.arange(LISTENER_RATE) / LISTENER_RATE).astype(np.float32)
+    loud, quiet = (listener.spectrum(torch.from_numpy(gain * tone)[None])[0, :, 10:90] for gain in (1.0, 0.1))
+    centres = librosa.mel_frequencies(82, fmax=8000.0)[1:-1]
+    assert abs(int(loud.mean(1).argmax()) - np.abs(centres - hertz).argmin()) <= 1
+    torch.testing.assert_close(loud.amax() - quiet.amax(), torch.tensor(0.5), atol=1e-3, rtol=0)  # two decades of power
+    torch.testing.assert_close(loud.amin(), loud.amax() - 2.0)  # no more than eight decades are told apart
+
+
+def test_silence_is_ten_decades_below(listener):
+    torch.testing.assert_close(listener.spectrum(torch.zeros(1, 1600)), torch.full((1, 80, 10), -1.5))
+
+
+def test_several_are_heard_at_once_as_each_alone(listener, speech):
+    pieces = torch.from_numpy(speech[: 2 * 16_000].reshape(2, -1))
+    with torch.inference_mode():
+        both, alone = listener(pieces), torch.cat([listener(piece[None]) for piece in pieces])
+    torch.testing.assert_close(both, alone, atol=2e-2, rtol=1e-3)
+
+
+def test_it_hears_what_whisper_does(listener, speech):
+    """The last layer, by another program and from weights of half precision."""
+    stored = np.load(REFERENCE).astype(float)
+    found = listen(listener, speech[SECOND_TO_THIRD], LISTENER_RATE)[::10, WIDTH::8].astype(float)
+    assert found.shape == stored.shape == (11, 64)
+    assert np.corrcoef(found.ravel(), stored.ravel())[0, 1] > 0.998  # weights of 8 bits
+    assert np.abs(found - stored).mean() < 0.05 * stored.std()
+
+
+def test_roughly_is_nearly_the_same_and_where_that_is_no_faster_the_very_same(listener, speech):
+    exact, rough = (listen(listener, speech, LISTENER_RATE, roughly).astype(float) for roughly in (False, True))
+    if multiplies_halves(torch.device("cpu")):
+        assert np.corrcoef(exact.ravel(), rough.ravel())[0, 1] > 0.999
+    else:
+        np.testing.assert_array_equal(rough, exact)
+
+
+# ---- long recordings
+
+
+@settings(max_examples=60, deadline=None)
+@given(count=st.integers(0, 200 * LISTENER_RATE))
+def test_of_any_length_each_frame_is_heard_once_and_30_s_at_most_at_a_time(count):
+    samples = (np.arange(count) % 60_013).astype(np.float32) / 30  # below 2,048 half precision has whole numbers
+    moment = Moment()
+    heard = listen(moment, samples, LISTENER_RATE)
+    middles = np.arange(count // STEP + 1) * STEP
+    expected = np.append(samples, 0.0)[np.minimum(middles, count)].astype(np.float16)
+    np.testing.assert_array_equal(heard[:, 0], expected)
+    assert moment.longest <= 30 * LISTENER_RATE
+
+
+def test_what_is_heard_in_stretches_is_what_is_heard_in_one(listener, speech, monkeypatch):
+    whole = directions(listen(listener, speech, LISTENER_RATE))
+    monkeypatch.setattr(module, "_LONGEST_S", 2.0)
+    monkeypatch.setattr(module, "_AROUND_S", 1.0)
+    stretches = directions(listen(listener, speech, LISTENER_RATE))
+    likeness = stretches @ whole.T
+    assert np.median(np.diag(likeness)) > 0.8
+    assert (likeness.argmax(1) == np.arange(len(whole))).mean() > 0.95
+
+
+# ---- the grid
+
+
+def test_between_two_frames_lies_their_mean_and_the_last_is_held():
+    features = torch.tensor([[0.0, 10.0], [2.0, 20.0], [4.0, 40.0]], dtype=torch.float16)
+    expected = torch.tensor([0.0, 1.0, 2.0, 3.0, 4.0, 4.0, 4.0, 4.0])
+    for frames in (1, 3, 5, 6, 8):
+        found = on_frames(features, frames)
+        assert found.dtype == torch.float32
+        assert found.shape == (frames, 2)
+        torch.testing.assert_close(found[:, 0], expected[:frames])
+    torch.testing.assert_close(on_frames(features, 4)[:, 1], torch.tensor([10.0, 15.0, 20.0, 30.0]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(count=st.integers(1, 12), frames=st.integers(1, 30), batch=st.integers(1, 3))
+def test_every_second_frame_is_one_that_was_heard(count, frames, batch):
+    features = torch.randn(batch, count, 3, generator=torch.Generator().manual_seed(count))
+    found = on_frames(features, frames)
+    assert found.shape == (batch, frames, 3)
+    kept = min(count, -(-frames // 2))
+    torch.testing.assert_close(found[:, : 2 * kept : 2], features[:, :kept])
+
+
+# ---- the file
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, np.ndarray]:
+    """Of a listener that has learned nothing; one row is all zeros, one has a single large number."""
+    torch.manual_seed(3)
+    found = {name: torch.randn_like(value).numpy() for name, value in Listener().state_dict().items()}
+    found["blocks.2.widen.weight"][7] = 0.0
+    found["blocks.2.widen.weight"][8, 3] = 500.0
+    return found
+
+
+def test_written_and_loaded_weights_are_within_half_a_step(weights, tmp_path):
+    write_listener(tmp_path / "x.safetensors", weights, {"name": "Gökhan"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.json", "x.safetensors"]
+    assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == {"name": "Gökhan"}
+    found = load_listener(tmp_path / "x.safetensors")
+    assert not found.training
+    assert not any(parameter.requires_grad for parameter in found.parameters())
+    for name, value in found.state_dict().items():
+        assert value.dtype == torch.float32
+        written, read = weights[name], value.numpy()
+        if name == "mels":
+            np.testing.assert_array_equal(read, written)
+        elif written.ndim == 1 or name == "positions":
+            np.testing.assert_allclose(read, written, rtol=1e-3, atol=1e-6)
+        else:
+            rows = np.abs(written).reshape(len(written), -1).max(1)
+            errors = np.abs(read - written).reshape(len(written), -1).max(1)
+            assert (errors <= rows / 127 / 2 * 1.001 + 1e-12).all(), name
+    assert not found.blocks[2].widen.weight[7].any()
+
+
+def test_a_file_takes_a_quarter_of_single_precision(weights, tmp_path):
+    write_listener(tmp_path / "x.safetensors", weights, {})
+    assert (tmp_path / "x.safetensors").stat().st_size < 0.28 * sum(value.nbytes for value in weights.values())
+
+
+def write(path: Path, version: str | None = LISTENER_FORMAT, **tensors: torch.Tensor | None) -> None:
+    """The listener's file with other tensors, two underscores for a dot in their names; None takes one out."""
+    changed = {name.replace("__", "."): value for name, value in tensors.items()}
+    stored = {name: changed.get(name, value) for name, value in load_file(LISTENER).items()} | changed
+    kept = {name: value for name, value in stored.items() if value is not None}
+    save_file(kept, path, None if version is None else {"format": version})
+
+
+@pytest.mark.parametrize("kept", [None, 0, 7, 1000, 1_000_000])
+def test_a_file_that_is_missing_or_cut_off_is_one_sentence(tmp_path, kept):
+    path = tmp_path / "listener.safetensors"
+    if kept is not None:
+        path.write_bytes(LISTENER.read_bytes()[:kept])
+    with pytest.raises(
+        VoiceError, match=r"^The listener's weights .*\.safetensors are missing or damaged; install .*\.$"
+    ):
+        load_listener(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": None},
+        {"version": "0"},
+        {"norm__weight": None},
+        {"norm__weight": torch.zeros(3)},
+        {"blocks__6__norm": torch.zeros(3)},
+        {"first__weight__scale": torch.ones(3)},
+    ],
+)
+def test_a_file_of_another_version_is_one_sentence(tmp_path, change):
+    write(tmp_path / "listener.safetensors", **change)
+    with pytest.raises(
+        VoiceError, match=r"^The listener's weights .*\.safetensors are of another version; install .*\.$"
+    ):
+        load_listener(tmp_path / "listener.safetensors")
+
+
+def test_the_listener_ships_small_and_with_its_licence():
+    card = json.loads(LISTENER.with_suffix(".json").read_text(encoding="utf-8"))
+    assert (card["licence"], card["format"]) == ("MIT", LISTENER_FORMAT)
+    assert "OpenAI" in card["copyright"]
+    assert LISTENER.stat().st_size < 25e6

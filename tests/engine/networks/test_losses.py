@@ -1,0 +1,99 @@
+import pytest
+import torch
+
+from engine.analysis.envelope import BANDS, LOW_BANDS
+from engine.networks.losses import EnvelopeDiscriminator, envelope_distance, spectral_distance
+from engine.networks.timbre_encoder import TIMBRE
+
+RATE = 44_100
+EVERYTHING = torch.full((2,), 22_050.0)
+
+
+def test_equal_envelopes_have_no_distance():
+    envelope = torch.randn(2, 5, BANDS)
+    assert envelope_distance(envelope, envelope, torch.tensor([BANDS, 80])) == 0
+
+
+def test_a_constant_difference_is_the_distance():
+    wanted = torch.randn(2, 5, BANDS)
+    assert envelope_distance(wanted + 0.5, wanted, torch.tensor([BANDS, 80])) == pytest.approx(0.5)
+
+
+def test_bands_above_the_bandwidth_do_not_count():
+    wanted = torch.zeros(2, 5, BANDS)
+    predicted = wanted.clone()
+    predicted[1, :, 80:] = 9.0
+    assert envelope_distance(predicted, wanted, torch.tensor([BANDS, 80])) == 0
+    assert envelope_distance(predicted, wanted, torch.tensor([BANDS, 81])) > 0
+
+
+def test_frames_close_to_silence_count_a_third():
+    wanted = torch.zeros(1, 2, BANDS)
+    wanted[0, 1] = -14.0
+    predicted = wanted.clone()
+    predicted[0, 1] += 1.0
+    assert envelope_distance(predicted, wanted, torch.tensor([BANDS])) == pytest.approx(0.25, abs=0.01)
+
+
+def test_equal_samples_have_no_spectral_distance():
+    samples = torch.randn(2, 5000)
+    assert spectral_distance(samples, samples, EVERYTHING, RATE) == 0
+
+
+def test_the_spectral_distance_grows_with_the_difference():
+    torch.manual_seed(0)
+    wanted, other = torch.randn(2, 5000), torch.randn(2, 5000)
+    distances = [float(spectral_distance(wanted + share * other, wanted, EVERYTHING, RATE)) for share in (0.01, 0.1, 1)]
+    assert 0 < distances[0] < distances[1] < distances[2]
+
+
+def test_a_gain_shows_as_its_logarithm():
+    wanted = torch.randn(2, 5000)
+    # half of the relative error of the magnitudes and all of their logarithm
+    expected = 0.5 * 1.0 + torch.log(torch.tensor(2.0))
+    assert spectral_distance(2 * wanted, wanted, EVERYTHING, RATE) == pytest.approx(float(expected), abs=0.01)
+
+
+def test_what_lies_above_the_bandwidth_is_not_compared():
+    wanted = torch.randn(1, 20_000, generator=torch.Generator().manual_seed(0))
+    predicted = wanted + torch.sin(2 * torch.pi * 15_000 * torch.arange(20_000) / RATE)
+    heard, deaf = torch.tensor([22_050.0]), torch.tensor([6_000.0])
+    whole = spectral_distance(predicted, wanted, heard, RATE)
+    assert spectral_distance(predicted, wanted, deaf, RATE) < 0.1 * whole
+
+
+def test_the_spectral_distance_has_a_gradient_even_in_silence():
+    samples = torch.zeros(1, 5000, requires_grad=True)
+    spectral_distance(samples, torch.randn(1, 5000), EVERYTHING[:1], RATE).backward()
+    assert torch.isfinite(samples.grad).all()
+
+
+def test_the_critic_judges_patches_given_the_timbre():
+    torch.manual_seed(0)
+    critic = EnvelopeDiscriminator()
+    envelope, timbre = torch.randn(2, 40, BANDS), torch.randn(2, TIMBRE)
+    scores, features = critic(envelope, timbre)
+    batch, channels, frames, bands = scores.shape
+    assert (batch, channels) == (2, 1)
+    assert 1 < frames <= 10
+    assert 1 < bands < LOW_BANDS
+    assert len(features) == 4
+    assert (critic(envelope, timbre + 1)[0] != scores).any()
+    above = envelope.clone()
+    above[..., LOW_BANDS:] += 1
+    torch.testing.assert_close(critic(above, timbre)[0], scores)
+
+
+def test_a_critic_learns_to_tell_two_kinds_apart():
+    torch.manual_seed(0)
+    critic, timbre = EnvelopeDiscriminator(), torch.zeros(4, TIMBRE)
+    optimizer = torch.optim.Adam(critic.parameters(), 1e-3)
+    real, fake = torch.randn(4, 24, BANDS) - 3, torch.zeros(4, 24, BANDS) - 3
+    losses = []
+    for _ in range(12):
+        loss = (critic(real, timbre)[0] - 1).square().mean() + critic(fake, timbre)[0].square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]

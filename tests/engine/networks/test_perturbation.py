@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import torch
+
+from engine.analysis.envelope import BANDS, LOW_BANDS, band_centres
+from engine.networks.perturbation import (
+    add_noise_floor,
+    random_equalizer,
+    random_factor,
+    warp_bands,
+)
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def resonance(hertz: float) -> torch.Tensor:
+    distance = torch.from_numpy(np.log2(band_centres() / hertz)).float()
+    return (-4 * distance.square())[None, None].expand(1, 3, BANDS).contiguous()
+
+
+@pytest.mark.parametrize("bands", [LOW_BANDS, BANDS])
+def test_a_factor_of_one_warps_nothing(bands):
+    envelope = torch.randn(2, 5, bands)
+    torch.testing.assert_close(warp_bands(envelope, torch.ones(2)), envelope, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.25])
+@pytest.mark.parametrize("hertz", [600.0, 1500.0, 4000.0])
+def test_a_resonance_moves_by_the_factor(hertz, factor):
+    warped = warp_bands(resonance(hertz), torch.tensor([factor]))
+    assert band_centres()[warped[0, 0].argmax()] == pytest.approx(hertz * factor, rel=0.06)
+
+
+def test_every_row_has_its_own_factor():
+    warped = warp_bands(resonance(1000.0).expand(2, 3, BANDS), torch.tensor([1.0, 1.3]))
+    torch.testing.assert_close(warped[:1], resonance(1000.0), atol=0.01, rtol=0)
+    assert warped[1, 0].argmax() > warped[0, 0].argmax()
+
+
+def test_factors_lie_evenly_around_one():
+    factors = random_factor(2000, 1.3, seeded())
+    assert factors.shape == (2000,)
+    assert factors.min() >= 1 / 1.3
+    assert factors.max() <= 1.3
+    assert factors.log().mean().abs() < 0.02
+
+
+def test_equalizers_are_smooth_and_as_strong_as_asked():
+    gains = random_equalizer(500, BANDS, 0.3, seeded())
+    assert gains.shape == (500, 1, BANDS)
+    assert gains.diff(dim=2).abs().max() < 0.3
+    assert random_equalizer(3, BANDS, 0.0, seeded()).abs().max() == 0
+    torch.testing.assert_close(random_equalizer(500, BANDS, 0.6, seeded()), 2 * gains)
+
+
+def test_a_noise_floor_only_fills_what_is_quiet():
+    envelope = torch.linspace(-8, 2, BANDS).expand(40, 6, BANDS)
+    noisy = add_noise_floor(envelope, seeded())
+    assert (noisy >= envelope - 1e-5).all()
+    added = (noisy - envelope).amax((1, 2))
+    assert 10 <= (added > 0.01).sum() <= 35  # about half of the batch
+    torch.testing.assert_close(noisy[..., -1], envelope[..., -1], atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda random: random_factor(4, 1.3, random),
+        lambda random: random_equalizer(4, BANDS, 0.5, random),
+        lambda random: add_noise_floor(torch.zeros(4, 3, BANDS), random),
+    ],
+)
+def test_the_same_seed_perturbs_alike(draw):
+    torch.testing.assert_close(draw(seeded(3)), draw(seeded(3)), atol=0, rtol=0)
+    assert (draw(seeded(3)) != draw(seeded(4))).any()

@@ -1,0 +1,233 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.signal import freqz
+
+from engine.analysis.envelope import BANDS, measure_envelope
+from engine.analysis.pitch import Pitch, detect_pitch
+from engine.audio.files import Audio
+from engine.networks.synthesizer import (
+    Synthesizer,
+    copy_synthesis,
+    cycles_per_frame,
+    minimum_phase,
+    noise_at,
+    pulse_train,
+    synthesize,
+)
+from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones
+
+
+@pytest.fixture(scope="module")
+def source_filter() -> Synthesizer:
+    """A synthesizer whose network corrects nothing: only the sources and the measured envelope."""
+    synthesizer = Synthesizer().eval()
+    torch.nn.init.zeros_(synthesizer.leave[1].weight)
+    return synthesizer
+
+
+def curve(value: float, frames: int) -> np.ndarray:
+    return np.full(frames, value, np.float32)
+
+
+def flat(nepers: float, frames: int) -> np.ndarray:
+    return np.full((frames, BANDS), nepers, np.float32)
+
+
+def pulses(hertz: np.ndarray, start: float = 0.0) -> np.ndarray:
+    return pulse_train(torch.from_numpy(np.asarray(hertz, np.float32))[None], start)[0][0].numpy()
+
+
+def power_db(samples: np.ndarray) -> np.ndarray:
+    return 10 * np.log10(np.abs(np.fft.rfft(samples) / len(samples)) ** 2 + 1e-20)
+
+
+# ---- pulses
+
+
+@pytest.mark.parametrize("hertz", [47.0, 100.0, 261.63, 700.0, 1400.0])
+def test_pulses_have_unit_power_at_every_pitch(hertz):
+    assert np.square(pulses(curve(hertz, 101))).mean() == pytest.approx(1.0, abs=0.04)
+
+
+def test_pulses_come_at_their_pitch():
+    samples = pulses(curve(100.0, 101))  # a whole number of samples apart
+    np.testing.assert_array_equal(np.diff(np.flatnonzero(samples > samples.max() / 2)), 441)
+
+
+def test_pulses_are_band_limited():
+    # 70.5 samples to a cycle: what was folded down from above half the rate would lie between the harmonics
+    cycle = 70.5
+    harmonics = round(2 * cycle) // 4  # whole ones below half the rate
+    spectrum = power_db(pulses(curve(SAMPLE_RATE / cycle, 64))[1000 : 1000 + 141 * 100])
+    on, between = spectrum[200::200], spectrum[100::200]
+    assert np.ptp(on[: harmonics - 1]) < 0.1
+    assert on[: harmonics - 1].mean() - between[: harmonics - 1].max() > 60
+
+
+def test_a_glide_is_the_sum_of_its_cosines_with_the_highest_faded():
+    hertz = np.geomspace(300.0, 330.0, 11)
+    frequency = np.exp2(np.interp(np.arange(10 * HOP) / HOP, np.arange(11), np.log2(hertz)))
+    cycles = np.cumsum(frequency) / SAMPLE_RATE
+    number = np.arange(1, 80)[:, None]
+    amplitude = (SAMPLE_RATE / 2 / frequency - number + 1).clip(0, 1)  # from one to nothing over one pitch: no clicks
+    wanted = (amplitude * np.cos(2 * np.pi * number * cycles)).sum(0) * np.sqrt(4 * frequency / SAMPLE_RATE)
+    np.testing.assert_allclose(pulses(hertz), wanted, atol=0.02)
+
+
+@given(st.integers(1, 19), st.floats(0, 1), st.integers(0, 1000))
+@settings(max_examples=25, deadline=None)
+def test_pulses_go_on_over_a_split_with_carried_cycles(split, start, seed):
+    hertz = torch.from_numpy(np.random.default_rng(seed).uniform(60, 900, (1, 21)).astype(np.float32))
+    whole, end = pulse_train(hertz, start)
+    first, carried = pulse_train(hertz[:, : split + 1], start)
+    second, second_end = pulse_train(hertz[:, split:], carried)
+    joined = torch.cat([first, second], 1)
+    assert whole.shape == (1, 20 * HOP)
+    torch.testing.assert_close(joined, whole, atol=0.02 * float(whole.abs().max()), rtol=0)
+    torch.testing.assert_close((second_end - end + 0.5) % 1.0, torch.full((1,), 0.5, dtype=torch.float64))
+
+
+@given(st.floats(0, 1), st.integers(0, 1000))
+@settings(max_examples=10, deadline=None)
+def test_the_cycles_of_the_frames_are_those_of_the_pulses(start, seed):
+    hertz = np.random.default_rng(seed).uniform(60, 900, 12).astype(np.float32)
+    cycles = cycles_per_frame(hertz, start)
+    assert cycles.shape == (12,)
+    assert cycles[0] == start
+    for frame in (1, 5, 11):
+        _, end = pulse_train(torch.from_numpy(hertz[: frame + 1])[None], start)
+        assert (cycles[frame] - float(end) + 0.5) % 1.0 == pytest.approx(0.5, abs=1e-6)
+
+
+def test_each_row_of_a_batch_has_its_own_start():
+    hertz = torch.full((2, 5), 200.0)
+    both, _ = pulse_train(hertz, torch.tensor([0.0, 0.25]))
+    torch.testing.assert_close(both[1], pulse_train(hertz[:1], 0.25)[0][0])
+    assert (both[0] - both[1]).abs().max() > 1
+
+
+# ---- noise
+
+
+@given(st.integers(0, 200_000), st.integers(0, 3000), st.integers(0, 2**31 + 8), st.data())
+@settings(max_examples=25, deadline=None)
+def test_noise_depends_on_the_seed_and_the_place_alone(first, count, seed, data):
+    whole = noise_at(first, count, seed)
+    assert whole.shape == (count,)
+    assert whole.dtype == np.float32
+    split = data.draw(st.integers(0, count))
+    joined = np.concatenate([noise_at(first, split, seed), noise_at(first + split, count - split, seed)])
+    np.testing.assert_array_equal(joined, whole)
+
+
+def test_noise_goes_on_over_its_blocks():
+    np.testing.assert_array_equal(noise_at(0, 140_000, 3)[65_000:67_000], noise_at(65_000, 2000, 3))
+    assert np.abs(np.corrcoef(noise_at(0, 65_536, 3), noise_at(65_536, 65_536, 3))[0, 1]) < 0.02
+
+
+def test_noise_has_unit_variance_and_seeds_differ():
+    one, other = noise_at(0, 100_000, 0), noise_at(0, 100_000, 1)
+    assert one.var() == pytest.approx(1.0, abs=0.02)
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
+
+
+# ---- filters
+
+
+def test_minimum_phase_of_one_pole():
+    transform = 1536
+    _, response = freqz([1.0], [1.0, -0.8], worN=transform // 2 + 1, include_nyquist=True)
+    phase = minimum_phase(torch.from_numpy(np.log(np.abs(response))).float())
+    np.testing.assert_allclose(phase.numpy(), np.angle(response), atol=1e-3)
+
+
+def test_a_flat_gain_has_no_phase():
+    torch.testing.assert_close(minimum_phase(torch.full((2, 769), 1.3)), torch.zeros(2, 769), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("hertz", [90.0, 220.0, 600.0])
+def test_a_flat_envelope_gives_the_pitch_and_the_level(source_filter, hertz):
+    frames = 101
+    samples, _ = synthesize(source_filter, flat(np.log(0.1), frames), Pitch(curve(hertz, frames), curve(1.0, frames)))
+    assert samples.shape == (100 * HOP,)
+    assert samples.dtype == np.float32
+    inner = samples[5 * HOP : -5 * HOP]
+    # a voiced frame keeps a fiftieth of the noise's power
+    assert np.square(inner).mean() == pytest.approx(0.01 * 1.02, rel=0.05)
+    found = detect_pitch(samples, SAMPLE_RATE)
+    assert found.voiced[10:-10].all()
+    assert np.median(found.semitones[10:-10]) == pytest.approx(hertz_to_semitones(hertz), abs=0.25)
+
+
+def test_unvoiced_frames_are_noise_at_the_level(source_filter):
+    frames = 101
+    samples, _ = synthesize(source_filter, flat(np.log(0.1), frames), Pitch(curve(150.0, frames), curve(0.0, frames)))
+    assert np.square(samples[5 * HOP : -5 * HOP]).mean() == pytest.approx(0.01, rel=0.05)
+    assert not detect_pitch(samples, SAMPLE_RATE).voiced[5:-5].any()
+
+
+def test_what_is_measured_of_the_output_is_the_envelope_that_went_in(source_filter):
+    frames = 101
+    pitch = Pitch(curve(150.0, frames), curve(1.0, frames))
+    wanted = np.tile(np.sin(np.arange(BANDS) / 8).astype(np.float32) - 3, (frames, 1))
+    samples, _ = synthesize(source_filter, wanted, pitch)
+    found = measure_envelope(samples, pitch)
+    np.testing.assert_allclose(found[5:-5, 12:-4].mean(0), wanted[0, 12:-4], atol=0.15)
+
+
+def test_sound_lies_where_its_frames_are(source_filter):
+    envelope = flat(-14.0, 101)
+    envelope[60:63] = 0.0
+    samples, _ = synthesize(source_filter, envelope, Pitch(curve(150.0, 101), curve(0.0, 101)))
+    energy = np.square(samples)
+    centre = (energy * np.arange(len(samples))).sum() / energy.sum()
+    assert centre == pytest.approx(61 * HOP, abs=HOP / 2)
+
+
+def test_the_floor_is_silent(source_filter):
+    samples, _ = synthesize(source_filter, flat(-14.0, 51), Pitch(curve(150.0, 51), curve(1.0, 51)))
+    assert np.abs(samples).max() < 1e-4
+
+
+def test_windows_synthesize_as_the_whole(source_filter):
+    hertz = np.linspace(150, 200, 61).astype(np.float32)
+    pitch, envelope = Pitch(hertz, curve(0.7, 61)), flat(-2.0, 61)
+    whole, cycles = synthesize(source_filter, envelope, pitch, 1000 * HOP, 0.3, seed=5)
+    part, _ = synthesize(source_filter, envelope[20:], pitch[20:], 1020 * HOP, cycles[20] % 1.0, seed=5)
+    margin = 10 * HOP
+    np.testing.assert_allclose(part[margin:], whole[20 * HOP + margin :], atol=2e-3)
+
+
+@pytest.mark.parametrize("frames", [2, 3, 10])
+def test_one_hop_for_each_frame_but_the_last(source_filter, frames):
+    samples, cycles = synthesize(source_filter, flat(-3.0, frames), Pitch(curve(200.0, frames), curve(1.0, frames)))
+    assert samples.shape == ((frames - 1) * HOP,)
+    assert cycles.shape == (frames,)
+
+
+def test_the_tables_are_no_part_of_the_weights():
+    assert not {"bands_to_bins", "window"} & set(Synthesizer().state_dict())
+
+
+# ---- copies
+
+
+@pytest.mark.parametrize(("samples", "rate"), [(1, 44_100), (1000, 44_100), (12_345, 16_000), (30_000, 96_000)])
+def test_a_copy_has_exactly_the_length(source_filter, samples, rate):
+    audio = Audio(np.random.default_rng(0).normal(0, 0.1, (2, samples)).astype(np.float32), rate)
+    copied = copy_synthesis(audio, source_filter)
+    assert copied.rate == SAMPLE_RATE
+    assert copied.samples.shape == (1, round(samples * SAMPLE_RATE / rate))
+
+
+def test_the_base_copies_pitch_and_level(sing):
+    sung = sing(2.0)
+    copied = copy_synthesis(Audio(sung[None], SAMPLE_RATE)).samples[0]
+    before, after = detect_pitch(sung, SAMPLE_RATE), detect_pitch(copied, SAMPLE_RATE)
+    both = before.voiced & after.voiced
+    assert both.sum() > 0.9 * before.voiced.sum()
+    assert np.median(np.abs(before.semitones - after.semitones)[both]) < 0.2
+    assert 20 * np.log10(copied.std() / sung.std()) == pytest.approx(0, abs=3)

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from engine.audio.files import Audio
+from engine.plots.recording import Look, look_at, plot_recording, plot_two_recordings
+from engine.units import SAMPLE_RATE
+
+
+@pytest.fixture(scope="module")
+def look(sing) -> Look:
+    return look_at(Audio(sing(2.0, 220.0)[None], SAMPLE_RATE), "$a_song")
+
+
+def test_a_look_holds_what_is_drawn(look):
+    assert look.duration_s == pytest.approx(2.0)
+    assert look.notes
+    assert len(look.analysis.pitch) == 201
+
+
+@pytest.mark.parametrize("scale", ["note", "mel", "linear"])
+def test_a_recording_is_drawn_on_every_scale(look, scale):
+    figure = plot_recording(look, 0.5, 1.5, scale)
+    figure.canvas.draw()
+    waveform, spectrogram, loudness = figure.axes
+    assert all(axes.get_xlim() == pytest.approx((0.5, 1.5)) for axes in figure.axes)
+    assert waveform.get_title(loc="left").startswith("$a_song: Melodic")
+    names = [text.get_text() for text in spectrogram.texts]
+    assert {look.analysis.vocal_range.min, look.analysis.vocal_range.max} <= set(names)
+    assert loudness.get_ylim() == (-80.0, 0.0)
+
+
+def test_notes_can_be_left_out(look):
+    shown, hidden = (plot_recording(look, notes=notes).axes[1] for notes in (True, False))
+    assert len(shown.texts) > len(hidden.texts) == 2
+
+
+@pytest.mark.parametrize(("start_s", "end_s"), [(0.0, None), (-5.0, 99.0), (1.9, 1.9), (50.0, 60.0), (1.0, 1.001)])
+def test_any_window_can_be_asked_for(look, start_s, end_s):
+    figure = plot_recording(look, start_s, end_s)
+    figure.canvas.draw()
+    left, right = figure.axes[0].get_xlim()
+    assert 0.0 <= left < right <= 2.02
+
+
+@pytest.mark.parametrize("sample_count", [1, 500, SAMPLE_RATE])
+def test_silence_can_be_drawn(sample_count):
+    look = look_at(Audio(np.zeros((2, sample_count), np.float32), SAMPLE_RATE))
+    plot_recording(look).canvas.draw()
+    figure = plot_two_recordings(look, look)
+    figure.canvas.draw()
+
+
+def test_two_recordings_are_laid_over_each_other(look, sing):
+    higher = look_at(Audio(sing(1.5, 440.0)[None], SAMPLE_RATE), "an octave up")
+    figure = plot_two_recordings(look, higher)
+    figure.canvas.draw()
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[0].startswith("$a_song")
+    assert titles[1].startswith("an octave up")
+    histogram = figure.axes[2]
+    low, high = (
+        np.average([bar.get_x() for bar in bars], weights=[bar.get_height() for bar in bars])
+        for bars in histogram.containers
+    )
+    assert high - low == pytest.approx(12.0, abs=1.5)
+    spectra = [line.get_ydata().max() for line in figure.axes[4].lines]
+    assert spectra == pytest.approx([0.0, 0.0])

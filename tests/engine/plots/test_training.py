@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+
+from engine.plots.training import plot_learning_curves
+from engine.training.history import TrainingHistory
+
+
+def scores(epoch: int, score: float) -> dict:
+    return {"epoch": epoch, "likeness": 0.9, "content": 0.8, "mel_distance": 0.4, "score": score}
+
+
+@pytest.fixture
+def history() -> TrainingHistory:
+    epochs = [{"epoch": e, "envelope": 1 / e, "kept": 0.3, "taken": 0.1} for e in range(1, 21)]
+    return TrainingHistory("training", 50, epochs, [scores(0, 0.2), scores(10, 0.9), scores(20, 0.4)])
+
+
+def test_losses_and_scores_are_drawn_and_the_best_is_marked(history):
+    figure = plot_learning_curves(history)
+    losses, shown, held_out = figure.axes
+    curves = {line.get_label(): line for line in losses.lines}
+    np.testing.assert_allclose(curves["difference (nepers)"].get_ydata()[:3], [1, 1 / 2, 1 / 3])
+    assert [list(line.get_xdata()) for line in shown.lines[:2]] == [[0, 10, 20]] * 2
+    assert list(held_out.lines[0].get_ydata()) == [0.4] * 3
+    assert all(axes.lines[-1].get_xdata()[0] == 10 for axes in (losses, shown))
+    assert "Epoch 20 of 50, the best so far is epoch 10" in losses.get_title(loc="left")
+
+
+def test_a_training_that_has_just_begun_can_be_drawn(tmp_path):
+    figure = plot_learning_curves(TrainingHistory(ceiling=3))
+    figure.savefig(tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 1000
+    assert "nothing evaluated yet" in figure.axes[0].get_title(loc="left")

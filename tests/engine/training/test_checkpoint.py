@@ -1,0 +1,72 @@
+import pytest
+import torch
+
+from engine.errors import TrainingError
+from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
+
+
+def test_a_state_comes_back(tmp_path):
+    path = tmp_path / "training.pt"
+    save_checkpoint(path, {"weights": {"a": torch.arange(3.0)}, "step": 7, "plan": {"rate": 1e-3, "names": ["x"]}})
+    state = load_checkpoint(path)
+    torch.testing.assert_close(state.pop("weights"), {"a": torch.arange(3.0)})
+    assert state == {"step": 7, "plan": {"rate": 1e-3, "names": ["x"]}}
+    assert [file.name for file in tmp_path.iterdir()] == ["training.pt"]
+
+
+def test_where_there_is_none_training_begins(tmp_path):
+    assert load_checkpoint(tmp_path / "training.pt") is None
+
+
+def test_the_one_before_is_kept(tmp_path):
+    path = tmp_path / "training.pt"
+    for step in (1, 2, 3):
+        save_checkpoint(path, {"step": step})
+    assert load_checkpoint(path) == {"step": 3}
+    assert load_checkpoint(previous(path)) == {"step": 2}
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("kept", [0, 10, 300])
+def test_a_checkpoint_that_was_cut_off_gives_way_to_the_one_before(tmp_path, kept):
+    path = tmp_path / "training.pt"
+    for step in (1, 2):
+        save_checkpoint(path, {"step": step, "weights": torch.zeros(1000)})
+    path.write_bytes(path.read_bytes()[:kept])
+    assert load_checkpoint(path)["step"] == 1
+
+
+def test_a_stop_between_putting_aside_and_in_place_loses_nothing(tmp_path):
+    path = tmp_path / "training.pt"
+    save_checkpoint(path, {"step": 1})
+    path.rename(previous(path))
+    assert load_checkpoint(path) == {"step": 1}
+
+
+def test_two_damaged_ones_are_said_not_passed_over(tmp_path):
+    path = tmp_path / "training.pt"
+    path.write_bytes(b"no")
+    previous(path).write_bytes(b"no")
+    with pytest.raises(TrainingError, match=r"training.pt and the checkpoint before it are damaged; begin"):
+        load_checkpoint(path)
+
+
+def test_nothing_in_a_checkpoint_is_executed(tmp_path):
+    path = tmp_path / "training.pt"
+
+    class Harmful:
+        def __reduce__(self):
+            return (path.with_name("harm").touch, ())
+
+    torch.save({"step": Harmful()}, path)
+    with pytest.raises(TrainingError):
+        load_checkpoint(path)
+    assert not path.with_name("harm").exists()
+
+
+def test_a_failed_save_leaves_the_last_one(tmp_path):
+    path = tmp_path / "training.pt"
+    save_checkpoint(path, {"step": 1})
+    with pytest.raises((AttributeError, TypeError, RuntimeError)):
+        save_checkpoint(path, {"step": 2, "what cannot be saved": (number for number in range(3))})
+    assert load_checkpoint(path) == {"step": 1}

@@ -1,0 +1,85 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.audio.files import Audio, read_audio
+from engine.errors import AudioError
+from engine.features.clips import analyse_clip, analysed_clip
+from engine.features.speaker_timbre import heard_timbre
+from engine.networks.base import load_base
+from engine.training.checkpoint_audition import FOREIGN, Audition, AuditionScores, audio_of
+from engine.units import SAMPLE_RATE
+
+SCORES = AuditionScores(likeness=0.9, content=0.8, mel_distance=0.4, pitch_error_cents=8.0, voicing_error=0.05)
+
+
+@pytest.fixture
+def held_out(tmp_path, sing):
+    """Two seconds from the middle of a recording."""
+    soundfile.write(tmp_path / "own.wav", sing(6.0), SAMPLE_RATE, "FLOAT")
+    return analysed_clip(tmp_path / "own.wav").piece(100, 300)
+
+
+def test_the_foreign_recordings_are_there_and_short():
+    recordings = [read_audio(path) for path in FOREIGN.glob("*.flac")]
+    assert len(recordings) >= 3
+    assert sum(audio.duration_s for audio in recordings) < 20  # every evaluation renders them all
+
+
+def test_a_held_out_piece_is_read_again_from_its_place(held_out, sing):
+    audio = audio_of(held_out, load_base())
+    np.testing.assert_allclose(audio.samples[0], sing(6.0)[44_100 : 3 * 44_100], atol=1e-6)
+
+
+def test_a_clip_that_came_from_no_file_is_synthesized(sing):
+    clip = analyse_clip(Audio(sing(3.0)[None], SAMPLE_RATE)).piece(100, 250)
+    audio = audio_of(clip, load_base())
+    assert audio.duration_s == pytest.approx(1.5, abs=0.02)
+    again = analyse_clip(audio)
+    both = clip.pitch.voiced[:140] & again.pitch.voiced[:140]
+    assert np.median(np.abs(clip.pitch.semitones[:140] - again.pitch.semitones[:140])[both]) < 0.1
+
+
+def test_a_recording_that_has_gone_says_so(held_out, tmp_path):
+    held_out.path.unlink()
+    with pytest.raises(AudioError, match=r"own\.wav"):
+        Audition(load_base(), torch.zeros(128), [held_out], tmp_path / "originals")
+
+
+def test_all_is_rendered_kept_and_scored(held_out, voice, tmp_path):
+    base = load_base()
+    audition = Audition(base, voice.timbre, [held_out], tmp_path / "originals")
+    (tmp_path / "heard").mkdir()
+    scores = audition.hear(voice, tmp_path / "heard")
+    names = sorted(path.name for path in (tmp_path / "heard").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "originals").iterdir())
+    assert "held-out-1.flac" in names
+    for name in names:
+        before, after = (read_audio(tmp_path / folder / name) for folder in ("originals", "heard"))
+        assert after.duration_s == pytest.approx(before.duration_s, abs=0.001)
+    assert 0 < scores.likeness <= 1
+    assert 0.5 < scores.content <= 1
+    assert 0 < scores.mel_distance < 3
+    assert 0 <= scores.pitch_error_cents < 30
+    assert 0 <= scores.voicing_error < 0.3
+
+
+def test_likeness_tells_the_voice_from_another(voice, held_out, tmp_path):
+    base = load_base()
+    (tmp_path / "heard").mkdir()
+    right, wrong = (
+        Audition(base, timbre, [held_out], tmp_path / "originals").hear(voice, tmp_path / "heard").likeness
+        for timbre in (voice.timbre, heard_timbre(base, held_out))
+    )
+    assert right > wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "worse"),
+    [("likeness", 0.8), ("content", 0.7), ("mel_distance", 0.5), ("pitch_error_cents", 30.0), ("voicing_error", 0.2)],
+)
+def test_every_figure_counts_in_the_score(name, worse):
+    assert replace(SCORES, **{name: worse}).score < SCORES.score

@@ -1,0 +1,38 @@
+from itertools import pairwise
+
+import pytest
+
+from engine.training.evaluation_schedule import EvaluationSchedule
+
+
+def evaluated(schedule: EvaluationSchedule, epochs: int) -> list[int]:
+    """The epochs after which it is due."""
+    found, last = [], 0
+    for epoch in range(1, epochs + 1):
+        if schedule.is_due(epoch, last, epochs):
+            found.append(epoch)
+            last = epoch
+    return found
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 7, 100])
+def test_the_last_epoch_is_always_judged(epochs):
+    assert evaluated(EvaluationSchedule(5), epochs)[-1] == epochs
+    assert evaluated(EvaluationSchedule(5, growing=False), epochs)[-1] == epochs
+
+
+def test_what_is_asked_for_stays():
+    assert evaluated(EvaluationSchedule(10, growing=False), 45) == [10, 20, 30, 40, 45]
+
+
+def test_later_it_is_done_more_rarely_and_not_just_before_the_end():
+    epochs = evaluated(EvaluationSchedule(3), 400)
+    apart = [later - sooner for sooner, later in pairwise(epochs)]
+    assert apart[:3] == [3, 3, 3]
+    assert apart[-2] > 10
+    assert apart[-1] > 5
+
+
+@pytest.mark.parametrize(("schedule", "epochs"), [(EvaluationSchedule(3), 400), (EvaluationSchedule(7, False), 20)])
+def test_they_are_counted_with_the_one_before_the_first_epoch(schedule, epochs):
+    assert schedule.count(epochs) == 1 + len(evaluated(schedule, epochs))

@@ -1,0 +1,35 @@
+from dataclasses import asdict, fields, replace
+
+import pytest
+
+from engine.errors import SettingsError
+from engine.training.plan import TrainingPlan
+
+
+def test_every_setting_says_what_it_is_for_and_its_default_is_in_its_range():
+    for one in fields(TrainingPlan):
+        assert one.metadata["meaning"].endswith(".")
+        assert one.metadata["minimum"] <= one.default <= one.metadata["maximum"]
+
+
+@pytest.mark.parametrize("epochs", [0, 100_001, 1.5, "many", None, True])
+def test_epochs_outside_are_refused_with_the_range(epochs):
+    with pytest.raises(SettingsError, match="epochs must be a whole number from 1 to 100000"):
+        TrainingPlan(epochs=epochs)
+
+
+@pytest.mark.parametrize("epochs", [1, 100_000])
+def test_the_ends_of_the_range_are_inside(epochs):
+    assert TrainingPlan(epochs=epochs).epochs == epochs
+
+
+def test_a_rate_that_is_no_number_is_refused():
+    with pytest.raises(SettingsError, match="learning_rate"):
+        TrainingPlan(learning_rate=float("nan"))
+
+
+def test_only_what_shapes_the_learning_counts_as_a_difference():
+    begun = asdict(TrainingPlan())
+    assert TrainingPlan(epochs=7, patience=0, evaluate_epochs=3, save_s=0.0).differences(begun) == []
+    assert TrainingPlan(batch=3, seed=1).differences(begun) == ["batch", "seed"]
+    assert replace(TrainingPlan(), foreign=2).differences({}) == ["batch", "learning_rate", "foreign", "seed"]

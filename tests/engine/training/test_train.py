@@ -1,0 +1,553 @@
+"""A training as its user lives through it: begun, stopped, killed, gone on with, too long, out of memory."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.audio.files import Audio
+from engine.conversion.convert import convert
+from engine.conversion.settings import ConversionSettings
+from engine.datasets.dataset import create_dataset
+from engine.errors import AudioError, Cancelled, DatasetError, TrainingError
+from engine.features.clips import Clip, analyse_clip, analysed_clips
+from engine.networks.base import load_base
+from engine.training import train as module
+from engine.training.checkpoint import save_checkpoint
+from engine.training.fine_tuning import FineTuning
+from engine.training.history import EVALUATIONS_FOLDER, TRAINING_FORMAT, TrainingHistory, read_history
+from engine.training.plan import TrainingPlan
+from engine.training.train import (
+    CHECKPOINT_FILE,
+    EARLIER_FOLDER,
+    estimate_training,
+    train,
+    train_dataset,
+)
+from engine.units import SAMPLE_RATE, hertz_to_semitones
+from engine.voices.profile import VoiceProfile
+from engine.voices.voice import load_voice, save_voice
+
+PLAN = TrainingPlan(epochs=2, batch=6, foreign=1, save_s=0.0, evaluate_epochs=100)
+TIMES = ("seconds", "estimate")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_auditions(tmp_path_factory, sing):
+    """One second of somebody else instead of the bundled recordings, so that an evaluation is quick."""
+    folder = tmp_path_factory.mktemp("foreign")
+    soundfile.write(folder / "speech-high.flac", sing(1.0, hertz=120.0), SAMPLE_RATE)
+    soundfile.write(folder / "singing-high.flac", sing(1.0, hertz=230.0), SAMPLE_RATE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.training.checkpoint_audition.FOREIGN", folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory, sing) -> list[Path]:
+    """Twenty seconds of one voice."""
+    folder = tmp_path_factory.mktemp("recordings")
+    paths = [folder / f"{number}.wav" for number in range(2)]
+    for number, path in enumerate(paths):
+        soundfile.write(path, sing(10.0, hertz=150.0 + 20 * number, seed=number), SAMPLE_RATE)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def clips(recordings) -> list[Clip]:
+    return analysed_clips(recordings)
+
+
+@pytest.fixture(scope="module")
+def told() -> list[tuple[float, str]]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("trained") / "training"
+
+
+@pytest.fixture(scope="module")
+def trained(clips, folder, told):
+    profile = VoiceProfile("Mia", gender="female", consent={"by": "Mia"}, other={"mood": 3})
+    return train(clips, PLAN, folder, lambda fraction, message: told.append((fraction, message)), profile)
+
+
+def curve(folder: Path) -> dict:
+    """The record of a training without what depends on the clock."""
+
+    def timeless(value):
+        if isinstance(value, dict):
+            return {name: timeless(one) for name, one in value.items() if name not in TIMES}
+        return [timeless(one) for one in value] if isinstance(value, list) else value
+
+    return timeless(read_history(folder).as_json())
+
+
+def same_weights(one, other) -> bool:
+    pairs = zip(one.decoder.state_dict().values(), other.decoder.state_dict().values(), strict=True)
+    return torch.equal(one.timbre, other.timbre) and all(torch.equal(a, b) for a, b in pairs)
+
+
+# ---- what a training gives
+
+
+def test_a_voice_to_convert_with(trained, tmp_path, sing):
+    # notes up to six semitones above 150 and 170 Hz
+    lowest, highest = hertz_to_semitones(150.0), hertz_to_semitones(170.0) + 6
+    pitch = trained.card.pitch
+    assert lowest - 1 < pitch.low < pitch.median < pitch.high < highest + 1
+    assert len(trained.sounds) > 500
+    assert (trained.contrast >= 1).all()
+    save_voice(trained, tmp_path / "mia", trained.preview)
+    loaded = load_voice("mia", tmp_path)
+    assert loaded.preview
+    output = convert(Audio(sing(0.5)[None], SAMPLE_RATE), loaded, ConversionSettings(takes=2)).takes[1].audio
+    assert output.sample_count == SAMPLE_RATE // 2
+    assert np.isfinite(output.samples).all()
+
+
+def test_its_card_says_what_was_stated_and_what_was_measured(trained, clips):
+    card = trained.card
+    assert (card.id, card.name, card.gender, card.consent, card.other) == (
+        "mia", "Mia", "female", {"by": "Mia"}, {"mood": 3},
+    )  # fmt: skip
+    assert card.vocal_range["min"] in ("C#3", "D3", "D#3")
+    assert card.training["epochs"] == 2
+    assert card.training["best_epoch"] in (0, 2)
+    assert card.training["minutes"] == pytest.approx(16.5 / 60, abs=0.06)
+    assert set(card.training["scores"]) >= {"likeness", "mel_distance", "pitch_error_cents", "voicing_error", "score"}
+
+
+def test_what_an_earlier_version_began_begins_anew(trained, clips, folder, tmp_path):
+    begun = tmp_path / "training"
+    shutil.copytree(folder, begun)
+    state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
+    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT - 1})
+    again = train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
+    assert same_weights(again, trained)
+    history = read_history(begun)
+    assert [line["epoch"] for line in history.epochs] == [1, 2]
+    assert any(event["text"].startswith("Begun anew") for event in history.events)
+    aside = begun / f"{EARLIER_FOLDER}-{TRAINING_FORMAT - 1}"
+    assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == TRAINING_FORMAT - 1
+    best = read_history(folder).best["folder"]
+    assert same_weights(load_voice(aside / EVALUATIONS_FOLDER / best), trained)
+    # and what one of another format had begun comes to lie beside it, instead of being deleted
+    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT - 2})
+    train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
+    for before in (1, 2):
+        kept = torch.load(begun / f"{EARLIER_FOLDER}-{TRAINING_FORMAT - before}" / CHECKPOINT_FILE, weights_only=True)
+        assert kept["format"] == TRAINING_FORMAT - before
+
+
+def test_what_a_later_version_began_waits_for_it(trained, clips, folder, tmp_path):
+    begun = tmp_path / "training"
+    shutil.copytree(folder, begun)
+    state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
+    save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT + 1})
+    before = (begun / CHECKPOINT_FILE).read_bytes()
+    with pytest.raises(TrainingError, match="later version of Timbre Studio; update"):
+        train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
+    assert (begun / CHECKPOINT_FILE).read_bytes() == before
+
+
+def test_every_evaluation_can_be_heard_and_is_a_voice(trained, folder):
+    history = read_history(folder)
+    assert [line["epoch"] for line in history.evaluations] == [0, 2]
+    for line in history.evaluations:
+        evaluation = folder / EVALUATIONS_FOLDER / line["folder"]
+        assert {"speech-high.flac", "singing-high.flac", "held-out-1.flac"} <= {p.name for p in evaluation.iterdir()}
+        assert load_voice(evaluation).preview
+    best = folder / EVALUATIONS_FOLDER / history.best["folder"]
+    assert same_weights(trained, load_voice(best))
+
+
+def test_the_record_holds_curves_and_the_estimate(trained, folder):
+    history = read_history(folder)
+    assert history.state == "completed"
+    assert [line["epoch"] for line in history.epochs] == [1, 2]
+    assert all(line["steps"] == 2 for line in history.epochs)  # 17 s are 12 pieces, a batch is 6
+    assert all(np.isfinite(line["envelope"]) for line in history.epochs)
+    assert history.estimate.total_s > 0
+
+
+def test_progress_is_told_with_epoch_scores_and_time_left(trained, told):
+    fractions = [fraction for fraction, _ in told]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+    assert any("for 2 epochs" in message for _, message in told)
+    assert any("epoch 1 of 2" in m and "likeness" in m and "score" in m and "left" in m for _, m in told)
+
+
+def test_a_training_that_has_its_epochs_is_not_trained_further(trained, clips, folder, monkeypatch):
+    monkeypatch.setattr(FineTuning, "step", lambda *_: pytest.fail("trained further"))
+    before = curve(folder)
+    assert same_weights(train(clips, PLAN, folder), trained)
+    assert same_weights(train(clips, replace(PLAN, epochs=1), folder), trained)
+    assert curve(folder) == before
+
+
+def test_an_estimate_is_near_what_it_then_takes(clips):
+    """Within a factor of three, on a machine that does other things as well."""
+    estimate = estimate_training(clips, replace(PLAN, epochs=10))
+    tuning = FineTuning(load_base(), clips, PLAN)
+    tuning.step(0, [(0, 0)] * 6)
+    started = time.monotonic()
+    for number in range(3):
+        tuning.step(number, [(0, 0)] * 6)
+    took_s = time.monotonic() - started
+    assert took_s / 3 < estimate.epoch_s < took_s * 3
+    assert estimate.total_s == pytest.approx(10 * estimate.epoch_s + 2 * estimate.evaluation_s, rel=0.02)
+
+
+# ---- stopped and gone on with
+
+
+@pytest.mark.parametrize("patience", [pytest.param(2, marks=pytest.mark.slow), 3])
+def test_going_on_is_as_if_it_had_never_stopped(clips, trained, folder, tmp_path, patience):
+    """Stopped in the middle of an epoch or at its end, and curve and voice are the same to the last bit."""
+    steps = 0
+
+    def stop(fraction: float, message: str) -> None:
+        nonlocal steps
+        steps += message.startswith("epoch")
+        if steps == patience:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        train(clips, PLAN, tmp_path, stop)
+    assert read_history(tmp_path).state == "training"
+    again = train(clips, PLAN, tmp_path)
+    assert curve(tmp_path) == curve(folder)
+    assert same_weights(load_voice(again.folder), load_voice(trained.folder))
+
+
+def test_more_epochs_go_on_from_the_last(clips, tmp_path):
+    train(clips, replace(PLAN, epochs=1), tmp_path)
+    train(clips, replace(PLAN, epochs=2), tmp_path)
+    history = read_history(tmp_path)
+    assert [line["epoch"] for line in history.epochs] == [1, 2]
+    assert [line["epoch"] for line in history.evaluations] == [0, 1, 2]
+    assert history.ceiling == 2
+
+
+def test_a_truncated_checkpoint_falls_back_to_the_one_before(clips, folder, trained, tmp_path):
+    train(clips, replace(PLAN, epochs=1), tmp_path)
+    checkpoint = tmp_path / CHECKPOINT_FILE
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1000])
+    train(clips, PLAN, tmp_path)
+    assert curve(tmp_path)["epochs"] == curve(folder)["epochs"]
+
+
+def test_two_damaged_checkpoints_are_told_of_and_nothing_is_deleted(clips, tmp_path):
+    train(clips, replace(PLAN, epochs=1), tmp_path)
+    checkpoints = list(tmp_path.glob("checkpoint*"))
+    assert len(checkpoints) == 2
+    for path in checkpoints:
+        path.write_bytes(b"x")
+    with pytest.raises(TrainingError, match="damaged"):
+        train(clips, PLAN, tmp_path)
+    assert sorted(tmp_path.glob("checkpoint*")) == sorted(checkpoints)
+
+
+def test_other_recordings_or_settings_are_refused(trained, clips, folder):
+    with pytest.raises(TrainingError, match="recordings are not those"):
+        train([clips[0], clips[1].piece(0, 900)], replace(PLAN, epochs=3), folder)
+    with pytest.raises(TrainingError, match=r"begun with batch 6, seed 0"):
+        train(clips, replace(PLAN, epochs=3, batch=4, seed=1), folder)
+
+
+TRAINER = """
+import sys
+from pathlib import Path
+import torch
+from engine.training import checkpoint_audition as audition
+from engine.training import train as training
+from engine.features.clips import analysed_clips
+from engine.training.plan import TrainingPlan
+torch.set_num_threads(1)
+audition.FOREIGN = Path(sys.argv[1])
+plan = TrainingPlan(epochs=3, batch=6, foreign=1, save_s=0.0, evaluate_epochs=100)
+clips = analysed_clips([Path(name) for name in sys.argv[3:]])
+training.train(clips, plan, Path(sys.argv[2]), lambda fraction, message: print("told", flush=True))
+print("completed", flush=True)
+"""
+
+
+def start_training(foreign: Path, folder: Path, recordings: list[Path]) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", TRAINER, str(foreign), str(folder), *map(str, recordings)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+# one kill of a worker process in mid-training is also in tests/studio/executors/test_faults.py, which is never left out
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "most"), [(1, 1), (2, 3), (3, 3), (4, 3)])
+def test_a_killed_training_goes_on_without_a_jump(short_auditions, recordings, tmp_path, seed, most):
+    """Processes are ended by SIGKILL at random moments until one gets through; compared with one left alone."""
+    random = np.random.default_rng(seed)
+    for name in ("killed", "alone"):
+        (tmp_path / name).mkdir()
+    kills = 0
+    for _ in range(20):
+        process = start_training(short_auditions, tmp_path / "killed", recordings)
+        told = 0
+        patience = int(random.integers(2, 5)) if kills < most else 10**6
+        for line in process.stdout:
+            told += line == "told\n"
+            if told == patience:
+                time.sleep(float(random.uniform(0, 0.3)))
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+                break
+        process.stdout.close()
+        if process.wait() == 0:
+            break
+    assert kills == most
+    alone = start_training(short_auditions, tmp_path / "alone", recordings)
+    assert "completed" in alone.communicate()[0]
+    assert curve(tmp_path / "killed") == curve(tmp_path / "alone")
+    voices = [load_voice(p / EVALUATIONS_FOLDER / "000003") for p in (tmp_path / "killed", tmp_path / "alone")]
+    assert same_weights(*voices)
+
+
+# ---- the best moment
+
+
+def without_estimate(monkeypatch) -> None:
+    monkeypatch.setattr(module._Training, "_estimate", lambda *_: module.Estimate(1.0, 1.0, 1.0))
+
+
+def scored(monkeypatch, scores: list[float]) -> None:
+    """Let the auditions give these likenesses, one after the other, instead of measuring."""
+    given = iter(scores)
+
+    def hear(self, voice, folder):
+        for part in self.parts:
+            soundfile.write(folder / f"{part.name}.flac", part.audio.samples.T, SAMPLE_RATE)
+        return module.AuditionScores(next(given), 0.0, 0.0, 0.0, 0.0)
+
+    monkeypatch.setattr(module.Audition, "hear", hear)
+    without_estimate(monkeypatch)
+    monkeypatch.setattr(FineTuning, "step", lambda self, *_: {"envelope": 0.5})
+
+
+def test_the_best_is_kept_however_long_it_goes_on(clips, tmp_path, monkeypatch):
+    scored(monkeypatch, [0.1, 0.3, 0.9, 0.5, 0.4, 0.3])
+    voice = train(clips, replace(PLAN, epochs=5, evaluate_epochs=1, patience=0), tmp_path)
+    assert voice.card.training["best_epoch"] == 2
+    assert voice.folder == tmp_path / EVALUATIONS_FOLDER / "000002"
+    assert read_history(tmp_path).epoch == 5
+
+
+def test_it_ends_early_when_nothing_improves_and_says_which_epoch_it_kept(clips, tmp_path, monkeypatch):
+    scored(monkeypatch, [0.1, 0.9, 0.5, 0.4, 0.3, 0.2, 0.2, 0.2, 0.95, *[0.1] * 9])
+    told: list[str] = []
+    plan = replace(PLAN, epochs=50, evaluate_epochs=1, patience=3)
+    train(clips, plan, tmp_path, lambda fraction, message: told.append(message))
+    history = read_history(tmp_path)
+    assert (history.state, history.epoch, history.best["epoch"]) == ("completed", 4, 1)
+    assert "the voice is that of epoch 1" in history.events[-1]["text"]
+    assert told[-1] == "completed; the best moment was epoch 1"
+    # asked for more, it is patient again from here
+    train(clips, replace(plan, epochs=60, patience=4), tmp_path)
+    assert read_history(tmp_path).best["epoch"] == 8
+
+
+def test_ending_early_can_be_switched_off(clips, tmp_path, monkeypatch):
+    scored(monkeypatch, [0.9] + [0.1] * 8)
+    train(clips, replace(PLAN, epochs=8, evaluate_epochs=1, patience=0), tmp_path)
+    assert read_history(tmp_path).epoch == 8
+
+
+def test_old_evaluations_lose_their_weights_but_not_their_sound_and_never_the_best(clips, tmp_path, monkeypatch):
+    scored(monkeypatch, [0.1, 0.9, *[0.2] * 10])
+    monkeypatch.setattr(module, "_WEIGHTS_KEPT", 3)
+    train(clips, replace(PLAN, epochs=7, evaluate_epochs=1, patience=0), tmp_path)
+    folders = sorted((tmp_path / EVALUATIONS_FOLDER).iterdir())
+    assert [int(f.name) for f in folders] == list(range(8))
+    assert [int(f.name) for f in folders if (f / "weights.safetensors").exists()] == [1, 5, 6, 7]
+    assert all((f / "singing-high.flac").exists() for f in folders)
+
+
+def test_evaluations_get_rarer_and_one_is_always_last(clips, tmp_path, monkeypatch):
+    scored(monkeypatch, [0.0] * 1000)
+    monkeypatch.setattr("engine.training.evaluation_schedule._LATER_RARER", 4)
+    monkeypatch.setattr(module, "_STEPS_APART", 6)
+    monkeypatch.setattr(module, "save_checkpoint", lambda *_: None)
+    train(clips, replace(PLAN, epochs=61, evaluate_epochs=0, patience=0, save_s=3600.0), tmp_path)
+    epochs = [line["epoch"] for line in read_history(tmp_path).evaluations]
+    assert epochs[:4] == [0, 3, 6, 9]
+    apart = np.diff(epochs)[:-1]
+    assert (np.diff(apart) >= 0).all()
+    assert apart[-1] >= 10
+    assert epochs[-1] == 61
+
+
+# ---- what goes wrong
+
+
+def test_a_poisoned_step_is_left_out_told_and_slows_the_learning(clips, tmp_path, monkeypatch):
+    real, shares = FineTuning.step, []
+
+    def step(self, number, pieces, share):
+        shares.append(share)
+        return None if number == 2 else real(self, number, pieces, share)
+
+    monkeypatch.setattr(FineTuning, "step", step)
+    without_estimate(monkeypatch)
+    told: list[str] = []
+    train(clips, PLAN, tmp_path, lambda fraction, message: told.append(message))
+    assert shares == [1.0, 1.0, 1.0, 0.5]
+    [event] = read_history(tmp_path).events
+    assert "was left out" in event["text"]
+    assert "went back" not in event["text"]
+    assert event["text"] in told
+    assert [line["steps"] for line in read_history(tmp_path).epochs] == [2, 1]
+
+
+def test_poisoned_weights_go_back_to_the_last_checkpoint(clips, tmp_path, monkeypatch):
+    real = FineTuning.step
+
+    def step(self, number, pieces, share):
+        figures = real(self, number, pieces, share)
+        if number == 3:
+            with torch.no_grad():
+                self.timbre[0] = float("nan")
+        return figures
+
+    monkeypatch.setattr(FineTuning, "step", step)
+    without_estimate(monkeypatch)
+    voice = train(clips, PLAN, tmp_path)
+    assert "went back to the last checkpoint" in read_history(tmp_path).events[0]["text"]
+    assert torch.isfinite(voice.timbre).all()
+    assert all(np.isfinite(line["envelope"]) for line in read_history(tmp_path).epochs)
+
+
+def test_the_rate_recovers_when_all_goes_well(clips, tmp_path, monkeypatch):
+    real, shares = FineTuning.step, []
+
+    def step(self, number, pieces, share):
+        shares.append(share)
+        return None if number == 0 else real(self, number, pieces, share)
+
+    monkeypatch.setattr(FineTuning, "step", step)
+    without_estimate(monkeypatch)
+    monkeypatch.setattr(module, "_STEPS_TO_TRUST", 3)
+    train(clips, replace(PLAN, epochs=3), tmp_path)
+    assert shares == [1.0, 0.5, 0.5, 0.5, 1.0, 1.0]
+
+
+def test_nothing_but_poison_ends_with_a_sentence(clips, tmp_path, monkeypatch):
+    monkeypatch.setattr(FineTuning, "step", lambda *_: None)
+    without_estimate(monkeypatch)
+    with pytest.raises(TrainingError, match="lower learning rate"):
+        train(clips, replace(PLAN, epochs=50), tmp_path)
+
+
+def test_a_recording_of_poison_is_left_out_and_told(clips, tmp_path, monkeypatch):
+    scored(monkeypatch, [0.5] * 9)
+    poisoned = replace(clips[0], envelope=np.full_like(clips[0].envelope, np.nan))
+    train([*clips, poisoned], replace(PLAN, epochs=1), tmp_path)
+    assert "1 of the recordings" in read_history(tmp_path).events[0]["text"]
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")]
+)
+def test_out_of_memory_makes_the_batch_smaller_and_says_so(clips, tmp_path, monkeypatch, error):
+    real, sizes = FineTuning.step, []
+
+    def step(self, number, pieces, share=1.0):
+        sizes.append(len(pieces))
+        if len(pieces) > 3:
+            raise error
+        return real(self, number, pieces, share)
+
+    monkeypatch.setattr(FineTuning, "step", step)
+    without_estimate(monkeypatch)
+    train(clips, replace(PLAN, epochs=1), tmp_path)
+    assert sizes[:2] == [6, 3]
+    assert max(sizes[1:]) == 3
+    assert "a batch is now 3 pieces" in read_history(tmp_path).events[0]["text"]
+
+
+def test_no_memory_at_all_ends_with_a_sentence(clips, tmp_path, monkeypatch):
+    def step(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(FineTuning, "step", step)
+    without_estimate(monkeypatch)
+    with pytest.raises(TrainingError, match="not enough memory"):
+        train(clips, PLAN, tmp_path)
+
+
+def test_another_error_is_not_taken_for_memory(clips, tmp_path, monkeypatch):
+    def step(*_):
+        raise RuntimeError("shapes do not fit")
+
+    monkeypatch.setattr(FineTuning, "step", step)
+    without_estimate(monkeypatch)
+    with pytest.raises(RuntimeError, match="shapes"):
+        train(clips, PLAN, tmp_path)
+
+
+def test_a_full_disk_is_told_and_the_training_goes_on_later(clips, folder, trained, tmp_path, monkeypatch):
+    train(clips, replace(PLAN, epochs=1), tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "save_checkpoint", full)
+        with pytest.raises(AudioError, match="disk is full"):
+            train(clips, PLAN, tmp_path)
+    train(clips, PLAN, tmp_path)
+    assert curve(tmp_path)["epochs"] == curve(folder)["epochs"]
+
+
+@pytest.mark.parametrize("seconds", [0, 5])
+def test_too_little_voice_is_refused_with_its_seconds(sing, tmp_path, seconds):
+    samples = np.concatenate([sing(float(seconds)), np.zeros(20 * SAMPLE_RATE, np.float32)])
+    with pytest.raises(TrainingError, match=r"only \d\.\d seconds of voice; at least 10 are needed"):
+        train([analyse_clip(Audio(samples[None], SAMPLE_RATE))], PLAN, tmp_path / "training")
+    assert not (tmp_path / "training").exists()
+
+
+# ---- from a dataset
+
+
+def test_a_dataset_is_trained_in_its_own_folder(recordings, tmp_path, monkeypatch):
+    scored(monkeypatch, [0.1, 0.9])
+    dataset = create_dataset(recordings, tmp_path / "mia", {"name": "Mia Two"})
+    voice = train_dataset(dataset, replace(PLAN, epochs=1))
+    assert voice.card.name == "Mia Two"
+    assert read_history(dataset.folder / "training").state == "completed"
+    kept = list(dataset.cache.iterdir())
+    monkeypatch.setattr("engine.features.clips._analyse", lambda *_: pytest.fail("analysed again"))
+    train_dataset(dataset, replace(PLAN, epochs=1))
+    assert list(dataset.cache.iterdir()) == kept
+
+
+def test_a_dataset_without_voice_is_refused(tmp_path):
+    soundfile.write(
+        tmp_path / "noise.wav", np.random.default_rng(0).standard_normal(15 * SAMPLE_RATE) * 0.05, SAMPLE_RATE
+    )
+    dataset = create_dataset([tmp_path / "noise.wav"], tmp_path / "mia", {"name": "Mia"})
+    with pytest.raises(DatasetError):
+        train_dataset(dataset, PLAN)
+
+
+def test_a_history_of_nothing(tmp_path):
+    assert read_history(tmp_path) is None
+    assert TrainingHistory().state == "training"

@@ -1,0 +1,142 @@
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.audio.files import Audio
+from engine.conversion.convert import convert
+from engine.datasets.dataset import TRAINING_FOLDER, Dataset, create_dataset, load_dataset, save_profile
+from engine.errors import Cancelled, DatasetError, EngineError, TrainingError
+from engine.features.clips import Clip, analyse_clip
+from engine.features.speaker_timbre import heard_timbres, mean_timbre
+from engine.networks.base import load_base
+from engine.training.untrained import kept_untrained, untrained_of, untrained_voice
+from engine.units import SAMPLE_RATE
+from engine.voices.card import load_card, update_card
+from engine.voices.profile import VoiceProfile
+from engine.voices.voice import load_voice
+
+
+@pytest.fixture(scope="module")
+def clips(sing) -> list[Clip]:
+    """Thirteen seconds of a voice whose notes go from 200 to 283 Hz."""
+    return [analyse_clip(Audio(sing(6.5, hertz=200.0, seed=seed)[None], SAMPLE_RATE)) for seed in (1, 2)]
+
+
+@pytest.fixture(scope="module")
+def made(sing, tmp_path_factory) -> Path:
+    """The folder of a dataset whose untrained voice was made."""
+    folder = tmp_path_factory.mktemp("made")
+    soundfile.write(folder / "one.wav", sing(14.0, hertz=200.0), SAMPLE_RATE)
+    untrained_of(create_dataset([folder / "one.wav"], folder / "mia", {"name": "Mia"}))
+    return folder / "mia"
+
+
+@pytest.fixture
+def dataset(made, tmp_path) -> Dataset:
+    """The same, to be changed; files keep their times, as where a folder is moved."""
+    return load_dataset(shutil.copytree(made, tmp_path / "mia"))
+
+
+def test_it_is_the_base_with_the_timbre_and_the_sounds_of_the_recordings(clips):
+    voice = untrained_voice(clips, VoiceProfile("Mia", "female"))
+    base = load_base()
+    for name, value in base.decoder.state_dict().items():
+        assert torch.equal(voice.decoder.state_dict()[name], value)
+    assert torch.allclose(voice.timbre, mean_timbre(*heard_timbres(base, clips)))
+    assert (voice.card.name, voice.card.gender, voice.card.vocal_range) == ("Mia", "female", {"min": "G3", "max": "D4"})
+    assert voice.card.is_untrained
+    assert voice.card.training == {"untrained": True, "minutes": 0.2, "epochs": 0, "steps": 0}
+    assert len(voice.sounds) > 500
+
+
+def test_it_converts(clips, sing):
+    vocal = Audio(sing(1.0, hertz=140.0)[None], SAMPLE_RATE)
+    take = convert(vocal, untrained_voice(clips)).takes[0].audio
+    assert take.samples.shape == vocal.samples.shape
+    assert np.abs(take.samples).max() > 0.01
+
+
+def test_too_little_voice_is_refused_as_for_a_training(clips):
+    with pytest.raises(TrainingError, match=r"only \d\.\d seconds of voice; at least 10 are needed"):
+        untrained_voice(clips[:1])
+
+
+def test_clips_that_hold_no_numbers_are_left_out(clips):
+    broken = replace(clips[0], envelope=np.full_like(clips[0].envelope, np.nan))
+    assert torch.isfinite(untrained_voice([*clips, broken]).timbre).all()
+
+
+def test_it_is_kept_beside_the_recordings_and_the_training_is_not_touched(dataset, monkeypatch):
+    home = untrained_of(dataset)
+    assert home == dataset.folder / "untrained" == kept_untrained(dataset)
+    assert load_voice(home).card.is_untrained
+    assert not (dataset.folder / TRAINING_FOLDER).exists()
+    before = (home / "weights.safetensors").stat().st_mtime_ns
+    monkeypatch.setattr("engine.training.untrained.usable_clips", lambda *given: pytest.fail("it is there already"))
+    assert untrained_of(dataset) == home
+    assert (home / "weights.safetensors").stat().st_mtime_ns == before
+
+
+def test_it_is_made_anew_when_recordings_change_come_or_go(dataset, sing):
+    first = dataset.recordings[0]
+    os.utime(first, ns=(0, 0))
+    assert kept_untrained(dataset) is None
+    untrained_of(dataset)
+    soundfile.write(dataset.folder / "audio" / "two.wav", sing(3.0, hertz=230.0), SAMPLE_RATE)
+    both = load_dataset(dataset.folder)
+    assert kept_untrained(both) is None
+    assert kept_untrained(dataset) is not None
+    untrained_of(both)
+    assert kept_untrained(both) is not None
+
+
+def test_it_says_who_the_voice_is_by_now(dataset):
+    named = save_profile(dataset, replace(dataset.profile, name="Mia Muster"))
+    assert kept_untrained(named) is None
+    assert load_card(untrained_of(named)).name == "Mia Muster"
+
+
+def test_one_of_an_earlier_base_or_without_weights_is_made_anew(dataset):
+    home = dataset.folder / "untrained"
+    update_card(home, format=1)
+    assert kept_untrained(dataset) is None
+    assert not load_card(untrained_of(dataset)).is_earlier
+    (home / "weights.safetensors").unlink()
+    assert kept_untrained(dataset) is None
+    (home / "card.json").write_text("{")
+    assert kept_untrained(dataset) is None
+    assert load_voice(untrained_of(dataset)).card.is_untrained
+
+
+def test_of_too_little_sound_none_is_made(tmp_path, sing):
+    soundfile.write(tmp_path / "one.wav", sing(4.0), SAMPLE_RATE)
+    dataset = create_dataset([tmp_path / "one.wav"], tmp_path / "mia", {"name": "Mia"})
+    with pytest.raises(DatasetError, match="less than 10 s do not hold every sound"):
+        untrained_of(dataset)
+    assert not (dataset.folder / "untrained").exists()
+
+
+def test_who_stops_it_leaves_none_and_what_was_analysed_stays(tmp_path, sing):
+    soundfile.write(tmp_path / "one.wav", sing(14.0, hertz=200.0), SAMPLE_RATE)
+    dataset = create_dataset([tmp_path / "one.wav"], tmp_path / "mia", {"name": "Mia"})
+
+    def report(fraction, message):
+        if message == "hearing the voice":
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        untrained_of(dataset, report)
+    assert sorted(path.name for path in dataset.folder.iterdir()) == ["audio", "clips", "model.json", "report.json"]
+
+
+def test_recordings_that_are_gone_are_told(dataset):
+    shutil.rmtree(dataset.folder)
+    with pytest.raises(EngineError, match='recordings of "Mia" cannot be read'):
+        untrained_of(dataset)
+    assert not dataset.folder.exists()

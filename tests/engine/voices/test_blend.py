@@ -1,0 +1,267 @@
+from dataclasses import fields, replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import cosine_similarity
+
+from engine.analysis.envelope import BANDS
+from engine.audio.files import Audio
+from engine.conversion.convert import convert
+from engine.errors import SettingsError, VoiceError
+from engine.features.clips import analyse_clip
+from engine.networks.base import load_base
+from engine.networks.content_encoder import CONTENT
+from engine.networks.envelope_decoder import PROSODY, EnvelopeDecoder
+from engine.networks.timbre_encoder import TIMBRE, timbre_input
+from engine.units import SAMPLE_RATE, note_number
+from engine.voices.blend import blend_voices
+from engine.voices.card import PitchStatistics, VoiceCard, list_voices
+from engine.voices.voice import SPREAD, Voice, load_voice, save_voice
+
+ANNA = VoiceCard(
+    id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
+    traits=["clear", "warm"], genre="pop", voice_type="soprano", vocal_range={"min": "C4", "max": "C6"},
+    pitch=PitchStatistics(62.0, 68.0, 80.0), bandwidth_hertz=16_000, licence="CC-BY-4.0", source="Anna's recordings",
+    consent={"statement": "Yes.", "by": "Anna", "date": "2025-01-01"}, corpus_speaker="set/anna",
+)  # fmt: skip
+BERT = replace(
+    ANNA, id="bert", name="Bert", gender="male", age=None, traits=["rough", "warm"], genre=None, voice_type="bass",
+    vocal_range={"min": "C2", "max": "C4"}, pitch=PitchStatistics(40.0, 48.0, 60.0), bandwidth_hertz=8_000,
+    licence="CC-BY-SA-4.0", source="Bert's recordings", consent={"by": "Bert"}, corpus_speaker="", other={},
+)  # fmt: skip
+WEIGHTS = ("timbre", "spread", "centre", "contrast", "sounds")
+
+
+def made(card: VoiceCard, seed: int) -> Voice:
+    torch.manual_seed(seed)
+    vectors = {"timbre": torch.randn(TIMBRE), "spread": torch.randn(SPREAD, TIMBRE), "centre": torch.randn(BANDS)}
+    vectors["sounds"] = torch.randn(50, CONTENT)
+    return Voice(card, contrast=1 + torch.rand(BANDS), decoder=EnvelopeDecoder().eval(), **vectors)
+
+
+@pytest.fixture(scope="module")
+def anna():
+    return made(ANNA, 1)
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return made(BERT, 2)
+
+
+@pytest.fixture(scope="module")
+def demos():
+    """Two of the installed voices, the lowest and the highest."""
+    cards = sorted(list_voices(), key=lambda card: card.pitch.median)
+    return load_voice(cards[0].id), load_voice(cards[-1].id)
+
+
+# ---- the sound
+
+
+@pytest.mark.parametrize("share", [0, 0.0, 1, 1.0])
+def test_at_the_ends_a_blend_is_one_of_the_two_bit_for_bit(anna, bert, share):
+    blend, one = blend_voices(anna, bert, share, "Mia", "mia"), (bert if share else anna)
+    for name in WEIGHTS:
+        assert torch.equal(getattr(blend, name), getattr(one, name))
+    states = [voice.decoder.state_dict() for voice in (blend, one)]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[1])
+    for field in ("gender", "age", "traits", "genre", "voice_type", "vocal_range", "pitch", "bandwidth_hertz",
+                  "licence", "source", "consent", "corpus_speaker"):  # fmt: skip
+        assert getattr(blend.card, field) == getattr(one.card, field)
+
+
+def test_in_between_everything_measured_is_the_weighted_mean(anna, bert):
+    blend = blend_voices(anna, bert, 0.25, "Mia", "mia")
+    for name in ("timbre", "centre", "contrast"):
+        expected = 0.75 * getattr(anna, name) + 0.25 * getattr(bert, name)
+        torch.testing.assert_close(getattr(blend, name), expected)
+    of_anna, of_bert = anna.decoder.state_dict(), bert.decoder.state_dict()
+    for name, value in blend.decoder.state_dict().items():
+        torch.testing.assert_close(value, 0.75 * of_anna[name] + 0.25 * of_bert[name])
+    assert not blend.decoder.training
+    assert not any(parameter.requires_grad for parameter in blend.decoder.parameters())
+
+
+def test_the_blended_spread_has_the_mean_covariance(anna, bert):
+    narrow = torch.zeros(SPREAD, TIMBRE)
+    narrow[:3] = bert.spread[:3]
+    first, second = replace(anna, spread=narrow), replace(bert, spread=torch.zeros(SPREAD, TIMBRE))
+    second.spread[0] = anna.spread[0]
+    spread = blend_voices(first, second, 0.3, "Mia", "mia").spread
+    expected = 0.7 * narrow.T @ narrow + 0.3 * second.spread.T @ second.spread
+    torch.testing.assert_close(spread.T @ spread, expected, atol=1e-4, rtol=1e-4)
+    assert spread.shape == (SPREAD, TIMBRE)
+
+
+def test_the_order_and_the_signs_of_a_spread_do_not_matter(anna, bert):
+    turned = replace(bert, spread=-bert.spread.flip(0))
+    given_, other = (blend_voices(anna, voice, 0.5, "Mia", "mia").spread for voice in (bert, turned))
+    torch.testing.assert_close(given_, other, atol=1e-4, rtol=1e-4)
+    kept = blend_voices(anna, replace(anna, spread=-anna.spread), 0.5, "Mia", "mia").spread
+    torch.testing.assert_close(kept.T @ kept, anna.spread.T @ anna.spread, atol=1e-3, rtol=1e-3)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=4, unique=True))
+def test_a_larger_share_is_never_further_from_the_second(anna, bert, shares):
+    timbres = [blend_voices(anna, bert, share, "Mia", "mia").timbre for share in sorted(shares)]
+    to_anna, to_bert = (
+        torch.stack([cosine_similarity(timbre, voice.timbre, 0) for timbre in timbres]) for voice in (anna, bert)
+    )
+    assert (to_anna.diff() <= 1e-5).all()
+    assert (to_bert.diff() >= -1e-5).all()
+
+
+def test_a_blend_of_real_voices_is_heard_between_them(demos, sing):
+    """What the base hears of a conversion moves from one voice to the other, and the words stay as clear."""
+    first, second = demos
+    recording = Audio(sing(2.5)[None], SAMPLE_RATE)
+    base = load_base()
+
+    def heard(voice):
+        clip = analyse_clip(convert(recording, voice).takes[0].audio)
+        with torch.inference_mode():
+            return base.timbre(timbre_input(torch.from_numpy(clip.envelope).float()[None], 0.0))[0]
+
+    voices = [first, *(blend_voices(first, second, share, "Mia", "mia") for share in (0.25, 0.5, 0.75)), second]
+    timbres = [heard(voice) for voice in voices]
+    near_first = [float(cosine_similarity(timbre, timbres[0], 0)) for timbre in timbres]
+    near_second = [float(cosine_similarity(timbre, timbres[-1], 0)) for timbre in timbres]
+    assert near_first == sorted(near_first, reverse=True)
+    assert near_second == sorted(near_second)
+    assert near_first[2] < 0.95
+    assert near_second[2] < 0.95
+
+
+def test_a_blended_network_says_the_mean_of_what_the_two_say(demos):
+    """Else the straight line between their weights would not lead over networks that work."""
+    first, second = demos
+    blend = blend_voices(first, second, 0.5, "Mia", "mia")
+    torch.manual_seed(0)
+    content, prosody = torch.randn(1, 200, 64), torch.randn(1, 200, PROSODY)
+    with torch.inference_mode():
+        said = [voice.decoder(content, prosody, voice.timbre[None]) for voice in (first, second, blend)]
+    away = (said[2] - (said[0] + said[1]) / 2).norm() / (said[0] - said[1]).norm()
+    assert away < 0.35  # a half would be no blend, but a third voice; measured 0.19 to 0.23
+
+
+def test_a_blend_has_sounds_of_both_as_its_share_is(anna, bert):
+    sounds = blend_voices(anna, bert, 0.2, "Mia", "mia").sounds
+    of_anna, of_bert = (sum(bool((one == sounds).all(1).any()) for one in voice.sounds) for voice in (anna, bert))
+    assert (len(sounds), of_anna, of_bert) == (50, 40, 10)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_where_one_voice_has_no_sounds_the_others_all_count(anna, bert, share):
+    """A voice may have been saved without any."""
+    mute = replace(bert, sounds=torch.zeros(0, CONTENT))
+    assert torch.equal(blend_voices(anna, mute, share, "Mia", "mia").sounds, anna.sounds)
+    assert torch.equal(blend_voices(mute, anna, share, "Mia", "mia").sounds, anna.sounds)
+    assert len(blend_voices(anna, mute, 1.0, "Mia", "mia").sounds) == 0
+    assert blend_voices(mute, mute, share, "Mia", "mia").sounds.shape == (0, CONTENT)
+
+
+# ---- the card
+
+
+def test_a_blend_is_saved_and_loaded_as_any_voice(anna, bert, tmp_path):
+    blend = blend_voices(anna, bert, 0.4, "Mia", "mia")
+    save_voice(blend, tmp_path / "mia")
+    assert load_voice("mia", tmp_path).card == blend.card
+    assert load_voice("mia", tmp_path).preview is None
+
+
+def test_what_is_measured_lies_between(anna, bert):
+    card = blend_voices(anna, bert, 0.25, "Mia", "mia").card
+    assert (card.id, card.name) == ("mia", "Mia")
+    assert card.pitch == PitchStatistics(56.5, 63.0, 75.0)
+    assert card.vocal_range == {"min": "F#3", "max": "F#5"}
+    assert card.bandwidth_hertz == 14_000
+    assert card.voice_type == "alto"  # F3 to F5, by the voices of a choir
+    assert card.description == "A blend of Anna (75 %) and Bert (25 %)."
+
+
+def test_where_a_blend_speaks_and_sings_lies_between_as_far_as_it_is_known(anna, bert):
+    speaks = replace(anna, card=replace(ANNA, spoken_pitch=PitchStatistics(56.0, 60.0, 64.0)))
+    card = blend_voices(speaks, bert, 0.25, "Mia", "mia").card
+    assert card.spoken_pitch == PitchStatistics(52.0, 57.0, 63.0)  # of all of Bert's, where he speaks being unknown
+    assert card.sung_pitch is None
+    sings = replace(bert, card=replace(BERT, sung_pitch=PitchStatistics(44.0, 52.0, 64.0)))
+    assert blend_voices(speaks, sings, 0.75, "Mia", "mia").card.sung_pitch == PitchStatistics(48.5, 56.0, 68.0)
+
+
+@pytest.mark.parametrize(("share", "nearer"), [(0.2, ANNA), (0.5, ANNA), (0.51, BERT), (0.8, BERT)])
+def test_what_has_no_middle_is_the_nearer_ones(anna, bert, share, nearer):
+    card = blend_voices(anna, bert, share, "Mia", "mia").card
+    for field in ("gender", "age", "base_language", "genre"):
+        assert getattr(card, field) == getattr(nearer, field)
+    assert card.traits == (["clear", "rough", "warm"] if nearer is ANNA else ["rough", "clear", "warm"])
+
+
+def test_traits_are_no_more_than_one_can_read(anna, bert):
+    first = replace(anna, card=replace(ANNA, traits=[f"a{number}" for number in range(9)]))
+    second = replace(bert, card=replace(BERT, traits=["b0"]))
+    assert blend_voices(first, second, 0.5, "Mia", "mia").card.traits == ["a0", "b0", "a1", "a2", "a3", "a4"]
+
+
+def test_both_are_credited_and_both_statements_kept(anna, bert):
+    card = blend_voices(anna, bert, 0.5, "Mia", "mia").card
+    assert card.source == "Anna's recordings; Bert's recordings"
+    assert card.consent == {
+        "statement": "Anna: Yes.; Bert: not stated",
+        "by": "Anna: Anna; Bert: Bert",
+        "date": "Anna: 2025-01-01; Bert: not stated",
+    }
+    made_of = card.training["blend"]
+    assert made_of["share"] == 0.5
+    assert [origin["consent"] for origin in made_of["voices"]] == [ANNA.consent, BERT.consent]
+    assert [origin["licence"] for origin in made_of["voices"]] == ["CC-BY-4.0", "CC-BY-SA-4.0"]
+    assert [origin["id"] for origin in made_of["voices"]] == ["anna", "bert"]
+    assert card.corpus_speaker == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "blended"),
+    [
+        ("CC-BY-4.0", "CC-BY-4.0", "CC-BY-4.0"),
+        ("", "", ""),
+        ("CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-SA-4.0 (partly CC-BY-4.0)"),
+        ("CC-BY-SA-4.0", "CC-BY-4.0 (recordings CC0-1.0)", "CC-BY-SA-4.0 (partly CC-BY-4.0 (recordings CC0-1.0))"),
+        ("CC0-1.0", "CC-BY-4.0", "CC-BY-4.0 (partly CC0-1.0)"),
+        ("CC-BY-NC-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0 and CC-BY-SA-4.0"),
+        ("CC-BY-NC-SA-4.0", "CC-BY-SA-4.0", "CC-BY-NC-SA-4.0 (partly CC-BY-SA-4.0)"),
+        ("only for Anna", "CC-BY-4.0", "only for Anna and CC-BY-4.0"),
+        ("only for Anna", "CC0-1.0", "only for Anna (partly CC0-1.0)"),
+        ("CC-BY-4.0", "", "CC-BY-4.0 and not stated"),
+        ("CC-BY-SA-4.0 (partly CC-BY-4.0)", "CC-BY-SA-4.0", "CC-BY-SA-4.0 (partly CC-BY-4.0) (partly CC-BY-SA-4.0)"),
+        ("only for Anna and CC-BY-4.0", "CC-BY-SA-4.0", "only for Anna and CC-BY-4.0 and CC-BY-SA-4.0"),
+        ("only for Anna and CC-BY-4.0", "CC-BY-4.0", "only for Anna and CC-BY-4.0 (partly CC-BY-4.0)"),
+    ],
+)  # fmt: skip
+def test_a_blend_keeps_to_both_licences(anna, bert, first, second, blended):
+    voices = (replace(voice, card=replace(voice.card, licence=text)) for voice, text in ((anna, first), (bert, second)))
+    assert blend_voices(*voices, 0.5, "Mia", "mia").card.licence == blended
+
+
+def test_a_blend_of_a_voice_with_itself_is_that_voice(anna):
+    card = blend_voices(anna, anna, 0.5, "Mia", "mia").card
+    own = {"id", "name", "description", "training", "corpus_speaker", "other", "consent"}
+    for field in fields(VoiceCard):
+        if field.name not in own:
+            assert getattr(card, field.name) == getattr(ANNA, field.name), field.name
+    assert note_number(card.vocal_range["min"]) == note_number("C4")
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), float("inf"), "half", None, True])
+def test_a_share_that_is_none_is_one_sentence(anna, bert, share):
+    with pytest.raises(SettingsError, match=r"^share must be a number from 0 to 1, not .*\.$"):
+        blend_voices(anna, bert, share, "Mia", "mia")
+
+
+@pytest.mark.parametrize(("name", "identifier"), [("", "mia"), ("Mia", "../mia"), ("Mia\n", "mia")])
+def test_a_name_no_voice_can_have_is_refused_at_once(anna, bert, name, identifier):
+    with pytest.raises(VoiceError, match="cannot be written"):
+        blend_voices(anna, bert, 0.5, name, identifier)

@@ -1,0 +1,213 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import VoiceError
+from engine.voices.card import (
+    CARD_FILE,
+    PREVIEW_FILE,
+    WEIGHTS_FILE,
+    PitchStatistics,
+    VoiceCard,
+    card_text,
+    delete_voice,
+    list_voices,
+    load_card,
+    new_identifier,
+    pitch_statistics,
+    update_card,
+)
+from engine.voices.card_rules import LONGEST_IDENTIFIER, is_identifier
+
+CARD = VoiceCard(
+    id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
+    traits=["clear", "warm", "natural"], genre="pop", voice_type="alto", vocal_range={"min": "F3", "max": "D5"},
+    pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000, licence="CC0-1.0", source="a test",
+    consent={"statement": "yes", "by": "Anna", "date": "2025-01-01"},
+)  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with two voices, Anna (anna) and Berta (berta), as far as cards go."""
+    for card in (CARD, replace(CARD, id="berta", name="Berta")):
+        home = tmp_path / "voices" / card.id
+        home.mkdir(parents=True)
+        (home / CARD_FILE).write_text(card_text(card), encoding="utf-8")
+        for name in (WEIGHTS_FILE, PREVIEW_FILE):
+            (home / name).write_bytes(b"never looked at")
+    return tmp_path / "voices"
+
+
+def test_voices_are_listed_by_name(folder, tmp_path):
+    assert [card.id for card in list_voices(folder)] == ["anna", "berta"]
+    assert list_voices(tmp_path / "nothing") == []
+
+
+def test_the_published_fields_are_those_of_the_interface():
+    assert list(CARD.as_published()) == [
+        "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+    ]  # fmt: skip
+    assert CARD.as_published()["vocal_range"] == {"min": "F3", "max": "D5"}
+
+
+@pytest.mark.parametrize("field", ["name", "gender", "pitch", "licence", "consent"])
+def test_a_card_without_a_field_is_damaged(folder, field):
+    path = folder / "anna" / "card.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    del values[field]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(VoiceError, match="damaged"):
+        load_card(folder / "anna")
+
+
+def test_fields_of_later_versions_are_passed_over(folder):
+    path = folder / "anna" / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"mood": "happy"}), encoding="utf-8")
+    assert load_card(folder / "anna") == CARD
+
+
+def test_pitch_statistics_of_known_notes():
+    assert pitch_statistics(np.linspace(40, 60, 101)) == PitchStatistics(41.0, 50.0, 59.0)
+    assert pitch_statistics(np.zeros(0)) == PitchStatistics(50.0, 57.0, 64.0)
+
+
+def rewrite(folder, **changes):
+    path = folder / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("id", "../../etc"), ("id", "Anna"), ("id", 5), ("id", ""), ("id", "anna\n"),
+        ("name", ""), ("name", "  "), ("name", "a" * 101), ("name", "\x1b[2J"), ("name", ["Anna"]),
+        ("gender", 1), ("age", {}), ("genre", "pop\nrock"), ("base_language", []),
+        ("description", None), ("licence", None), ("licence", "\x1b]0;x\x07"), ("consent", {"\x1b": "x"}),
+        ("consent", {"by": "\x9b"}),
+        ("source", 3), ("corpus_speaker", None),
+        ("traits", "clear"), ("traits", [1]), ("traits", None),
+        ("vocal_range", {}), ("vocal_range", {"min": "C5", "max": "A2"}), ("vocal_range", {"min": "x", "max": "y"}),
+        ("vocal_range", {"min": 1, "max": 2}), ("vocal_range", {"min": "A2", "max": "C5", "mid": "C4"}),
+        ("pitch", {"low": 1, "median": 2}), ("pitch", {"low": 60, "median": 50, "high": 70}),
+        ("pitch", {"low": "50", "median": 57, "high": 64}), ("pitch", {"low": True, "median": 57, "high": 64}),
+        ("pitch", None), ("spoken_pitch", {"low": 60, "median": 50, "high": 70}), ("sung_pitch", 57),
+        ("pitch", {"low": 50, "median": 57, "high": float("nan")}), ("pitch", {"low": 50, "median": 57, "high": 1e300}),
+        ("bandwidth_hertz", 0), ("bandwidth_hertz", float("inf")), ("bandwidth_hertz", "wide"),
+        ("consent", {"by": 5}), ("consent", []), ("training", []), ("other", None),
+        ("format", "1"), ("format", True), ("format", 0), ("format", 1.0),
+    ],
+)  # fmt: skip
+def test_a_card_that_lies_about_what_it_holds_is_refused_and_the_field_is_named(folder, field, value):
+    rewrite(folder / "anna", **{field: value})
+    with pytest.raises(VoiceError, match=rf"damaged \({field} must be .*\); import the voice again"):
+        load_card(folder / "anna")
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["[" * 100_000 + "]" * 100_000, '{"a":' * 200 + "1" + "}" * 200, '{"a": "\\ud800"}', '"' + "a" * 2**23 + '"'],
+)
+def test_a_card_made_to_do_harm_is_refused(folder, other):
+    path = folder / "anna" / "card.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"other": {}', f'"other": {other}'), encoding="utf-8")
+    with pytest.raises(VoiceError, match="damaged"):
+        load_card(folder / "anna")
+
+
+def test_a_card_tells_where_the_voice_speaks_and_where_it_sings(folder):
+    spoken, sung = {"low": 50.0, "median": 52.5, "high": 57.0}, {"low": 56.0, "median": 60.5, "high": 70.0}
+    rewrite(folder / "anna", spoken_pitch=spoken, sung_pitch=sung)
+    card = load_card(folder / "anna")
+    assert card.pitch_where(sung=False) == PitchStatistics(**spoken)
+    assert card.pitch_where(sung=True) == PitchStatistics(**sung)
+    rewrite(folder / "anna", sung_pitch=None)
+    assert load_card(folder / "anna").pitch_where(sung=True) == CARD.pitch
+
+
+def test_a_card_from_before_that_was_measured_has_one_place_for_both(folder):
+    path = folder / "anna" / CARD_FILE
+    values = json.loads(path.read_text(encoding="utf-8"))
+    del values["spoken_pitch"], values["sung_pitch"]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    card = load_card(folder / "anna")
+    assert card.pitch_where(sung=False) == card.pitch_where(sung=True) == CARD.pitch
+
+
+def test_figures_that_are_no_numbers_become_null(folder):
+    rewrite(folder / "anna", training={"loss": float("nan")})
+    assert load_card(folder / "anna").training == {"loss": None}
+
+
+def test_deleting_takes_one_voice_and_all_of_it(folder):
+    delete_voice("anna", folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["berta"]
+    with pytest.raises(VoiceError, match="There is no voice 'anna'"):
+        delete_voice("anna", folder)
+
+
+@pytest.mark.parametrize("identifier", ["..", "../voices", "", "berta/../anna"])
+def test_deleting_reaches_nothing_but_voices(folder, identifier):
+    with pytest.raises(VoiceError, match="There is no voice"):
+        delete_voice(identifier, folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]
+
+
+def test_a_card_is_changed_and_the_rest_stays(folder):
+    before = (folder / "anna" / "weights.safetensors").read_bytes()
+    changed = update_card(folder / "anna", name="Änne", voice_type=None, other={"a": 1})
+    assert changed == load_card(folder / "anna") == replace(CARD, name="Änne", voice_type=None, other={"a": 1})
+    assert (folder / "anna" / "weights.safetensors").read_bytes() == before
+    assert sorted(path.name for path in (folder / "anna").iterdir()) == [
+        "card.json", "preview.wav", "weights.safetensors",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", [{"name": ""}, {"name": "Änne", "pitch": None}, {"id": "other"}])
+def test_a_change_that_cannot_be_leaves_the_card(folder, changes):
+    with pytest.raises(VoiceError):
+        update_card(folder / "anna", **changes)
+    assert load_card(folder / "anna") == CARD
+    assert not list((folder / "anna").glob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("name", "identifier"),
+    [
+        ("Anna", "anna"), ("Gökhan", "gokhan"), ("Mary  Ann O'Neil, 2nd", "mary-ann-oneil-2nd"),
+        ("Große Łucja", "grosse-lucja"), ("I\u0307pek Is\u0131k", "ipek-isik"), ("../../etc/passwd", "etc-passwd"),
+        ("小口", "voice"), ("!!!", "voice"), ("CON", "con-2"), ("a" * 200, "a" * 64), ("A" * 63 + " b", "a" * 63),
+    ],
+)  # fmt: skip
+def test_ids_are_made_of_names(name, identifier):
+    assert new_identifier(name) == identifier
+
+
+def test_an_id_is_never_given_twice():
+    taken: list[str] = []
+    for _ in range(12):
+        taken.append(new_identifier("Anna", taken))
+    assert taken == ["anna", *(f"anna-{number}" for number in range(2, 13))]
+    assert new_identifier("a" * 200, {"a" * 64}) == "a" * 62 + "-2"
+
+
+@given(st.text(max_size=200), st.sets(st.text("ab-2", min_size=1, max_size=4)))
+def test_whatever_the_name_the_id_can_be_a_folder(name, taken):
+    identifier = new_identifier(name, taken)
+    assert is_identifier(identifier)
+    assert len(identifier) <= LONGEST_IDENTIFIER
+    assert identifier not in taken
+
+
+@pytest.mark.parametrize(
+    ("spoken", "sung", "speaks", "sings"),
+    [(True, True, True, True), (True, False, True, False), (False, True, False, True), (False, False, True, True)],
+)
+def test_a_voice_is_known_to_do_what_its_recordings_do_or_both_where_nobody_measured(spoken, sung, speaks, sings):
+    there = PitchStatistics(53.0, 58.5, 70.0)
+    card = replace(CARD, spoken_pitch=there if spoken else None, sung_pitch=there if sung else None)
+    assert (card.is_known_to(sing=False), card.is_known_to(sing=True)) == (speaks, sings)

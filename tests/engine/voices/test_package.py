@@ -1,0 +1,402 @@
+import hashlib
+import io
+import json
+import pickle
+import shutil
+import tempfile
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from safetensors.torch import load_file, save
+
+from engine.analysis.envelope import BANDS
+from engine.errors import ArchiveError, EngineError, VoiceError
+from engine.networks.content_encoder import CONTENT
+from engine.networks.envelope_decoder import EnvelopeDecoder
+from engine.networks.timbre_encoder import TIMBRE
+from engine.voices.card import PitchStatistics, VoiceCard, list_voices, load_card, update_card
+from engine.voices.package import PACKAGE_SUFFIX, export_voice, import_voice
+from engine.voices.voice import SPREAD, Voice, load_voice, save_voice
+
+CARD = VoiceCard(
+    id="anna", name="Änna", gender="female", age=None, description="A clear voice.", base_language="de",
+    traits=["clear"], genre=None, voice_type="alto", vocal_range={"min": "F3", "max": "D5"},
+    pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000, licence="CC0-1.0", source="a test",
+    consent={"statement": "yes", "by": "Änna"}, training={"epochs": 5, "scores": [None]}, other={"mood": ["happy"]},
+)  # fmt: skip
+FILES = {
+    "card.json", "weights.safetensors", "statistics.json", "LICENCE.txt", "consent.json", "preview.wav",
+    "checksums.json",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """The folder of a voice with a preview."""
+    folder = tmp_path_factory.mktemp("voices")
+    torch.manual_seed(0)
+    vectors = {"timbre": torch.randn(TIMBRE), "spread": torch.randn(SPREAD, TIMBRE), "centre": torch.randn(BANDS)}
+    vectors["sounds"] = torch.randn(50, CONTENT)
+    voice = Voice(CARD, contrast=torch.ones(BANDS), decoder=EnvelopeDecoder().eval(), **vectors)
+    soundfile.write(folder / "preview.wav", 0.1 * np.sin(np.arange(4410) / 20), 44_100)
+    save_voice(voice, folder / "anna", folder / "preview.wav")
+    return folder / "anna"
+
+
+@pytest.fixture(scope="module")
+def package(home, tmp_path_factory):
+    return export_voice(home, tmp_path_factory.mktemp("packages"))
+
+
+@pytest.fixture
+def voices(tmp_path, monkeypatch):
+    """The folder to import into, and an empty one for what is unpacked on the way; both are looked at afterwards."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return tmp_path / "voices"
+
+
+def contents(package):
+    with zipfile.ZipFile(package) as opened:
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
+def packed(folder, files, *, sums=True, method=zipfile.ZIP_STORED, **checksums):
+    """A package of these files; `sums` makes the checksums right again."""
+    files = dict(files)
+    if sums:
+        sha256 = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != "checksums.json"}
+        stated = {"kind": "timbre-studio-voice", "format": 1, "sha256": sha256} | checksums
+        files["checksums.json"] = json.dumps(stated).encode()
+    with zipfile.ZipFile(folder / "made.zip", "w", method) as made:
+        for name, data in files.items():
+            made.writestr(name, data)
+    return folder / "made.zip"
+
+
+def assert_refused(package, voices, match, kind=EngineError):
+    with pytest.raises(kind, match=match) as refusal:
+        import_voice(package, voices)
+    sentence = str(refusal.value)
+    assert sentence.endswith(".")
+    assert str(voices.parent) not in sentence  # paths of the moment help nobody
+    assert not voices.exists()
+    assert not list((voices.parent / "temporary").iterdir())
+
+
+# ---- there and back
+
+
+def test_a_package_holds_what_it_should_under_the_voices_name(package):
+    assert package.name == f"anna{PACKAGE_SUFFIX}"
+    files = contents(package)
+    assert set(files) == FILES
+    stated = json.loads(files["checksums.json"])
+    assert stated["sha256"] == {
+        name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != "checksums.json"
+    }
+    assert json.loads(files["consent.json"]) == CARD.consent
+    assert json.loads(files["statistics.json"])["pitch"] == {"low": 53.0, "median": 58.5, "high": 70.0}
+    assert json.loads(files["statistics.json"])["training"] == CARD.training
+    licence = files["LICENCE.txt"].decode()
+    assert all(words in licence for words in ("Änna", "CC0-1.0", "a test", "yes"))
+
+
+def test_a_voice_comes_back_exactly(home, package, voices):
+    card = import_voice(package, voices)
+    assert card == CARD == load_card(voices / "anna")
+    for name in ("weights.safetensors", "preview.wav", "card.json"):
+        assert (voices / "anna" / name).read_bytes() == (home / name).read_bytes()
+    assert sorted(path.name for path in voices.rglob("*")) == [
+        "anna", "card.json", "preview.wav", "weights.safetensors",
+    ]  # fmt: skip
+    assert torch.equal(load_voice("anna", voices).timbre, load_voice(home).timbre)
+    assert export_voice(voices / "anna", voices / "again.zip").read_bytes() == package.read_bytes()
+
+
+def test_a_voice_without_a_preview_or_statements_comes_back_too(home, tmp_path, voices):
+    bare = replace(load_voice(home), card=replace(CARD, consent={}, licence="", source="", training={}))
+    save_voice(bare, tmp_path / "bare")
+    package = export_voice(tmp_path / "bare", tmp_path / "bare.zip")
+    assert set(contents(package)) == FILES - {"preview.wav"}
+    assert import_voice(package, voices) == bare.card
+    assert load_voice("anna", voices).preview is None
+
+
+def test_the_same_voice_gives_the_same_bytes(home, package, tmp_path):
+    shutil.copytree(home, tmp_path / "elsewhere")
+    assert export_voice(tmp_path / "elsewhere", tmp_path / "b.zip").read_bytes() == package.read_bytes()
+
+
+def test_a_taken_id_is_given_anew(package, voices):
+    assert [import_voice(package, voices).id for _ in range(3)] == ["anna", "anna-2", "anna-3"]
+    assert import_voice(package, voices, taken=["anna-4"]).id == "anna-5"
+    assert [card.id for card in list_voices(voices)] == ["anna", "anna-2", "anna-3", "anna-5"]
+    assert load_card(voices / "anna-3") == replace(CARD, id="anna-3")
+
+
+def test_the_installed_voices_can_be_packed_and_taken_in(tmp_path, voices):
+    from engine.voices.card import DEMO_VOICES
+
+    demo = list_voices()[0]
+    assert import_voice(export_voice(DEMO_VOICES / demo.id, tmp_path), voices) == demo
+
+
+# ---- exporting what cannot be
+
+
+def test_a_voice_of_an_earlier_base_can_be_taken_elsewhere_but_not_in(home, tmp_path, voices):
+    old = tmp_path / "old"
+    shutil.copytree(home, old)
+    card = json.loads((old / "card.json").read_text(encoding="utf-8"))
+    (old / "card.json").write_text(json.dumps(card | {"format": 2}), encoding="utf-8")
+    package = export_voice(old, tmp_path / "old.voice.zip")
+    assert_refused(
+        package, voices, r"made with an earlier version .* import one that was made with this version", VoiceError
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"gender": "robot"}, {"genre": "metal"}, {"age": "999"}, {"base_language": "english"}, {"voice_type": "kazoo"},
+        {"description": "x" * 50_000}, {"traits": ["x" * 3_000]},
+    ],
+)  # fmt: skip
+def test_what_no_profile_could_say_is_refused(package, voices, said):
+    files = contents(package)
+    files["card.json"] = json.dumps(json.loads(files["card.json"]) | said).encode()
+    pattern = rf'^"[^"]*" is damaged \(in card.json, {next(iter(said))}'
+    assert_refused(packed(voices.parent, files), voices, pattern, VoiceError)
+
+
+def test_a_damaged_voice_is_not_exported(home, tmp_path):
+    shutil.copytree(home, tmp_path / "anna")
+    (tmp_path / "anna" / "weights.safetensors").write_bytes(b"")
+    with pytest.raises(VoiceError, match="missing or damaged"):
+        export_voice(tmp_path / "anna", tmp_path / "anna.zip")
+    shutil.copy(home / "weights.safetensors", tmp_path / "anna")
+    (tmp_path / "anna" / "preview.wav").write_bytes(b"sound")
+    with pytest.raises(VoiceError, match="preview in the folder of 'anna' is not a short wave file"):
+        export_voice(tmp_path / "anna", tmp_path / "anna.zip")
+    assert [path.name for path in tmp_path.iterdir()] == ["anna"]
+
+
+def test_a_package_that_cannot_be_written_is_one_sentence(home, tmp_path):
+    with pytest.raises(VoiceError, match="could not be written: No such file"):
+        export_voice(home, tmp_path / "nowhere" / "anna.zip")
+    with pytest.raises(VoiceError, match="is not a voice"):
+        export_voice(tmp_path, tmp_path / "anna.zip")
+    assert not list(tmp_path.iterdir())
+
+
+# ---- importing what is damaged
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+def test_a_flipped_bit_in_any_file_is_found(package, voices, name, place):
+    files = contents(package)
+    data = bytearray(files[name])
+    data[round(place * (len(data) - 1))] ^= 1
+    assert_refused(packed(voices.parent, files | {name: bytes(data)}, sums=False), voices, "damaged|not a voice")
+
+
+def test_flipped_bits_of_the_zip_itself_do_no_harm(package, voices):
+    whole = package.read_bytes()
+    for place in np.linspace(0, len(whole) - 1, 40).astype(int):
+        data = bytearray(whole)
+        data[place] ^= 0x10
+        (voices.parent / "made.zip").write_bytes(data)
+        try:
+            card = import_voice(voices.parent / "made.zip", voices)
+        except EngineError:
+            assert not voices.exists()
+        else:  # a bit that nobody reads, such as one of a date
+            assert card == CARD
+            shutil.rmtree(voices)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
+def test_a_package_that_was_cut_off_is_refused(package, voices, share):
+    whole = package.read_bytes()
+    (voices.parent / "made.zip").write_bytes(whole[: int(share * len(whole))])
+    assert_refused(voices.parent / "made.zip", voices, "damaged|not a zip", ArchiveError)
+
+
+def test_what_is_not_there_is_one_sentence(voices):
+    assert_refused(voices.parent / "nothing.zip", voices, "no file", ArchiveError)
+
+
+@pytest.mark.parametrize("sums", [True, False])
+@pytest.mark.parametrize("name", sorted(FILES - {"preview.wav", "checksums.json"}))
+def test_a_missing_file_is_named(package, voices, name, sums):
+    files = contents(package)
+    del files[name]
+    made = packed(voices.parent, files, sums=sums)
+    assert_refused(made, voices, rf"damaged \({name} is missing\)", VoiceError)
+
+
+def test_a_preview_that_the_checksums_tell_of_is_missed(package, voices):
+    files = contents(package)
+    del files["preview.wav"]
+    assert_refused(packed(voices.parent, files, sums=False), voices, "preview.wav is not the file", VoiceError)
+
+
+def test_any_other_zip_is_no_voice(voices):
+    assert_refused(packed(voices.parent, {"song.txt": b"la"}, sums=False), voices, "is not a voice", VoiceError)
+    assert_refused(packed(voices.parent, {"song.txt": b"la"}, kind="songs"), voices, "of another kind", VoiceError)
+
+
+# ---- importing what means harm
+
+
+@pytest.mark.parametrize("name", ["more.txt", "weights.pt", "folder/card.json", "run.sh"])
+def test_a_file_that_does_not_belong_is_named(package, voices, name):
+    files = contents(package) | {name: b"more"}
+    assert_refused(packed(voices.parent, files), voices, f'"{name}" does not belong', VoiceError)
+
+
+@pytest.mark.parametrize("name", ["../card.json", "/etc/card.json", "C:\\card.json"])
+def test_a_file_outside_is_refused(package, voices, name):
+    assert_refused(packed(voices.parent, contents(package) | {name: b"x"}, sums=False), voices, name[-9:], ArchiveError)
+
+
+def test_a_bomb_is_refused(package, voices):
+    files = contents(package) | {"weights.safetensors": bytes(200 << 20)}
+    made = packed(voices.parent, files, sums=False, method=zipfile.ZIP_DEFLATED)
+    assert_refused(made, voices, "grow|holds more", ArchiveError)
+
+
+@pytest.mark.parametrize(
+    ("checksums", "match"),
+    [
+        ({"format": 2}, "later version of Timbre Studio"),
+        ({"format": 0}, "no checksums"),
+        ({"format": "1"}, "another kind"),
+        ({"kind": None}, "another kind"),
+        ({"sha256": []}, "no checksums"),
+        ({"sha256": {}}, "is not the file"),
+    ],
+)
+def test_checksums_of_another_kind_are_refused(package, voices, checksums, match):
+    assert_refused(packed(voices.parent, contents(package), **checksums), voices, match, VoiceError)
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b" " * (5 << 20)])
+@pytest.mark.parametrize("name", ["checksums.json", "card.json", "consent.json"])
+def test_json_that_is_none_is_refused(package, voices, name, text):
+    made = packed(voices.parent, contents(package) | {name: text}, sums=name != "checksums.json")
+    assert_refused(made, voices, "damaged|another kind", VoiceError)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "../../x"}, {"id": ".."}, {"id": "a/b"}, {"id": ""}, {"id": "con"}, {"name": 5}, {"name": "\x1b[2J"},
+        {"pitch": {"low": 1, "median": None, "high": 3}}, {"vocal_range": {"min": "A2"}}, {"traits": "x"},
+        {"bandwidth_hertz": 1e400}, {"consent": {"by": ["x"]}}, {"format": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_card_that_lies_is_refused(package, voices, change):
+    files = contents(package)
+    files["card.json"] = json.dumps(json.loads(files["card.json"]) | change).encode()
+    assert_refused(packed(voices.parent, files), voices, rf"damaged \({next(iter(change))} must be", VoiceError)
+
+
+def test_a_card_of_the_future_is_told_apart(package, voices):
+    files = contents(package)
+    files["card.json"] = json.dumps(json.loads(files["card.json"]) | {"format": 99}).encode()
+    assert_refused(packed(voices.parent, files), voices, "later version", VoiceError)
+
+
+def test_a_consent_that_is_not_the_cards_is_refused(package, voices):
+    files = contents(package) | {"consent.json": b'{"statement": "anybody may"}'}
+    assert_refused(packed(voices.parent, files), voices, "consent.json does not say what card.json says", VoiceError)
+
+
+def with_weights(package, change):
+    files = contents(package)
+    weights = load_file_bytes(files["weights.safetensors"])
+    change(weights)
+    return files | {"weights.safetensors": save(weights)}
+
+
+def load_file_bytes(data):
+    with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
+        file.write(data)
+        file.flush()
+        return {name: value.clone() for name, value in load_file(file.name).items()}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["timbre", "decoder.leave.1.bias"])
+def test_weights_that_are_no_numbers_are_refused(package, voices, name, value):
+    made = packed(voices.parent, with_weights(package, lambda weights: weights[name].view(-1)[-1:].fill_(value)))
+    assert_refused(made, voices, "weights of the voice 'anna' are missing or damaged", VoiceError)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weights: weights.update(timbre=torch.zeros(TIMBRE + 1).half()),
+        lambda weights: weights.update(timbre=weights["timbre"].float()),
+        lambda weights: weights.update(timbre=torch.zeros(TIMBRE, dtype=torch.int16)),
+        lambda weights: weights.update(more=torch.zeros(1).half()),
+        lambda weights: weights.pop("spread"),
+        lambda weights: weights.clear(),
+    ],
+)
+def test_weights_of_another_engine_are_refused(package, voices, change):
+    made = packed(voices.parent, with_weights(package, change))
+    assert_refused(made, voices, "made (by|for) another version of the engine", VoiceError)
+
+
+def header(entries, length=None):
+    text = json.dumps(entries).encode()
+    return (len(text) if length is None else length).to_bytes(8, "little") + text
+
+
+HOSTILE_WEIGHTS = {
+    "a pickle": pickle.dumps({"timbre": [0.0] * TIMBRE}),
+    "a zip": (lambda file: (zipfile.ZipFile(file, "w").close(), file.getvalue())[1])(io.BytesIO()),
+    "nothing": b"",
+    "a header without an end": header({}, 2**63),
+    "a huge header": header({}, 2**21),
+    "a huge shape": header({"timbre": {"dtype": "F16", "shape": [2**40, 2**20], "data_offsets": [0, 2**61]}}),
+    "a shape of overflow": header({"timbre": {"dtype": "F16", "shape": [2**63, 2], "data_offsets": [0, 0]}}),
+    "data of nowhere": header({"timbre": {"dtype": "F16", "shape": [128], "data_offsets": [2**40, 2**40 + 256]}}),
+    "no header": header([1, 2]),
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE_WEIGHTS.values(), ids=HOSTILE_WEIGHTS)
+def test_weights_that_are_none_are_refused(package, voices, data):
+    made = packed(voices.parent, contents(package) | {"weights.safetensors": data})
+    assert_refused(made, voices, r"damaged \(weights.safetensors holds no weights\)", VoiceError)
+
+
+@pytest.mark.parametrize("data", [b"", b"<html>", b"RIFF\0\0\0\0WAVE", b"RIFF\0\0\0\0WAVEfmt " + bytes(40)], ids=len)
+def test_a_preview_that_cannot_be_heard_is_refused(package, voices, data):
+    made = packed(voices.parent, contents(package) | {"preview.wav": data})
+    assert_refused(made, voices, 'preview in "made.zip" is not a short wave file', VoiceError)
+
+
+# ---- untrained voices
+
+
+def test_an_untrained_voice_does_not_go_out_nor_come_in(home, package, voices, tmp_path):
+    folder = shutil.copytree(home, tmp_path / "anna")
+    update_card(folder, training={"untrained": True, "steps": 0})
+    with pytest.raises(VoiceError, match=r"^The voice 'anna' is untrained: train it first, then export it\.$"):
+        export_voice(folder, tmp_path)
+    assert not list(tmp_path.glob("*.zip*"))
+    files = contents(package) | {"card.json": (folder / "card.json").read_bytes()}
+    with pytest.raises(VoiceError, match=r'^The voice in "made\.zip" is untrained: train it where its recordings are'):
+        import_voice(packed(tmp_path, files), voices)
+    assert not voices.exists()

@@ -1,0 +1,309 @@
+import json
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.analysis.envelope import BANDS
+from engine.errors import VoiceError
+from engine.networks.content_encoder import CONTENT
+from engine.networks.envelope_decoder import EnvelopeDecoder
+from engine.networks.timbre_encoder import TIMBRE
+from engine.voices.card import (
+    DEMO_VOICES,
+    PitchStatistics,
+    VoiceCard,
+    delete_voice,
+    list_voices,
+    load_card,
+)
+from engine.voices.card_rules import FORMAT
+from engine.voices.voice import SPREAD, Voice, load_voice, save_voice
+
+CARD = VoiceCard(
+    id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
+    traits=["clear", "warm", "natural"], genre="pop", voice_type="alto", vocal_range={"min": "F3", "max": "D5"},
+    pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000, licence="CC0-1.0", source="a test",
+    consent={"statement": "yes", "by": "Anna", "date": "2025-01-01"},
+)  # fmt: skip
+
+
+def made(card: VoiceCard = CARD) -> Voice:
+    torch.manual_seed(0)
+    vectors = {"timbre": torch.randn(TIMBRE), "spread": torch.randn(SPREAD, TIMBRE), "centre": torch.randn(BANDS)}
+    vectors["sounds"] = torch.randn(50, CONTENT)
+    return Voice(card, contrast=torch.ones(BANDS), decoder=EnvelopeDecoder().eval(), **vectors)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A folder with two voices, Anna (anna, with a preview) and Berta (berta)."""
+    folder = tmp_path_factory.mktemp("voices")
+    (folder / "heard.wav").write_bytes(b"sound")
+    save_voice(made(), folder / "anna", folder / "heard.wav")
+    save_voice(made(replace(CARD, id="berta", name="Berta")), folder / "berta")
+    (folder / "heard.wav").unlink()
+    return folder
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """The same in a folder of its own, to be damaged."""
+    shutil.copytree(saved, tmp_path / "voices")
+    return tmp_path / "voices"
+
+
+def test_a_voice_comes_back_as_it_was_saved(saved):
+    original, found = made(), load_voice("anna", saved)
+    assert found.card == original.card
+    for name in ("timbre", "spread", "centre", "contrast"):
+        torch.testing.assert_close(getattr(found, name), getattr(original, name), atol=2e-3, rtol=2e-3)
+    assert not found.decoder.training
+    assert not any(parameter.requires_grad for parameter in found.decoder.parameters())
+    for name, value in original.decoder.state_dict().items():
+        torch.testing.assert_close(found.decoder.state_dict()[name], value, atol=2e-3, rtol=2e-3)
+
+
+def test_the_preview_is_a_file_or_nothing(saved):
+    assert load_voice("anna", saved).preview.read_bytes() == b"sound"
+    assert load_voice("berta", saved).preview is None
+    assert made().preview is None
+
+
+def test_a_voice_is_found_by_its_folder_too(saved):
+    assert load_voice(saved / "berta").card.id == "berta"
+
+
+def test_saving_again_replaces_the_whole_voice(folder):
+    save_voice(made(replace(CARD, description="Another.")), folder / "anna")
+    assert load_card(folder / "anna").description == "Another."
+    assert load_voice("anna", folder).preview is None
+    assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]
+
+
+def test_a_failed_save_leaves_the_voice_as_it_was(folder):
+    with pytest.raises(VoiceError, match="The voice 'anna' could not be written: No such file"):
+        save_voice(made(replace(CARD, description="Another.")), folder / "anna", folder / "no preview.wav")
+    assert load_voice("anna", folder).card.description == "A clear voice."
+    assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]
+
+
+@pytest.mark.parametrize("identifier", ["nobody", "", "..", "../anna", "anna/", "Anna", "/etc", "a" * 65])
+def test_an_unknown_voice_is_an_error_that_names_those_there_are(saved, identifier):
+    with pytest.raises(VoiceError, match=r"There is no voice .* The voices here are: anna, berta"):
+        load_voice(identifier, saved)
+
+
+def test_where_there_are_no_voices_the_error_says_none(tmp_path):
+    with pytest.raises(VoiceError, match="The voices here are: none"):
+        load_voice("anna", tmp_path)
+
+
+def test_a_folder_without_a_card_is_no_voice(tmp_path):
+    with pytest.raises(VoiceError, match=r"is not a voice: it has no card.json"):
+        load_voice(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "null", "7", "{}", '"anna"', '{"id": "anna"}', '{"pitch": 5}', "\udcff",
+        json.dumps({"name": 3, "pitch": {}}),
+    ],
+)  # fmt: skip
+def test_a_damaged_card_is_one_sentence_and_hides_no_other_voice(folder, text):
+    (folder / "anna" / "card.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(VoiceError, match=r"The card of the voice 'anna' is damaged"):
+        load_voice("anna", folder)
+    assert [card.id for card in list_voices(folder)] == ["berta"]
+
+
+@pytest.mark.parametrize("kept", [None, 0, 100, 100_000])
+def test_damaged_weights_are_one_sentence(folder, kept):
+    path = folder / "anna" / "weights.safetensors"
+    content = path.read_bytes()
+    path.unlink()
+    if kept is not None:
+        path.write_bytes(content[:kept])
+    with pytest.raises(VoiceError, match="missing or damaged"):
+        load_voice("anna", folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("timbre", (TIMBRE + 1,)),
+        ("spread", (TIMBRE,)),
+        ("contrast", (1,)),
+        ("decoder.leave.1.bias", (3,)),
+        ("more", (1,)),
+    ],
+)
+def test_weights_of_another_shape_are_one_sentence(folder, name, shape):
+    path = folder / "anna" / "weights.safetensors"
+    save_file(load_file(path) | {name: torch.zeros(shape)}, path)
+    with pytest.raises(VoiceError, match="'anna' was made by another version of the engine"):
+        load_voice("anna", folder)
+
+
+@pytest.mark.parametrize("name", ["timbre", "centre", "decoder.leave.1.bias"])
+def test_weights_that_lack_something_are_one_sentence(folder, name):
+    path = folder / "anna" / "weights.safetensors"
+    weights = load_file(path)
+    del weights[name]
+    save_file(weights, path)
+    with pytest.raises(VoiceError, match="another version of the engine"):
+        load_voice("anna", folder)
+
+
+@pytest.mark.parametrize("card", list_voices(), ids=lambda card: card.id)
+def test_the_installed_voices_are_complete(card):
+    voice = load_voice(card.id)
+    assert voice.card == card
+    assert all(card.as_published().values())
+    assert card.licence
+    assert card.source
+    assert card.consent["statement"]
+    assert card.pitch.low < card.pitch.median < card.pitch.high
+    assert voice.preview is not None
+    weights = [voice.timbre, voice.spread, voice.centre, voice.contrast, *voice.decoder.state_dict().values()]
+    assert all(torch.isfinite(value).all() for value in weights)
+
+
+# ---- what nobody has stated, and what nobody may state
+
+
+def rewrite(folder, **changes):
+    path = folder / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+
+
+def test_a_voice_need_not_say_what_nobody_knows(folder):
+    unsaid = dict.fromkeys(("gender", "age", "base_language", "genre", "voice_type"))
+    card = replace(CARD, **unsaid, consent={}, other={"mood": {"happy": [1, None]}})
+    save_voice(made(card), folder / "anna")
+    assert load_card(folder / "anna") == card
+    assert load_card(folder / "anna").as_published()["gender"] is None
+    assert "other" not in card.as_published()
+
+
+def test_a_card_of_a_later_format_says_so(folder):
+    rewrite(folder / "anna", format=FORMAT + 1)
+    with pytest.raises(VoiceError, match="later version of Timbre Studio; update"):
+        load_voice("anna", folder)
+
+
+@pytest.mark.parametrize("format", range(1, FORMAT))
+def test_a_voice_of_an_earlier_base_stays_and_says_what_to_do(folder, format):
+    """It is listed, so that it can be made again or deleted, but cannot convert."""
+    rewrite(folder / "anna", format=format)
+    assert "anna" in [card.id for card in list_voices(folder)]
+    assert load_card(folder / "anna").is_earlier
+    (folder / "anna" / "weights.safetensors").write_bytes(b"whatever it was")
+    with pytest.raises(VoiceError, match=r"The voice 'anna' was made with an earlier version .* Train it again"):
+        load_voice("anna", folder)
+
+
+def test_a_card_that_does_not_say_its_format_is_of_the_first(folder):
+    path = folder / "anna" / "card.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    del values["format"]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert load_card(folder / "anna").format == 1
+
+
+def test_a_card_that_could_not_be_read_again_is_not_written(folder):
+    for wrong in ({"name": ""}, {"other": {"a": object()}}, {"bandwidth_hertz": 0}):
+        with pytest.raises(VoiceError, match="The card of the voice 'anna' cannot be written"):
+            save_voice(made(replace(CARD, **wrong)), folder / "anna")
+    assert load_card(folder / "anna") == CARD
+    assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]
+
+
+@pytest.mark.parametrize("name", ["timbre", "spread", "decoder.leave.1.bias"])
+def test_weights_that_are_no_numbers_are_refused(folder, name):
+    path = folder / "anna" / "weights.safetensors"
+    weights = load_file(path)
+    weights[name].view(-1)[-1] = float("nan")
+    save_file(weights, path)
+    with pytest.raises(VoiceError, match="weights of the voice 'anna' are missing or damaged"):
+        load_voice("anna", folder)
+
+
+# ---- several folders
+
+
+def test_of_two_voices_with_one_id_the_one_in_the_earlier_folder_counts(saved, tmp_path):
+    save_voice(made(replace(CARD, name="Another Anna")), tmp_path / "anna")
+    assert [card.name for card in list_voices([tmp_path, saved])] == ["Another Anna", "Berta"]
+    assert [card.name for card in list_voices([saved, tmp_path])] == ["Anna", "Berta"]
+    assert load_voice("anna", [tmp_path, saved]).card.name == "Another Anna"
+    assert load_voice("berta", [tmp_path, saved]).card.name == "Berta"
+    with pytest.raises(VoiceError, match="The voices here are: anna, berta"):
+        load_voice("nobody", [tmp_path, saved, tmp_path / "nothing"])
+
+
+def test_a_voice_is_called_what_its_folder_is_called(folder):
+    (folder / "anna").rename(folder / "hanna")
+    (folder / "berta").rename(folder / "Berta B")  # no id
+    assert [card.id for card in list_voices(folder)] == ["hanna"]
+    assert load_voice("hanna", folder).card.id == "hanna"
+
+
+# ---- replacing, changing and deleting
+
+
+class Dead(BaseException):
+    """The process has ended: nothing that would clean up afterwards can do anything any more."""
+
+
+def dies_before_change(number, save, monkeypatch):
+    """Runs `save` up to its change `number` to the files' places; that one and all after it do not happen."""
+    left = [number]
+
+    def counted(change):
+        def run(*args, **more):
+            left[0] -= 1
+            if left[0] <= 0:
+                raise Dead
+            return change(*args, **more)
+
+        return run
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", counted(os.replace))
+        patch.setattr(shutil, "rmtree", counted(shutil.rmtree))
+        with suppress(Dead):
+            save()
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_a_crash_while_a_voice_is_replaced_loses_neither_of_them(folder, number, monkeypatch):
+    later = made(replace(CARD, description="Another."))
+    dies_before_change(number, lambda: save_voice(later, folder / "anna"), monkeypatch)
+    assert load_voice("anna", folder).card.description in ("A clear voice.", "Another.")
+    assert [card.id for card in list_voices(folder)] == ["anna", "berta"]
+    save_voice(later, folder / "anna")
+    assert load_voice("anna", folder).card.description == "Another."
+    assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]
+
+
+def test_a_voice_that_a_crash_left_aside_can_be_deleted(folder):
+    (folder / "anna").rename(folder / "anna.old")
+    assert load_voice("anna", folder).card == CARD
+    delete_voice("anna", folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["berta"]
+
+
+def test_demo_voices_cannot_be_deleted(folder):
+    demo = list_voices()[0].id
+    for place in (folder, DEMO_VOICES):
+        with pytest.raises(VoiceError, match=f"'{demo}' comes with the program"):
+            delete_voice(demo, place)
+    assert load_card(DEMO_VOICES / demo).id == demo
+    save_voice(made(replace(CARD, id=demo)), folder / demo)  # a voice of one's own with that id is one's own
+    delete_voice(demo, folder)
