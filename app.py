@@ -5,7 +5,7 @@ Options are those of `python -m studio serve`; all else is in `python -m studio 
 
 import sys
 
-from studio.cli import main
+from studio.commands.cli import main
 
 if __name__ == "__main__":
     main(["serve", *sys.argv[1:]])

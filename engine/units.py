@@ -22,6 +22,7 @@ DECIBELS_PER_NEPER = 20.0 / math.log(10.0)
 
 _A4_HERTZ = 440.0
 _A4_NUMBER = 69
+_LONG_S = 120.0  # from here on a length is told in minutes
 _NOTE_NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 
 
@@ -87,3 +88,14 @@ def decibels(amplitude: np.ndarray, floor_db: float = -120.0) -> np.ndarray:
 def amplitude(level_db: np.ndarray) -> np.ndarray:
     """Amplitude of a level in decibels."""
     return 10.0 ** (np.asarray(level_db) / 20.0)
+
+
+def in_words(seconds: float) -> str:
+    """A length in seconds, or from two minutes on in minutes, rounded up: what is longer than a minute is never told
+    as a minute.
+
+    >>> in_words(60), in_words(60.04), in_words(3600)
+    ('60 seconds', '60.1 seconds', '60 minutes')
+    """
+    value, unit = (seconds, "seconds") if seconds < _LONG_S else (seconds / 60, "minutes")
+    return f"{math.ceil(round(10 * value, 3)) / 10:g} {unit}"

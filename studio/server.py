@@ -26,17 +26,16 @@ from starlette.types import Receive, Scope, Send
 from engine.errors import EngineError, SettingsError
 from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
-from studio.executors.ray import RayExecutor
-from studio.gate import API, DOCUMENTATION, Doors, Gate
-from studio.http_protocol import BoundedProtocol
-from studio.logs import start_logs
-from studio.metrics import Metrics
-from studio.problem import problem_of
-from studio.reach import is_for_this_machine
-from studio.routes import conversions, documentation, files, health, models, tasks
-from studio.service_settings import ServiceSettings
-from studio.settings import Settings
-from studio.studio import Studio, open_studio
+from studio.executors.ray.executor import RayExecutor
+from studio.http.metrics import Metrics
+from studio.http.middleware import API, DOCUMENTATION, Doors, Gate
+from studio.http.problem import problem_of
+from studio.http.protocol import BoundedProtocol
+from studio.http.routes import conversions, documentation, files, health, models, tasks
+from studio.settings.environment import Settings
+from studio.settings.logs import start_logs
+from studio.settings.service import ServiceSettings, is_for_this_machine
+from studio.store.studio import Studio, open_studio
 
 KEEP_ALIVE_S = 30
 LAST_S = 3  # for connections that are still open after the calls have been answered
@@ -77,7 +76,7 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
         app = build_app(studio, executor)
         local_only = is_for_this_machine(service)
         if service.page != "off":
-            from studio.page import mount_page  # takes seconds, which a service without a page does not need
+            from studio.page.blocks import mount_page  # takes seconds, which a service without a page does not need
 
             app = mount_page(app, studio)
         serve_app(app, studio, executor, lambda address: announce(address, local_only))

@@ -16,9 +16,8 @@ from engine.analysis.programme_loudness import LoudnessMeter
 from engine.analysis.recording import Analysis, analyse_file
 from engine.analysis.spectrogram import SCALES, Scale, Shades, measure_spectrograms
 from engine.audio.files import Resampler, open_audio
-from engine.durations import in_words
 from engine.errors import AudioError
-from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, in_words
 
 Report = Callable[[float, str], None]  # fraction 0..1 and a message; may raise Cancelled
 

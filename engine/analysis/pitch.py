@@ -50,6 +50,11 @@ class Pitch:
         """bool (frames,): where the voicing is high enough for statistics."""
         return self.voicing > VOICED
 
+    @property
+    def voiced_semitones(self) -> np.ndarray:
+        """MIDI note numbers of the voiced frames alone, float32 (voiced frames,)."""
+        return hertz_to_semitones(self.hertz[self.voiced])
+
     def transposed(self, semitones: float | np.ndarray) -> "Pitch":
         """The same performance `semitones` higher; one number, or one per frame."""
         return Pitch((self.hertz * 2.0 ** (np.asarray(semitones) / 12.0)).astype(np.float32), self.voicing)

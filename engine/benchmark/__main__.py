@@ -40,6 +40,7 @@ from engine.conversion.convert import convert, convert_file
 from engine.conversion.settings import ConversionSettings
 from engine.errors import AudioError, EngineError, VoiceError
 from engine.evaluation.scores import Evaluator, Scores, compare, equal_error_rate, likeness, mean_scores
+from engine.networks.base import load_base
 from engine.networks.synthesizer import copy_synthesis
 from engine.voices.card import list_voices
 from engine.voices.voice import Voice, load_voice
@@ -324,7 +325,7 @@ def _score_source(
 ) -> list[QualityRow]:
     words = samples[0].style != "melodic"
     source = evaluator.listen(audio, words)
-    copy = evaluator.listen(copy_synthesis(audio), words)
+    copy = evaluator.listen(copy_synthesis(audio, load_base().synthesizer), words)
     rows = []
     for sample in samples:
         target = targets[sample.voice]
@@ -374,7 +375,7 @@ def keep(samples: Iterable[Sample], folder: Path) -> None:
 def keep_copies(sources: dict[str, Audio], folder: Path) -> None:
     """Write each source through copy synthesis as `source--copy.wav`."""
     for name, audio in sources.items():
-        write_audio(folder / f"{name}--copy.wav", copy_synthesis(audio))
+        write_audio(folder / f"{name}--copy.wav", copy_synthesis(audio, load_base().synthesizer))
 
 
 # ---------------------------------------------------------------- what it is told as

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.pitch import Pitch
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.analysis.style import Style
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError
-from engine.voices.card import PitchStatistics
 
 # Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
 # that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour;

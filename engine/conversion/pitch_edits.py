@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from engine.analysis.notes import CHROMATIC, SCALES
 from engine.analysis.octave_errors import misheard_octaves
 from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
-from engine.analysis.scales import CHROMATIC, SCALES
 from engine.conversion.pitch_shaping import snap_correction, weighted_average
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting

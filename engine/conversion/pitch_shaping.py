@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, VOICED, Pitch
-from engine.analysis.scales import CHROMATIC, nearest_notes
-from engine.units import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
-from engine.voices.card import PitchStatistics, VoiceCard
+from engine.analysis.notes import CHROMATIC, nearest_notes
+from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
+from engine.analysis.pitch_statistics import PitchStatistics
+from engine.units import FRAME_RATE, semitones_to_hertz
+from engine.voices.card import VoiceCard
 
 _NOTE_MS = 300.0  # what is slower than this is the note, what is faster is vibrato (5 Hz and more) and glides
 _SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next
@@ -58,8 +59,3 @@ def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool) -> 
     if sung and abs(distance) < 6 + _NEARER / 2:
         return 0
     return int(np.clip(step * round(distance / step), -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE))
-
-
-def voiced_semitones(pitch: Pitch) -> np.ndarray:
-    """MIDI note numbers of the voiced frames, float (voiced frames,)."""
-    return hertz_to_semitones(pitch.hertz[pitch.voicing > VOICED])

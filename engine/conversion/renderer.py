@@ -23,7 +23,7 @@ from engine.features.sustained_notes import hold_notes
 from engine.features.sustained_sounds import HeldSounds, settle_vowels
 from engine.networks.base import BaseModel
 from engine.networks.envelope_decoder import between_decoders, prosody_input
-from engine.networks.moving_average import moving_average
+from engine.networks.layers import moving_average
 from engine.networks.perturbation import warp_bands
 from engine.networks.synthesizer import cycles_per_frame, synthesize
 from engine.units import DECIBELS_PER_NEPER, HOP

@@ -21,7 +21,7 @@ whisper, the leak into a silence that is not there) is None, never NaN, and is l
 import importlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from swift_f0 import SwiftF0
 
 from engine.audio.files import Audio, AudioSource, Resampler, open_audio, read_audio, resample
 from engine.errors import AudioError, EngineError
-from engine.evaluation.known_means import known_means
 from engine.units import FRAME_RATE
 
 JUDGE_RATE = 16_000  # hertz; what every judge listens to
@@ -419,3 +418,13 @@ def _leak_db(source_db: np.ndarray, output_db: np.ndarray) -> float | None:
     if deep.sum() < FEWEST_SILENT_FRAMES:
         return None
     return float(output_db[deep].mean() - np.percentile(output_db, LOUD_PERCENTILE))
+
+
+def known_means(kind: type, rows: Iterable[Any]) -> dict[str, float | None]:
+    """Mean of each field of the dataclass `kind` over those rows of it that have it; None where none has."""
+    held = list(rows)
+    means: dict[str, float | None] = {}
+    for name in (field.name for field in fields(kind)):
+        known = [value for row in held if (value := getattr(row, name)) is not None]
+        means[name] = sum(known) / len(known) if known else None
+    return means

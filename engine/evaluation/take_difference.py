@@ -15,7 +15,7 @@ from engine.analysis.envelope import ACTIVE_NEPERS, BANDS, frame_loudness
 from engine.analysis.pitch import Pitch
 from engine.audio.files import Audio
 from engine.errors import AudioError
-from engine.evaluation.known_means import known_means
+from engine.evaluation.scores import known_means
 from engine.features.clips import analyse_clip
 from engine.units import DECIBELS_PER_NEPER, hertz_to_semitones
 

@@ -16,9 +16,9 @@ from torch.nn import functional
 from engine.analysis.envelope import loudness_of
 from engine.features.clips import Clip
 from engine.networks.content_encoder import mix_content
-from engine.networks.moving_average import moving_average
-from engine.voices.voice import MOST_SOUNDS
+from engine.networks.layers import moving_average
 
+MOST_SOUNDS = 12_000  # frames of its own content that a voice keeps, two minutes: 1.5 MB
 NEIGHBOURS = 4
 _RUN_FRAMES = 50  # sounds are kept in runs of half a second, so that most of them have their neighbours beside them
 _AROUND_FRAMES = 4  # before and after: sounds are compared with what is around them

@@ -9,8 +9,8 @@ from torch import Tensor
 from engine.features.clips import Clip
 from engine.networks.base import BaseModel
 from engine.networks.timbre_encoder import timbre_input
-from engine.voices.voice import SPREAD
 
+SPREAD = 8  # directions in which a voice's timbre varies between recordings
 _PIECE_FRAMES = 1000  # long recordings are heard piece by piece
 
 

@@ -14,9 +14,9 @@ from torch import Tensor
 from engine.analysis.envelope import BANDS, LOW_BANDS, Level, measure_level
 from engine.analysis.loudness import measure_loudness
 from engine.analysis.pitch import Pitch
+from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.analysis.style import Style, measure_style
 from engine.analysis.windows import cut_windows
-from engine.conversion.pitch_shaping import voiced_semitones
 from engine.errors import AudioError
 from engine.features.analysed_windows import KEPT_FRAMES, HeardWindows
 from engine.features.feature_mean import measure_feature_mean
@@ -24,7 +24,6 @@ from engine.features.sustained_sounds import HeldSounds, gather_held, no_sounds
 from engine.networks.base import BaseModel
 from engine.networks.timbre_encoder import timbre_input
 from engine.units import FRAME_RATE
-from engine.voices.card import PitchStatistics, pitch_statistics
 
 _EVERY = 8
 _TIMBRE_FRAMES = 10 * FRAME_RATE  # that timbre is heard in at a time, wherever windows begin
@@ -84,7 +83,7 @@ def survey_recording(
             piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])
             timbre = base.timbre(timbre_input(piece[None].to(base.device), level.nepers))
             timbres.append(timbre[0].cpu() * len(piece))
-    semitones = voiced_semitones(pitch)
+    semitones = pitch.voiced_semitones
     style = measure_style(pitch, np.concatenate(loudness))
     return Survey(
         level=level,

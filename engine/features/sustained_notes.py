@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.analysis.envelope import LOW_BANDS
 from engine.networks.content_encoder import mix_content
-from engine.networks.moving_average import moving_average
+from engine.networks.layers import moving_average
 
 _HELD_FRAMES = 25  # on each side, over which the content of a held note is averaged
 _APART_FRAMES = 8  # before and after, between which a sound that stays does not change

@@ -1,9 +1,9 @@
 """The listener: the encoder of Whisper base, which has learned from 680,000 hours what is said, in any language.
 
 Content is read from two of its layers (engine.networks.content_encoder). It is OpenAI's network (MIT licence; Radford
-et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022), written here from the paper: log-mel spectrum,
-two convolutions, positions, and six pre-norm transformer blocks. `python -m engine.pretraining.listener` prepares its
-weights.
+et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022), written here from the paper: log-mel
+spectrum, two convolutions, positions, and six pre-norm transformer blocks. `python -m engine.pretraining.listener`
+prepares its weights.
 """
 
 import json

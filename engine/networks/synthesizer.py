@@ -191,12 +191,8 @@ def cycles_per_frame(hertz: np.ndarray, start: float) -> np.ndarray:
     return start + np.cumsum(steps)
 
 
-def copy_synthesis(audio: Audio, synthesizer: Synthesizer | None = None) -> Audio:
+def copy_synthesis(audio: Audio, synthesizer: Synthesizer) -> Audio:
     """Analysis and resynthesis of the mid of `audio` without changing the voice: the best the synthesizer can do."""
-    if synthesizer is None:
-        from engine.networks.base import load_base
-
-        synthesizer = load_base().synthesizer
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch = detect_pitch(samples, SAMPLE_RATE)
     envelope = measure_envelope(samples, pitch)

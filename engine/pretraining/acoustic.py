@@ -3,8 +3,8 @@
 First part: reconstruct each recording's envelope from content, timbre of another moment of the same speaker, and
 prosody. Content is taken from one of several hearings of the recording (engine.features.hearings), and another hearing
 of the same moment shall have the same (after ContentVec; Qian et al., 2022). Second part, encoders frozen: sharpen the
-decoder against a discriminator, and let conversions to other speakers keep their content and take on the timbre they were
-given. A network that learned it in the first part tells what content an envelope has
+decoder against a discriminator, and let conversions to other speakers keep their content and take on the timbre they
+were given. A network that learned it in the first part tells what content an envelope has
 (engine.networks.envelope_content).
 """
 
@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.analysis.envelope import SILENT, loudness_of
+from engine.devices import multiplies_halves
 from engine.features.hearings import HEARINGS
 from engine.networks.content_encoder import CONTENT, ContentEncoder
 from engine.networks.envelope_content import EnvelopeContentEncoder, envelope_input
@@ -308,6 +309,7 @@ def train_acoustic(
         critic.load_state_dict(state["critic"])
         average = {name: value.to(device) for name, value in state["average"].items()}
         first, spent = state["step"], state["seconds"]
+    halves = multiplies_halves(device)
     sums: dict[str, float] = {}
     started, counted = time.monotonic() - spent, 0
     for step, batch in drawn_ahead(makers[0].make, first, plan.steps):
@@ -324,7 +326,7 @@ def train_acoustic(
         torch.manual_seed(plan.seed * 7919 + step)
         batch = batch.to(device)
         networks.train()
-        with torch.autocast(device.type, torch.bfloat16):
+        with torch.autocast(device.type, torch.bfloat16, enabled=halves):
             if refining:
                 networks.content.eval()
                 discriminator.requires_grad_(False)
@@ -338,7 +340,7 @@ def train_acoustic(
             optimizer.step()
         if refining:
             discriminator.requires_grad_(True)
-            with torch.autocast(device.type, torch.bfloat16):
+            with torch.autocast(device.type, torch.bfloat16, enabled=halves):
                 judged = discriminator_loss()
             critic.zero_grad(set_to_none=True)
             judged.backward()

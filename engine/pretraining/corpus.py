@@ -18,6 +18,7 @@ import torch
 
 from engine.analysis.envelope import BANDS, bands_below, measure_envelope, measure_level
 from engine.analysis.pitch import detect_pitch
+from engine.devices import multiplies_halves
 from engine.errors import TrainingError
 from engine.features.hearings import HEARINGS, heard_otherwise
 from engine.networks.listener import FEATURES, Listener, load_listener
@@ -147,7 +148,7 @@ def _listen_to_clip(job: tuple[Path, int, int, int]) -> np.ndarray:
     audio = np.memmap(folder / "audio.bin", np.int16, "r").reshape(-1, HOP)
     samples = audio[first_frame : first_frame + frames].ravel().astype(np.float32) / 32767
     random = np.random.default_rng([number, 3])
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=multiplies_halves(torch.device("cpu"))):
         return np.stack([heard_otherwise(_listener(), samples, hearing, random) for hearing in range(HEARINGS)])
 
 

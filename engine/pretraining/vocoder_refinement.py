@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engine.devices import multiplies_halves
 from engine.errors import TrainingError
 from engine.networks.losses import spectral_distance
 from engine.networks.synthesizer import Synthesizer, pulse_train
@@ -158,7 +159,7 @@ def _step(
     if learning:
         judges.requires_grad_(False)
         distance = spectral_distance(fake, real, bandwidth, SAMPLE_RATE)
-        with torch.autocast(fake.device.type, torch.bfloat16):
+        with torch.autocast(fake.device.type, torch.bfloat16, enabled=multiplies_halves(fake.device)):
             judged = [judge(fake, bandwidth) for judge in judges]
             with torch.no_grad():
                 wanted = [judge(real, bandwidth)[1] for judge in judges]
@@ -177,7 +178,7 @@ def _step(
             optimizer.step()
         figures[:3] = [distance.item(), matching.item(), deceiving.item()]
     judges.requires_grad_(True)
-    with torch.autocast(real.device.type, torch.bfloat16):
+    with torch.autocast(real.device.type, torch.bfloat16, enabled=multiplies_halves(real.device)):
         scores = [(judge(real, bandwidth)[0].float(), judge(fake.detach(), bandwidth)[0].float()) for judge in judges]
     loss = torch.stack([(r - 1).square().mean() + f.square().mean() for r, f in scores]).mean()
     critic.zero_grad(set_to_none=True)

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.analysis.envelope import ACTIVE_NEPERS, loudness_of
-from engine.conversion.pitch_shaping import voiced_semitones
 from engine.features.clips import Clip
 from engine.features.foreign_content import load_foreign
 from engine.features.retrieval import gather_sounds, nearest_sounds
@@ -117,7 +116,7 @@ class FineTuning:
         self.foreign = load_foreign().to(self.device)
         self.envelope_content = load_envelope_content(self.device)
         self.foreign_nearest = torch.stack([nearest_sounds(one, self.sounds.content) for one in self.foreign.content])
-        self.median = float(np.median(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])))
+        self.median = float(np.median(np.concatenate([clip.pitch.voiced_semitones for clip in clips])))
         self.decoder = EnvelopeDecoder().to(self.device)
         self.decoder.load_state_dict(base.decoder.state_dict())
         self.timbre = nn.Parameter(self.heard_as.clone())

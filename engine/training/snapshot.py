@@ -11,16 +11,16 @@ from torch.nn import functional
 
 from engine.analysis.envelope import ACTIVE_NEPERS, band_centres, band_widths, loudness_of
 from engine.analysis.pitch import Pitch
+from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.analysis.style import measure_style
 from engine.analysis.vocal_range import measure_range, voice_type
-from engine.conversion.pitch_shaping import voiced_semitones
 from engine.conversion.settings import ConversionSettings
 from engine.errors import TrainingError
 from engine.features.clips import Clip
 from engine.networks.content_encoder import mix_content
 from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
 from engine.training.fine_tuning import PIECE_FRAMES, FineTuning
-from engine.voices.card import PitchStatistics, VoiceCard, pitch_statistics
+from engine.voices.card import VoiceCard
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import Voice
 
@@ -50,7 +50,7 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
         base_language=profile.base_language, traits=list(profile.traits), genre=profile.genre,
         voice_type=profile.voice_type or voice_type(found, profile.gender, spoken),
         vocal_range=profile.vocal_range or {"min": found.min, "max": found.max},
-        pitch=pitch_statistics(np.concatenate([voiced_semitones(clip.pitch) for clip in clips])),
+        pitch=pitch_statistics(np.concatenate([clip.pitch.voiced_semitones for clip in clips])),
         bandwidth_hertz=round(float((band_centres() + band_widths() / 2)[bands - 1])),
         licence=profile.licence, source=profile.source, consent=dict(profile.consent), other=dict(profile.other),
         spoken_pitch=spoken_pitch, sung_pitch=sung_pitch,
@@ -61,7 +61,7 @@ def _pitches_apart(clips: Sequence[Clip]) -> tuple[PitchStatistics | None, Pitch
     """Of the clips in which the voice speaks, and of those in which it sings; None where they are too few to tell."""
     notes: dict[bool, list[np.ndarray]] = {False: [np.zeros(0)], True: [np.zeros(0)]}  # by whether it sings
     for clip in clips:
-        notes[measure_style(clip.pitch, clip.loudness_db) == "melodic"].append(voiced_semitones(clip.pitch))
+        notes[measure_style(clip.pitch, clip.loudness_db) == "melodic"].append(clip.pitch.voiced_semitones)
     spoken, sung = (np.concatenate(notes[sings]) for sings in (False, True))
     least = max(1.0, _LEAST_SHARE * (len(spoken) + len(sung)))
     return (

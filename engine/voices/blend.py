@@ -15,12 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.analysis.vocal_range import VocalRange, voice_type
 from engine.errors import SettingsError
+from engine.features.speaker_timbre import SPREAD
 from engine.networks.envelope_decoder import between_decoders
 from engine.units import note_name, note_number
-from engine.voices.card import PitchStatistics, VoiceCard, card_text
-from engine.voices.voice import SPREAD, Voice
+from engine.voices.card import VoiceCard, card_text
+from engine.voices.voice import Voice
 
 _MOST_TRAITS = 6
 _UNSTATED = "not stated"

@@ -17,9 +17,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from safetensors import SafetensorError
 
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError, is_full_disk
 from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, check_card, is_identifier, is_whole
 
@@ -37,15 +37,6 @@ _PITCHES = ("pitch", "spoken_pitch", "sung_pitch")  # the fields that are statis
 _PUBLISHED = (
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PitchStatistics:
-    """Where a voice lives, in MIDI note numbers, over its voiced frames."""
-
-    low: float  # 5th percentile
-    median: float
-    high: float  # 95th percentile
 
 
 @dataclass(frozen=True)
@@ -209,14 +200,6 @@ def _home(identifier: str, folders: Sequence[Path]) -> Path | None:
                 if (home / CARD_FILE).exists():
                     return home
     return None
-
-
-def pitch_statistics(semitones: np.ndarray) -> PitchStatistics:
-    """Statistics of the MIDI note numbers of voiced frames; empty gives those of a middle voice."""
-    if not len(semitones):
-        return PitchStatistics(50.0, 57.0, 64.0)
-    low, median, high = np.percentile(semitones, (5, 50, 95))
-    return PitchStatistics(round(float(low), 2), round(float(median), 2), round(float(high), 2))
 
 
 # ---- writing ----

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from engine.analysis.envelope import BANDS
 from engine.errors import VoiceError
+from engine.features.retrieval import MOST_SOUNDS
+from engine.features.speaker_timbre import SPREAD
 from engine.networks.base import load_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
@@ -32,8 +34,6 @@ from engine.voices.card import (
     new_voice_folder,
 )
 
-MOST_SOUNDS = 12_000  # frames of its own content that a voice keeps, two minutes: 1.5 MB
-SPREAD = 8  # directions in which a voice's timbre varies between recordings
 _NUMBERS = ("timbre", "spread", "centre", "contrast", "sounds")
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import ipywidgets
 from IPython.display import display
 
+from engine.analysis.pitch_statistics import pitch_statistics
 from engine.audio.files import Audio
-from engine.conversion.pitch_shaping import fitting_transpose, voiced_semitones
+from engine.conversion.pitch_shaping import fitting_transpose
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.plots.conversion import plot_fit
 from engine.plots.recording import Look, look_at
-from engine.voices.card import DEMO_VOICES, VoiceCard, list_voices, pitch_statistics
+from engine.voices.card import DEMO_VOICES, VoiceCard, list_voices
 from engine.voices.voice import Voice, load_voice
 from engine.widgets.choosers import RecordingChooser, voice_chooser
 from engine.widgets.showing import figure_image, sentence, show_figure
@@ -96,7 +97,7 @@ class ConversionForm:
     @property
     def fitting(self) -> int:
         """The semitones that `auto` takes for this recording and this voice."""
-        semitones = voiced_semitones(self.look.analysis.pitch)
+        semitones = self.look.analysis.pitch.voiced_semitones
         if not len(semitones):
             return 0
         return fitting_transpose(pitch_statistics(semitones), self._card, self.look.analysis.style == "melodic")

@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
-from studio.accounts import Account
 from studio.actions.names import named_file
 from studio.actions.recordings import check_recording, shown_name, suffix_of
 from studio.errors import NotFound, TooMany, WrongState
-from studio.studio import Studio, account_prefix
-from studio.tasks import Task, find, request_cancel, submit, waiting_and_running
+from studio.store.accounts import Account, account_prefix
+from studio.store.studio import Studio
+from studio.store.tasks import Task, find, request_cancel, submit, waiting_and_running
 
 KIND = "analysis"
 MOST_WAITING = 20  # of an account

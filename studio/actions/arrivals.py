@@ -11,8 +11,8 @@ from pathlib import Path
 
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, VoiceError
 from studio.errors import DiskFull, Invalid
-from studio.service_settings import MEGABYTE
-from studio.studio import Studio
+from studio.settings.service import MEGABYTE
+from studio.store.studio import Studio
 
 _ZIP_BEGINS = b"PK\x03\x04"  # PKWARE, .ZIP File Format Specification, 4.3.7
 

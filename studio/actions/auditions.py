@@ -6,11 +6,11 @@ from typing import Any
 
 from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER
 from engine.voices.card import WEIGHTS_FILE
-from studio.accounts import Account
 from studio.actions.voices import training_history
-from studio.catalogue import Model, find_model
-from studio.studio import Studio
-from studio.workspaces import training_files
+from studio.store.accounts import Account
+from studio.store.catalogue import Model, find_model
+from studio.store.studio import Studio
+from studio.store.workspaces import training_files
 
 _SOUND = re.compile(rf"(?:{ORIGINALS_FOLDER}|{EVALUATIONS_FOLDER}/(\d+))/([a-z0-9-]+)\.flac")
 _LABELS = {

@@ -8,7 +8,6 @@ from typing import Any
 
 from engine.conversion.settings import AUTO
 from engine.errors import EngineError
-from studio.accounts import Account
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND, start_conversion
 from studio.actions.downloads import stored_take
@@ -16,8 +15,9 @@ from studio.actions.names import name_of_take, named_file, voice_name
 from studio.actions.recordings import shown_name
 from studio.errors import Invalid, NotFound, WrongState
 from studio.executors.recovery import settle
-from studio.studio import Studio
-from studio.tasks import ACTIVE, find, request_cancel
+from studio.store.accounts import Account
+from studio.store.studio import Studio
+from studio.store.tasks import ACTIVE, find, request_cancel
 
 MOST_FILES = 100
 Row = dict[str, Any]

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from engine.errors import ProfileError
 from engine.voices.card_rules import LONGEST_NAME
 from engine.voices.profile import read_profile
-from studio.accounts import Account
-from studio.catalogue import find_usable, refuse_too_many
 from studio.errors import Invalid, TooMany
-from studio.studio import Studio
-from studio.tasks import ACTIVE, Task, find, list_tasks, submit, waiting_and_running
+from studio.store.accounts import Account
+from studio.store.catalogue import find_usable, refuse_too_many
+from studio.store.studio import Studio
+from studio.store.tasks import ACTIVE, Task, find, list_tasks, submit, waiting_and_running
 
 KIND = "blend"
 MOST_AT_ONCE = 4  # blends of an account that wait or run

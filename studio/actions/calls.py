@@ -4,11 +4,11 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from studio.accounts import Account
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.trainings import KIND as TRAINING
-from studio.studio import Studio
-from studio.tasks import Task, list_tasks
+from studio.store.accounts import Account
+from studio.store.studio import Studio
+from studio.store.tasks import Task, list_tasks
 
 ORIGIN = "{origin}"  # where the service is, as the browser knows it
 _LOOKED_AT = 20  # tasks, of which the newest that the service has a call for is taken

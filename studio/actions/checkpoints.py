@@ -16,13 +16,13 @@ from engine.voices.card import (
     load_card,
     read_card,
 )
-from studio.accounts import Account
 from studio.actions.arrivals import workplace
 from studio.actions.voices import training_history
-from studio.catalogue import TRAINING, Model, find_model, held_model, training_completed
 from studio.errors import NotFound, WrongState
-from studio.studio import Studio
-from studio.workspaces import drop_older_voices, keep_voice_folder, training_files, untrained_place
+from studio.store.accounts import Account
+from studio.store.catalogue import TRAINING, Model, find_model, held_model, training_completed
+from studio.store.studio import Studio
+from studio.store.workspaces import drop_older_voices, keep_voice_folder, training_files, untrained_place
 
 _SCORES = ("likeness", "content", "mel_distance", "pitch_error_cents", "voicing_error", "score")
 

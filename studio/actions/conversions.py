@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.conversion.settings import AUTO, by_style
-from studio.accounts import Account
-from studio.actions.once import Idempotency, answered, once
 from studio.actions.recordings import check_recording, shown_name, suffix_of
-from studio.catalogue import find_usable
 from studio.errors import TooMany
-from studio.studio import Studio, account_prefix
-from studio.tasks import Task, find, submit, under_way, waiting_and_running
+from studio.store.accounts import Account, account_prefix
+from studio.store.catalogue import find_usable
+from studio.store.idempotency import Idempotency, answered, once
+from studio.store.studio import Studio
+from studio.store.tasks import Task, find, submit, under_way, waiting_and_running
 
 KIND = "conversion"
 DEMO = "demo"  # whose the demo voices are

@@ -9,14 +9,14 @@ from engine.audio.files import open_audio
 from engine.datasets.dataset import Dataset, create_dataset
 from engine.errors import AudioError, DatasetError
 from engine.voices.profile import profile_as_json
-from studio.accounts import Account
 from studio.actions.arrivals import called, seems_zip, workplace
-from studio.actions.once import Idempotency, answered, once
-from studio.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, set_keys
 from studio.errors import NotReadable, WrongState
-from studio.studio import Studio
-from studio.tasks import latest, submit, waiting_and_running
-from studio.workspaces import arriving
+from studio.store.accounts import Account
+from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, set_keys
+from studio.store.idempotency import Idempotency, answered, once
+from studio.store.studio import Studio
+from studio.store.tasks import latest, submit, waiting_and_running
+from studio.store.workspaces import arriving
 
 LEAST_RECORDED_S = 10.0  # less is refused at once; how much of it is voice shows in the data report
 REPORT = "report"

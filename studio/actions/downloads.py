@@ -3,15 +3,15 @@
 from pathlib import PurePath
 from typing import Any
 
-from engine.audio.cuts import cut_recording
-from studio.accounts import Account
+from engine.audio.streams import cut_recording
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND
 from studio.actions.names import name_of_take
 from studio.actions.repeats import key_of_take
 from studio.errors import Invalid
-from studio.studio import Studio
-from studio.tasks import Task, find
+from studio.store.accounts import Account
+from studio.store.studio import Studio
+from studio.store.tasks import Task, find
 
 FORMATS = ("wav", "flac", "mp3")
 

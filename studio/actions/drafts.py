@@ -10,15 +10,15 @@ from typing import Any
 from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
 from engine.errors import EngineError
 from engine.voices.profile import is_blank, profile_as_json, read_profile
-from studio.accounts import Account
 from studio.actions.arrivals import refuse_full_disk, refuse_large, workplace
 from studio.actions.creations import keep_dataset
 from studio.actions.gathering import free_path, gather, gather_dataset, take
 from studio.actions.voices import delete_model
-from studio.catalogue import find_model
-from studio.drafts import DRAFTS, Gathered, gathered_at, is_draft_id, new_draft_id, new_moment
 from studio.errors import Invalid, NotFound, WrongState
-from studio.studio import Studio, account_prefix
+from studio.store.accounts import Account, account_prefix
+from studio.store.catalogue import find_model
+from studio.store.drafts import DRAFTS, Gathered, gathered_at, is_draft_id, new_draft_id, new_moment
+from studio.store.studio import Studio
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import time
 
 from studio.errors import NotFound
-from studio.links import check
-from studio.storage import StoredFile
-from studio.studio import Studio
+from studio.store.signed_links import check
+from studio.store.storage import StoredFile
+from studio.store.studio import Studio
 
 
 def open_file(studio: Studio, key: str, expires: str, signature: str) -> StoredFile:

@@ -2,15 +2,16 @@
 
 from typing import Any
 
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.pitch_shaping import fitting_transpose
 from engine.errors import VoiceError
 from engine.units import note_number
-from engine.voices.card import CARD_FILE, DEMO_VOICES, PitchStatistics, VoiceCard, load_card, read_card
-from studio.accounts import Account
-from studio.catalogue import Model, find_model
+from engine.voices.card import CARD_FILE, DEMO_VOICES, VoiceCard, load_card, read_card
 from studio.errors import NotFound
-from studio.studio import Studio
-from studio.workspaces import untrained_place
+from studio.store.accounts import Account
+from studio.store.catalogue import Model, find_model
+from studio.store.studio import Studio
+from studio.store.workspaces import untrained_place
 
 _LARGEST_CARD = 4 << 20  # bytes
 

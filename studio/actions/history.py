@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from studio.accounts import Account
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.pitch_edits import repeat_edit
 from studio.actions.repeats import convert_again
@@ -10,8 +9,9 @@ from studio.actions.tasks import task_views
 from studio.actions.trainings import KIND as TRAINING
 from studio.actions.trainings import start_training
 from studio.errors import WrongState
-from studio.studio import Studio
-from studio.tasks import ENDED, Task, find, places
+from studio.store.accounts import Account
+from studio.store.studio import Studio
+from studio.store.tasks import ENDED, Task, find, places
 
 PAGE = 20  # tasks that are shown at a time
 

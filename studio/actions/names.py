@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from studio.accounts import Account
-from studio.catalogue import names_of
-from studio.database import Database
-from studio.tasks import Task
+from studio.store.accounts import Account
+from studio.store.catalogue import names_of
+from studio.store.database import Database
+from studio.store.tasks import Task
 
 _UNFIT = re.compile(r'[\s\x00-\x1f\x7f"*/:<>?\\|]+')  # in names of files, on one system or another
 _LONGEST_STEM_BYTES = 200  # file systems take 255, with the kind and what tells two copies apart

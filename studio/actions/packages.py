@@ -7,14 +7,14 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.voices.card import CARD_FILE, DEMO_VOICES, card_text
-from studio.accounts import Account
 from studio.actions.arrivals import called, refuse_full_disk, seems_zip, workplace
 from studio.actions.names import named_file
-from studio.actions.once import Idempotency, answered, once
-from studio.catalogue import COMPLETED, PACKAGES, VOICES, add_model, find_model, refuse_too_many, set_keys
 from studio.errors import NotReadable, WrongState
-from studio.studio import Studio, account_prefix
-from studio.workspaces import arriving, voice_folder
+from studio.store.accounts import Account, account_prefix
+from studio.store.catalogue import COMPLETED, PACKAGES, VOICES, add_model, find_model, refuse_too_many, set_keys
+from studio.store.idempotency import Idempotency, answered, once
+from studio.store.studio import Studio
+from studio.store.workspaces import arriving, voice_folder
 
 
 def import_model(studio: Studio, account: Account, package: Path, idempotency: Idempotency | None = None) -> str:

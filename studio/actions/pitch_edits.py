@@ -17,14 +17,14 @@ from engine.analysis.pitch import Pitch
 from engine.conversion.edit_data import Groundwork, read_groundwork
 from engine.conversion.pitch_edits import TOOLS, edit_pitch, plain_edits, read_edits
 from engine.units import FRAME_RATE
-from studio.accounts import Account
 from studio.actions.conversions import KIND, refuse_full_queue, was_untrained
 from studio.actions.names import voice_name
 from studio.actions.repeats import key_of_take
-from studio.catalogue import find_usable
 from studio.errors import Invalid, NotFound, WrongState
-from studio.studio import Studio, account_prefix
-from studio.tasks import Task, find, submit
+from studio.store.accounts import Account, account_prefix
+from studio.store.catalogue import find_usable
+from studio.store.studio import Studio
+from studio.store.tasks import Task, find, submit
 
 _GONE = "What this take was made from has been deleted: convert the recording again, then edit it."
 _VOICE_GONE = "The voice '{}' has been deleted: convert the recording in another voice, then edit that."

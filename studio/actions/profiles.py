@@ -10,11 +10,11 @@ from sqlalchemy import Connection
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
 from engine.voices.card import CARD_FILE, card_text, read_card
 from engine.voices.profile import VoiceProfile, profile_as_json, profile_text, read_profile
-from studio.accounts import Account
-from studio.catalogue import Model, describe, find_model, held_model
 from studio.errors import WrongState
-from studio.studio import Studio
-from studio.tasks import submit
+from studio.store.accounts import Account
+from studio.store.catalogue import Model, describe, find_model, held_model
+from studio.store.studio import Studio
+from studio.store.tasks import submit
 
 _MEASURED = ("voice_type", "vocal_range")  # where nobody states them
 _JUDGED_BY = ("gender", *_MEASURED)  # what the data report compares the recordings with

@@ -5,8 +5,8 @@ from pathlib import Path, PurePath
 from engine.audio.decoders import recognise_container
 from engine.audio.files import open_audio
 from engine.datasets.dataset import AUDIO_SUFFIXES
-from engine.durations import in_words
 from engine.errors import AudioError
+from engine.units import in_words
 from studio.errors import Invalid, NotReadable
 
 _PROBED_SAMPLES = 1 << 16

@@ -5,16 +5,16 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
-from engine.audio.cuts import cut_recording
+from engine.audio.streams import cut_recording
 from engine.conversion.settings import AUTO
-from studio.accounts import Account
 from studio.actions.analyses import start_analysis, taken_recording
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND, start_conversion
 from studio.actions.names import name_of_take
 from studio.errors import NotFound
-from studio.studio import Studio
-from studio.tasks import Task, find
+from studio.store.accounts import Account
+from studio.store.studio import Studio
+from studio.store.tasks import Task, find
 
 _GONE = "Its recording is no longer here: put it in again."
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from engine.conversion.settings import AUTO
 from engine.units import note_number
-from studio.accounts import Account
 from studio.actions.conversions import KIND, was_untrained
 from studio.actions.names import voice_name
-from studio.catalogue import find_model
 from studio.errors import NotFound
-from studio.studio import Studio
-from studio.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
+from studio.store.accounts import Account
+from studio.store.catalogue import find_model
+from studio.store.studio import Studio
+from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
 _LEAST_PROGRESS = 0.05  # before it the time that is left would be a guess
 _DELETED = "Its recordings have been deleted, as the settings of this service ask."

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import engine
-from studio.accounts import Account
 from studio.actions.analyses import start_analysis
 from studio.actions.arrivals import workplace
 from studio.errors import NotFound
-from studio.studio import Studio
+from studio.store.accounts import Account
+from studio.store.studio import Studio
 
 _PLACE = Path(engine.__path__[0]) / "samples"
 

@@ -7,11 +7,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from studio.accounts import Account
-from studio.catalogue import DATASETS, VOICES
-from studio.service_settings import ServiceSettings
-from studio.studio import Studio, account_prefix
-from studio.tasks import ACTIVE, Task, list_tasks, submit
+from studio.settings.service import ServiceSettings
+from studio.store.accounts import Account, account_prefix
+from studio.store.catalogue import DATASETS, VOICES
+from studio.store.studio import Studio
+from studio.store.tasks import ACTIVE, Task, list_tasks, submit
 
 CHECKUP = "checkup"
 AREAS = {"voices": VOICES, "recordings": DATASETS, "conversions": "tasks"}

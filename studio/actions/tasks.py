@@ -5,13 +5,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from studio.accounts import Account
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.conversions import audio_links, was_untrained
 from studio.actions.names import voice_names
 from studio.executors.recovery import settle
-from studio.studio import Studio, account_prefix
-from studio.tasks import Task, find, list_tasks, remove, request_cancel
+from studio.store.accounts import Account, account_prefix
+from studio.store.studio import Studio
+from studio.store.tasks import Task, find, list_tasks, remove, request_cancel
 
 
 def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:

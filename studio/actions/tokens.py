@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from studio.accounts import Account, Token, create_token, list_tokens, revoke_token
 from studio.errors import NotFound, TooMany
-from studio.studio import Studio
+from studio.store.accounts import Account, Token, create_token, list_tokens, revoke_token
+from studio.store.studio import Studio
 
 MOST_TOKENS = 100  # that hold, of an account
 _DAY_S = 86400.0

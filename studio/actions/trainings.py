@@ -7,16 +7,16 @@ from typing import Any
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError
 from engine.training.history import Estimate
-from studio.accounts import Account
 from studio.actions.auditions import auditions_of
 from studio.actions.checkpoints import kept_card
 from studio.actions.tasks import task_view, task_views
 from studio.actions.voices import checked_plan, train_model, training_history
-from studio.catalogue import FAILED, TRAININGS, Model, all_models, find_model, held_model, training_forgotten
 from studio.errors import WrongState
-from studio.studio import Studio, account_prefix
-from studio.tasks import ACTIVE, Task, latest, latest_in, places, submit
-from studio.workspaces import refuse_in_training
+from studio.store.accounts import Account, account_prefix
+from studio.store.catalogue import FAILED, TRAININGS, Model, all_models, find_model, held_model, training_forgotten
+from studio.store.studio import Studio
+from studio.store.tasks import ACTIVE, Task, latest, latest_in, places, submit
+from studio.store.workspaces import refuse_in_training
 
 KIND = "training"
 ESTIMATE = "estimate"

@@ -4,11 +4,11 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.voices.card import DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, load_card
-from studio.accounts import Account
 from studio.actions.checkpoints import kept_card
 from studio.actions.voices import model_view
-from studio.catalogue import COMPLETED, Model, all_models, find_model
-from studio.studio import Studio
+from studio.store.accounts import Account
+from studio.store.catalogue import COMPLETED, Model, all_models, find_model
+from studio.store.studio import Studio
 
 DEMO_PREVIEWS = "/demo-voices"  # where the page has the folders of the demo voices, which are everybody's
 

@@ -12,9 +12,9 @@ from engine.errors import SettingsError
 from engine.training.history import HISTORY_FILE, TRAINING_FORMAT
 from engine.training.plan import TrainingPlan
 from engine.voices.card import earlier_voice
-from studio.accounts import Account
-from studio.actions.once import Idempotency, once
-from studio.catalogue import (
+from studio.errors import NotFound, TooMany, WrongState
+from studio.store.accounts import Account
+from studio.store.catalogue import (
     COMPLETED,
     FAILED,
     TRAINING,
@@ -27,10 +27,10 @@ from studio.catalogue import (
     training_begun,
     training_reached,
 )
-from studio.errors import NotFound, TooMany, WrongState
-from studio.studio import Studio
-from studio.tasks import ACTIVE, Task, latest, latest_in, submit, under_way, waiting_and_running
-from studio.workspaces import refuse_busy
+from studio.store.idempotency import Idempotency, once
+from studio.store.studio import Studio
+from studio.store.tasks import ACTIVE, Task, latest, latest_in, submit, under_way, waiting_and_running
+from studio.store.workspaces import refuse_busy
 
 _LATER_S = 30.0
 _LARGEST_HISTORY = 64 << 20  # bytes

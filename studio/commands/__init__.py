@@ -1,1 +1,1 @@
-"""The commands, a module for each group; studio.cli puts them together."""
+"""The commands, a module for each group; studio.commands.cli puts them together."""

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from studio.commands.convert import Recording
-from studio.drawing import refuse_unknown_plot, write_figure
-from studio.edge import in_one_sentence
-from studio.progress import progress_bar
+from studio.commands.failures import in_one_sentence
+from studio.commands.figures import refuse_unknown_plot, write_figure
+from studio.commands.progress import progress_bar
 
 
 @in_one_sentence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from engine.errors import EngineError
-from studio.edge import in_one_sentence
-from studio.options import DeviceOption, read_settings
-from studio.progress import progress_bar
+from studio.commands.failures import in_one_sentence
+from studio.commands.progress import progress_bar
+from studio.settings.options import DeviceOption, read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.analysis.style import Style
@@ -47,8 +47,8 @@ def convert(
     """Convert a recording to another voice; prints the path of each result."""
     from engine.conversion.convert import convert_file
     from engine.conversion.settings import ConversionSettings
-    from studio.library import Library
-    from studio.settings import load_settings
+    from studio.commands.library import Library
+    from studio.settings.environment import load_settings
 
     settings = read_settings(ConversionSettings(), given)
     with progress_bar() as report:  # of what is to be done first where it was never trained

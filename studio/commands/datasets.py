@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.errors import ProfileError
-from studio.drawing import refuse_unknown_plot, write_figure
-from studio.edge import in_one_sentence
-from studio.progress import Report, progress_bar
-from studio.report_text import report_lines
+from studio.commands.failures import in_one_sentence
+from studio.commands.figures import refuse_unknown_plot, write_figure
+from studio.commands.progress import Report, progress_bar
+from studio.commands.report_text import report_lines
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.report import DataReport
@@ -44,8 +44,8 @@ def create(
     consent_date: Annotated[str | None, _stated("When.", "YYYY-MM-DD")] = None,
 ) -> None:
     """Bring in recordings of a voice and examine them; prints the new voice's id, which `train` takes."""
-    from studio.library import Library
-    from studio.settings import load_settings
+    from studio.commands.library import Library
+    from studio.settings.environment import load_settings
 
     stated = {
         "name": name,
@@ -102,8 +102,8 @@ def report(
 def _examined(source: str, progress: Report) -> "DataReport":
     from engine.datasets.dataset import create_dataset
     from engine.datasets.report import examined
-    from studio.library import Library
-    from studio.settings import load_settings
+    from studio.commands.library import Library
+    from studio.settings.environment import load_settings
 
     library, path = Library(load_settings()), Path(source)
     if library.has_dataset(source) and not path.exists():

@@ -4,8 +4,8 @@ from functools import partial
 
 import typer
 
-from studio.edge import in_one_sentence
-from studio.service_settings import ServiceSettings
+from studio.commands.failures import in_one_sentence
+from studio.settings.service import ServiceSettings
 
 
 @in_one_sentence
@@ -15,7 +15,7 @@ def serve(**given: str | None) -> None:
     Each option is also a variable of the environment: --port is TIMBRE_STUDIO_PORT.
     """
     from studio.server import run_server
-    from studio.settings import load_service_settings, load_settings
+    from studio.settings.environment import load_service_settings, load_settings
 
     service = load_service_settings(given)
     run_server(load_settings(), service, partial(announce, service))

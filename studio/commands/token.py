@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from studio.edge import in_one_sentence
+from studio.commands.failures import in_one_sentence
 
 if TYPE_CHECKING:  # the database takes a moment to load
-    from studio.accounts import Account, Token
-    from studio.database import Database
+    from studio.store.accounts import Account, Token
+    from studio.store.database import Database
 
 _DAY_S = 86400.0
 _ID_LENGTH = 24
@@ -40,7 +40,7 @@ def create(
     ] = None,
 ) -> None:
     """Make a token and print it, which is done this once: only a digest of it is kept."""
-    from studio.accounts import create_token
+    from studio.store.accounts import create_token
 
     expires_s = None if expires_days is None else expires_days * _DAY_S
     with _database() as database:
@@ -58,7 +58,7 @@ def list_all(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
     """List the tokens there are and were; the tokens themselves are kept nowhere."""
-    from studio.accounts import list_tokens
+    from studio.store.accounts import list_tokens
 
     with _database() as database:
         found = list_tokens(database, None if account is None else _account(database, account))
@@ -83,7 +83,7 @@ def revoke(
     account: Annotated[str | None, typer.Option(metavar="NAME", help="Only among those of one account.")] = None,
 ) -> None:
     """Make a token worthless, at once and for good."""
-    from studio.accounts import revoke_token
+    from studio.store.accounts import revoke_token
 
     with _database() as database:
         gone = revoke_token(database, which, None if account is None else _account(database, account))
@@ -92,9 +92,9 @@ def revoke(
 
 @contextmanager
 def _database() -> Iterator["Database"]:
-    from studio.database import database_url, open_database
-    from studio.migration import upgrade
-    from studio.settings import load_service_settings, load_settings
+    from studio.settings.environment import load_service_settings, load_settings
+    from studio.store.database import database_url, open_database
+    from studio.store.migration import upgrade
 
     database = open_database(database_url(load_service_settings().database_url, load_settings().data))
     try:
@@ -105,8 +105,8 @@ def _database() -> Iterator["Database"]:
 
 
 def _account(database: "Database", name: str, make: bool = False) -> "Account":
-    from studio.accounts import LOCAL, create_account, find_account, local_account
     from studio.errors import NotFound
+    from studio.store.accounts import LOCAL, create_account, find_account, local_account
 
     if name == LOCAL:
         return local_account(database)

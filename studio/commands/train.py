@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from engine.errors import Cancelled
-from studio.drawing import write_figure
-from studio.edge import in_one_sentence
-from studio.options import DeviceOption, read_settings
-from studio.progress import progress_bar
+from studio.commands.failures import in_one_sentence
+from studio.commands.figures import write_figure
+from studio.commands.progress import progress_bar
+from studio.settings.options import DeviceOption, read_settings
 
 
 @in_one_sentence
@@ -29,9 +29,9 @@ def train(
     """Train a voice, or go on with its training; prints its id. Ctrl-C stops it without loss."""
     from engine.training.plan import TrainingPlan
     from engine.training.train import train_dataset
-    from studio.library import Library
-    from studio.settings import load_settings
-    from studio.workspaces import alone_in_training
+    from studio.commands.library import Library
+    from studio.settings.environment import load_settings
+    from studio.store.workspaces import alone_in_training
 
     library = Library(load_settings())
     plan = read_settings(TrainingPlan(), given)

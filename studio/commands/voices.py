@@ -12,8 +12,8 @@ from rich.table import Table
 
 from engine.errors import SettingsError
 from engine.voices.card import TRAIN_AGAIN, VoiceCard
-from studio.edge import in_one_sentence
-from studio.progress import progress_bar
+from studio.commands.failures import in_one_sentence
+from studio.commands.progress import progress_bar
 
 VoiceId = Annotated[str, typer.Argument(metavar="ID", help="A voice; `voices` lists them.")]
 
@@ -33,8 +33,8 @@ def list_all(
     """List the voices, and those that are still to be trained."""
     if context.invoked_subcommand:
         return
-    from studio.library import Library
-    from studio.settings import load_settings
+    from studio.commands.library import Library
+    from studio.settings.environment import load_settings
 
     library = Library(load_settings())
     cards = library.voices()
@@ -77,8 +77,8 @@ def export_one(
 ) -> None:
     """Write a voice as one file that can be imported elsewhere; prints its path."""
     from engine.voices.package import export_voice
-    from studio.library import Library
-    from studio.settings import load_settings
+    from studio.commands.library import Library
+    from studio.settings.environment import load_settings
 
     typer.echo(export_voice(Library(load_settings()).voice_folder(voice), output or Path()))
 
@@ -90,8 +90,8 @@ def import_one(
 ) -> None:
     """Take in a voice that was exported; prints the id it has here."""
     from engine.voices.package import import_voice
-    from studio.library import Library
-    from studio.settings import load_settings
+    from studio.commands.library import Library
+    from studio.settings.environment import load_settings
 
     library = Library(load_settings())
     card = import_voice(package, library.settings.voices, library.taken())
@@ -112,8 +112,8 @@ def blend(
     from engine.conversion.preview import render_preview
     from engine.voices.blend import blend_voices
     from engine.voices.card import new_identifier
-    from studio.library import Library
-    from studio.settings import load_settings
+    from studio.commands.library import Library
+    from studio.settings.environment import load_settings
 
     library = Library(load_settings())
     one, other = library.voice(first), library.voice(second)
@@ -135,9 +135,9 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete a voice of your own, with its recordings and its training here."""
-    from studio.library import Library
-    from studio.settings import load_settings
-    from studio.workspaces import refuse_busy
+    from studio.commands.library import Library
+    from studio.settings.environment import load_settings
+    from studio.store.workspaces import refuse_busy
 
     library = Library(load_settings())
     if library.is_own(voice) and not yes:  # what is not there, or not the user's, is refused without a question

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
-from studio.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
-from studio.workspaces import arriving, voice_folder
+from studio.store.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
+from studio.store.workspaces import arriving, voice_folder
 
 if TYPE_CHECKING:
     from engine.voices.voice import Voice

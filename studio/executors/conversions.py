@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from engine.audio.files import open_audio
 from engine.conversion.settings import AUTO, by_style
-from engine.durations import in_words
 from engine.errors import AudioError, VoiceError
-from studio.catalogue import find_model
+from engine.units import in_words
 from studio.errors import Invalid, NotFound, Unavailable
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.executors.untrained import untrained_voice_folder
-from studio.workspaces import voice_folder
+from studio.store.catalogue import find_model
+from studio.store.workspaces import voice_folder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields
 from engine.datasets.dataset import load_dataset
 from engine.training.plan import TrainingPlan
 from studio.executors.job import Job
-from studio.workspaces import dataset_workspace
+from studio.store.workspaces import dataset_workspace
 
 
 def estimate(job: Job) -> None:

@@ -18,9 +18,9 @@ from typing import Self
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Cancelled
-from studio import tasks
-from studio.database import Database
 from studio.errors import LeaseLost, StudioError
+from studio.store import tasks
+from studio.store.database import Database
 
 STALLED = 4  # exit status of a worker whose work hung
 _BEAT_S = 1.0

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import Connection, select
 from structlog.typing import FilteringBoundLogger
 
-from studio import tasks
-from studio.accounts import Account, account_of_id
-from studio.catalogue import Model, find_model
-from studio.database import Database
 from studio.errors import DiskFull, LeaseLost, NotFound, Unavailable
 from studio.executors.heartbeat import Heartbeat, Stopping
 from studio.executors.voice_cache import VoiceCache
-from studio.service_settings import ServiceSettings
-from studio.settings import Settings
-from studio.storage import Storage
-from studio.studio import account_prefix
-from studio.tables import tasks as rows
+from studio.settings.environment import Settings
+from studio.settings.service import ServiceSettings
+from studio.store import tasks
+from studio.store.accounts import Account, account_of_id, account_prefix
+from studio.store.catalogue import Model, find_model
+from studio.store.database import Database
+from studio.store.storage import Storage
+from studio.store.tables import tasks as rows
 
 if TYPE_CHECKING:  # it loads torch
     from engine.training.distributed.team_member import Gather

@@ -2,7 +2,7 @@
 
 import time
 
-from studio.database import Database
+from studio.store.database import Database
 
 HOLD_OFF_S = 1.5  # until a lease that ran out counts, after nobody could renew it
 _SLOW_WRITE_S = 0.5  # of nothing at all

@@ -20,16 +20,16 @@ from pathlib import Path
 from structlog.typing import FilteringBoundLogger
 
 import studio
-from studio.database import Database, database_url, open_database
 from studio.errors import StudioError
+from studio.executors.housekeeping import sweep
 from studio.executors.lease_watch import LeaseWatch
-from studio.executors.owners import owner_of
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
 from studio.executors.worker import LANES, OVERDUE_S, WAKE, Order
-from studio.housekeeping import sweep
-from studio.service_settings import ServiceSettings
-from studio.settings import Settings
-from studio.storage import open_storage
+from studio.executors.worker_ids import owner_of
+from studio.settings.environment import Settings
+from studio.settings.service import ServiceSettings
+from studio.store.database import Database, database_url, open_database
+from studio.store.storage import open_storage
 
 COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
 CONVERSIONS, TRAININGS, ANALYSES = "conversions", "trainings", "analyses"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, case, func, select
 
-from studio import tasks
-from studio.catalogue import training_failed, training_stopped
-from studio.database import Database, Now
-from studio.executors.owners import dead_among
-from studio.tables import tasks as rows
+from studio.executors.worker_ids import dead_among
+from studio.store import tasks
+from studio.store.catalogue import training_failed, training_stopped
+from studio.store.database import Database, Now
+from studio.store.tables import tasks as rows
 
 _WORK_FOLDER = re.compile(r"([0-9a-f]{24})-(\d+)")  # task and fence
 

@@ -15,7 +15,11 @@ from engine.datasets.dataset import TRAINING_FOLDER, load_dataset
 from engine.errors import Cancelled, TeamLost
 from engine.training.history import TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training.plan import TrainingPlan
-from studio.catalogue import (
+from studio.errors import NotFound, StudioError, Unavailable
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.untrained import make_ahead
+from studio.store.accounts import account_prefix
+from studio.store.catalogue import (
     DATASETS,
     TRAININGS,
     VOICES,
@@ -25,12 +29,8 @@ from studio.catalogue import (
     training_completed,
     training_reached,
 )
-from studio.errors import NotFound, StudioError, Unavailable
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist
-from studio.executors.untrained import make_ahead
-from studio.studio import account_prefix
-from studio.tables import models
-from studio.workspaces import (
+from studio.store.tables import models
+from studio.store.workspaces import (
     Workspace,
     alone_with_untrained,
     dataset_workspace,

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from engine.errors import DatasetError, TrainingError
-from studio.catalogue import Model
 from studio.errors import NotFound
 from studio.executors.job import Job
-from studio.workspaces import Workspace, untrained_folder, untrained_place
+from studio.store.catalogue import Model
+from studio.store.workspaces import Workspace, untrained_folder, untrained_place
 
 
 def untrained_voice_folder(job: Job, model: Model) -> Path:

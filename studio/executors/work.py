@@ -22,7 +22,6 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from engine.errors import Cancelled, EngineError, is_full_disk
-from studio import tasks
 from studio.errors import DiskFull, LeaseLost, StudioError, Unavailable
 from studio.executors.analyses import explore
 from studio.executors.blends import blend
@@ -33,6 +32,7 @@ from studio.executors.heartbeat import Heartbeat
 from studio.executors.job import LONG_PATIENCE_S, Job, Workbench, insist
 from studio.executors.recovery import settle
 from studio.executors.trainings import examine, train
+from studio.store import tasks
 
 Outcome = Literal["completed", "failed", "cancelled", "given back", "lost", "broken"]
 INTERNAL = "internal"

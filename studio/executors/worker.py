@@ -22,17 +22,17 @@ from typing import Any
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from studio import tasks
-from studio.database import Database, database_url, open_database
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import Workbench
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
-from studio.logs import start_logs
-from studio.service_settings import ServiceSettings
-from studio.settings import Settings
-from studio.storage import open_storage
+from studio.settings.environment import Settings
+from studio.settings.logs import start_logs
+from studio.settings.service import ServiceSettings
+from studio.store import tasks
+from studio.store.database import Database, database_url, open_database
+from studio.store.storage import open_storage
 
 LANES = {
     "conversions": ("conversion", "report", "blend", "estimate", "checkup"),

@@ -9,10 +9,12 @@ from engine.devices import choose_device, probe_device, probe_devices, seed_ever
 from engine.errors import SettingsError
 
 
-def test_processor_always_works_and_trains_in_half_precision():
+@pytest.mark.parametrize("able", [{"avx512_bf16": True}, {"amx_bf16": True}, {"avx2": True}, {}])
+def test_processor_always_works_and_trains_in_half_precision_where_it_multiplies_it(able, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
     device = choose_device("cpu")
     assert device.kind == "cpu"
-    assert device.precision is torch.bfloat16
+    assert device.precision is (torch.bfloat16 if {"avx512_bf16", "amx_bf16"} & set(able) else torch.float32)
     assert device.torch_device == torch.device("cpu")
     assert "core" in device.name
 

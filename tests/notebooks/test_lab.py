@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, sync_playwright
 
-from studio.settings import HOME_VARIABLE
+from studio.settings.environment import HOME_VARIABLE
 
 ROOT = Path(__file__).parents[2]
 STARTED_WITHIN_S = 60.0

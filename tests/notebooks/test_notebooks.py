@@ -18,8 +18,8 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from studio.settings import HOME_VARIABLE
-from studio.trial_service import TrialService, trial_service
+from studio.settings.environment import HOME_VARIABLE
+from tests.load.trial_service import TrialService, trial_service
 
 ROOT = Path(__file__).parents[2]
 NAMES = (

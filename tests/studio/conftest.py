@@ -20,12 +20,12 @@ import psycopg
 import pytest
 from moto.server import ThreadedMotoServer
 
-from studio.database import Database, open_database
-from studio.migration import upgrade
-from studio.settings import HOME_VARIABLE
-from studio.storage import Storage, open_storage
-from studio.tables import METADATA
-from studio.trial_service import TrialService, trial_service
+from studio.settings.environment import HOME_VARIABLE
+from studio.store.database import Database, open_database
+from studio.store.migration import upgrade
+from studio.store.storage import Storage, open_storage
+from studio.store.tables import METADATA
+from tests.load.trial_service import TrialService, trial_service
 
 STARTED_WITHIN_S = 30.0
 VOCAL_RATE = 44_100

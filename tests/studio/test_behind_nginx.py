@@ -15,7 +15,7 @@ import soundfile
 
 import engine
 from studio.client import Client
-from studio.trial_service import TrialService, trial_service
+from tests.load.trial_service import TrialService, trial_service
 
 README = Path(__file__).parents[2] / "README.md"
 SAMPLES = Path(engine.__path__[0]) / "samples"

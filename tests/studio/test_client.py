@@ -25,7 +25,7 @@ import soundfile
 
 from engine.errors import Cancelled, SettingsError
 from studio.client import Client, ServiceError, _Download
-from studio.trial_service import TrialService
+from tests.load.trial_service import TrialService
 
 TOKEN = "ts_nothing-but-an-example"
 RATE = 44_100

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from studio.trial_service import TrialService, trial_service
-from studio.visitors import COOKIE
+from studio.executors.visitors import COOKIE
+from tests.load.trial_service import TrialService, trial_service
 
 
 @pytest.fixture(scope="module")

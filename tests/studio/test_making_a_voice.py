@@ -9,7 +9,7 @@ import soundfile
 from typer.testing import CliRunner
 
 from engine.training.history import read_history
-from studio.cli import app
+from studio.commands.cli import app
 
 RATE = 44_100
 

@@ -3,7 +3,7 @@
 import pytest
 
 from studio.errors import NotFound
-from studio.parts.notice import sentence_of
+from studio.page.parts.notice import sentence_of
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from studio.trial_service import TrialService
+from tests.load.trial_service import TrialService
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "http://127.0.0.1:7860"

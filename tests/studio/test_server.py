@@ -14,8 +14,8 @@ import httpx
 import psutil
 import pytest
 
-from studio.settings import HOME_VARIABLE, PREFIX
-from studio.trial_service import TrialService, trial_service
+from studio.settings.environment import HOME_VARIABLE, PREFIX
+from tests.load.trial_service import TrialService, trial_service
 
 TYPE = "multipart/form-data; boundary=x"
 HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'

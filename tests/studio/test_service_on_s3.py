@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from studio.client import Client
-from studio.trial_service import trial_service
+from tests.load.trial_service import trial_service
 
 RATE = 44_100
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from studio.trial_service import trial_service
+from tests.load.trial_service import trial_service
 
 SUBMISSIONS, READS = 6, 12
 SHARED = {"page": "off", "executor": "none", "submissions_per_minute": SUBMISSIONS, "reads_per_minute": READS}

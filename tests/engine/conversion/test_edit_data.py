@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.edit_data import Groundwork, read_groundwork, write_groundwork
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError
 from engine.features.sustained_sounds import WIDTH
 from engine.networks.listener import FEATURES
-from engine.voices.card import PitchStatistics
 
 
 @pytest.fixture

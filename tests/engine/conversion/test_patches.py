@@ -3,6 +3,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.edit_data import Groundwork
 from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
 from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Snap
@@ -10,7 +11,6 @@ from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError
 from engine.features.sustained_sounds import WIDTH
 from engine.networks.synthesizer import cycles_per_frame
-from engine.voices.card import PitchStatistics
 
 FRAMES = 1500
 CORES = np.array([0, 400, 1100])

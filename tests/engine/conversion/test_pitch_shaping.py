@@ -4,9 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
-from engine.conversion.pitch_shaping import fitting_transpose, limit_pitch, smooth_pitch, snap_pitch, voiced_semitones
+from engine.analysis.pitch_statistics import PitchStatistics
+from engine.conversion.pitch_shaping import fitting_transpose, limit_pitch, smooth_pitch, snap_pitch
 from engine.units import hertz_to_semitones, semitones_to_hertz
-from engine.voices.card import PitchStatistics, VoiceCard
+from engine.voices.card import VoiceCard
 
 
 def pitch_of(semitones: np.ndarray, voicing: float | np.ndarray = 1.0) -> Pitch:
@@ -127,4 +128,4 @@ def test_transposing_stays_in_range_and_brings_nearer(source, target):
 
 def test_only_voiced_frames_have_notes():
     pitch = Pitch(np.array([220.0, 440.0, 880.0], np.float32), np.array([0.2, 0.6, 0.9], np.float32))
-    np.testing.assert_allclose(voiced_semitones(pitch), [hertz_to_semitones(880.0)])
+    np.testing.assert_allclose(pitch.voiced_semitones, [hertz_to_semitones(880.0)])

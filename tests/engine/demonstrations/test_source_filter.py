@@ -5,6 +5,7 @@ from engine.analysis.envelope import BANDS
 from engine.analysis.pitch import detect_pitch
 from engine.audio.files import Audio
 from engine.demonstrations.source_filter import DRONE_HERTZ, SourceFilterParts, take_apart
+from engine.networks.base import load_base
 from engine.networks.synthesizer import copy_synthesis
 from engine.units import SAMPLE_RATE, frame_count
 
@@ -34,7 +35,7 @@ def test_every_part_is_a_sound_as_long_as_the_recording(parts, recording, name):
 
 
 def test_the_results_add_up_to_copy_synthesis(parts, recording):
-    copied = copy_synthesis(recording).samples
+    copied = copy_synthesis(recording, load_base().synthesizer).samples
     np.testing.assert_allclose(parts.harmonic.samples + parts.breath.samples, copied, atol=2e-4)
     np.testing.assert_array_equal(parts.whole.samples, parts.harmonic.samples + parts.breath.samples)
 

@@ -3,7 +3,7 @@
 import importlib.util
 import math
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +20,7 @@ from engine.evaluation.scores import (
     compare,
     compare_performances,
     equal_error_rate,
+    known_means,
     likeness,
     mean_scores,
     moved,
@@ -239,3 +240,19 @@ def test_a_performance_can_be_moved_to_where_edits_want_it():
 )
 def test_equal_error_rate_of_known_scores(genuine, others, expected):
     assert equal_error_rate(genuine, others) == pytest.approx(expected)
+
+
+@dataclass(frozen=True)
+class Measured:
+    high: float | None
+    low: float | None
+
+
+def test_what_a_row_has_not_is_left_out_of_its_mean():
+    rows = (row for row in [Measured(1.0, None), Measured(3.0, 5.0)])
+    assert known_means(Measured, rows) == {"high": 2.0, "low": 5.0}
+
+
+def test_what_none_has_has_no_mean():
+    assert known_means(Measured, [Measured(1.0, None)]) == {"high": 1.0, "low": None}
+    assert known_means(Measured, []) == {"high": None, "low": None}

@@ -2,11 +2,10 @@ import torch
 
 from engine.audio.files import Audio
 from engine.features.clips import analyse_clip
-from engine.features.speaker_timbre import heard_timbre, heard_timbres, mean_timbre, timbre_spread
+from engine.features.speaker_timbre import SPREAD, heard_timbre, heard_timbres, mean_timbre, timbre_spread
 from engine.networks.base import load_base
 from engine.networks.timbre_encoder import TIMBRE
 from engine.units import SAMPLE_RATE
-from engine.voices.voice import SPREAD
 
 
 def test_long_recordings_are_heard_in_pieces(sing):

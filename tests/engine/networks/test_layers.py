@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from engine.networks.layers import ConvNextBlock, FrameConvolution, ReverseGradient, receptive_frames
+from engine.networks.layers import ConvNextBlock, FrameConvolution, ReverseGradient, moving_average, receptive_frames
 
 
 @pytest.mark.parametrize(("width", "dilation", "groups"), [(1, 1, 1), (5, 1, 1), (7, 3, 4)])
@@ -62,3 +62,22 @@ def test_the_gradient_is_turned_round():
     torch.testing.assert_close(passed, values)
     (passed * torch.tensor([2.0, 4.0])).sum().backward()
     torch.testing.assert_close(values.grad, torch.tensor([-0.5, -1.0]))
+
+
+def test_what_is_even_stays_up_to_the_ends():
+    torch.testing.assert_close(moving_average(torch.full((7, 2), 3.0), 20), torch.full((7, 2), 3.0))
+
+
+def test_a_pulse_becomes_the_window():
+    curves = torch.zeros(21, 1)
+    curves[10] = 1.0
+    average = moving_average(curves, 3)[:, 0]
+    assert (average > 1e-6).nonzero()[:, 0].tolist() == list(range(7, 14))
+    assert average.sum() == pytest.approx(1.0)
+    assert average.argmax() == 10
+    torch.testing.assert_close(average, average.flip(0))
+
+
+def test_frames_without_weight_do_not_count():
+    curves, weight = torch.tensor([[1.0], [100.0], [1.0]]), torch.tensor([[1.0], [1e-6], [1.0]])
+    torch.testing.assert_close(moving_average(curves, 2, weight), torch.ones(3, 1), atol=1e-3, rtol=0)

@@ -8,6 +8,7 @@ from scipy.signal import freqz
 from engine.analysis.envelope import BANDS, measure_envelope
 from engine.analysis.pitch import Pitch, detect_pitch
 from engine.audio.files import Audio
+from engine.networks.base import load_base
 from engine.networks.synthesizer import (
     Synthesizer,
     copy_synthesis,
@@ -225,7 +226,7 @@ def test_a_copy_has_exactly_the_length(source_filter, samples, rate):
 
 def test_the_base_copies_pitch_and_level(sing):
     sung = sing(2.0)
-    copied = copy_synthesis(Audio(sung[None], SAMPLE_RATE)).samples[0]
+    copied = copy_synthesis(Audio(sung[None], SAMPLE_RATE), load_base().synthesizer).samples[0]
     before, after = detect_pitch(sung, SAMPLE_RATE), detect_pitch(copied, SAMPLE_RATE)
     both = before.voiced & after.voiced
     assert both.sum() > 0.9 * before.voiced.sum()

@@ -8,6 +8,7 @@ from engine.analysis.envelope import BANDS
 from engine.audio.files import Audio, read_audio
 from engine.errors import TrainingError
 from engine.features.clips import Clip, analyse_clip
+from engine.features.retrieval import MOST_SOUNDS
 from engine.networks.base import load_base
 from engine.networks.content_encoder import CONTENT
 from engine.training.fine_tuning import FineTuning
@@ -15,7 +16,7 @@ from engine.training.plan import TrainingPlan
 from engine.training.snapshot import measure_contrast, portray, snapshot
 from engine.units import SAMPLE_RATE
 from engine.voices.profile import VoiceProfile
-from engine.voices.voice import MOST_SOUNDS, load_voice, save_voice
+from engine.voices.voice import load_voice, save_voice
 
 SAMPLES = Path(__file__).parents[3] / "engine" / "samples"
 

@@ -7,18 +7,20 @@ from hypothesis import strategies as st
 from torch.nn.functional import cosine_similarity
 
 from engine.analysis.envelope import BANDS
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
 from engine.errors import SettingsError, VoiceError
 from engine.features.clips import analyse_clip
+from engine.features.speaker_timbre import SPREAD
 from engine.networks.base import load_base
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import PROSODY, EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE, timbre_input
 from engine.units import SAMPLE_RATE, note_number
 from engine.voices.blend import blend_voices
-from engine.voices.card import PitchStatistics, VoiceCard, list_voices
-from engine.voices.voice import SPREAD, Voice, load_voice, save_voice
+from engine.voices.card import VoiceCard, list_voices
+from engine.voices.voice import Voice, load_voice, save_voice
 
 ANNA = VoiceCard(
     id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",

@@ -6,19 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.errors import VoiceError
 from engine.voices.card import (
     CARD_FILE,
     PREVIEW_FILE,
     WEIGHTS_FILE,
-    PitchStatistics,
     VoiceCard,
     card_text,
     delete_voice,
     list_voices,
     load_card,
     new_identifier,
-    pitch_statistics,
     update_card,
 )
 from engine.voices.card_rules import LONGEST_IDENTIFIER, is_identifier

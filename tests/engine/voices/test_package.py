@@ -14,13 +14,15 @@ import torch
 from safetensors.torch import load_file, save
 
 from engine.analysis.envelope import BANDS
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import ArchiveError, EngineError, VoiceError
+from engine.features.speaker_timbre import SPREAD
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
-from engine.voices.card import PitchStatistics, VoiceCard, list_voices, load_card, update_card
+from engine.voices.card import VoiceCard, list_voices, load_card, update_card
 from engine.voices.package import PACKAGE_SUFFIX, export_voice, import_voice
-from engine.voices.voice import SPREAD, Voice, load_voice, save_voice
+from engine.voices.voice import Voice, load_voice, save_voice
 
 CARD = VoiceCard(
     id="anna", name="Änna", gender="female", age=None, description="A clear voice.", base_language="de",

@@ -9,20 +9,15 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.analysis.envelope import BANDS
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError
+from engine.features.speaker_timbre import SPREAD
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
-from engine.voices.card import (
-    DEMO_VOICES,
-    PitchStatistics,
-    VoiceCard,
-    delete_voice,
-    list_voices,
-    load_card,
-)
+from engine.voices.card import DEMO_VOICES, VoiceCard, delete_voice, list_voices, load_card
 from engine.voices.card_rules import FORMAT
-from engine.voices.voice import SPREAD, Voice, load_voice, save_voice
+from engine.voices.voice import Voice, load_voice, save_voice
 
 CARD = VoiceCard(
     id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from studio.accounts import Account, create_account
 from studio.actions.conversions import start_conversion
-from studio.service_settings import ServiceSettings
-from studio.settings import load_settings
-from studio.studio import Studio, open_studio
-from studio.tasks import Task, claim, complete
+from studio.settings.environment import load_settings
+from studio.settings.service import ServiceSettings
+from studio.store.accounts import Account, create_account
+from studio.store.studio import Studio, open_studio
+from studio.store.tasks import Task, claim, complete
 
 RATE = 16_000
 

@@ -21,7 +21,7 @@ from studio.executors.heartbeat import Stopping
 from studio.executors.job import Workbench
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
-from studio.tasks import claim, find, list_tasks
+from studio.store.tasks import claim, find, list_tasks
 
 BASE = "http://127.0.0.1:1"
 NOW_S = 1_800_000_000.0

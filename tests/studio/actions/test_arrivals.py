@@ -5,7 +5,7 @@ import pytest
 from studio.actions.arrivals import take_upload
 from studio.actions.drafts import add_recordings
 from studio.errors import Invalid
-from studio.service_settings import MEGABYTE
+from studio.settings.service import MEGABYTE
 
 NOW_S = 1_800_000_000.0
 

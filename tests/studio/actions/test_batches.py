@@ -6,7 +6,7 @@ import pytest
 
 from studio.actions.batches import MOST_FILES, batch_view, batch_zip, cancel_batch, start_batch
 from studio.errors import Invalid, NotFound
-from studio.tasks import claim
+from studio.store.tasks import claim
 
 NOW_S = 1_800_000_000.0
 

@@ -3,7 +3,7 @@ import pytest
 from studio.actions.blends import active_blend, blend_view, start_blend
 from studio.actions.creations import create_model
 from studio.errors import Invalid, NotFound, TooMany, WrongState
-from studio.tasks import claim, complete, fail, find
+from studio.store.tasks import claim, complete, fail, find
 
 
 def test_a_blend_waits_for_a_worker_and_its_voice_is_told(studio):

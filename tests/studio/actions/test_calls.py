@@ -8,7 +8,7 @@ from studio.actions.calls import ORIGIN, last_call
 from studio.actions.conversions import start_conversion
 from studio.actions.creations import create_model
 from studio.actions.trainings import start_training
-from studio.tasks import list_tasks, submit
+from studio.store.tasks import list_tasks, submit
 
 
 def calls(told: dict[str, str]) -> list[list[str]]:

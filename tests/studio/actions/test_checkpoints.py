@@ -12,8 +12,8 @@ from studio.actions.creations import create_model
 from studio.actions.profiles import edit_profile
 from studio.actions.voice_cards import voice_details
 from studio.actions.voices import model_view, train_model
-from studio.catalogue import find_model, set_keys, training_reached
 from studio.errors import NotFound, WrongState
+from studio.store.catalogue import find_model, set_keys, training_reached
 
 SCORES = {"likeness": 0.9, "content": 0.8, "mel_distance": 0.5, "pitch_error_cents": 8.0, "voicing_error": 0.1}
 MADE_OF = {0: "koguchi", 4: "kerstin", 8: "kathleen"}  # demo voices instead of the moments of a training

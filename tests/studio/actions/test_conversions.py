@@ -8,14 +8,14 @@ import soundfile
 
 from engine.errors import SettingsError
 from engine.voices.card import DEMO_VOICES
-from studio.accounts import local_account
 from studio.actions.blends import start_blend
 from studio.actions.conversions import conversion_view, start_conversion
-from studio.actions.once import Idempotency
 from studio.actions.tasks import task_view
-from studio.catalogue import report_made
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
-from studio.tasks import claim, complete, fail, find, list_tasks
+from studio.store.accounts import local_account
+from studio.store.catalogue import report_made
+from studio.store.idempotency import Idempotency
+from studio.store.tasks import claim, complete, fail, find, list_tasks
 
 BASE = "http://127.0.0.1:1"
 NOW_S = 1_800_000_000.0

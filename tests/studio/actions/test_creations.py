@@ -2,10 +2,10 @@ import pytest
 
 from engine.errors import ArchiveError, DatasetError, ProfileError
 from studio.actions.creations import create_model, examination_view, examine_again
-from studio.actions.once import Idempotency
 from studio.actions.voices import model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, TooMany, WrongState
-from studio.tasks import claim, fail, list_tasks
+from studio.store.idempotency import Idempotency
+from studio.store.tasks import claim, fail, list_tasks
 
 PUBLISHED = {
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",

@@ -6,8 +6,8 @@ from engine.audio.files import read_audio
 from studio.actions.conversions import start_conversion
 from studio.actions.downloads import FORMATS, take_download
 from studio.errors import Invalid, NotFound
-from studio.links import check
-from studio.tasks import claim
+from studio.store.signed_links import check
+from studio.store.tasks import claim
 
 NOW_S = 1_800_000_000.0
 

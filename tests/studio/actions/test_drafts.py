@@ -17,10 +17,10 @@ from studio.actions.drafts import (
     take_back,
 )
 from studio.actions.voices import model_view, train_model
-from studio.catalogue import held_model, report_made
 from studio.errors import DiskFull, Invalid, NotFound, WrongState
-from studio.service_settings import ServiceSettings
-from studio.tasks import claim, complete, list_tasks
+from studio.settings.service import ServiceSettings
+from studio.store.catalogue import held_model, report_made
+from studio.store.tasks import claim, complete, list_tasks
 
 NOW_S = 1_800_000_000.0
 STATED = {"name": "Mia", "consent": {"statement": "It is my own voice.", "by": "Mia"}}

@@ -9,7 +9,7 @@ from studio.actions.tasks import cancel_task, delete_task
 from studio.actions.trainings import start_training
 from studio.actions.voices import delete_model, model_view
 from studio.errors import NotFound, WrongState
-from studio.tasks import claim, complete, fail, find, list_tasks, submit
+from studio.store.tasks import claim, complete, fail, find, list_tasks, submit
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from studio.actions.packages import export_model, import_model
 from studio.actions.profiles import edit_profile
 from studio.actions.results import result_view
 from studio.actions.voices import delete_model, models_view
-from studio.tasks import claim, find
+from studio.store.tasks import claim, find
 
 
 @pytest.fixture

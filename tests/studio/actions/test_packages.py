@@ -9,7 +9,7 @@ from studio.actions.files import open_file
 from studio.actions.packages import export_model, import_model, package_link
 from studio.actions.voices import delete_model, model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, WrongState
-from studio.service_settings import ServiceSettings
+from studio.settings.service import ServiceSettings
 
 NOW_S = 1_800_000_000.0
 

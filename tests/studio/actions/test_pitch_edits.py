@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
+from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.edit_data import Groundwork, write_groundwork
 from engine.conversion.pitch_edits import TOOLS
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError, SettingsError
 from engine.features.sustained_sounds import WIDTH
-from engine.voices.card import PitchStatistics
 from studio.actions.conversions import start_conversion
 from studio.actions.history import repeat_task
 from studio.actions.packages import export_model, import_model
@@ -20,8 +20,8 @@ from studio.actions.profiles import edit_profile
 from studio.actions.tasks import cancel_task, delete_task, task_views
 from studio.actions.voices import delete_model
 from studio.errors import Invalid, NotFound, TooMany, WrongState
-from studio.tables import tasks as rows
-from studio.tasks import claim, complete, find
+from studio.store.tables import tasks as rows
+from studio.store.tasks import claim, complete, find
 
 FRAMES = 301
 NOW_S = 1_800_000_000.0

@@ -10,9 +10,9 @@ from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
 from studio.actions.profiles import edit_profile, profile_values
 from studio.actions.voices import model_view, models_view
-from studio.catalogue import all_models, find_model
 from studio.errors import DiskFull, NotFound, WrongState
-from studio.tasks import claim, complete, list_tasks
+from studio.store.catalogue import all_models, find_model
+from studio.store.tasks import claim, complete, list_tasks
 
 SAID = {
     "name": "Nina", "gender": "female", "age": "adult", "description": "Smoky.", "base_language": "de",

@@ -7,7 +7,7 @@ from engine.errors import SettingsError
 from studio.actions.analyses import start_analysis
 from studio.actions.repeats import convert_again, convert_recording, look_at_recording, look_at_take
 from studio.errors import NotFound
-from studio.tasks import find
+from studio.store.tasks import find
 
 
 def asked(studio, task_id):

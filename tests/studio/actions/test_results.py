@@ -6,8 +6,8 @@ from sqlalchemy import update
 from studio.actions.conversions import start_conversion
 from studio.actions.results import kept_share, result_view
 from studio.errors import NotFound
-from studio.tables import tasks as rows
-from studio.tasks import claim, fail, renew
+from studio.store.tables import tasks as rows
+from studio.store.tasks import claim, fail, renew
 
 NOW_S = 1_800_000_000.0
 

@@ -4,7 +4,7 @@ import pytest
 
 from studio.actions.samples import SAMPLES, take_sample
 from studio.errors import NotFound
-from studio.tasks import find
+from studio.store.tasks import find
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.title)

@@ -12,7 +12,7 @@ from studio.actions.state import (
     storage_view,
     work_view,
 )
-from studio.tasks import claim, complete
+from studio.store.tasks import claim, complete
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_room_is_told_by_what_takes_it(studio, other, recording):
 
 
 def test_a_storage_elsewhere_has_no_folder(studio, monkeypatch):
-    from studio.storage import Storage
+    from studio.store.storage import Storage
 
     elsewhere = replace(studio, storage=Storage(studio.storage._store, studio.settings.data))
     view = storage_view(elsewhere, studio.local)

@@ -1,9 +1,9 @@
 import pytest
 
-from studio.accounts import account_of_token
 from studio.actions import tokens
 from studio.actions.tokens import make_token, take_back_token, tokens_view
 from studio.errors import Invalid, NotFound, TooMany
+from studio.store.accounts import account_of_token
 
 
 def test_a_token_works_until_it_is_taken_back_and_is_told_once(studio):

@@ -19,11 +19,11 @@ from studio.actions.trainings import (
     training_view,
 )
 from studio.actions.voices import delete_model
-from studio.catalogue import find_model, training_reached
 from studio.errors import NotFound, WrongState
 from studio.executors.recovery import settle
-from studio.tasks import claim, complete, fail, find
-from studio.workspaces import alone_in_training
+from studio.store.catalogue import find_model, training_reached
+from studio.store.tasks import claim, complete, fail, find
+from studio.store.workspaces import alone_in_training
 
 TIMED = {"epoch_s": 2.0, "evaluation_s": 5.0, "total_s": 0.0, "epochs_apart": 10}
 

@@ -8,8 +8,8 @@ from engine.voices.card_rules import FORMAT
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
 from studio.actions.voice_cards import voice_cards, voice_details
-from studio.catalogue import PUBLISHED, report_made
 from studio.errors import NotFound
+from studio.store.catalogue import PUBLISHED, report_made
 
 NOW_S = 1_800_000_000.0
 TOO_LITTLE = {"findings": [{"code": "too_little", "reason": "There are only 3 s.", "remedy": "Add some."}]}

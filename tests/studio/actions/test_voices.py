@@ -10,12 +10,12 @@ from studio.actions.creations import create_model
 from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task
 from studio.actions.voices import delete_model, model_view, models_view, refuse_undeletable, train_model
-from studio.catalogue import find_model, training_completed, training_reached, voice_place
-from studio.database import Database
 from studio.errors import DiskFull, NotFound, TooMany, WrongState
 from studio.executors.recovery import settle
-from studio.tasks import claim, complete, fail, list_tasks
-from studio.workspaces import alone_in_training
+from studio.store.catalogue import find_model, training_completed, training_reached, voice_place
+from studio.store.database import Database
+from studio.store.tasks import claim, complete, fail, list_tasks
+from studio.store.workspaces import alone_in_training
 
 PUBLISHED = {
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",

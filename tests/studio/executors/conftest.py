@@ -20,19 +20,19 @@ from engine.conversion.settings import ConversionSettings
 from engine.datasets.dataset import create_dataset, load_dataset
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import profile_as_json
-from studio import tasks
-from studio.accounts import Account, local_account
-from studio.catalogue import Model, add_model, dataset_place, find_model, set_keys, training_begun
-from studio.database import Database, open_database
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import Workbench
 from studio.executors.local import COMMAND, LocalExecutor, environment_of
-from studio.executors.owners import owner_of
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.worker import Order
-from studio.service_settings import ServiceSettings
-from studio.settings import Settings
-from studio.storage import Storage, open_storage
+from studio.executors.worker_ids import owner_of
+from studio.settings.environment import Settings
+from studio.settings.service import ServiceSettings
+from studio.store import tasks
+from studio.store.accounts import Account, local_account
+from studio.store.catalogue import Model, add_model, dataset_place, find_model, set_keys, training_begun
+from studio.store.database import Database, open_database
+from studio.store.storage import Storage, open_storage
 
 RATE = 44_100
 VOICE = "kathleen"

@@ -3,13 +3,13 @@
 import pytest
 
 from engine.voices.card import PREVIEW_FILE, load_card
-from studio import tasks
 from studio.actions.blends import KIND
-from studio.catalogue import all_models
 from studio.errors import LeaseLost
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import run_task
-from studio.workspaces import voice_folder
+from studio.store import tasks
+from studio.store.catalogue import all_models
+from studio.store.workspaces import voice_folder
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import pytest
 import soundfile
 
 from engine.conversion import rerendering
-from studio import tasks
-from studio.accounts import local_account
 from studio.actions.pitch_edits import edit_view, start_edit
 from studio.executors.work import run_task
-from studio.studio import Studio
+from studio.store import tasks
+from studio.store.accounts import local_account
+from studio.store.studio import Studio
 
 SHIFT = {"tool": "shift", "start_s": 1.9, "end_s": 2.2, "semitones": 3.0}
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from engine.training.history import Estimate
-from studio import tasks
 from studio.executors.work import run_task
+from studio.store import tasks
 
 
 @pytest.fixture(autouse=True)

@@ -19,19 +19,19 @@ import pytest
 
 from engine.training.history import read_history
 from engine.voices.voice import load_voice
-from studio import tasks
 from studio.executors import local
 from studio.executors.local import CONVERSIONS, environment_of
 from studio.executors.recovery import recover
 from studio.executors.work import run_task
+from studio.store import tasks
 
 SERVER = """
     import json, sys
     from pathlib import Path
     import structlog
     from studio.executors.local import LocalExecutor
-    from studio.service_settings import ServiceSettings
-    from studio.settings import Settings
+    from studio.settings.service import ServiceSettings
+    from studio.settings.environment import Settings
     data, service, command = sys.argv[1:]
     settings = Settings(Path(data)), ServiceSettings(**json.loads(service))
     executor = LocalExecutor(*settings, structlog.get_logger(), json.loads(command))
@@ -106,7 +106,7 @@ def test_a_task_that_kills_its_worker_again_and_again_fails_with_the_reason(inst
     program.write_text(
         "import json, os, sys, time\n"
         "from studio import tasks\n"
-        "from studio.database import open_database\n"
+        "from studio.store.database import open_database\n"
         "order = json.loads(sys.stdin.readline())\n"
         "database = open_database('sqlite:///' + order['data'] + '/studio.sqlite')\n"
         "while not tasks.claim(database, order['owner'], ['conversion'], 60.0): time.sleep(0.1)\n"

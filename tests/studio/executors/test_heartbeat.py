@@ -7,10 +7,10 @@ import pytest
 import structlog
 
 from engine.errors import Cancelled
-from studio import tasks
-from studio.accounts import local_account
 from studio.errors import LeaseLost
 from studio.executors.heartbeat import STALLED, Heartbeat, Stopping
+from studio.store import tasks
+from studio.store.accounts import local_account
 
 LEASE_S = 0.3  # a beat each 0.1 s
 

@@ -20,7 +20,7 @@ def waiting_worker(tmp_path) -> list[str]:
 
 
 def submit(installation, kind: str, model_id: str | None = None) -> None:
-    from studio import tasks
+    from studio.store import tasks
 
     with installation.database.write() as connection:
         tasks.submit(connection, installation.account.id, kind, {}, model_id=model_id)

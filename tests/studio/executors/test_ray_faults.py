@@ -31,9 +31,9 @@ from engine.training.plan import TrainingPlan
 from engine.training.train import train_dataset
 from engine.voices.voice import Voice, load_voice
 from studio.client import Client
-from studio.storage import open_storage
-from studio.trial_cluster import TrialCluster, TrialNode, trial_cluster
-from studio.trial_service import TrialService, trial_service
+from studio.store.storage import open_storage
+from tests.load.trial_cluster import TrialCluster, TrialNode, trial_cluster
+from tests.load.trial_service import TrialService, trial_service
 
 pytestmark = [
     pytest.mark.slow,

@@ -10,14 +10,14 @@ import engine.training.train
 from engine.training.history import Estimate, read_history
 from engine.voices.card import load_card
 from engine.voices.voice import load_voice
-from studio import tasks
-from studio.accounts import local_account
-from studio.catalogue import describe, remove_model
 from studio.errors import Unavailable
 from studio.executors import trainings
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import run_task
-from studio.workspaces import alone_in_training
+from studio.store import tasks
+from studio.store.accounts import local_account
+from studio.store.catalogue import describe, remove_model
+from studio.store.workspaces import alone_in_training
 
 
 @pytest.fixture(autouse=True)
@@ -186,7 +186,7 @@ def test_a_folder_that_another_worker_has_is_waited_for_and_left_alone(installat
     training = installation.settings.datasets / voice.id / "training"
     before = sorted(training.rglob("*"))
     monkeypatch.setattr(
-        "studio.workspaces.dataset_workspace.__wrapped__.__kwdefaults__", {"training": True, "wait_s": 0.1}
+        "studio.store.workspaces.dataset_workspace.__wrapped__.__kwdefaults__", {"training": True, "wait_s": 0.1}
     )
     task_id = installation.submit_training(voice.id, 1)
     service = replace(installation.service, attempts=1)
@@ -267,7 +267,7 @@ def elsewhere(installation, tmp_path, monkeypatch):
     """The same installation with a storage that is no folder of this machine: all is brought there and back."""
     from obstore.store import LocalStore
 
-    from studio.storage import Storage
+    from studio.store.storage import Storage
 
     monkeypatch.setattr(trainings, "_SAVED_APART_S", 0.0)
     (tmp_path / "elsewhere").mkdir()

@@ -9,12 +9,12 @@ import soundfile
 
 from engine.datasets.dataset import create_dataset
 from engine.voices.card import DEMO_VOICES, load_card
-from studio import tasks
-from studio.catalogue import find_model, remove_model, set_keys
 from studio.errors import NotFound
 from studio.executors import untrained
 from studio.executors.work import run_task
-from studio.tables import tasks as rows
+from studio.store import tasks
+from studio.store.catalogue import find_model, remove_model, set_keys
+from studio.store.tables import tasks as rows
 
 
 @pytest.fixture(scope="module")

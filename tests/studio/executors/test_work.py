@@ -13,13 +13,13 @@ import torch
 import engine.conversion.convert
 from engine.devices import Device
 from engine.errors import AudioError
-from studio import tasks
-from studio.accounts import local_account
-from studio.database import Database
 from studio.errors import DiskFull, Unavailable
 from studio.executors import job as job_module
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import code_of, run_task
+from studio.store import tasks
+from studio.store.accounts import local_account
+from studio.store.database import Database
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from studio.executors.worker import DISTURBED, Order, read_order
-from studio.service_settings import ServiceSettings
+from studio.settings.service import ServiceSettings
 
 
 def test_an_order_is_read_as_it_was_written():

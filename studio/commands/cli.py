@@ -1,0 +1,94 @@
+"""The command line: `python -m studio`.
+
+What a script wants (paths, ids, JSON) goes to stdout; all that is for eyes (progress, scores, errors) to stderr.
+Whatever goes wrong is one sentence and exit status 1, a stop by Ctrl-C is 130, a command that cannot be understood
+is 2. The engine takes seconds to load, so each command imports what it needs when it runs: `--help` does not wait.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from studio.commands.analyse import analyse
+from studio.commands.convert import convert, demo
+from studio.commands.datasets import create, report
+from studio.commands.failures import in_one_sentence
+from studio.commands.serve import serve
+from studio.commands.token import token
+from studio.commands.train import train
+from studio.commands.voices import voices
+from studio.settings.options import setting_options, with_options
+
+# commands whose options are the fields of a dataclass: where that is, and how its options are shown
+_WITH_SETTINGS: dict[str, tuple[Callable[..., None], str, str, str, str]] = {
+    "convert": (convert, "engine.conversion.settings", "ConversionSettings", "How it sounds", ", or the preset's"),
+    "train": (train, "engine.training.plan", "TrainingPlan", "How to train", ""),
+    "serve": (serve, "studio.settings.service", "ServiceSettings", "How it runs", ", or the environment's"),
+}
+
+
+class Commands(TyperGroup):
+    """The commands; those with settings of the engine get them as options when they are asked for, not before."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] in _WITH_SETTINGS:
+            self.commands[args[0]] = _completed(args[0])
+        return super().resolve_command(ctx, args)
+
+
+@in_one_sentence
+def _completed(name: str) -> Any:
+    """A command with an option for every setting."""
+    command, module, settings, panel, or_else = _WITH_SETTINGS[name]
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    options = setting_options(getattr(import_module(module), settings), panel, or_else)
+    single.command(name)(with_options(command, options))
+    return get_command(single)
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Timbre Studio: the same performance in another voice.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@in_one_sentence
+def doctor() -> None:
+    """Try every part of a conversion on this machine; exit status 1 if one does not work."""
+    from studio.doctor import examine
+
+    works = True
+    for finding in examine():
+        works &= finding.works
+        typer.echo(finding)
+    typer.echo("Conversions work here." if works else "Conversions cannot work here yet: see FAULT above.")
+    if not works:
+        raise typer.Exit(1)
+
+
+app.command()(with_options(serve, []))  # Commands completes it
+app.command()(with_options(convert, []))  # as above
+app.add_typer(voices, name="voices")
+app.command()(create)
+app.command()(report)
+app.command()(with_options(train, []))  # as above
+app.command()(analyse)
+app.add_typer(token, name="token")
+app.command()(doctor)
+app.command()(demo)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line on `arguments`, or on the process's own; ends the process with the exit status."""
+    # before torch is loaded, which reads it then: threads that wait for each other by turning round and round take the
+    # processor from whoever computes beside them; while the service trained, a training here took five times as long
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    app(arguments, prog_name="python -m studio")

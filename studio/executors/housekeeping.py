@@ -1,0 +1,207 @@
+"""What is cleared away from time to time: results that are too old, and what crashes have left behind."""
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import and_, delete, or_, select, update
+
+from studio.executors.visitors import delete_old_visitors
+from studio.settings.service import ServiceSettings
+from studio.store import answers
+from studio.store import rate_limits as rates
+from studio.store.database import Database, Now
+from studio.store.drafts import DRAFTS, moment_of
+from studio.store.storage import GONE, Storage
+from studio.store.tables import accounts, tasks
+
+DAY_S = 24 * 3600.0
+_AT_ONCE = 200  # tasks that are read at a time
+_LATE_S = 3600.0  # after the end of a task, until nobody still writes files for it
+_LOOKED_BACK_S = 3 * DAY_S
+_DRAFTS_KEPT_S = 14 * DAY_S
+_PASSING = re.compile(
+    r"(voice|training)-[0-9a-f]{16}|" + re.escape(GONE) + r"[0-9a-f]{16}|\.voice-[0-9a-f]{16}\.[0-9a-f]{8}\.part"
+)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """How much was cleared away."""
+
+    visitors: int = 0  # of a demo, with all of theirs
+    outputs: int = 0  # tasks whose recordings and results were too old
+    attempts: int = 0  # tasks of which something was left by lost attempts
+    analyses: int = 0  # recordings that were only looked at
+    inputs: int = 0  # recordings whose task was never begun
+    drafts: int = 0  # recordings that were gathered for a voice that nobody has made
+    uploads: int = 0  # abandoned ones, and other passing folders
+    answers: int = 0
+    rates: int = 0
+
+
+def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swept:
+    """Clear away what is not needed any more. May be done at any time, also by several at once.
+
+    Raises Unavailable where the database or the storage is out of reach; what was not done is done the next time.
+    """
+    return Swept(
+        visitors=delete_old_visitors(database, storage, service.visitor_minutes * 60) if service.is_demo else 0,
+        outputs=_delete_old(database, storage, service.keep_outputs_days * DAY_S) if service.keep_outputs_days else 0,
+        attempts=_delete_attempts(database, storage),
+        analyses=_delete_analyses(database, storage),
+        inputs=_delete_inputs(database, storage),
+        drafts=_delete_drafts(database, storage),
+        uploads=_delete_passing(storage.scratch),
+        answers=answers.sweep(database),
+        rates=rates.sweep(database),
+    )
+
+
+def _delete_old(database: Database, storage: Storage, kept_s: float) -> int:
+    """Delete recordings and results of conversions that ended long ago; their rows say so then."""
+    old = and_(
+        tasks.c.kind == "conversion",
+        tasks.c.finished_at < Now() - kept_s,
+        tasks.c.outputs_deleted_at.is_(None),
+    )
+    deleted = 0
+    while rows := _some(database, old):
+        for row in rows:
+            storage.delete_below(_place(row))
+            with database.write() as connection:
+                connection.execute(update(tasks).where(tasks.c.id == row.id).values(outputs_deleted_at=Now()))
+            deleted += 1
+    return deleted
+
+
+def _delete_attempts(database: Database, storage: Storage) -> int:
+    """Delete what attempts have left whose results nobody is shown. It is looked at for some days: a worker that was
+    thought dead may still write."""
+    suspect = and_(
+        tasks.c.kind == "conversion",
+        tasks.c.finished_at.between(Now() - _LOOKED_BACK_S, Now() - _LATE_S),
+        tasks.c.outputs_deleted_at.is_(None),
+        or_(tasks.c.fence > 1, and_(tasks.c.fence > 0, tasks.c.state != "completed")),
+    )
+    found, after = 0, ""
+    while rows := _some(database, and_(suspect, tasks.c.id > after)):
+        for row in rows:
+            needed = _needed(row)
+            lost = [key for key in storage.list_keys(_place(row)) if key not in needed]
+            for key in lost:
+                storage.delete(key)
+            found += bool(lost)
+        after = rows[-1].id
+    return found
+
+
+def _needed(row: Any) -> set[str]:
+    """The keys of a conversion's recording, of its takes, and of what edits of them build on."""
+    result, edited = row.result or {}, row.parameters.get("edit") or {}
+    groundwork = [result["groundwork"]] if "groundwork" in result else []
+    return {row.parameters["input_key"], *result.get("outputs", ()), *groundwork, *edited.get("original", {}).values()}
+
+
+def _delete_analyses(database: Database, storage: Storage) -> int:
+    """Delete recordings that were only looked at, a day after they were put in, with all that was found of them."""
+    old = and_(tasks.c.kind == "analysis", tasks.c.state != "running", tasks.c.created_at < Now() - DAY_S)
+    deleted = 0
+    while rows := _some(database, old):
+        for row in rows:
+            with database.write() as connection:  # first: files without a row are found again, below
+                gone = connection.execute(delete(tasks).where(tasks.c.id == row.id, old).returning(tasks.c.id))
+                deleted += gone.one_or_none() is not None
+            storage.delete_below(_place(row))
+    return deleted
+
+
+def _some(database: Database, condition: Any) -> list[Any]:
+    wanted = select(tasks.c.id, tasks.c.parameters, tasks.c.result).where(condition).order_by(tasks.c.id)
+    with database.read() as connection:
+        return list(connection.execute(wanted.limit(_AT_ONCE)).all())
+
+
+def _place(row: Any) -> str:
+    """The prefix of all files of a task, which is that of its recording."""
+    place = str(row.parameters["input_key"]).rpartition("/")[0]
+    assert place.endswith(f"tasks/{row.id}")
+    return place
+
+
+def _delete_inputs(database: Database, storage: Storage) -> int:
+    """Delete recordings that were stored for a task that a crash kept out of the queue. Only where the storage is a
+    folder: elsewhere it would take long to find them, and they are rare."""
+    deleted = 0
+    for prefix in _prefixes(database):
+        place = storage.folder(f"{prefix}tasks")
+        old = {path.name for path in _older(place, DAY_S)} if place is not None else set()
+        known: set[str] = set()
+        for some in _parts(sorted(old)):
+            with database.read() as connection:
+                known |= set(connection.scalars(select(tasks.c.id).where(tasks.c.id.in_(some))))
+        for name in old - known:
+            storage.delete_below(f"{prefix}tasks/{name}")
+            deleted += 1
+    return deleted
+
+
+def _delete_drafts(database: Database, storage: Storage) -> int:
+    """Delete drafts to which nothing was added for long."""
+    deleted = 0
+    for prefix in _prefixes(database):
+        touched: dict[str, float] = {}
+        for key in list(storage.list_keys(f"{prefix}{DRAFTS}")):
+            draft, _, rest = key.removeprefix(f"{prefix}{DRAFTS}/").partition("/")
+            touched[draft] = max(touched.get(draft, 0.0), moment_of(rest) or 0.0)
+        for draft, last_s in touched.items():
+            if time.time() - last_s > _DRAFTS_KEPT_S:
+                storage.delete_below(f"{prefix}{DRAFTS}/{draft}")
+                deleted += 1
+    return deleted
+
+
+def _prefixes(database: Database) -> list[str]:
+    """Where the files of each account begin."""
+    with database.read() as connection:
+        return ["", *(f"accounts/{account}/" for account in connection.scalars(select(accounts.c.id)))]
+
+
+def _parts(names: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(names), _AT_ONCE):
+        yield names[start : start + _AT_ONCE]
+
+
+def _delete_passing(work: Path) -> int:
+    """Delete uploads, packages that were being sent, and folders on their way, that nobody has touched for a day."""
+    kinds: list[tuple[Path, Callable[[str], object]]] = [
+        (work / "incoming", lambda name: True),
+        (work / "outgoing", lambda name: True),
+        (work, _PASSING.fullmatch),
+    ]
+    deleted = 0
+    for place, is_passing in kinds:
+        for path in _older(place, DAY_S):
+            if is_passing(path.name):
+                shutil.rmtree(path, ignore_errors=True)
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+                deleted += 1
+    return deleted
+
+
+def _older(place: Path, age_s: float) -> list[Path]:
+    """What lies in a folder and has not changed for so long, as this machine's clock says."""
+    found = []
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            with suppress(OSError):  # gone meanwhile
+                if time.time() - entry.stat(follow_symlinks=False).st_mtime > age_s:
+                    found.append(Path(entry.path))
+    return found

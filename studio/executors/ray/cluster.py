@@ -1,0 +1,116 @@
+"""A Ray cluster as the dispatcher sees it: places work on it, hears how it ended, and ends what hangs."""
+
+import importlib
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from studio.executors.ray.executor import is_of_this_machine
+from studio.executors.ray.team import PACKAGE
+from studio.executors.ray.work import TROUBLE, RayOrder, carry_out
+from studio.settings.environment import Settings
+from studio.settings.service import ServiceSettings
+
+LOST = "lost"  # its process or its node is no more
+WITHDRAWN = "withdrawn"  # it was ended, or never begun, because that was asked for
+NAMESPACE = "timbre-studio"
+_STORE_BYTES = 80_000_000  # for objects, of which there are none: results are a word
+
+
+class RayCluster:
+    """One client's connection to a cluster. What is placed is known by its owner, the name it claims its task under."""
+
+    def __init__(self, settings: Settings, service: ServiceSettings) -> None:
+        self._settings, self._service = settings, service
+        self._references: dict[str, Any] = {}
+        self._remote: dict[str, Any] = {}
+        self._threads: dict[str, int] = {}
+
+    def connect(self) -> None:
+        """Join the cluster, or start one of this machine. Raises ConnectionError, RuntimeError and others of Ray's."""
+        given: dict[str, Any] = {"address": self._service.ray_address}
+        if not self._service.ray_address:
+            given = {"address": "local", "include_dashboard": False, "object_store_memory": _STORE_BYTES}
+        _ray().init(**given, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
+        for lane, (cpus, gpus) in self._shares().items():
+            # one retry policy, ours: Ray's would do again what another worker may have done by then
+            options = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": 0, "scheduling_strategy": "SPREAD"}
+            self._remote[lane] = _ray().remote(**options)(carry_out)
+            self._threads[lane] = self._service.threads or max(1, int(cpus))
+
+    def place(self, lane: str, owner: str) -> None:
+        """Have the next task of a lane done, as soon as there is room for it."""
+        # where they share this machine's database they share its folder too
+        data = str(self._settings.data) if is_of_this_machine(self._service.ray_address) else ""
+        order = RayOrder(data, asdict(self._service), lane, owner, self._threads[lane], version(PACKAGE))
+        self._references[owner] = self._remote[lane].options(name=f"timbre-studio {lane}").remote(order)
+
+    def ended(self) -> dict[str, tuple[str, str]]:
+        """How those ended that have ended since the last time: owner -> (outcome, text), as `carry_out` says it, or
+        LOST or WITHDRAWN."""
+        if not self._references:
+            return {}
+        owners = {reference: owner for owner, reference in self._references.items()}
+        over, _ = _ray().wait(list(owners), num_returns=len(owners), timeout=0, fetch_local=False)
+        found = {owners[reference]: _outcome(reference) for reference in over}
+        for owner in found:
+            del self._references[owner]
+        return found
+
+    def ask_to_stop(self, owners: Collection[str]) -> None:
+        """Whoever is working finishes, or gives back, what he is busy with; what has not begun never will."""
+        self._cancel(owners, force=False)
+
+    def kill(self, owner: str) -> None:
+        """End the process that works under this name."""
+        self._cancel([owner], force=True)
+
+    def size(self) -> dict[str, float]:
+        """How many `nodes` do work, and how many `workers`: conversions that they do at a time."""
+        cpus, gpus = self._shares()["conversions"]
+        nodes = [node["Resources"] for node in _ray().nodes() if node["Alive"]]
+        each = [_room(resources, cpus, gpus) for resources in nodes]
+        return {"workers": sum(each), "nodes": sum(room > 0 for room in each)}
+
+    def leave(self) -> None:
+        """Leave the cluster, which ends whatever still runs for this client."""
+        _ray().shutdown()
+
+    def _cancel(self, owners: Collection[str], force: bool) -> None:
+        for owner in owners:
+            if owner in self._references:
+                # those that learn with it are its own affair: it dismisses them, or they find it gone
+                _ray().cancel(self._references[owner], force=force, recursive=False)
+
+    def _shares(self) -> Mapping[str, tuple[float, float]]:
+        service = self._service
+        conversion = service.ray_conversion_cpus, service.ray_conversion_gpus
+        training = service.ray_training_cpus, service.ray_training_gpus
+        return {"conversions": conversion, "analyses": conversion, "trainings": training}
+
+
+def _ray() -> Any:
+    """Ray, which takes seconds to load and is not everywhere."""
+    return importlib.import_module("ray")
+
+
+def _outcome(reference: Any) -> tuple[str, str]:
+    exceptions = _ray().exceptions
+    try:
+        word, text = _ray().get(reference)
+        return str(word), str(text)
+    except exceptions.TaskCancelledError:
+        return WITHDRAWN, ""
+    except exceptions.RayTaskError as error:
+        return TROUBLE, str(error)
+    except exceptions.RayError as error:
+        return LOST, type(error).__name__
+
+
+def _room(resources: Mapping[str, float], cpus: float, gpus: float) -> int:
+    """How many conversions a node has room for."""
+    have, need = (resources.get("CPU", 0.0), resources.get("GPU", 0.0)), (cpus, gpus)
+    wanted = [(mine, one) for mine, one in zip(have, need, strict=True) if one > 0]
+    return min((int(mine / one) for mine, one in wanted), default=os.cpu_count() or 1)

@@ -1,0 +1,120 @@
+"""Visitors of a public demo: each browser is an account of its own, which is deleted after a while with all it made.
+
+A browser is known by a cookie that holds 256 random bits; the account's name is made of a digest of it. Where the
+browser keeps no cookie, as some do for a page inside another page, the page itself is the visitor until it is left.
+"""
+
+import hashlib
+import secrets
+from contextlib import suppress
+from http.cookies import CookieError, SimpleCookie
+
+from sqlalchemy import Connection, delete, select
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from studio.errors import Invalid, NotFound, StudioError, WrongState
+from studio.executors.recovery import settle
+from studio.store.accounts import Account, create_account, find_account
+from studio.store.database import Database, Now
+from studio.store.storage import Storage
+from studio.store.tables import METADATA, accounts, tasks
+from studio.store.tasks import ACTIVE, request_cancel
+
+PREFIX = "visitor:"
+COOKIE = "timbre_visitor"
+_DIGITS = 32  # of the digest in an account's name
+_LONGEST_COOKIE = 100
+_AT_ONCE = 200
+
+
+def account_of_visitor(database: Database, cookie: str | None, session: str) -> Account:
+    """The account of whoever has this cookie, or else this session of the page; made where it is not there."""
+    name = PREFIX + hashlib.sha256((cookie or session).encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+    with suppress(NotFound):
+        return find_account(database, name)
+    try:
+        return create_account(database, name)
+    except Invalid:  # another event of the same page has just made it
+        return find_account(database, name)
+
+
+class VisitorCookies:
+    """Middleware that gives each new browser its cookie with the first page it is shown."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, and add the cookie where there is none yet."""
+        if scope["type"] != "http" or scope["path"] != "/":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if cookie_of(headers.get("cookie", "")):
+            await self._app(scope, receive, send)
+            return
+        secure = "https" in (scope["scheme"], headers.get("x-forwarded-proto", "").split(",")[0].strip())
+
+        async def with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).append("set-cookie", _new_cookie(secure))
+            await send(message)
+
+        await self._app(scope, receive, with_cookie)
+
+
+def cookie_of(header: str) -> str | None:
+    """The visitor's cookie among those of a request; None where there is none that could be ours."""
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return None
+    return found.value if found is not None and 0 < len(found.value) <= _LONGEST_COOKIE else None
+
+
+def _new_cookie(secure: bool) -> str:
+    # a hosted Space is shown inside another site's page: only such a cookie is kept there, apart for each site
+    inside_others = "; Secure; SameSite=None; Partitioned" if secure else "; SameSite=Lax"
+    return f"{COOKIE}={secrets.token_urlsafe(32)}; Path=/; HttpOnly{inside_others}"
+
+
+def delete_old_visitors(database: Database, storage: Storage, kept_s: float) -> int:
+    """Delete visitors whose account is older than this, with their work, voices and files; gives how many.
+
+    One whose work is still going on has it cancelled, and goes the next time.
+    """
+    old = accounts.c.name.startswith(PREFIX, autoescape=True) & (accounts.c.created_at < Now() - kept_s)
+    with database.read() as connection:
+        found = list(connection.scalars(select(accounts.c.id).where(old).order_by(accounts.c.id).limit(_AT_ONCE)))
+    return sum(_deleted(database, storage, account_id) for account_id in found)
+
+
+def _deleted(database: Database, storage: Storage, account_id: str) -> bool:
+    for task_id in _active(database, account_id):
+        with suppress(NotFound, WrongState):  # it has just ended
+            request_cancel(database, account_id, task_id, also=settle)
+    if _active(database, account_id):
+        return False
+    # the files first: as long as the row is there, what could not be deleted now is found the next time
+    storage.delete_below(f"accounts/{account_id}")
+    with database.write() as connection:
+        if _active_in(connection, account_id):
+            return False
+        for table in METADATA.sorted_tables:
+            if "account_id" in table.c:
+                connection.execute(delete(table).where(table.c.account_id == account_id))
+        connection.execute(delete(accounts).where(accounts.c.id == account_id))
+    with suppress(StudioError):  # what was put there since
+        storage.delete_below(f"accounts/{account_id}")
+    return True
+
+
+def _active(database: Database, account_id: str) -> list[str]:
+    with database.read() as connection:
+        return _active_in(connection, account_id)
+
+
+def _active_in(connection: Connection, account_id: str) -> list[str]:
+    wanted = select(tasks.c.id).where(tasks.c.account_id == account_id, tasks.c.state.in_(ACTIVE))
+    return list(connection.scalars(wanted))

@@ -1,0 +1,95 @@
+"""What the service counts, as Prometheus reads it: calls by the process, tasks from the database when somebody asks."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from studio.store.database import Database
+from studio.store.tasks import counts, oldest_wait_s
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+PREFIX = "timbre_studio_"
+_METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"})
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
+
+Alive = Callable[[], Mapping[str, float]]  # what is known of the workers, by name
+
+
+class Metrics:
+    """The counts of one server process."""
+
+    def __init__(self, database: Database, alive: Alive) -> None:
+        """alive: numbers of the executor, by name; {"workers": 2, "restarts": 0}."""
+        self._registry = CollectorRegistry()
+        self._calls = Counter(
+            PREFIX + "http_calls", "Calls that were answered.", ("method", "route", "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            PREFIX + "http_seconds", "How long answers took.", ("route",), buckets=_SECONDS, registry=self._registry
+        )
+        self._received = Counter(PREFIX + "http_received_bytes", "Bytes of bodies.", registry=self._registry)
+        self._running = Gauge(PREFIX + "http_calls_running", "Calls being answered.", registry=self._registry)
+        self._registry.register(_Tasks(database))
+        self._registry.register(_Workers(alive))
+
+    def note_call(self, method: str, route: str, status: int, took_s: float, received: int) -> None:
+        """Count a call; route: the template of its path, never the path itself."""
+        self._calls.labels(method if method in _METHODS else "other", route, str(status)).inc()
+        self._seconds.labels(route).observe(took_s)
+        self._received.inc(received)
+
+    def text(self, running: int = 0) -> bytes:
+        """Everything, in Prometheus' text format; running: calls being answered now. Raises Unavailable."""
+        self._running.set(running)
+        return generate_latest(self._registry)
+
+
+class _Tasks(Collector):
+    """Tasks by kind and state, counted when asked for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Nothing: asking for names must not ask the database."""
+        return []
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """The numbers now."""
+        tasks = GaugeMetricFamily(PREFIX + "tasks", "Tasks there are.", labels=("kind", "state"))
+        for (kind, state), number in counts(self._database).items():
+            tasks.add_metric((kind, state), number)
+        yield tasks
+        waiting = oldest_wait_s(self._database)
+        yield GaugeMetricFamily(PREFIX + "oldest_task_wait_seconds", "How long the oldest waits.", waiting)
+
+
+_OF_WORKERS = {
+    "workers": "Workers for conversions that live.",
+    "training_workers": "Workers for trainings that live.",
+    "analysis_workers": "Workers for analyses of the page that live.",
+    "nodes": "Nodes of the Ray cluster that do work.",
+    "placed": "Tasks that are placed on the Ray cluster, working or waiting for room.",
+    "leads": "Whether this service's dispatcher is the one on duty: 0 or 1.",
+    "restarts": "Workers that died and were replaced.",
+    "watched": "Whether somebody looks after the workers: 0 or 1.",
+}
+
+
+class _Workers(Collector):
+    """What the executor says of its workers."""
+
+    def __init__(self, alive: Alive) -> None:
+        self._alive = alive
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Nothing before it is asked."""
+        return []
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """The numbers now."""
+        for name, number in self._alive().items():
+            meaning = _OF_WORKERS.get(name, f"{name} of this server's workers.")
+            yield GaugeMetricFamily(f"{PREFIX}executor_{name}", meaning, number)

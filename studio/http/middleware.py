@@ -1,0 +1,312 @@
+"""What every call of the service passes through before a route sees it, and its answer on the way out.
+
+In this order: a request id; the token, before anything of the body is read; whether the service is ending; how often
+the account calls; how much it wants to send, and whether there is room for that. Then the body is counted as it comes.
+Whatever goes wrong behind it leaves as a problem document. The page and what belongs to it pass by.
+"""
+
+import asyncio
+import random
+import re
+import shutil
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import anyio
+import structlog
+from anyio import CapacityLimiter, to_thread
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from engine.errors import EngineError
+from studio.errors import DiskFull, NotFound, TooMany, Unauthorised, Unavailable
+from studio.http.bodies import too_large
+from studio.http.metrics import Metrics
+from studio.http.problem import problem_of
+from studio.settings.service import MEGABYTE, is_for_this_machine
+from studio.store.accounts import Account, holder_of_token, note_use
+from studio.store.rate_limits import SharedReads, count_call
+from studio.store.reading import read_soon
+from studio.store.studio import Studio
+
+API = frozenset({"convert", "check-task", "models", "tasks", "files", "health", "metrics"})
+WITHOUT_API = frozenset({"files", "health"})  # there where the interface is switched off: what the page needs
+DOCUMENTATION = frozenset({"docs", "openapi.json", "docs-files"})
+ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the seams
+DRAINED = 256 << 20  # bytes of a refused body that are read and forgotten, so that the client sees the answer
+DRAIN_S = 10.0  # and for no longer than this
+RETRY_S = 5.0
+_ENDS = "The service is shutting down: try again in a moment."
+_COPIES = 3  # of a recording: as it came, as it is stored, and what is made of it
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # what a client may have written into the log
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass
+class Doors:
+    """What one server process knows of itself: whether it is ending, and what is going on in it."""
+
+    shutting_down: bool = False
+    calls: int = 0  # that are being answered
+    uploads: Counter[str] = field(default_factory=Counter)  # of them, that bring much, by account
+    # threads of their own for what takes long, so that whoever only asks for a task never waits for it
+    upload_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
+    action_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
+    health_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))  # which anybody may ask for
+
+    @contextmanager
+    def upload(self, account_id: str, most: int, most_of_account: int) -> Iterator[None]:
+        """A place for an upload. Raises TooMany where all are taken, or all that one account can have."""
+        if self.uploads.total() >= most or self.uploads[account_id] >= most_of_account:
+            raise TooMany("Too many uploads are coming in already: try again in a moment.", RETRY_S, "too_many_uploads")
+        self.uploads[account_id] += 1
+        try:
+            yield
+        finally:
+            self.uploads[account_id] -= 1
+            self.uploads += Counter()  # which forgets those that have none
+
+
+class Bucket:
+    """How many calls an account may make now; it fills up again evenly. Times in seconds of any clock."""
+
+    def __init__(self, per_minute: int, now_s: float) -> None:
+        self._per_minute, self._left, self._at_s = per_minute, float(per_minute), now_s
+
+    def take(self, now_s: float) -> None:
+        """Take one. Raises TooMany where there is none."""
+        per_second = self._per_minute / 60
+        self._left = min(self._per_minute, self._left + (now_s - self._at_s) * per_second)
+        self._at_s = now_s
+        if self._left < 1:
+            wait_s = (1 - self._left) / per_second
+            raise TooMany(f"More than {self._per_minute} calls in a minute: slow down.", wait_s, "rate_limit")
+        self._left -= 1
+
+
+class Gate:
+    """ASGI middleware around the whole app; only the service's own addresses are its business."""
+
+    def __init__(self, app: ASGIApp, studio: Studio, doors: Doors, metrics: Metrics) -> None:
+        self._app, self._studio, self._doors, self._metrics = app, studio, doors, metrics
+        self._buckets: dict[str, Bucket] = {}
+        self._reads = SharedReads(studio.database, studio.service.reads_per_minute)
+        self._largest_body = studio.service.largest_upload_mb * MEGABYTE + ROOM_BESIDE_A_FILE
+        self._log = structlog.get_logger("studio.http")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a call in, or answer it with what is wrong."""
+        area = _area(scope)
+        if not area and _area(single := {**scope, "path": re.sub("^/+", "/", scope.get("path", ""))}) in API:
+            scope, area = single, _area(single)  # a base address that ends in a slash, and a path after it
+        if area not in API | DOCUMENTATION:
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(Headers(scope=scope))
+        exchange = _Exchange(scope, receive, send, request_id, self._largest_body)
+        started_s = time.perf_counter()
+        self._doors.calls += 1
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self._answer(scope, exchange, area)
+            finally:
+                self._doors.calls -= 1
+                self._note(scope, exchange, f"/{area}", time.perf_counter() - started_s)
+
+    async def _answer(self, scope: Scope, exchange: "_Exchange", area: str) -> None:
+        state = scope.setdefault("state", {})
+        state["request_id"], state["account"] = exchange.request_id, None
+        try:
+            if area not in WITHOUT_API and not self._studio.service.has_api:
+                raise NotFound("The HTTP interface is switched off here.", "api_off")
+            if not self._is_open(scope, area):
+                state["account"] = await self._admit(scope, exchange)
+            async with self._room(scope, exchange):
+                await self._app(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            exchange.left = True
+        except asyncio.CancelledError:
+            if not self._doors.shutting_down:
+                raise
+            # the server ends while a body is still coming in, and waits for it no longer
+            await exchange.refuse(Unavailable(_ENDS, RETRY_S, "shutting_down"))
+        except (EngineError, HTTPException) as error:
+            await exchange.refuse(error)
+        except Exception as error:
+            self._log.exception("internal error")
+            await exchange.refuse(error)
+
+    def _is_open(self, scope: Scope, area: str) -> bool:
+        if area == "health" or (area == "files" and scope["method"] in _READING):
+            return True
+        return area in DOCUMENTATION and is_for_this_machine(self._studio.service)
+
+    async def _admit(self, scope: Scope, exchange: "_Exchange") -> Account:
+        secret = _bearer(exchange.headers)
+        holder = await read_soon(self._studio.database, holder_of_token, self._studio.database, secret)
+        if holder is None:
+            text = "The token is unknown, expired or revoked: make another with `token create`."
+            raise Unauthorised(text, "token_invalid")
+        if not holder.is_noted:
+            await to_thread.run_sync(note_use, self._studio.database, holder)
+        account = holder.account
+        if scope["method"] != "POST":
+            now_s = time.monotonic()
+            self._bucket(account).take(now_s)
+            if not self._reads.has_one(account.id, now_s):
+                await to_thread.run_sync(self._reads.take, account.id, now_s)
+            return account
+        if self._doors.shutting_down:
+            raise Unavailable(_ENDS, RETRY_S, "shutting_down")
+        expected = exchange.expected
+        if expected is not None and expected > self._largest_body:
+            raise too_large(self._studio.service.largest_upload_mb * MEGABYTE)
+        await to_thread.run_sync(partial(self._refuse_too_much, account, expected or 0))
+        return account
+
+    def _refuse_too_much(self, account: Account, expected: int) -> None:
+        service = self._studio.service
+        count_call(self._studio.database, account.id, service.submissions_per_minute)
+        rooms = [shutil.disk_usage(self._studio.settings.data).free, self._studio.storage.free_bytes()]
+        if any(room is not None and room < expected * _COPIES + service.free_disk_mb * MEGABYTE for room in rooms):
+            raise DiskFull("There is not enough room on the service's disk for this: delete something, and try again.")
+
+    def _bucket(self, account: Account) -> Bucket:
+        if account.id not in self._buckets:
+            self._buckets[account.id] = Bucket(self._studio.service.reads_per_minute, time.monotonic())
+        return self._buckets[account.id]
+
+    @asynccontextmanager
+    async def _room(self, scope: Scope, exchange: "_Exchange") -> AsyncIterator[None]:
+        """A place among the uploads for a body that is not known to be small, and that somebody will read: so nobody
+        without a token can keep others from theirs."""
+        small = exchange.expected is not None and exchange.expected <= ROOM_BESIDE_A_FILE
+        if small or scope["method"] != "POST" or scope["state"]["account"] is None:
+            yield
+            return
+        service = self._studio.service
+        with self._doors.upload(
+            scope["state"]["account"].id, service.uploads_at_once, service.uploads_per_account
+        ):  # fmt: skip
+            yield
+
+    def _note(self, scope: Scope, exchange: "_Exchange", area: str, took_s: float) -> None:
+        route = getattr(scope.get("route"), "path_format", area)  # never what the client wrote
+        account: Account | None = scope["state"]["account"]
+        named = {name: scope["state"].get(name) or scope.get("path_params", {}).get(name) for name in _NAMED}
+        self._metrics.note_call(scope["method"], route, exchange.status, took_s, exchange.received)
+        self._log.info(
+            "call",
+            method=scope["method"],
+            path=route,
+            status=exchange.status,
+            ms=round(took_s * 1000, 1),
+            account=account.id if account else None,
+            **{name: value for name, value in named.items() if value and _PLAIN_ID.fullmatch(value)},
+        )
+
+
+_NAMED = ("task_id", "model_id")
+
+
+class _Exchange:
+    """One call's messages in both directions: the body is counted, and the answer given a request id."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str, largest_body: int) -> None:
+        self.headers = Headers(scope=scope)
+        self.request_id = request_id
+        self.expected = _expected(self.headers)  # bytes; None where it is not said
+        self.received = 0
+        self.left = False  # the client went away
+        self._status = 0
+        self._receive, self._send, self._largest_body = receive, send, largest_body
+        self._all_here = self.expected == 0
+        self._waits = self.headers.get("expect", "").lower() == "100-continue"  # with its body, for a word of ours
+        self._closing = False
+
+    @property
+    def status(self) -> int:
+        """What was answered; 499 where nobody was left to hear it."""
+        return self._status or (499 if self.left else 500)
+
+    async def receive(self) -> Message:
+        """The next of the body. Raises TooLarge when it has become more than is taken."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._waits = False
+            self.received += len(message.get("body", b""))
+            self._all_here = not message.get("more_body", False)
+            if self.received > self._largest_body:
+                raise too_large(self._largest_body - ROOM_BESIDE_A_FILE)
+        return message
+
+    async def send(self, message: Message) -> None:
+        """The next of the answer. A connection whose body was not read to its end is closed, politely."""
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-ID"] = self.request_id
+            headers["X-Content-Type-Options"] = "nosniff"
+            self._closing = not self._all_here
+            if self._closing:
+                headers["Connection"] = "close"
+        last = message["type"] == "http.response.body" and not message.get("more_body", False)
+        if last and self._closing and not self._waits:
+            await self._send({**message, "more_body": True})
+            await self._drain()
+            message = {"type": "http.response.body", "body": b""}
+        await self._send(message)
+
+    async def refuse(self, error: Exception) -> None:
+        """Answer with what is wrong; where an answer has begun, it is broken off, which the client notices."""
+        if self._status:
+            return
+        response = problem_of(error).response()
+        await self.send(
+            {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
+        )
+        await self.send({"type": "http.response.body", "body": response.body})
+
+    async def _drain(self) -> None:
+        """Read on for a little: a client that is still sending would otherwise lose the answer with the connection."""
+        drained = 0
+        with anyio.move_on_after(DRAIN_S):
+            while drained < DRAINED:
+                message = await self._receive()
+                drained += len(message.get("body", b""))
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+
+
+def _area(scope: Scope) -> str:
+    """The first part of an address's path."""
+    return scope["path"].split("/")[1] if scope["type"] == "http" and "/" in scope["path"] else ""
+
+
+def _bearer(headers: Headers) -> str:
+    """The token of a call. Raises Unauthorised where there is none."""
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        text = "This needs a token: send the header 'Authorization: Bearer TOKEN'; `token create` makes one."
+        raise Unauthorised(text, "token_missing")
+    return secret.strip()
+
+
+def _expected(headers: Headers) -> int | None:
+    """The size of a body in bytes, None where it is not said."""
+    said = headers.get("content-length", "0")
+    if "transfer-encoding" in headers or not (said.isascii() and said.isdecimal()):
+        return None
+    return int(said.lstrip("0") or "0")  # Python reads no thousands of digits
+
+
+def _request_id(headers: Headers) -> str:
+    given = headers.get("x-request-id", "")
+    # it is no secret; and asking the system for random bytes, the thread would have to wait for its turn again
+    return given if _PLAIN_ID.fullmatch(given) else f"{random.getrandbits(96):024x}"

@@ -1,0 +1,102 @@
+"""What a route knows of the call it answers: whose it is, what came with it, and how to have the work done."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Depends, Request
+
+from studio.errors import Invalid
+from studio.http.bodies import BodyLimits, Form
+from studio.http.middleware import Doors
+from studio.http.uploads import INCOMING, UploadPlace, received_form
+from studio.settings.service import MEGABYTE
+from studio.store.accounts import Account
+from studio.store.idempotency import Idempotency
+from studio.store.reading import read_soon
+from studio.store.studio import Studio
+
+P = ParamSpec("P")
+T = TypeVar("T")
+KEY_HEADER = "Idempotency-Key"
+_LONGEST_KEY = 255
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that the gate has let in."""
+
+    request: Request
+    studio: Studio
+    doors: Doors
+
+    @property
+    def account(self) -> Account:
+        """Who calls."""
+        account: Account = self.request.state.account
+        return account
+
+    @property
+    def request_id(self) -> str:
+        """By which it is found in the log."""
+        return str(self.request.state.request_id)
+
+    @property
+    def base_url(self) -> str:
+        """How the client reached the service."""
+        return str(self.request.base_url).rstrip("/")
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
+
+    async def at_once(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What an action gives that reads no more than a row or two, and writes nothing."""
+        return await read_soon(self.studio.database, action, *args, **kwargs)
+
+    async def quickly(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What an action of a few milliseconds gives; it runs in a thread."""
+        return await to_thread.run_sync(partial(action, *args, **kwargs))
+
+    async def at_length(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What an action gives that may take seconds; only so many of those run at a time."""
+        return await self._run(self.doors.action_threads, partial(action, *args, **kwargs))
+
+    async def _run(self, limiter: CapacityLimiter, work: Callable[[], T]) -> T:
+        return await to_thread.run_sync(work, limiter=limiter)
+
+    @asynccontextmanager
+    async def form(self, *file_fields: str) -> AsyncIterator[Form]:
+        """The body's fields, with files as long as the block lasts. Raises what `received_form` does."""
+        service = self.studio.service
+        limits = BodyLimits(service.largest_upload_mb * MEGABYTE, service.free_disk_mb * MEGABYTE)
+        place = UploadPlace(self.studio.settings.work / INCOMING, limits, self.doors.upload_threads)
+        content_type = self.request.headers.get("content-type", "")
+        async with received_form(self.request.stream(), content_type, place, file_fields) as form:
+            yield form
+
+    def idempotency(self, call: str, form: Form) -> Idempotency | None:
+        """By what a repetition of this call is known, where the client asked for that. Raises Invalid."""
+        key = self.request.headers.get(KEY_HEADER)
+        if key is None:
+            return None
+        if not 0 < len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable():
+            raise Invalid([(KEY_HEADER, f"{KEY_HEADER} must be 1 to {_LONGEST_KEY} printable ASCII characters.")])
+        return Idempotency(call, key, form.fingerprint)
+
+    def note(self, **ids: str) -> None:
+        """Have ids of what was made stand in the log of this call: task_id, model_id."""
+        for name, value in ids.items():
+            setattr(self.request.state, name, value)
+
+
+async def _call(request: Request) -> Any:
+    return Call(request, request.app.state.studio, request.app.state.doors)
+
+
+Calling = Annotated[Call, Depends(_call)]

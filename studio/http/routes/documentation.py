@@ -1,0 +1,155 @@
+"""The document of the service: OpenAPI 3.1, and a page to read it that needs nothing from elsewhere."""
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.responses import HTMLResponse
+from starlette.staticfiles import StaticFiles
+
+from studio.http.problem import MEDIA_TYPE
+from studio.http.routes.schemas import Problem
+
+TITLE = "Timbre Studio"
+FILES = "/docs-files"
+_STATIC = Path(__file__).parents[1] / "static" / "swagger"
+_BEARER = "token"
+_OPEN_PATHS = ("/health", "/files/{key}")
+_MEANINGS = {
+    401: "No token, or one that is unknown, expired or revoked.",
+    404: "There is no such thing, or it is not yours.",
+    405: "The address is not called in this way; Allow says how.",
+    408: "The upload stood still for too long.",
+    409: "Not in the state that the voice or the task is in.",
+    413: "More than is taken.",
+    415: "The body or the file in it cannot be read: no audio, no zip, no form.",
+    416: "The file has none of these bytes.",
+    422: "A field is missing or wrong; `errors` names each.",
+    429: "More than the limits allow; Retry-After says in how many seconds to try again.",
+    500: "An error inside the program.",
+    503: "Not at this moment; Retry-After says in how many seconds to try again.",
+    507: "There is no room on the disk.",
+}
+ALWAYS = (401, 405, 429, 500, 503, 507)  # a full disk can keep a database from being read, too
+OF_UPLOADS = (408, 413, 415, 422)
+_RETRY = {429, 503}
+_DESCRIPTION = """The same performance in another voice. Every call but `/health` and links to files needs the header
+`Authorization: Bearer TOKEN`; `python -m studio token create` makes a token.
+
+All errors are problem documents (RFC 9457) with a stable `code`. The POST calls take the header `Idempotency-Key`: the
+same key and body within 24 hours get the same answer, and start nothing twice. The header `X-Request-ID` is given back,
+and stands in the service's log."""
+_PAGE = f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{TITLE}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="{FILES}/swagger-ui.css">
+</head>
+<body>
+<div id="document"></div>
+<script src="{FILES}/swagger-ui-bundle.js"></script>
+<script src="{FILES}/show.js"></script>
+</body>
+</html>
+"""
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
+)
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/docs")
+async def documentation() -> HTMLResponse:
+    """The document, to be read and tried."""
+    return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _POLICY})
+
+
+def static_files() -> StaticFiles:
+    """What the page is made of."""
+    return StaticFiles(directory=_STATIC)
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Problem documents with these statuses, as FastAPI's `responses` wants them."""
+    return {status: _problem(status) for status in sorted({*ALWAYS, *statuses})}
+
+
+def _problem(status: int) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "description": _MEANINGS[status],
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    if status in _RETRY:
+        told["headers"] = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}}
+    if status == 401:
+        told["headers"] = {"WWW-Authenticate": {"description": "Bearer", "schema": {"type": "string"}}}
+    return told
+
+
+def body(properties: Mapping[str, Any], required: tuple[str, ...], *media_types: str) -> dict[str, Any]:
+    """A form with these fields, as `openapi_extra` wants it, with the header that makes repeating it harmless."""
+    schema = {"type": "object", "properties": dict(properties), "required": list(required)}
+    key = {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "description": "The same key and body within 24 hours get the same answer.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+        "example": "5d41402a-1",
+    }
+    content = {media_type: {"schema": schema} for media_type in media_types}
+    return {"parameters": [key], "requestBody": {"required": True, "content": content}}
+
+
+def file_field(meaning: str) -> dict[str, Any]:
+    """A file in a form."""
+    return {"type": "string", "format": "binary", "description": meaning}
+
+
+def openapi_of(app: FastAPI, base_url: str) -> Callable[[], dict[str, Any]]:
+    """What gives the app's OpenAPI document, made when it is first asked for."""
+    made: dict[str, Any] = {}
+
+    def openapi() -> dict[str, Any]:
+        if not made:
+            made.update(_document(app, base_url))
+        return made
+
+    return openapi
+
+
+def _document(app: FastAPI, base_url: str) -> dict[str, Any]:
+    servers = [{"url": base_url}] if base_url else None
+    document = get_openapi(
+        title=TITLE, version=_version(), description=_DESCRIPTION, routes=app.routes, servers=servers
+    )  # fmt: skip
+    components = document.setdefault("components", {})
+    components["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
+    schemas = components.setdefault("schemas", {})
+    described = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas.update(described.pop("$defs", {}))
+    schemas["Problem"] = described
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    document["security"] = [{_BEARER: []}]
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            if path in _OPEN_PATHS:
+                operation["security"] = []
+                operation["responses"].pop("401", None)
+                operation["responses"].pop("429", None)
+    return document
+
+
+def _version() -> str:
+    try:
+        return version("timbre-studio")
+    except PackageNotFoundError:  # run from its folder, without having been installed
+        return "0"

@@ -1,0 +1,80 @@
+"""Audio and pictures by signed links: whoever has a link can have the file until it expires, in whole or in parts."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import iterate_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import Response, StreamingResponse
+
+from studio.actions.files import open_file
+from studio.http.ranges import Unsatisfiable, http_date, is_unchanged, wanted_part
+from studio.http.routes.call import Calling
+from studio.http.routes.documentation import problems
+
+# Nothing else is shown by a browser, whatever somebody has uploaded.
+_SHOWN = {
+    ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
+    ".m4a": "audio/mp4", ".aac": "audio/aac", ".aiff": "audio/aiff", ".aif": "audio/aiff", ".webm": "audio/webm",
+    ".png": "image/png", ".json": "application/json",  # which only we make: no recording is stored under such a name
+}  # fmt: skip
+_UNKNOWN = "application/octet-stream"
+_POLICY = "default-src 'none'; sandbox"
+
+router = APIRouter(tags=["files"])
+
+Expires = Annotated[str, Query(max_length=20, description="Seconds since 1970.")]
+Signature = Annotated[str, Query(max_length=200)]
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {"audio/*": _BINARY, _UNKNOWN: _BINARY}},
+    206: {"description": "The part that was asked for.", "content": {"audio/*": _BINARY, _UNKNOWN: _BINARY}},
+    304: {"description": "It is what the client has already."},
+    **problems(404, 416, 422),
+}
+
+
+@router.get("/files/{key:path}", response_class=StreamingResponse, responses=_RESPONSES)
+async def get_file(call: Calling, request: Request, key: str, expires: Expires, signature: Signature) -> Response:
+    """A file by its signed link. No token is needed."""
+    file = await call.quickly(open_file, call.studio, key, expires, signature)
+    etag = '"' + file.etag.removeprefix("W/").strip('"') + '"'
+    headers = {
+        "Accept-Ranges": "bytes",
+        "ETag": etag,
+        "Last-Modified": http_date(file.modified_s),
+        "Cache-Control": "private, max-age=3600",
+        "Content-Disposition": "inline",  # without a name, which would go before the one that a link of the page gives
+        "Content-Security-Policy": _POLICY,
+    }
+    if is_unchanged(request.headers, etag, file.modified_s):
+        return Response(status_code=304, headers=headers)
+    try:
+        part = wanted_part(request.headers, file.size, etag, file.modified_s)
+    except Unsatisfiable as cause:
+        text = f"The file has {file.size} bytes, and none of those asked for."
+        raise HTTPException(416, text, {"Content-Range": f"bytes */{file.size}"}) from cause
+    start, stop = (part.start, part.stop) if part else (0, file.size)
+    headers["Content-Length"] = str(stop - start)
+    if part:
+        headers["Content-Range"] = part.content_range(file.size)
+    media_type = _SHOWN.get(PurePosixPath(key).suffix.lower(), _UNKNOWN)
+    if request.method == "HEAD" or start == stop:
+        return Response(status_code=206 if part else 200, headers=headers, media_type=media_type)
+    blocks = iter(call.studio.storage.read(file.key, start, stop))
+    first = await call.quickly(next, blocks, b"")  # so that a storage out of reach is told, not broken off
+    return StreamingResponse(_blocks(first, blocks), 206 if part else 200, headers, media_type)
+
+
+@router.head("/files/{key:path}", responses=_RESPONSES)
+async def head_file(call: Calling, request: Request, key: str, expires: Expires, signature: Signature) -> Response:
+    """What `GET` would answer, without the file itself."""
+    return await get_file(call, request, key, expires, signature)
+
+
+async def _blocks(first: bytes, others: Iterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for block in iterate_in_threadpool(others):
+        yield block

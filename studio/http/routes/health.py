@@ -1,0 +1,74 @@
+"""How the service is: one word for whoever watches over it, and numbers for Prometheus."""
+
+import threading
+import time
+
+from anyio import to_thread
+from fastapi import APIRouter
+from sqlalchemy import text
+from starlette.responses import JSONResponse, Response
+
+from studio.errors import StudioError, Unavailable
+from studio.http.metrics import CONTENT_TYPE
+from studio.http.middleware import RETRY_S
+from studio.http.routes.call import Calling
+from studio.http.routes.documentation import problems
+from studio.http.routes.schemas import Health
+from studio.store.studio import Studio
+
+CHECKED_S = 2.0  # a look at database and storage answers for so long, however many ask
+
+router = APIRouter(tags=["service"])
+
+
+class Checkup:
+    """Whether database and storage can be reached, looked after now and then however often somebody asks."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._lock = threading.Lock()
+        self._until_s = 0.0
+        self._trouble: StudioError | None = None
+
+    def check(self) -> None:
+        """Raises Unavailable where one of them cannot be used."""
+        with self._lock:
+            if time.monotonic() >= self._until_s:
+                self._trouble = self._found()
+                self._until_s = time.monotonic() + CHECKED_S
+            if self._trouble is not None:
+                raise Unavailable(str(self._trouble), RETRY_S, self._trouble.code)
+
+    def _found(self) -> StudioError | None:
+        try:
+            with self._studio.database.read() as connection:
+                connection.execute(text("SELECT 1"))
+            self._studio.storage.check()
+        except StudioError as trouble:
+            return trouble
+        return None
+
+
+@router.get("/health", response_model=Health, responses=problems())
+async def health(call: Calling) -> JSONResponse:
+    """Whether the service can be used. No token is needed."""
+    if call.doors.shutting_down:
+        raise Unavailable("The service is shutting down.", RETRY_S, "shutting_down")
+    await to_thread.run_sync(call.request.app.state.checkup.check, limiter=call.doors.health_threads)
+    executor = call.request.app.state.executor
+    workers = None if executor is None else int(executor.alive()["workers"])
+    return JSONResponse({"status": "ok", "workers": workers})
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={
+        200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        **problems(),
+    },
+)
+async def metrics(call: Calling) -> Response:
+    """What the service counts: calls, tasks by kind and state, workers."""
+    said = await call.quickly(call.request.app.state.metrics.text, call.doors.calls)
+    return Response(said, media_type=CONTENT_TYPE)

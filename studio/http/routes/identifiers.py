@@ -1,0 +1,25 @@
+"""Ids in addresses and forms: what cannot be one is unknown, and nothing of it reaches the database."""
+
+import re
+
+from engine.voices.card_rules import is_identifier
+from studio.errors import NotFound
+from studio.http.routes.fields import shown
+
+_TASK_ID = re.compile(r"[0-9a-z]{1,32}")
+
+
+def known_task_id(given: str) -> str:
+    """`given`, which may be a task's id. Raises NotFound."""
+    if not _TASK_ID.fullmatch(given):
+        raise NotFound(f"There is no task {shown(given)} here: GET /tasks lists those there are.", "task_not_found")
+    return given
+
+
+def known_model_id(given: str) -> str:
+    """`given`, which may be a voice's id. Raises NotFound."""
+    if not is_identifier(given):
+        raise NotFound(
+            f"There is no voice {shown(given)} here: GET /models lists those that can be used.", "model_not_found"
+        )
+    return given

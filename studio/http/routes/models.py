@@ -1,0 +1,183 @@
+"""Voices, which the published interface calls models: listed, made of recordings, trained, and carried elsewhere."""
+
+import secrets
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+from anyio import CancelScope, to_thread
+from fastapi import APIRouter, Query
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from studio.actions.creations import create_model
+from studio.actions.packages import export_model, import_model
+from studio.actions.voices import delete_model, model_view, models_view, train_model
+from studio.errors import DiskFull
+from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.routes.call import Calling
+from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
+from studio.http.routes.fields import Fields
+from studio.http.routes.identifiers import known_model_id
+from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TrainingStatus, Voices, VoiceType, VoiceView
+from studio.http.routes.tasks import Cursor
+from studio.settings.service import MEGABYTE
+
+MOST_MODELS = 1000
+MOST_EPOCHS = 100_000
+OUTGOING = "outgoing"  # the folder in the studio's work folder where packages are made
+_ZIP = "training_audio_files"
+_PACKAGE = "package"
+
+router = APIRouter(tags=["models"])
+
+
+@router.get("/models", response_model=Voices, response_model_exclude_unset=True, responses=problems(422))
+async def list_models(
+    call: Calling,
+    genre: Genre | None = None,
+    gender: Gender | None = None,
+    age: Age | None = None,
+    voice_type: VoiceType | None = None,
+    base_language: Annotated[str | None, Query(pattern="^[a-z]{2}$")] = None,
+    q: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="In its texts.")] = None,
+    limit: Annotated[int | None, Query(ge=1, le=MOST_MODELS)] = None,
+    cursor: Cursor = None,
+) -> JSONResponse:
+    """Voices that can be used: the account's own that are trained, and the demo voices."""
+    found = await call.quickly(
+        models_view, call.studio, call.account,
+        genre=genre, gender=gender, age=age, voice_type=voice_type, base_language=base_language, q=q,
+        limit=limit, cursor=cursor,
+    )  # fmt: skip
+    return JSONResponse(found)
+
+
+@router.post(
+    "/models/create",
+    response_model=ModelId,
+    responses=problems(*OF_UPLOADS),
+    openapi_extra=body({_ZIP: file_field("A .zip with model.json and a folder `audio`.")}, (_ZIP,), MULTIPART),
+)
+async def create(call: Calling) -> JSONResponse:
+    """Make a voice, still to be trained, of recordings and what model.json says of them."""
+    async with call.form(_ZIP) as form:
+        fields = Fields(form)
+        archive = fields.file(_ZIP)
+        fields.check()
+        assert archive is not None
+        model_id = await call.at_length(
+            create_model, call.studio, call.account, archive.path, call.idempotency("create", form), call.request_id
+        )
+    call.note(model_id=model_id)
+    return JSONResponse({"model_id": model_id})
+
+
+@router.post(
+    "/models/import",
+    response_model=ModelId,
+    responses=problems(*OF_UPLOADS),
+    openapi_extra=body({_PACKAGE: file_field("A voice package, as exported.")}, (_PACKAGE,), MULTIPART),
+)
+async def import_package(call: Calling) -> JSONResponse:
+    """Bring in a voice that was exported here or elsewhere."""
+    async with call.form(_PACKAGE) as form:
+        fields = Fields(form)
+        package = fields.file(_PACKAGE)
+        fields.check()
+        assert package is not None
+        model_id = await call.at_length(
+            import_model, call.studio, call.account, package.path, call.idempotency("import", form)
+        )
+    call.note(model_id=model_id)
+    return JSONResponse({"model_id": model_id})
+
+
+_EPOCHS: dict[str, Any] = {
+    "epochs": {
+        "type": "integer", "minimum": 1, "maximum": MOST_EPOCHS, "examples": [100],
+        "description": "The total that the voice shall have; one epoch is one pass over its recordings.",
+    }
+}  # fmt: skip
+
+
+@router.post(
+    "/models/{model_id}/train",
+    response_model=TrainingStatus,
+    responses=problems(404, 409, *OF_UPLOADS),
+    openapi_extra=body(_EPOCHS, ("epochs",), MULTIPART, URLENCODED, JSON),
+)
+async def train(call: Calling, model_id: str) -> JSONResponse:
+    """Train a voice, or go on with its training. Asked again for no more epochs it starts nothing, and tells how far
+    it is: so a client polls."""
+    model_id = known_model_id(model_id)
+    async with call.form() as form:
+        fields = Fields(form)
+        epochs = fields.whole("epochs", 1, MOST_EPOCHS)
+        fields.check()
+        idempotency = call.idempotency(f"train {model_id}", form)
+        answer = await call.quickly(
+            train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
+        )
+    return JSONResponse(answer)
+
+
+@router.get("/models/{model_id}", response_model=VoiceView, responses=problems(404, 422))
+async def one_model(call: Calling, model_id: str) -> JSONResponse:
+    """A voice: its state, its training with losses and scores, and the report on its recordings."""
+    return JSONResponse(await call.quickly(model_view, call.studio, call.account, known_model_id(model_id)))
+
+
+@router.delete("/models/{model_id}", status_code=204, responses=problems(404, 409, 422))
+async def delete(call: Calling, model_id: str) -> Response:
+    """Delete a voice with its recordings."""
+    await call.at_length(delete_model, call.studio, call.account, known_model_id(model_id))
+    return Response(status_code=204)
+
+
+@router.get(
+    "/models/{model_id}/package",
+    response_class=FileResponse,
+    responses={
+        200: {
+            "description": "The package.",
+            "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
+        },
+        **problems(404, 409, 422),
+    },
+)
+async def package(call: Calling, model_id: str) -> Response:
+    """A voice in one file, which can be imported elsewhere. There is no code in it."""
+    model_id = known_model_id(model_id)
+    folder = call.studio.settings.work / OUTGOING / secrets.token_hex(12)
+    target = folder / f"{model_id}.voice.zip"
+    try:
+        await call.at_length(_export, call, model_id, target)
+    except BaseException:
+        await _remove(folder)
+        raise
+    return _PassingFile(target, media_type="application/zip", filename=target.name)
+
+
+def _export(call: Calling, model_id: str, target: Path) -> None:
+    target.parent.mkdir(parents=True)
+    if shutil.disk_usage(target.parent).free < call.studio.service.free_disk_mb * MEGABYTE:
+        raise DiskFull("There is not enough room on the service's disk for this: delete something, and try again.")
+    export_model(call.studio, call.account, model_id, target)
+
+
+class _PassingFile(FileResponse):
+    """A file that is deleted, with its folder, when it has been sent, or nobody was left to send it to."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, always whole: it is made anew for each call, so that parts of two calls need not fit together."""
+        headers = [one for one in scope["headers"] if one[0] not in (b"range", b"if-range")]
+        try:
+            await super().__call__({**scope, "headers": headers}, receive, send)
+        finally:
+            await _remove(Path(self.path).parent)
+
+
+async def _remove(folder: Path) -> None:
+    with CancelScope(shield=True):
+        await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))

@@ -1,1 +1,0 @@
-"""Alembic's folder: `env.py` runs the steps in `versions`; `studio.migration` is how the studio uses it."""

@@ -1,9 +1,0 @@
-"""What alembic runs: the steps that are wanted, in the transaction that `studio.migration` has begun."""
-
-from alembic import context
-
-from studio.tables import METADATA
-
-context.configure(connection=context.config.attributes["connection"], target_metadata=METADATA)
-with context.begin_transaction():
-    context.run_migrations()

@@ -1,0 +1,153 @@
+"""The page: tabs over the same actions as the service's routes.
+
+On this machine alone it works as the local account. Where others can reach it, it asks for a token, and whoever has
+one works in that token's account. In a demo every browser has an account of its own for a while.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from engine.units import in_words
+from engine.voices.card import DEMO_VOICES
+from studio.actions.voice_cards import DEMO_PREVIEWS
+from studio.errors import Unauthorised
+from studio.executors.visitors import VisitorCookies, account_of_visitor, cookie_of
+from studio.http.middleware import API
+from studio.http.origin_guard import OnlyThisMachine
+from studio.page.early_script import EarlyScript
+from studio.page.start_mark import StartMark
+from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
+from studio.store.accounts import Account, account_of_token, find_account, may_still_come_in
+from studio.store.studio import Studio
+
+# before gradio is imported: it looks hosts up otherwise, and starts a second server where it finds Node
+OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
+STATIC = Path(__file__).parent / "static"
+_DELETE_CACHE_S = (3600, 86400)  # how often, and how old
+_DELETE_DEMO_CACHE_S = (600, 3600)
+_LOOK_S = 0.05  # between two looks for events
+_BEYOND = 4  # times the largest upload is let in, so that who is above it is told so in a sentence, where it happened
+_CALLS_AT_ONCE = 8  # of one event, by different visitors
+_HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
+
+
+def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
+    """The app with the page at "/", behind its own routes."""
+    os.environ.update(OFFLINE)
+    os.environ.setdefault("GRADIO_TEMP_DIR", str(studio.settings.work / "page"))
+    import gradio as gr
+
+    from studio.page.parts.element import FILES, head
+    from studio.page.parts.theme import theme
+
+    is_demo = studio.service.is_demo
+    local_only = is_for_this_machine(studio.service) and not is_demo
+    ask_for_token = not local_only and not is_demo
+    if local_only:
+        app.add_middleware(OnlyThisMachine, guarded=API)
+    if is_demo:
+        app.add_middleware(VisitorCookies)
+    app.add_middleware(StartMark)
+    app.add_middleware(EarlyScript, source=f"{FILES}/frames.js")
+    app.mount(FILES, StaticFiles(directory=STATIC))
+    app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
+    account_of = _account_named(studio) if ask_for_token else _visitor(studio) if is_demo else _local(studio)
+    page = build_page(studio, account_of)
+    page.queue(default_concurrency_limit=_CALLS_AT_ONCE, api_open=False)
+    page._queue.sleep_when_free = _LOOK_S  # gradio looks for events every millisecond, which keeps a core 5 % busy
+    return gr.mount_gradio_app(
+        app,
+        page,
+        path="/",
+        ssr_mode=False,
+        run_history=False,
+        auth=_check(studio) if ask_for_token else None,
+        footer_links=[],  # the page has a Settings tab of its own
+        auth_message="The name is that of your account, the password a token of it.",
+        max_file_size=_BEYOND * studio.service.largest_upload_mb * MEGABYTE,
+        theme=theme(),
+        head=head(),
+    )
+
+
+def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
+    """The page with all its tabs, as gradio has it."""
+    import gradio as gr
+
+    from studio.page.parts.checked_events import CheckedEvents
+    from studio.page.parts.element import element
+    from studio.page.parts.page import Page
+    from studio.page.tabs.convert import build_convert_tab
+    from studio.page.tabs.create import build_create_tab
+    from studio.page.tabs.explore import build_explore_tab
+    from studio.page.tabs.history import build_history_tab
+    from studio.page.tabs.settings import build_settings_tab
+    from studio.page.tabs.train import build_train_tab
+    from studio.page.tabs.voices import build_voices_tab
+
+    tabs: dict[str, Callable[[Page, gr.Tab], None]] = {
+        "Convert": build_convert_tab,
+        "History": build_history_tab,
+        "Voices": build_voices_tab,
+        "Create": build_create_tab,
+        "Train": build_train_tab,
+        "Explore": build_explore_tab,
+        "Settings": build_settings_tab,
+    }
+    if studio.service.is_demo:
+        del tabs["Settings"]  # tokens and the machine are its host's business
+    kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
+    with CheckedEvents(title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
+        heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
+        returning = element("returning", events=("returned",), elem_id="returning")
+        wishes = {name.lower(): gr.State(None) for name in tabs}
+        with gr.Tabs(elem_id="tabs") as choice:
+            page = Page(studio, account_of, blocks, choice, wishes, heading, returning)
+            for name, build in tabs.items():
+                with gr.Tab(name, id=name.lower()) as tab:
+                    build(page, tab)
+        element("address", data={"tabs": {name.lower(): name for name in tabs}}, elem_id="address")
+    return blocks
+
+
+def _demo_terms(service: ServiceSettings) -> str:
+    return (
+        f"<p>A demo: recordings of up to {in_words(60 * service.longest_audio_minutes)}, trainings of up to "
+        f"{service.epochs_at_most} epochs, and after {in_words(60 * service.visitor_minutes)} all of yours is deleted. "
+        "On a machine of your own nothing is limited.</p>"
+    )
+
+
+def _local(studio: Studio) -> Callable[[Any], Account]:
+    return lambda request: studio.local
+
+
+def _visitor(studio: Studio) -> Callable[[Any], Account]:
+    def account_of(request: Any) -> Account:
+        cookie = cookie_of(request.headers.get("cookie", ""))
+        return account_of_visitor(studio.database, cookie, request.session_hash or "")
+
+    return account_of
+
+
+def _check(studio: Studio) -> Callable[[str, str], bool]:
+    def is_right(name: str, token: str) -> bool:
+        account = account_of_token(studio.database, token)
+        return account is not None and account.name == name
+
+    return is_right
+
+
+def _account_named(studio: Studio) -> Callable[[Any], Account]:
+    def account_of(request: Any) -> Account:
+        account = find_account(studio.database, request.username or "")
+        if not may_still_come_in(studio.database, account):  # a session outlives the token it began with
+            raise Unauthorised("All tokens of this account have expired or been revoked: make a new one and log in.")
+        return account
+
+    return account_of

@@ -1,0 +1,61 @@
+"""What is said of a conversion in words and numbers."""
+
+import html
+from typing import Any
+
+from studio.page.parts.controls import STYLES
+
+_NOTHING = "–"  # noqa: RUF001 - for what could not be measured
+# name, what it says, of the scores
+_COLUMNS = (
+    ("pitch_accuracy", "On the note", "Share of the time within half a semitone of the wanted pitch; 100 % is best."),
+    ("pitch_corr", "Melody", "How closely the pitch follows the recording's; 1 is best."),
+    ("voicing_error", "Voicing off", "Share of the time that is voiced in only one of the two; 0 % is best."),
+    ("leak_db", "Noise in pauses", "Level where the recording is silent, against the voice; lower is better."),
+)
+
+
+def heading(view: dict[str, Any]) -> str:
+    """Whose performance it is in whose voice, and how it was made, as HTML."""
+    facts = [_shift(view["transpose"])]
+    if view["style"]:
+        facts.append(f"heard as {STYLES[view['style']].lower()}")
+    if view["untrained"]:
+        facts.append("the voice untrained")
+    if view["edited"]:
+        facts.append("edited")
+    title, said = html.escape(f"{view['file_name']} by {view['voice']}"), html.escape(", ".join(facts))
+    return f"<h2>{title}</h2><p>{said[:1].upper()}{said[1:]}.</p>"
+
+
+def scores_table(takes: list[dict[str, Any]]) -> str:
+    """Scores of all takes, the best first, as HTML."""
+    head = "".join(f'<th scope="col" title="{html.escape(says)}">{title}</th>' for _, title, says in _COLUMNS)
+    rows = "".join(_row(take) for take in takes)
+    legend = "".join(f"<li><b>{title}</b>: {html.escape(says)}</li>" for _, title, says in _COLUMNS)
+    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
+
+
+def kept_note(share: float | None, is_best: bool, what: str = "kept") -> str | None:
+    """What is said beside a take: whether it is the best of several, and its `kept_share`; None for neither."""
+    said = None if share is None else f"{100 * share:.0f} % {what}"
+    return " · ".join(filter(None, ["best" if is_best else None, said])) or None
+
+
+def _row(take: dict[str, Any]) -> str:
+    cells = "".join(f"<td>{_written(name, take['scores'].get(name))}</td>" for name, _, _ in _COLUMNS)
+    return f'<tr><th scope="row">Take {take["number"]}</th>{cells}</tr>'
+
+
+def _shift(semitones: int | None) -> str:
+    if not semitones:
+        return "as high as it was recorded"
+    return f"moved {'up' if semitones > 0 else 'down'} {abs(semitones)} semitone{'s' if abs(semitones) > 1 else ''}"
+
+
+def _written(name: str, value: float | None) -> str:
+    if value is None:
+        return _NOTHING
+    if name in ("pitch_accuracy", "voicing_error"):
+        return f"{100 * value:.1f} %"
+    return f"{value:.0f} dB" if name == "leak_db" else f"{value:.3f}"

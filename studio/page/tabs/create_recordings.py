@@ -1,0 +1,112 @@
+"""The recordings of the Create tab: files, zips and what is recorded here, in a list that grows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from engine.datasets.dataset import AUDIO_SUFFIXES
+from studio.actions.drafts import Brought, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
+from studio.page.parts.element import element, shown
+from studio.page.parts.memory import remembered
+from studio.page.parts.notice import notice, silent, told, told_error
+from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.profile_form import ProfileForm
+
+_MOST_TOLD = 5  # files that were not taken
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """The components. draft: the id of what is gathered, which the browser remembers."""
+
+    draft: gr.BrowserState
+    files: gr.File
+    microphone: gr.Audio
+    gathered: gr.HTML
+    said: gr.HTML
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `show` changes."""
+        return [self.draft, self.gathered, self.said]
+
+    def show(self, visit: Visit, draft_id: str | None) -> dict[Any, Any]:
+        """Updates that show a draft, or none."""
+        found = draft_view(visit.studio, visit.account, draft_id, visit.base_url, visit.now_s) if draft_id else []
+        return {
+            self.draft: draft_id,
+            self.gathered: gr.HTML(value=shown({"recordings": found})),
+            self.said: silent(),
+        }
+
+    def connect(self, page: Page, form: ProfileForm) -> None:
+        """Wire the events; `form` is filled in with what a zip says of the voice."""
+
+        def brought(visit: Visit, came: Brought) -> dict[Any, Any]:
+            updates = self.show(visit, came.draft_id) | form.filled(came.values, only_said=True)
+            if came.refused:
+                updates[self.said] = told_error(_told(came.refused))
+            elif came.values:
+                updates[self.said] = told("What the zip says of the voice has been filled in below.")
+            return updates
+
+        def add(visit: Visit, files: list[str] | None, draft_id: str | None) -> Updates:
+            if not files:
+                return None
+            paths = [Path(file) for file in files]
+            came = add_recordings(visit.studio, visit.account, draft_id, paths, visit.now_s)
+            return brought(visit, came) | {self.files: gr.File(value=None)}
+
+        def record(visit: Visit, recorded: str | None, draft_id: str | None) -> Updates:
+            if not recorded:
+                return None
+            came = add_recorded(visit.studio, visit.account, draft_id, Path(recorded), visit.now_s)
+            return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
+
+        def remove(visit: Visit, data: dict[str, Any], draft_id: str | None) -> Updates:
+            if draft_id:
+                remove_recording(visit.studio, visit.account, draft_id, str(data.get("id", "")))
+            return self.show(visit, draft_id)
+
+        def clear(visit: Visit, data: dict[str, Any], draft_id: str | None) -> Updates:
+            if draft_id:
+                drop_draft(visit.studio, visit.account, draft_id)
+            return self.show(visit, None)
+
+        # one after the other: each adds to the draft that the one before has begun
+        in_turn: dict[str, Any] = {"concurrency_id": "create", "concurrency_limit": 1}
+        filled = [*self.outputs, *form.components]
+        page.on(
+            self.files.upload, add, [self.files, self.draft], [*filled, self.files],
+            notice=self.said, show_progress="minimal", show_progress_on=[self.gathered], **in_turn,
+        )  # fmt: skip
+        page.on(
+            self.microphone.stop_recording, record, [self.microphone, self.draft], [*filled, self.microphone],
+            notice=self.said, **in_turn,
+        )  # fmt: skip
+        page.on_data(self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, **in_turn)
+        page.on_data(self.gathered.cleared, clear, [self.draft], self.outputs, notice=self.said, **in_turn)
+
+
+def build_recordings(page: Page) -> Recordings:
+    """Layout."""
+    draft = remembered("create-draft")
+    with gr.Row(equal_height=True):
+        files = gr.File(
+            label="Recordings, or a zip of them", file_count="multiple", height=170,
+            file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
+        )  # fmt: skip
+        microphone = gr.Audio(
+            label="Or record here", sources=["microphone"], type="filepath",
+            format="wav", editable=False, buttons=[], elem_id="create-microphone",
+        )  # fmt: skip
+    said = notice("create-recordings-notice")
+    gathered = element("gathered", events=("removed", "cleared"), data={"recordings": []}, elem_id="create-gathered")
+    return Recordings(draft, files, microphone, gathered, said)
+
+
+def _told(refused: tuple[str, ...]) -> str:
+    more = f" And {len(refused) - _MOST_TOLD} more were not taken." if len(refused) > _MOST_TOLD else ""
+    return " ".join(refused[:_MOST_TOLD]) + more

@@ -1,0 +1,139 @@
+"""What was found in the recordings of a new voice, on the Create tab: to be read before anything is trained."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from studio.actions.creations import examination_view, examine_again
+from studio.actions.drafts import Brought, take_back
+from studio.actions.voices import model_view
+from studio.errors import NotFound
+from studio.page.parts.element import element, shown
+from studio.page.parts.memory import remembered
+from studio.page.parts.notice import notice, silent, told_error
+from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.progress_bar import progress_bar
+from studio.page.tabs.voices_report import report_picture
+
+_POLL_S = 0.5
+_ACTIVE = ("queued", "running")
+_NOT_TRAINABLE = "too_little"  # the finding with which no training can begin
+
+
+@dataclass(frozen=True)
+class Report:
+    """The components. model: the id of the voice whose recordings are examined, which the browser remembers."""
+
+    model: gr.BrowserState
+    place: gr.Column
+    heading: gr.HTML
+    progress: gr.HTML
+    picture: gr.HTML
+    page: gr.HTML
+    problem: gr.HTML
+    train: gr.Button
+    convert: gr.Button
+    without_bad: gr.Button
+    change: gr.Button
+    again: gr.Button
+    another: gr.Button
+    timer: gr.Timer
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What the events change."""
+        return [
+            self.model, self.place, self.heading, self.progress, self.picture, self.page, self.problem, self.train,
+            self.convert, self.without_bad, self.change, self.again, self.timer,
+        ]  # fmt: skip
+
+    def begin(self, visit: Visit, model: str) -> dict[Any, Any]:
+        """Updates that show how a new voice is examined."""
+        return {self.model: model, **self.look(visit, model)}
+
+    def end(self) -> dict[Any, Any]:
+        """Updates after which nothing is shown here."""
+        return {
+            self.model: None,
+            self.place: gr.Column(visible=False),
+            self.picture: gr.HTML(value=""),
+            self.page: gr.HTML(value=""),
+            self.problem: silent(),
+            self.timer: gr.Timer(active=False),
+        }
+
+    def look(self, visit: Visit, model: str) -> dict[Any, Any]:
+        """Updates that show how it stands now. Raises NotFound."""
+        view = model_view(visit.studio, visit.account, model)
+        task = examination_view(visit.studio, visit.account, model)
+        report = view["data_report"]
+        waits = task["state"] in _ACTIVE
+        failed = not waits and report is None
+        codes = {found["code"] for found in report["findings"]} if report else set()
+        bad = [one for one in report["recordings"] if one["verdict"] == "fail"] if report else []
+        some_are_good = bool(report) and len(bad) < len(report["recordings"])
+        message = task["message"] or "waiting for a worker"
+        return {
+            self.place: gr.Column(visible=True),
+            self.heading: gr.HTML(value=shown(_head(view["name"]))),
+            self.progress: gr.HTML(value=progress_bar(task["progress"], message), visible=waits),
+            self.picture: gr.HTML(value=report_picture(report) if report else ""),
+            self.page: gr.HTML(value=shown(report)),
+            self.problem: told_error(task["error"] or "The recordings were not examined.") if failed else silent(),
+            self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
+            self.convert: gr.Button(visible=bool(report) and view["untrained"]),
+            self.without_bad: gr.Button(
+                f"Leave out the {len(bad)} bad ones" if len(bad) > 1 else "Leave out the bad one",
+                visible=bool(bad) and some_are_good,
+            ),
+            self.change: gr.Button(visible=not waits),
+            self.again: gr.Button(visible=failed),
+            self.timer: gr.Timer(active=waits),
+        }
+
+    def take_back(self, visit: Visit, model: str | None, only_good: bool) -> Brought:
+        """The recordings as a draft again. Raises NotFound, WrongState."""
+        if model is None:
+            raise NotFound("This voice is no longer here.")
+        return take_back(visit.studio, visit.account, model, visit.now_s, only_good)
+
+
+def build_report(page: Page, tab: gr.Tab) -> Report:
+    """Layout and events."""
+    model = remembered("create-voice")
+    timer = gr.Timer(_POLL_S, active=False)
+    with gr.Column(visible=False, elem_id="create-report") as place:
+        heading = element("voice")
+        progress = gr.HTML(visible=False)
+        found = element("report", elem_id="create-found")
+        picture = gr.HTML()
+        problem = notice("create-report-problem")
+        with gr.Row():
+            train = gr.Button("Train it", variant="primary", visible=False)
+            convert = gr.Button("Convert with this voice", visible=False)
+            without_bad = gr.Button("Leave out the bad ones", visible=False)
+            change = gr.Button("Change the recordings", visible=False)
+            again = gr.Button("Examine them again", visible=False)
+            another = gr.Button("Make another voice")
+    report = Report(
+        model, place, heading, progress, picture, found, problem, train, convert, without_bad, change, again, another,
+        timer,
+    )  # fmt: skip
+
+    def look(visit: Visit, model_id: str | None) -> Updates:
+        return report.look(visit, model_id) if model_id else report.end()
+
+    def repeat(visit: Visit, model_id: str | None) -> Updates:
+        if model_id:
+            examine_again(visit.studio, visit.account, model_id)
+        return look(visit, model_id)
+
+    page.on(timer.tick, look, [model], report.outputs, notice=problem, trigger_mode="once")
+    page.on(again.click, repeat, [model], report.outputs, notice=problem)
+    return report
+
+
+def _head(name: str) -> dict[str, Any]:
+    """Data of <timbre-voice>, for one that has only just been made."""
+    return {"name": f"The recordings of {name}", "badge": "", "kind": [], "description": "", "traits": []}

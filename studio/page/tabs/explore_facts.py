@@ -1,0 +1,88 @@
+"""What the Explore tab says of a recording, and of two, in words and numbers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from engine.analysis.comparison import Comparison
+from engine.units import note_name, semitones_to_hertz
+from studio.page.parts.controls import STYLES
+
+View = Mapping[str, Any]
+_NOTHING = "\N{EN DASH}"
+_TELLING_S = 0.3  # of voice
+_SAME_TIME_S = 0.03  # nobody hears less as later
+
+
+def facts(views: Sequence[View]) -> str:
+    """What each recording is like, as HTML: of one as a list, of two as a table."""
+    columns = [dict(_facts(view)) for view in views]
+    if len(views) == 1:
+        told = "".join(
+            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in columns[0].items()
+        )
+        return f'<h3 aria-level="2">{escape(views[0]["file_name"])}</h3><dl class="facts">{told}</dl>'
+    names = "".join(f'<th scope="col">{escape(view["file_name"])}</th>' for view in views)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(f"<td>{escape(column[name])}</td>" for column in columns)
+        + "</tr>"
+        for name in columns[0]
+    )
+    return f'<table class="facts"><thead><tr><td></td>{names}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def compared(comparison: Comparison, second: str) -> str:
+    """What the second recording, which is called so, is against the first, as HTML."""
+    return f'<ul class="compared">{"".join(f"<li>{escape(one)}</li>" for one in _sentences(comparison, second))}</ul>'
+
+
+def _facts(view: View) -> Iterator[tuple[str, str]]:
+    summary, duration_s = view["summary"], view["duration_s"]
+    voiced_s = summary["voiced_s"]
+    # what a voice is like is not told by less; where nothing is voiced, there is none
+    voice, pitch = (summary[one] if voiced_s >= _TELLING_S else None for one in ("vocal_range", "pitch"))
+    missing = "Too little voice to tell" if voiced_s else "No voice found"
+    yield "Style", STYLES[summary["style"]] if voice else missing
+    yield "Range", f"{voice['min']} to {voice['max']}" if voice else _NOTHING
+    yield "Voice type", (summary["voice_type"] or _NOTHING).capitalize() if voice else _NOTHING
+    yield "Middle pitch", _note(pitch["median"]) if pitch else _NOTHING
+    yield "Length", f"{int(duration_s) // 60}:{duration_s % 60:04.1f}"
+    yield "Voiced", f"{voiced_s:.{1 if voiced_s >= 1 else 2}f} s ({100 * voiced_s / max(duration_s, 0.01):.0f} %)"
+    yield "Notes", str(len(view["notes"]) or "none")
+    lufs = summary["loudness_lufs"]
+    yield "Loudness", "Silence" if lufs is None else f"{_signed(lufs)} LUFS"
+    peak_db = summary["peak_db"]
+    clipped = " (clipped, or nearly)" if peak_db > -0.05 else ""
+    yield "Peak", _NOTHING if lufs is None else f"{_signed(peak_db)} dB{clipped}"
+
+
+def _sentences(found: Comparison, second: str) -> Iterator[str]:
+    if not found.is_aligned:
+        yield "The two are not sung or said at the same times, so they are laid over each other from their beginnings."
+    elif abs(found.offset_s) > _SAME_TIME_S:
+        yield f"{second} is {abs(found.offset_s):.2f} s {'later' if found.offset_s > 0 else 'earlier'}."
+    else:
+        yield "The two are sung or said at the same times."
+    if found.semitones is None or found.same_notes is None or found.cents_apart is None or found.louder_db is None:
+        yield "There is too little voice in both at the same time to compare their notes."
+        return
+    moved = round(found.semitones)
+    if not found.is_same_melody:
+        yield f"They are on the same note in {100 * found.same_notes:.0f} % of the time that both are voiced."
+    else:
+        key = f"{abs(moved)} semitones {'higher' if moved > 0 else 'lower'}" if moved else "in the same key"
+        yield (
+            f"{second} is the same melody, {key}: on the same note in {100 * found.same_notes:.0f} % of the time, "
+            f"and {found.cents_apart:.0f} cents apart in the middle."
+        )
+    if abs(found.louder_db) >= 1:
+        yield f"{second} is {abs(found.louder_db):.0f} dB {'louder' if found.louder_db > 0 else 'softer'}."
+
+
+def _note(semitones: float) -> str:
+    return f"{note_name(semitones)}, {semitones_to_hertz(semitones):.0f} Hz"
+
+
+def _signed(number: float) -> str:
+    return f"{number:.1f}".replace("-", "\N{MINUS SIGN}")

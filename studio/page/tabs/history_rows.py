@@ -1,0 +1,152 @@
+"""Tasks as rows of <timbre-tasks>: what they are, how they stand and what can be done with them, in words."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from studio.actions.names import named_take
+from studio.actions.results import best_first, kept_share
+from studio.page.parts.controls import STYLES, title_of
+from studio.page.tabs.convert_scores import kept_note
+
+KINDS = {"conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend"}
+STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
+_PRESETS = {"auto": "by what is heard", **STYLES}
+_CANCEL = {"name": "cancel", "label": "Cancel"}
+_STOP = {"name": "cancel", "label": "Stop"}
+_REPEAT = {"name": "repeat", "label": "Convert again"}
+_CONVERT = {"name": "convert", "label": "Open in Convert"}
+_TRAIN = {"name": "train", "label": "Open in Train"}
+_VOICE = {"name": "voice", "label": "Open in Voices"}
+_QUESTION = "Delete this entry? The voice stays."
+_QUESTIONS = {"conversion": "Delete this with its recording and its takes?"}
+_DELETE = {"name": "delete", "label": "Delete"}
+
+
+def row_of(task: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a task that `history_view` or `queue_view` told of."""
+    return {
+        "id": task["id"],
+        "title": _title(task),
+        "kind": _kind(task),
+        "state": task["state"],
+        "label": _label(task),
+        "progress": task["progress"],
+        "message": task["message"],
+        "error": task["error"],
+        "created_s": _seconds(task["created_at"]),
+        "took": _took(task),
+        "facts": _facts(task),
+        "player": _player(task),
+        "note": _note(task),
+        "actions": _actions(task),
+    }
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: 8 s, 3 min, 2 h 5 min."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _title(task: Mapping[str, Any]) -> str:
+    voice = task["model_name"] or ""
+    if task["kind"] == "conversion":
+        return f"{task.get('file_name') or 'A recording'} → {voice}"
+    return f"Recordings of {voice}" if task["kind"] == "report" else voice
+
+
+def _kind(task: Mapping[str, Any]) -> str:
+    kind = "Edited take" if task.get("edit_of") else KINDS.get(task["kind"], str(task["kind"]).capitalize())
+    return f"{kind} to {task['epochs']} epochs" if task["kind"] == "training" else kind
+
+
+def _label(task: Mapping[str, Any]) -> str:
+    if task["state"] == "running":
+        return f"{100 * task['progress']:.0f} %"
+    if task["state"] == "queued" and task.get("place"):
+        return "Next" if task["place"] == 1 else f"Waiting, {task['place']} in the queue"
+    return STATES[task["state"]]
+
+
+def _took(task: Mapping[str, Any]) -> str:
+    if task["started_at"] is None or task["finished_at"] is None:
+        return ""
+    return duration(_seconds(task["finished_at"]) - _seconds(task["started_at"]))
+
+
+def _seconds(written: str) -> float:
+    return datetime.fromisoformat(written).timestamp()
+
+
+def _facts(task: Mapping[str, Any]) -> list[list[str]]:
+    """What it was done with, as names and values."""
+    facts = []
+    if task["kind"] == "conversion":
+        found = task.get("output_settings") or {}
+        if task.get("untrained"):
+            facts.append(["Voice", "untrained"])
+        if task.get("edit_count"):
+            facts.append(["Pitch edits", str(task["edit_count"])])
+        if task.get("preset"):
+            facts.append(["Preset", _PRESETS.get(task["preset"], task["preset"])])
+        if found:
+            facts.append(["Style heard", STYLES[found["vocal_style"]]])
+        for name, value in task["settings"].items():
+            moved = found.get("transpose") if name == "transpose" and value == "auto" else None
+            facts.append([title_of(name), _said(value) if moved is None else f"auto: {moved:+d}"])
+    elif task["kind"] == "training":
+        facts = [["Epochs", str(task["epochs"])]]
+        facts += [[title_of(name), _said(value)] for name, value in task["settings"].items()]
+    return facts
+
+
+def _said(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
+    takes = task.get("output_audio_urls") or []
+    if not takes:
+        return None
+    before = [{"label": "Before", "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
+    name, voice = task.get("file_name") or "recording", task["model_name"] or ""
+    scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
+    shares = [kept_share(score) for score in scores]
+    order = best_first(shares)
+    heard = [
+        {
+            "label": f"Take {number}" if len(takes) > 1 else "After",
+            "url": takes[number - 1],
+            "note": kept_note(shares[number - 1], len(takes) > 1 and number == order[0], "of the notes kept"),
+            "downloads": [
+                {"label": "wav", "url": takes[number - 1], "name": named_take(name, voice, number, len(takes), "wav")}
+            ],
+        }
+        for number in order
+    ]
+    return {"id": f"history-{task['id']}", "tracks": [*before, *heard], "chosen": len(before)}
+
+
+def _note(task: Mapping[str, Any]) -> str:
+    if task.get("note"):
+        return str(task["note"])
+    if task["kind"] == "training" and task["state"] == "cancelled":
+        return "What was learned until then is kept: it can go on from there."
+    return ""
+
+
+def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
+    kind, state = task["kind"], task["state"]
+    beside = {"conversion": [_CONVERT], "training": [_TRAIN], "report": [_VOICE], "blend": [_VOICE]}.get(kind, [])
+    if state in ("queued", "running"):
+        return [_STOP if kind == "training" else _CANCEL, *(beside if kind == "training" else [])]
+    again = {
+        "conversion": _REPEAT if state == "completed" else _REPEAT | {"label": "Try again"},
+        "training": None if state == "completed" else _REPEAT | {"label": "Go on"},
+    }.get(kind)
+    if kind == "conversion" and task.get("input_audio_url") is None:
+        again, beside = None, []
+    return [*([again] if again else []), *beside, _DELETE | {"question": _QUESTIONS.get(kind, _QUESTION)}]

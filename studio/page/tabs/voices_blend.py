@@ -1,0 +1,121 @@
+"""Blending two voices, on the Voices tab: which, how much of each, and how far the worker is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from engine.voices.profile import LONGEST_NAME
+from studio.actions.blends import active_blend, blend_view, start_blend
+from studio.actions.tasks import cancel_task
+from studio.errors import Invalid, NotFound
+from studio.page.parts.notice import notice, told, told_error
+from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.progress_bar import progress_bar
+
+_POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The components. task: the id of the blend that is being made."""
+
+    place: gr.Column
+    first: gr.Dropdown
+    second: gr.Dropdown
+    begin: gr.Button
+    stop: gr.Button
+    progress: gr.HTML
+    problem: gr.HTML
+    task: gr.State
+    timer: gr.Timer
+
+    @property
+    def choices(self) -> list[Any]:
+        """What `offered` changes."""
+        return [self.first, self.second]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `look` changes."""
+        return [self.place, self.begin, self.stop, self.progress, self.problem, self.task, self.timer]
+
+    def offered(self, voices: Sequence[Mapping[str, Any]]) -> dict[Any, Any]:
+        """Updates with the voices that can be blended."""
+        ready = [(voice["name"], voice["id"]) for voice in voices if voice["state"] == "completed"]
+        return {self.first: gr.Dropdown(choices=ready), self.second: gr.Dropdown(choices=ready)}
+
+    def look(self, visit: Visit, task_id: str | None) -> tuple[dict[Any, Any], str | None]:
+        """Updates that show how a blend stands, and once it is made the id of its voice."""
+        if task_id is None:
+            return self._idle(), None
+        try:
+            view = blend_view(visit.studio, visit.account, task_id)
+        except NotFound:
+            return self._idle(), None
+        if view.is_active:
+            said = f"{view.name}: {view.message or 'waiting for a worker'}"
+            return {
+                self.place: gr.Column(visible=True),
+                self.begin: gr.Button(interactive=False),
+                self.stop: gr.Button(visible=True),
+                self.progress: gr.HTML(value=progress_bar(view.progress, said), visible=True),
+                self.task: task_id,
+                self.timer: gr.Timer(active=True),
+            }, None
+        updates = self._idle()
+        if view.state == "failed":
+            return updates | {self.problem: told_error(view.error or "The blend came to nothing.")}, None
+        if view.model_id is None:
+            return updates | {self.problem: told("The blend was stopped.")}, None
+        return updates | {self.place: gr.Column(visible=False)}, view.model_id
+
+    def _idle(self) -> dict[Any, Any]:
+        return {
+            self.begin: gr.Button(interactive=True),
+            self.stop: gr.Button(visible=False),
+            self.progress: gr.HTML(value="", visible=False),
+            self.task: None,
+            self.timer: gr.Timer(active=False),
+        }
+
+
+def build_blend(page: Page, opener: gr.Button) -> Blend:
+    """Layout and events; `opener` shows it."""
+    with gr.Column(visible=False, elem_id="voices-blend") as place:
+        gr.HTML('<h3 aria-level="2">A voice between two voices</h3>')
+        with gr.Row():
+            first = gr.Dropdown([], label="One voice", min_width=140)
+            second = gr.Dropdown([], label="Another voice", min_width=140)
+        share = gr.Slider(0, 100, 50, step=5, label="How much of the other (%)", buttons=["reset"])
+        name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Left out: after both")
+        with gr.Row():
+            begin = gr.Button("Blend", variant="primary", size="sm", elem_id="voices-blend-begin")
+            close = gr.Button("Close", size="sm")
+            stop = gr.Button("Stop", variant="stop", size="sm", visible=False)
+        progress = gr.HTML(visible=False)
+        problem = notice("voices-blend-problem")
+    timer = gr.Timer(_POLL_S, active=False)
+    blend = Blend(place, first, second, begin, stop, progress, problem, gr.State(None), timer)
+
+    def show(visit: Visit) -> Updates:
+        running = active_blend(visit.studio, visit.account)  # it may have been begun before the page was loaded
+        return {place: gr.Column(visible=True), **(blend.look(visit, running.task_id)[0] if running else {})}
+
+    def start(visit: Visit, one: str | None, other: str | None, percent: float, called: str | None) -> Updates:
+        if not one or not other:
+            raise Invalid([("voices", "Choose two voices to blend.")])
+        task_id = start_blend(visit.studio, visit.account, one, other, percent / 100, called or "")
+        return blend.look(visit, task_id)[0]
+
+    def cancel(visit: Visit, task_id: str | None) -> Updates:
+        if task_id is not None:
+            cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+        return blend.look(visit, task_id)[0]
+
+    page.on(opener.click, show, [], blend.outputs)
+    page.on(close.click, lambda visit: {place: gr.Column(visible=False)}, [], [place])
+    page.on(begin.click, start, [first, second, share, name], blend.outputs, notice=problem)
+    page.on(stop.click, cancel, [blend.task], blend.outputs, notice=problem)
+    return blend

@@ -1,0 +1,126 @@
+"""One voice of the library: who it is, what it sounds like, what it was made of and what its training came to."""
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from studio.actions.creations import examination_view
+from studio.page.parts.element import element, shown
+from studio.page.parts.page import Visit
+from studio.page.tabs.voices_report import about, head, range_picture, report_picture, training_rows
+
+_WORDS = {"pass": "good to train on", "warn": "can be trained on, with warnings", "fail": "not good to train on"}
+_WAITS = "They are being examined: come back in a moment."
+_NOT_YET = "They have not been examined yet; they are before the voice is first trained."
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The components of what is always seen."""
+
+    head: gr.HTML
+    preview: gr.HTML
+    range: gr.HTML
+    convert: gr.Button
+    train: gr.Button
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `show` changes."""
+        return [self.head, self.preview, self.range, self.convert, self.train]
+
+    def show(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+        """Updates that show a voice, given all that is known of it."""
+        return {
+            self.head: shown(head(voice)),
+            self.preview: shown(_preview(voice)),
+            self.range: _picture(range_picture(voice)),
+            self.convert: gr.Button(visible=voice["state"] == "completed" or voice["untrained"]),
+            self.train: gr.Button(_train_label(voice), visible=voice["has_recordings"]),
+        }
+
+
+@dataclass(frozen=True)
+class Details:
+    """The components of what can be unfolded."""
+
+    about: gr.HTML
+    recordings: gr.Accordion
+    examined: gr.HTML
+    examine: gr.Button
+    report: gr.HTML
+    picture: gr.HTML
+    training: gr.Accordion
+    learned: gr.HTML
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `show` changes."""
+        return [
+            self.about, self.recordings, self.examined, self.examine, self.report, self.picture, self.training,
+            self.learned,
+        ]  # fmt: skip
+
+    def show(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
+        """Updates that show what a voice was made of, and what its training came to."""
+        learned, report = training_rows(voice), voice["data_report"]
+        waits, is_active = "", False
+        if report is None and voice["has_recordings"]:
+            task = examination_view(visit.studio, visit.account, voice["id"])
+            is_active = task["state"] in ("queued", "running")
+            waits = _WAITS if is_active else task["error"] or _NOT_YET
+        label = f"Recordings: {_WORDS[report['verdict']]}" if report else "Recordings"
+        return {
+            self.about: shown(about(voice)),
+            self.recordings: gr.Accordion(label, visible=voice["has_recordings"]),
+            self.examined: gr.HTML(value=f"<p>{html.escape(waits)}</p>", visible=bool(waits)),
+            self.examine: gr.Button(visible=bool(waits) and not is_active),
+            self.report: shown(report),
+            self.picture: _picture(report_picture(report) if report else ""),
+            self.training: gr.Accordion(visible=bool(learned)),
+            self.learned: shown({"rows": learned}),
+        }
+
+
+def build_panel() -> Panel:
+    """Layout."""
+    head_part = element("voice", elem_id="voice-head")
+    preview = element("player", elem_id="voice-preview")
+    range_part = gr.HTML(elem_id="voice-range")
+    with gr.Row(elem_id="voice-do"):
+        convert = gr.Button("Convert with this voice", variant="primary", size="md", elem_id="voice-convert")
+        train = gr.Button("Train this voice", size="md", elem_id="voice-train")
+    return Panel(head_part, preview, range_part, convert, train)
+
+
+def build_details() -> Details:
+    """Layout."""
+    about_part = element("facts", elem_id="voice-about")
+    with gr.Accordion("Recordings", open=False, visible=False, elem_id="voice-recordings") as recordings:
+        examined = gr.HTML(visible=False)
+        examine = gr.Button("Examine them now", size="sm", visible=False)
+        report = element("report")
+        picture = gr.HTML()
+    with gr.Accordion("Training", open=False, visible=False, elem_id="voice-training") as training:
+        learned = element("facts")
+    return Details(about_part, recordings, examined, examine, report, picture, training, learned)
+
+
+def _preview(voice: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Data of <timbre-player>; None where there is nothing to hear."""
+    if voice["preview_url"] is None:
+        return None
+    return {"id": f"voice-{voice['id']}", "tracks": [{"label": voice["name"], "url": voice["preview_url"]}]}
+
+
+def _picture(drawn: str) -> gr.HTML:
+    return gr.HTML(value=drawn, visible=bool(drawn))
+
+
+def _train_label(voice: Mapping[str, Any]) -> str:
+    if voice["state"] == "training":
+        return "Watch its training"
+    return "Train it further" if voice["training"]["current_epoch"] else "Train this voice"

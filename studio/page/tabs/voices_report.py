@@ -1,0 +1,97 @@
+"""What a voice was made of and what it came to, for the Voices tab, as the elements have it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.units import note_number
+from engine.voices.card import TRAIN_AGAIN
+from studio.page.parts.keyboard import Stretch, keyboard_svg
+
+_KINDS = ("voice_type", "gender", "age", "genre")
+BADGES = {
+    "pending": "untrained",
+    "training": "in training",
+    "failed": "its training failed",
+    TRAIN_AGAIN: "made with an earlier version: train it again, or bring it in anew",
+}
+_SCORES = (
+    ("likeness", "Likeness", "how much other people's recordings sound like it; 1 is best"),
+    ("content", "Words kept", "how well they are understood; 1 is best"),
+    ("pitch_error_cents", "Pitch error", "cents from the melody that was sung"),
+)
+
+
+def range_picture(voice: Mapping[str, Any]) -> str:
+    """The range of a voice on a keyboard; empty where it is not known yet."""
+    notes = voice.get("vocal_range")
+    if not notes:
+        return ""
+    low, high = note_number(notes["min"]), note_number(notes["max"])
+    return keyboard_svg([Stretch(low, high, f"{notes['min']} to {notes['max']}")])
+
+
+def report_picture(report: Mapping[str, Any]) -> str:
+    """How long each note is heard in the recordings, with what is heard and what is stated as range."""
+    stretches = []
+    if heard := report.get("vocal_range"):
+        stretches.append(Stretch(note_number(heard[0]), note_number(heard[1]), f"heard: {heard[0]} to {heard[1]}"))
+    if stated := report.get("stated_range"):
+        low, high = stated
+        stretches.append(Stretch(note_number(low), note_number(high), f"stated: {low} to {high}", "stated"))
+    seconds = {int(note): time_s for note, time_s in (report.get("pitch_histogram") or {}).items()}
+    return keyboard_svg(stretches, seconds)
+
+
+def head(voice: Mapping[str, Any]) -> dict[str, Any]:
+    """Data of <timbre-voice>."""
+    badge = "comes with the studio" if voice["demo"] else BADGES.get(voice["state"], "")
+    return {
+        "name": voice["name"],
+        "state": voice["state"],
+        "badge": badge,
+        "kind": [voice[name] for name in _KINDS if voice.get(name) and voice[name] not in ("other", "adult")],
+        "description": voice["description"],
+        "traits": voice["traits"],
+    }
+
+
+def about(voice: Mapping[str, Any]) -> dict[str, Any]:
+    """Data of <timbre-facts>: whose it is and what may be done with it."""
+    consent = voice["consent"]
+    given = [consent.get("by", ""), consent.get("date", "")]
+    rows = [
+        ("Licence", voice["licence"], ""),
+        ("Made from", voice["source"], ""),
+        ("Consent", consent.get("statement", ""), ", ".join(one for one in given if one)),
+        ("Voices in it", _parts(voice["learned"].get("blend")), ""),
+        ("Id", voice["id"], "for the command line and other programs"),
+    ]
+    return {"rows": [{"label": label, "value": value, "note": note} for label, value, note in rows if value]}
+
+
+def training_rows(voice: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Data of <timbre-facts>: what its training came to; nothing where it was not trained."""
+    learned = voice["learned"]
+    rows: list[dict[str, Any]] = []
+    if voice["error"]:
+        rows.append({"label": "The last training", "value": voice["error"], "state": "bad"})
+    if "minutes" in learned:
+        rows.append({"label": "Learned from", "value": f"{learned['minutes']:g} minutes of recordings"})
+    if "best_epoch" in learned:
+        how = "chosen by ear" if learned.get("chosen") else "the best moment by its score"
+        value = f"epoch {learned['best_epoch']} of {learned.get('epochs', learned['best_epoch'])}"
+        rows.append({"label": "The voice is that of", "value": value, "note": how})
+    scores = learned.get("scores") or {}
+    for name, label, note in _SCORES:
+        if isinstance(scores.get(name), int | float):
+            value = f"{scores[name]:.0f}" if name == "pitch_error_cents" else f"{scores[name]:.2f}"
+            rows.append({"label": label, "value": value, "note": note})
+    return rows
+
+
+def _parts(blend: Mapping[str, Any] | None) -> str:
+    if not blend:
+        return ""
+    shares = (1.0 - blend["share"], blend["share"])
+    voices = zip(blend["voices"], shares, strict=True)
+    return ", ".join(f"{one['name']} ({round(100 * share)} %)" for one, share in voices)

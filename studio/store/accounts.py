@@ -1,0 +1,224 @@
+"""Accounts and their tokens. A token is shown once; what is kept is a digest that it can be recognised by.
+
+The digest is a plain SHA-256: a token holds 256 random bits, so there is nothing that trying out words could find, and
+a slow digest, as passwords need it, would only make every call slower.
+"""
+
+import functools
+import hashlib
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from studio.errors import Invalid, NotFound, StudioError
+from studio.store.database import Database, Now, insert_or_keep
+from studio.store.tables import accounts, tokens
+
+LOCAL = "local"
+TOKEN_PREFIX = "ts_"
+TOKEN_LENGTH = len(TOKEN_PREFIX) + 43  # 32 random bytes as URL-safe text
+LONGEST_NAME = 200
+_HOUR_S = 3600.0  # how exactly the last use of a token is known
+
+
+@dataclass(frozen=True)
+class Account:
+    """Whose voices and tasks they are."""
+
+    id: str
+    name: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is the one of whoever sits at this machine, who shares its folders with the command line."""
+        return self.name == LOCAL
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token, which is not the token itself. Times are seconds since 1970."""
+
+    id: str
+    account_id: str
+    account: str
+    name: str
+    created_at: float
+    expires_at: float | None
+    revoked_at: float | None
+    used_at: float | None  # to the hour
+    is_valid: bool
+
+
+def local_account(database: Database) -> Account:
+    """The account of this machine's own user, which is made on the first call."""
+    with database.write() as connection:
+        connection.execute(insert_or_keep(connection, accounts).values(_new_account(LOCAL)))
+    return find_account(database, LOCAL)
+
+
+def find_account(database: Database, name: str) -> Account:
+    """The account called `name`. Raises NotFound."""
+    return _one_account(database, accounts.c.name == _checked_name(name, "An account"), f"no account '{name}'")
+
+
+def account_of_id(database: Database, account_id: str) -> Account:
+    """The account that has this id. Raises NotFound."""
+    return _one_account(database, accounts.c.id == account_id, "no such account")
+
+
+def create_account(database: Database, name: str) -> Account:
+    """A new account called `name`. Raises Invalid for a name that is empty, too long or taken."""
+    values = _new_account(_checked_name(name, "An account"))
+    try:
+        with database.write() as connection:
+            connection.execute(insert(accounts).values(values))
+    except IntegrityError as cause:
+        raise Invalid([("name", f"There is an account '{name}' already: choose another name.")]) from cause
+    return Account(values["id"], name)
+
+
+def create_token(
+    database: Database, account: Account, name: str, expires_s: float | None = None
+) -> tuple[Token, str]:  # fmt: skip
+    """A new token of an account, and the secret, which is kept nowhere: it can be shown now or never.
+
+    expires_s: how long it holds, in seconds; None: until it is revoked. Raises Invalid.
+    """
+    if expires_s is not None and not 0 < expires_s < 1e11:
+        raise Invalid([("expires", "A token must hold for some time: give a number above 0.")])
+    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    token_id = secrets.token_hex(12)
+    with database.write() as connection:
+        connection.execute(
+            insert(tokens).values(
+                id=token_id,
+                account_id=account.id,
+                name=_checked_name(name, "A token"),
+                digest=_digest(secret),
+                created_at=Now(),
+                expires_at=None if expires_s is None else Now() + expires_s,
+            )
+        )
+        return Token(**connection.execute(_described().where(tokens.c.id == token_id)).one()._mapping), secret
+
+
+def list_tokens(database: Database, account: Account | None = None) -> list[Token]:
+    """The tokens there are and were, of one account or of all of them, oldest first."""
+    found = _described().order_by(tokens.c.created_at, tokens.c.id)
+    if account is not None:
+        found = found.where(tokens.c.account_id == account.id)
+    with database.read() as connection:
+        return [Token(**row._mapping) for row in connection.execute(found)]
+
+
+def revoke_token(database: Database, id_or_name: str, account: Account | None = None) -> Token:
+    """Make a token worthless, at once and for good; `account` narrows what a name can mean.
+
+    Raises NotFound where no valid token has this id or name, Invalid where several have the name.
+    """
+    valid = [token for token in list_tokens(database, account) if token.is_valid]
+    meant = [one for one in valid if one.id == id_or_name] or [one for one in valid if one.name == id_or_name]
+    if not meant:
+        raise NotFound(f"There is no valid token '{id_or_name}': `token list` shows those there are.")
+    if len(meant) > 1:
+        raise Invalid([("token", f"{len(meant)} tokens are called '{id_or_name}': say which one by its id.")])
+    [token] = meant
+    with database.write() as connection:
+        connection.execute(
+            update(tokens).where(tokens.c.id == token.id, tokens.c.revoked_at.is_(None)).values(revoked_at=Now())
+        )
+        return Token(**connection.execute(_described().where(tokens.c.id == token.id)).one()._mapping)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who came with a token, and whether that it was used in the last hour is noted."""
+
+    account: Account
+    token_id: str
+    is_noted: bool
+
+
+def account_of_token(database: Database, secret: str) -> Account | None:
+    """Whose token this is; None for one that is unknown, expired or revoked. Raises Unavailable."""
+    holder = holder_of_token(database, secret)
+    if holder is None:
+        return None
+    if not holder.is_noted:
+        note_use(database, holder)
+    return holder.account
+
+
+def holder_of_token(database: Database, secret: str) -> Holder | None:
+    """The same without noting that it was used, so that nothing is written. Raises Unavailable."""
+    if len(secret) != TOKEN_LENGTH or not secret.startswith(TOKEN_PREFIX):
+        return None
+    with database.read() as connection:
+        row = connection.execute(_who_has_token(), {"asked_digest": _digest(secret)}).one_or_none()
+    return None if row is None else Holder(Account(row.id, row.name), row.token_id, bool(row.noted))
+
+
+def may_still_come_in(database: Database, account: Account) -> bool:
+    """Whether an account has a token that is neither expired nor revoked."""
+    return any(token.is_valid for token in list_tokens(database, account))
+
+
+def note_use(database: Database, holder: Holder) -> None:
+    """Note that the token was used just now, unless the database is busy: who may come in is known without it."""
+    with suppress(StudioError), database.write() as connection:
+        connection.execute(update(tokens).where(tokens.c.id == holder.token_id).values(used_at=Now()))
+
+
+@functools.cache
+def _who_has_token() -> Select[Any]:
+    """Of which valid token `asked_digest` is the digest, and whether its last use is noted; every call asks this."""
+    noted = and_(tokens.c.used_at.is_not(None), tokens.c.used_at > Now() - _HOUR_S)
+    return (
+        select(accounts.c.id, accounts.c.name, tokens.c.id.label("token_id"), noted.label("noted"))
+        .join(tokens, tokens.c.account_id == accounts.c.id)
+        .where(tokens.c.digest == bindparam("asked_digest"), _is_valid())
+    )
+
+
+def _one_account(database: Database, condition: ColumnElement[bool], otherwise: str) -> Account:
+    with database.read() as connection:
+        row = connection.execute(select(accounts.c.id, accounts.c.name).where(condition)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is {otherwise} here.")
+    return Account(row.id, row.name)
+
+
+def _new_account(name: str) -> dict[str, Any]:
+    return {"id": secrets.token_hex(12), "name": name, "created_at": Now()}
+
+
+def _checked_name(name: str, what: str) -> str:
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise Invalid([("name", f"{what} needs a name of 1 to {LONGEST_NAME} printable characters.")])
+    return name
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_valid() -> ColumnElement[bool]:
+    return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > Now()))
+
+
+def _described() -> Select[Any]:
+    """Tokens as `Token` has them: without the digest."""
+    kept = (tokens.c.id, tokens.c.account_id, tokens.c.name, tokens.c.created_at, tokens.c.expires_at)
+    return select(
+        *kept, tokens.c.revoked_at, tokens.c.used_at, accounts.c.name.label("account"),
+        case((_is_valid(), True), else_=False).label("is_valid"),
+    ).join(accounts, accounts.c.id == tokens.c.account_id)  # fmt: skip
+
+
+def account_prefix(account: Account) -> str:
+    """Where an account's files begin in the storage: the local one shares its folders with the command line."""
+    return "" if account.is_local else f"accounts/{account.id}/"

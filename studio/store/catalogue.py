@@ -1,0 +1,631 @@
+"""The voices of each account, as rows: what state each is in, who it is, and where it lies in the storage.
+
+    pending --train--> training --> completed | failed          a stopped training: as it was before
+
+One that was completed on an earlier base is pending again. Whatever its state, a voice that has recordings and no
+voice of this base can convert *untrained*, by whoever asks for that.
+
+Where the storage is the data folder, the local account shares its voices and recordings with the command line: what is
+made or deleted there appears and disappears here, whenever they are looked at. The demo voices are everybody's; they
+have no rows.
+
+Functions that take a Connection join the caller's transaction.
+"""
+
+import base64
+import functools
+import json
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select, update
+from sqlalchemy import tuple_ as row_of
+
+from engine.datasets.dataset import MODEL_FILE, REPORT_FILE, TRAINING_FOLDER, load_dataset
+from engine.errors import EngineError
+from engine.training.history import read_history
+from engine.voices.card import (
+    CARD_FILE,
+    DEMO_VOICES,
+    VoiceCard,
+    earlier_voice,
+    find_voice,
+    list_voices,
+    load_card,
+    new_identifier,
+)
+from engine.voices.card_rules import FORMAT, is_identifier
+from engine.voices.profile import profile_as_json
+from studio.errors import Invalid, NotFound, TooMany, WrongState
+from studio.store.accounts import Account, account_prefix
+from studio.store.database import Database, Now, insert_or_keep
+from studio.store.storage import Storage
+from studio.store.tables import models, tasks
+
+PENDING, TRAINING, COMPLETED, FAILED = "pending", "training", "completed", "failed"
+VOICES, DATASETS, TRAININGS, PACKAGES = "voices", "datasets", "trainings", "packages"
+PUBLISHED = (
+    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+)  # fmt: skip
+MOST_LISTED = 1000
+_KEPT = (*PUBLISHED, "licence", "source", "consent", "format")
+_NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
+_STAMP = "stamp"  # in the row's card: which state of the voice's files it was read from
+_LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
+_TRIES = 8
+_LATER_S = 30.0  # until one may have been deleted
+
+
+@dataclass(frozen=True)
+class Model:
+    """A voice, as its row was when it was read, but PENDING where it has to be trained again. Times are seconds since
+    1970; a demo voice has account_id "".
+    """
+
+    account_id: str
+    id: str
+    name: str
+    state: str  # pending, training, completed, failed
+    card: dict[str, Any]  # the published fields, licence, source, consent and format
+    voice_key: str | None
+    dataset_key: str | None
+    training_key: str | None
+    epoch: int
+    epochs: int  # the total that the finished voice was asked to have
+    failure_told: bool
+    data_report: dict[str, Any] | None
+    error: str | None
+    created_at: float
+    updated_at: float
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether there is a voice, but made on an earlier base: it cannot convert any more, and is not COMPLETED."""
+        return self.voice_key is not None and (self.card.get("format") or 1) < FORMAT
+
+    @property
+    def must_be_trained_again(self) -> bool:
+        """Whether it is such a voice, of which no training is under way or has just failed."""
+        return self.is_earlier and self.state == PENDING
+
+    @property
+    def is_untrained(self) -> bool:
+        """Whether it has recordings, and no voice of this base yet."""
+        return self.dataset_key is not None and (self.voice_key is None or self.is_earlier)
+
+    @property
+    def too_little(self) -> str | None:
+        """Why no voice can be made of its recordings, as far as they have been examined; None where one can."""
+        findings = (self.data_report or {}).get("findings") or ()
+        return next((f"{one['reason']} {one['remedy']}" for one in findings if one["code"] == "too_little"), None)
+
+    @property
+    def is_usable_untrained(self) -> bool:
+        """Whether it can convert, and only as it is before it is trained."""
+        return self.is_untrained and self.too_little is None
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether it came with the program, and is everybody's."""
+        return not self.account_id
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The fields of a card that say who the voice is: without those that are measured, where they are not known."""
+        said = {name: self.card.get(name) for name in ("name", "gender", "age", "base_language", "genre")}
+        texts = {name: self.card.get(name) or "" for name in ("description", "licence", "source")}
+        parts = {"traits": list(self.card.get("traits") or ()), "consent": dict(self.card.get("consent") or {})}
+        measured = {name: self.card[name] for name in ("voice_type", "vocal_range") if self.card.get(name)}
+        return said | texts | parts | measured
+
+    @property
+    def published(self) -> dict[str, Any]:
+        """Exactly the fields of the published interface's voice model."""
+        return {name: self.card.get(name) for name in PUBLISHED}
+
+
+# ---- looked at
+
+
+def find_model(database: Database, storage: Storage, account: Account, model_id: str) -> Model:
+    """The account's voice with this id, in whatever state, or the demo voice. Raises NotFound."""
+    if is_identifier(model_id):
+        _adopt(database, storage, account, model_id)
+        with database.read() as connection:
+            row = connection.execute(select(models).where(_named(account.id, model_id))).one_or_none()
+        if row is not None:
+            return _model(row)
+        for voice in _demo_voices():
+            if voice.id == model_id:
+                return voice
+    raise NotFound("There is no such voice: GET /models lists those that can be used.", "model_not_found")
+
+
+def find_usable(
+    database: Database, storage: Storage, account: Account, model_id: str, untrained: bool = False
+) -> Model:
+    """The same of a voice that can convert. Raises NotFound, and WrongState for one that is still to be trained.
+
+    untrained: whether one that `is_untrained` will do, where its recordings are not too little.
+    """
+    model = find_model(database, storage, account, model_id)
+    if untrained and model.is_untrained:
+        if model.too_little:
+            raise WrongState(model.too_little, "model_not_ready")
+        return model
+    if model.must_be_trained_again:
+        raise WrongState(earlier_voice(model_id), "model_not_ready")
+    if model.state != COMPLETED:
+        text = f"The voice '{model_id}' is {model.state}: it can be used once it is trained."
+        raise WrongState(text, "model_not_ready")
+    return model
+
+
+def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
+    """The account's voice as it is now, and stays until the caller's transaction ends. Raises NotFound."""
+    # on SQLite whoever writes is alone anyway, and FOR UPDATE is not said
+    row = connection.execute(select(models).where(_named(account_id, model_id)).with_for_update()).one_or_none()
+    if row is None:
+        raise NotFound("There is no such voice.", "model_not_found")
+    return _model(row)
+
+
+def list_models(
+    database: Database,
+    storage: Storage,
+    account: Account,
+    *,
+    genre: str | None = None,
+    gender: str | None = None,
+    age: str | None = None,
+    voice_type: str | None = None,
+    base_language: str | None = None,
+    q: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> tuple[list[dict[str, Any]], str | None]:
+    """The published fields of the voices that can be used, the account's own and the demo voices, by name; and what to
+    give as `cursor` to see those after them. q: words that are in their texts. Raises Invalid."""
+    if limit is not None and not 1 <= limit <= MOST_LISTED:
+        raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
+    after = None if cursor is None else _place_of(cursor)
+    narrowed = {"genre": genre, "gender": gender, "age": age, "voice_type": voice_type, "base_language": base_language}
+    wanted = {name: value for name, value in narrowed.items() if value is not None}
+    words = q.casefold().split() if q else []
+    _adopt(database, storage, account)
+    own = select(models.c.folded_name, models.c.id, models.c.card).where(
+        models.c.account_id == account.id,
+        models.c.state == COMPLETED,
+        _is_of_this_base(),
+        *(models.c[name] == value for name, value in wanted.items()),
+        *(models.c.texts.contains(word, autoescape=True) for word in words),
+    )
+    if after is not None:
+        own = own.where(row_of(models.c.folded_name, models.c.id) > row_of(*after))
+    own = own.order_by(models.c.folded_name, models.c.id)
+    demo = [voice for voice in _demo_voices() if _is_meant(voice, wanted, words, after)]
+    taken = select(models.c.id).where(
+        models.c.account_id == account.id, models.c.id.in_([voice.id for voice in demo])
+    )  # fmt: skip
+    with database.read() as connection:
+        rows = connection.execute(own if limit is None else own.limit(limit + 1)).all()
+        hidden = set(connection.scalars(taken)) if demo else set()
+    found = [((row.folded_name, row.id), {name: row.card.get(name) for name in PUBLISHED}) for row in rows]
+    found += [(_place(voice), voice.published) for voice in demo if voice.id not in hidden]
+    found.sort(key=lambda one: one[0])
+    if limit is None or len(found) <= limit:
+        return [published for _, published in found], None
+    return [published for _, published in found[:limit]], _cursor_after(found[limit - 1][0])
+
+
+def all_models(database: Database, storage: Storage, account: Account) -> list[Model]:
+    """All voices of the account in whatever state, and the demo voices, by name."""
+    _adopt(database, storage, account)
+    with database.read() as connection:
+        own = [_model(row) for row in connection.execute(select(models).where(models.c.account_id == account.id))]
+    taken = {model.id for model in own}
+    found = own + [voice for voice in _demo_voices() if voice.id not in taken]
+    return sorted(found, key=_place)
+
+
+def names_of(database: Database, account: Account, model_ids: Collection[str]) -> dict[str, str]:
+    """What these voices are called, by id; without those that are gone."""
+    named = {voice.id: voice.name for voice in _demo_voices() if voice.id in model_ids}
+    own = select(models.c.id, models.c.name).where(models.c.account_id == account.id, models.c.id.in_(model_ids))
+    with database.read() as connection:
+        return named | {row.id: row.name for row in connection.execute(own)}
+
+
+def count_models(connection: Connection, account_id: str) -> int:
+    """How many voices the account has, in whatever state."""
+    counted = select(func.count()).select_from(models).where(models.c.account_id == account_id)
+    return connection.scalar(counted) or 0
+
+
+def refuse_too_many(connection: Connection, account_id: str, most: int) -> None:
+    """Raises TooMany where the account has as many voices as it may have."""
+    if count_models(connection, account_id) >= most:
+        raise TooMany(f"There are {most} voices already: delete one to make another.", _LATER_S, "too_many_models")
+
+
+# ---- made, changed, deleted
+
+
+def add_model(
+    connection: Connection,
+    storage: Storage,
+    account: Account,
+    card: Mapping[str, Any],
+    state: str,
+    *,
+    dataset_key: str | None = None,
+    voice_key: str | None = None,
+) -> Model:
+    """A new voice under an id made of its name, which no other voice or folder of the account has, nor a demo voice.
+
+    card: the fields of a profile or of a card, of which the name is needed.
+    """
+    taken = set(connection.scalars(select(models.c.id).where(models.c.account_id == account.id)))
+    taken |= {voice.id for voice in _demo_voices()} | _folders(storage, account)
+    for _ in range(_TRIES):
+        identifier = new_identifier(card["name"], taken)
+        values = _described({**card, "id": identifier}) | {
+            "account_id": account.id,
+            "id": identifier,
+            "state": state,
+            "dataset_key": dataset_key,
+            "voice_key": voice_key,
+            "created_at": Now(),
+            "updated_at": Now(),
+        }
+        row = connection.execute(insert_or_keep(connection, models).values(values).returning(models)).one_or_none()
+        if row is not None:
+            return _model(row)
+        taken.add(identifier)  # somebody took it at this moment
+    raise AssertionError(f"{_TRIES} others took each id first")
+
+
+def voice_place(account: Account, model_id: str) -> str:
+    """The prefix below which a voice of the account lies, or its fences do."""
+    return f"{account_prefix(account)}{VOICES}/{model_id}"
+
+
+def dataset_place(account: Account, model_id: str) -> str:
+    """The prefix below which the recordings of a voice lie, where the storage is a folder."""
+    return f"{account_prefix(account)}{DATASETS}/{model_id}"
+
+
+def set_keys(
+    connection: Connection, model: Model, *, dataset_key: str | None = None, voice_key: str | None = None
+) -> None:
+    """Say where in the storage a voice or its recordings lie."""
+    given = {"dataset_key": dataset_key, "voice_key": voice_key}
+    _change(connection, model.account_id, model.id, **{name: key for name, key in given.items() if key is not None})
+
+
+def describe(connection: Connection, account_id: str, model_id: str, card: Mapping[str, Any]) -> None:
+    """Say anew who a voice is; card: the fields that `Model.card` has, of which the name is needed."""
+    _change(connection, account_id, model_id, **_described(card))
+
+
+def report_made(connection: Connection, account_id: str, model_id: str, report: dict[str, Any]) -> None:
+    """The recordings of a voice have been examined; the report as plain values."""
+    _change(connection, account_id, model_id, data_report=_plain(report))
+
+
+def training_begun(connection: Connection, account_id: str, model_id: str) -> None:
+    """A voice is to be trained, or is being trained."""
+    _change(connection, account_id, model_id, state=TRAINING, error=None, failure_told=0)
+
+
+def training_reached(
+    connection: Connection, account_id: str, model_id: str, epoch: int, training_key: str | None = None
+) -> None:
+    """A training has done so many epochs; training_key: where its latest checkpoint lies."""
+    place = {} if training_key is None else {"training_key": training_key}
+    _change(connection, account_id, model_id, epoch=epoch, **place)
+
+
+def training_completed(
+    connection: Connection, account_id: str, model_id: str, card: VoiceCard, voice_key: str, epoch: int, epochs: int
+) -> None:
+    """A voice has been trained, and lies below `voice_key`; epochs: the total that was asked for."""
+    _change(
+        connection,
+        account_id,
+        model_id,
+        **_described(asdict(card) | {"id": model_id}),
+        state=COMPLETED,
+        error=None,
+        failure_told=0,
+        voice_key=voice_key,
+        epoch=epoch,
+        epochs=epochs,
+    )
+
+
+def training_failed(connection: Connection, account_id: str, model_id: str, error: str) -> None:
+    """A training came to nothing; what it has learned so far is kept for the next."""
+    _change(connection, account_id, model_id, state=FAILED, error=error, failure_told=0)
+
+
+def training_stopped(connection: Connection, account_id: str, model_id: str) -> None:
+    """A training was cancelled: the voice is what it was before, unless another training of it waits."""
+    waits = exists().where(
+        tasks.c.account_id == account_id,
+        tasks.c.model_id == model_id,
+        tasks.c.kind == "training",
+        tasks.c.state.in_(("queued", "running")),
+    )
+    usable = and_(models.c.voice_key.is_not(None), _is_of_this_base())
+    before = case((waits, TRAINING), (usable, COMPLETED), else_=PENDING)
+    connection.execute(
+        update(models)
+        .where(_named(account_id, model_id), models.c.state == TRAINING)
+        .values(state=before, updated_at=Now())
+    )
+
+
+def training_forgotten(connection: Connection, account_id: str, model_id: str) -> None:
+    """What a training has come to is deleted; the voice that came of it, if there is one, stays."""
+    state = case((models.c.voice_key.is_not(None), COMPLETED), else_=PENDING)
+    _change(connection, account_id, model_id, state=state, error=None, epoch=0, epochs=0, training_key=None)
+
+
+def tell_failure(connection: Connection, account_id: str, model_id: str) -> bool:
+    """Whether it is to be told now that a training failed or was stopped: the first time it is asked for. The next call
+    may begin anew."""
+    told = and_(_named(account_id, model_id), models.c.state != TRAINING, models.c.failure_told == 0)
+    return connection.execute(update(models).where(told).values(failure_told=1)).rowcount == 1
+
+
+def remove_model(connection: Connection, take_away: Callable[[str], None], account: Account, model: Model) -> None:
+    """Delete a voice's row, as the last thing of a transaction within `Storage.deleting`, whose `take_away` is given
+    the prefixes of what it was made of. Raises NotFound where it is gone already."""
+    if not _delete_row(connection, account, model.id, model.name):
+        raise NotFound("There is no such voice.", "model_not_found")
+    prefix = account_prefix(account)
+    places = {f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS, PACKAGES)}
+    places |= {key for key in (model.voice_key, model.dataset_key) if key is not None}
+    for place in sorted(places):
+        take_away(place)
+
+
+# ---- rows
+
+
+def _model(row: Row[Any]) -> Model:
+    values = {one.name: row._mapping[one.name] for one in fields(Model)}
+    model = Model(**values | {"failure_told": bool(row.failure_told)})
+    if model.is_earlier and model.state == COMPLETED:  # its epochs are of a training that cannot go on
+        return replace(model, state=PENDING, epoch=0, epochs=0)
+    return model
+
+
+def _is_of_this_base() -> Any:
+    """Of voices that are there: whether they can convert. Cards were once kept without their format."""
+    return models.c.card["format"].as_integer() >= FORMAT
+
+
+def _named(account_id: str, model_id: str) -> Any:
+    return and_(models.c.account_id == account_id, models.c.id == model_id)
+
+
+def _change(connection: Connection, account_id: str, model_id: str, **values: Any) -> None:
+    connection.execute(update(models).where(_named(account_id, model_id)).values(updated_at=Now(), **values))
+
+
+def _delete_row(connection: Connection, account: Account, model_id: str, name: str) -> bool:
+    """Delete a voice's row, and leave its name with what was done with it; whether there was one."""
+    if connection.execute(delete(models).where(_named(account.id, model_id))).rowcount == 0:
+        return False
+    of_it = and_(tasks.c.account_id == account.id, tasks.c.model_id == model_id, tasks.c.model_name.is_(None))
+    connection.execute(update(tasks).where(of_it).values(model_name=name))
+    return True
+
+
+def _described(card: Mapping[str, Any], stamp: str | None = None) -> dict[str, Any]:
+    """The columns that say who a voice is."""
+    kept = {name: card.get(name) for name in _KEPT}
+    kept |= {"description": card.get("description") or "", "traits": list(card.get("traits") or ())}
+    narrowed = {name: value if _fits(name, value := card.get(name)) else None for name in _NARROWED}
+    listed = {"folded_name": card["name"].casefold(), "texts": _texts(kept)}
+    return {"name": card["name"], "card": kept | ({_STAMP: stamp} if stamp else {}), **listed, **narrowed}
+
+
+def _fits(name: str, value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _LENGTHS[name]
+
+
+def _plain(report: dict[str, Any]) -> dict[str, Any]:
+    """A report as both databases can hold it: with null for what is no number."""
+    plain: dict[str, Any] = json.loads(json.dumps(report), parse_constant=lambda word: None)
+    return plain
+
+
+@functools.cache
+def _demo_voices() -> tuple[Model, ...]:
+    """The demo voices, which are part of the program and do not change while it runs."""
+    return tuple(
+        Model("", card.id, card.name, COMPLETED, asdict(card), None, None, None, 0, 0, False, None, None, 0.0, 0.0)
+        for card in list_voices(DEMO_VOICES)
+    )
+
+
+# ---- lists
+
+
+def _is_meant(voice: Model, wanted: Mapping[str, Any], words: Sequence[str], after: tuple[str, str] | None) -> bool:
+    """Whether a voice without a row is among those that are asked for."""
+    said = _texts(voice.card)
+    return (
+        all(voice.card.get(name) == value for name, value in wanted.items())
+        and all(word in said for word in words)
+        and (after is None or _place(voice) > after)
+    )
+
+
+def _texts(card: Mapping[str, Any]) -> str:
+    """All that words are looked for in, without the difference of case."""
+    texts = [card.get("id"), card.get("name"), card.get("description"), *(card.get("traits") or ())]
+    return "\n".join(text for text in texts if text).casefold()
+
+
+def _place(model: Model) -> tuple[str, str]:
+    return model.name.casefold(), model.id
+
+
+def _cursor_after(place: tuple[str, str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def _place_of(cursor: str) -> tuple[str, str]:
+    try:
+        name, identifier = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if not (isinstance(name, str) and isinstance(identifier, str)):
+            raise ValueError(cursor)
+    except (ValueError, TypeError, RecursionError) as cause:
+        text = "The cursor is none of ours: take `next_cursor` as it was given, or leave it out."
+        raise Invalid([("cursor", text)]) from cause
+    return name, identifier
+
+
+# ---- what the command line has made
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What there is in the folders under one id. `stamp`: changes with the files that say who the voice is."""
+
+    stamp: str
+    has_voice: bool
+    has_dataset: bool
+
+
+def _folders(storage: Storage, account: Account) -> set[str]:
+    """Names below which something of the account lies in folders, whole or damaged."""
+    found: set[str] = set()
+    for kind in (VOICES, DATASETS):
+        folder = storage.folder(f"{account_prefix(account)}{kind}")
+        found |= {entry.name for entry in os.scandir(folder)} if folder and folder.is_dir() else set()
+    return found
+
+
+def _adopt(database: Database, storage: Storage, account: Account, only: str | None = None) -> None:
+    """Bring the rows of the local account in line with the folders of the command line."""
+    voices, datasets = storage.folder(VOICES), storage.folder(DATASETS)
+    if not account.is_local or voices is None or datasets is None:
+        return
+    names = {only} if only else {name for name in _folders(storage, account) if is_identifier(name)}
+    seen = {name: there for name in names if (there := _seen(voices / name, datasets / name))}
+    state = models.c.card[_STAMP].as_string().label(_STAMP)
+    known = select(models.c.id, models.c.name, models.c.state, models.c.voice_key, models.c.dataset_key, state)
+    known = known.where(models.c.account_id == account.id)
+    if only:
+        known = known.where(models.c.id == only)
+    with database.read() as connection:
+        rows = {row.id: row for row in connection.execute(known)}
+    changed = [
+        name
+        for name in seen.keys() | rows.keys()
+        if not _agree(rows.get(name), seen.get(name)) and not _is_damaged(voices, datasets, name)
+    ]
+    if not changed:
+        return
+    with database.write() as connection:
+        for name in sorted(changed):
+            # looked at anew: what changes rows and folders does both within a transaction
+            row = connection.execute(known.where(models.c.id == name)).one_or_none()
+            _bring_in_line(connection, account, name, row, *_read(voices, datasets, name))
+
+
+def _seen(voice: Path, dataset: Path) -> _Seen | None:
+    card, profile = _stamp(voice / CARD_FILE), _stamp(dataset / MODEL_FILE)
+    stamp = card or profile
+    return _Seen(stamp, card is not None, profile is not None) if stamp else None
+
+
+def _stamp(path: Path) -> str | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return f"{path.name} {stat.st_mtime_ns} {stat.st_size}"
+
+
+def _agree(row: Any, seen: _Seen | None) -> bool:
+    if row is None or row.state == TRAINING:
+        return seen is None or row is not None  # a voice in training is its worker's
+    if row.voice_key is None and row.dataset_key is None:
+        return True  # it is being made
+    if seen is None:
+        return False
+    has = row.voice_key is not None, row.dataset_key is not None
+    return has == (seen.has_voice, seen.has_dataset) and row.stamp == seen.stamp
+
+
+def _read(voices: Path, datasets: Path, name: str) -> tuple[_Seen | None, dict[str, Any] | None]:
+    """What there is under an id, and the columns that say it; these are None where it is damaged."""
+    voice, dataset = voices / name, datasets / name
+    try:
+        if not (voice / CARD_FILE).exists():
+            voice = find_voice(name, [voices])  # beside its place, while another takes it
+    except EngineError:
+        pass
+    seen = _seen(voice, dataset)
+    if seen is None:
+        return None, None
+    try:
+        card = asdict(load_card(voice)) if seen.has_voice else profile_as_json(load_dataset(dataset).profile)
+        history = read_history(dataset / TRAINING_FOLDER) if seen.has_dataset else None
+    except EngineError:
+        return seen, None
+    columns = _described({**card, "id": name}, seen.stamp) | {
+        "voice_key": f"{VOICES}/{name}" if seen.has_voice else None,
+        "dataset_key": f"{DATASETS}/{name}" if seen.has_dataset else None,
+        **_report_in(dataset),
+    }
+    if history is None:
+        return seen, columns
+    return seen, columns | {"epoch": history.epoch, "epochs": history.ceiling if history.state == "completed" else 0}
+
+
+def _report_in(dataset: Path) -> dict[str, Any]:
+    """The column of the data report, where one lies with the recordings."""
+    try:
+        report = json.loads((dataset / REPORT_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {"data_report": _plain(report)} if isinstance(report, dict) else {}
+
+
+def _is_damaged(voices: Path, datasets: Path, name: str) -> bool:
+    seen, columns = _read(voices, datasets, name)
+    return seen is not None and columns is None
+
+
+def _bring_in_line(
+    connection: Connection, account: Account, name: str, row: Any, seen: _Seen | None, columns: dict[str, Any] | None
+) -> None:
+    if _agree(row, seen):
+        return
+    if seen is None:
+        if row.voice_key in (None, f"{VOICES}/{name}"):  # else it lies in a storage that was used before
+            _delete_row(connection, account, name, row.name)
+    elif columns is not None and row is None:
+        state = COMPLETED if seen.has_voice else PENDING
+        values = {"account_id": account.id, "id": name, "state": state, "created_at": Now(), "updated_at": Now()}
+        connection.execute(insert_or_keep(connection, models).values(values | columns))
+    elif columns is not None:
+        _change(connection, account.id, name, state=_state_after(row, seen), **columns)
+
+
+def _state_after(row: Any, seen: _Seen) -> str:
+    """The state of a voice whose files have changed."""
+    if not seen.has_voice:
+        return PENDING if row.state == COMPLETED else str(row.state)
+    made_anew = row.voice_key is None or (row.stamp is not None and row.stamp != seen.stamp)
+    return COMPLETED if row.state != FAILED or made_anew else FAILED

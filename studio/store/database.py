@@ -1,0 +1,196 @@
+"""The database: SQLite in the data folder, or PostgreSQL by URL; the same statements run on both.
+
+`Database.read()` and `Database.write()` give a connection in a transaction of its own. On SQLite a write takes the
+write lock at once (BEGIN IMMEDIATE), so that no transaction can fail half-way for want of it.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import Float
+
+from engine.errors import SettingsError
+from studio.errors import DiskFull, Unavailable
+from studio.settings.environment import make_folder
+
+BUSY_S = 5.0  # how long a writer waits for others before it gives up
+RETRY_S = 2.0
+DATABASE_FILE = "studio.sqlite"
+# of libpq: without these whoever waits for a server that has vanished from the network waits for a quarter of an hour
+_AWAY = {"connect_timeout": 10, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3,
+         "tcp_user_timeout": 20_000}  # fmt: skip
+_SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter where the disk fills up below its shared memory
+_SQLITE_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_POSTGRESQL_FULL = ("53100",)
+_POSTGRESQL_BUSY = ("40001", "40P01", "53300", "55P03", "57P03")  # conflict, deadlock, full house, lock, just starting
+
+
+class Now(FunctionElement[float]):
+    """Seconds since 1970 by the database's clock, which all workers share however wrong their own clocks are."""
+
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(Now, "sqlite")
+def _now_on_sqlite(element: Now, compiler: Any, **options: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"  # to the millisecond
+
+
+@compiles(Now, "postgresql")
+def _now_on_postgresql(element: Now, compiler: Any, **options: Any) -> str:
+    return "extract(epoch from clock_timestamp())::double precision"
+
+
+@dataclass(frozen=True)
+class Database:
+    """An open database. Thread-safe; not to be carried into another process.
+
+    writers: connections of their own for those who write, where they wait for each other: so that however many of them
+    do, somebody who reads gets a connection at once. None where they are the same.
+    """
+
+    engine: Engine
+    writers: Engine | None = None
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file that only processes of this machine can share."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads. Raises Unavailable where the database is busy or out of reach."""
+        with _understood(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction: all of it or, after any exception, nothing. Raises Unavailable and DiskFull."""
+        engine = self.writers or self.engine
+        with _understood(), engine.connect().execution_options(writes=True) as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+        if self.writers is not None:
+            self.writers.dispose()
+
+
+def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An INSERT that can say what happens where there is such a row already, which each database has its own for."""
+    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def insert_or_keep(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An INSERT that does nothing where there is such a row already, also if it comes at the same moment."""
+    return insert_into(connection, table).on_conflict_do_nothing()
+
+
+def database_url(url: str, data: Path) -> str:
+    """`url`, or for an empty one that of the file in the data folder."""
+    return url or f"sqlite:///{data / DATABASE_FILE}"
+
+
+def open_database(url: str, busy_s: float = BUSY_S) -> Database:
+    """The database at `url`, whose tables are expected to be there (see `studio.store.migration`).
+
+    Raises SettingsError for a URL that is none, or of another kind than sqlite and postgresql.
+    """
+    try:
+        parsed = make_url(url)
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+            raise SettingsError(f"The database must be sqlite:///FILE or postgresql://..., not {parsed.drivername}.")
+        if parsed.get_backend_name() == "sqlite":
+            return Database(_open_sqlite(parsed, busy_s), writers=_open_sqlite(parsed, busy_s))
+        engine = create_engine(
+            parsed,
+            pool_pre_ping=True,
+            pool_size=10,
+            max_overflow=30,
+            pool_timeout=busy_s,
+            hide_parameters=True,  # in errors, which may come into a log
+            connect_args={name: value for name, value in _AWAY.items() if name not in parsed.query},
+        )
+    except (ArgumentError, NoSuchModuleError) as cause:
+        raise SettingsError("The database's address cannot be read: sqlite:///FILE or postgresql://...") from cause
+    except ImportError as cause:
+        raise SettingsError("PostgreSQL needs a package more: pip install 'psycopg[binary]'.") from cause
+    return Database(engine)
+
+
+def _open_sqlite(url: Any, busy_s: float) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise SettingsError("The database must be a file, which all processes of the studio can open.")
+    make_folder(Path(url.database).parent)
+    engine = create_engine(
+        url,
+        connect_args={"timeout": busy_s},
+        pool_size=10,
+        max_overflow=30,
+        pool_timeout=busy_s,
+        hide_parameters=True,  # in errors, which may come into a log
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")  # what was answered survives a power cut
+        connection.execute("PRAGMA foreign_keys=ON")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """What a database says of its troubles, as the studio's own errors; errors in statements stay what they are."""
+    try:
+        yield
+    except (DBAPIError, PoolTimeout, sqlite3.Error) as cause:
+        if (trouble := _trouble(cause)) is None:
+            raise
+        raise trouble from cause
+
+
+def _trouble(cause: Exception) -> Exception | None:
+    """What to tell of it; None for what is no trouble of the database's but a fault in a statement."""
+    said = getattr(cause, "orig", None) or cause
+    if isinstance(said, sqlite3.Error):
+        code = getattr(said, "sqlite_errorcode", None)  # an extended code, whose low byte is the kind
+        kind = None if code is None else code & 0xFF
+        full, busy = kind in _SQLITE_FULL, kind in _SQLITE_BUSY
+        if kind == sqlite3.SQLITE_NOTADB:
+            return SettingsError("The database's file is no database, or it is damaged: name another, or restore it.")
+        away = isinstance(said, sqlite3.OperationalError) and kind != sqlite3.SQLITE_ERROR
+    else:
+        state = getattr(said, "sqlstate", None)
+        full, busy = state in _POSTGRESQL_FULL, state in _POSTGRESQL_BUSY or isinstance(cause, PoolTimeout)
+        lost = isinstance(cause, DBAPIError) and cause.connection_invalidated
+        away = lost or isinstance(cause, OperationalError | InterfaceError)
+    if full:
+        return DiskFull("The disk of the database is full: make room, and try again.")
+    if busy:
+        return Unavailable("The database is busy: try again in a moment.", RETRY_S, "database_busy")
+    if away:
+        return Unavailable("The database cannot be reached: try again in a moment.", RETRY_S, "database_unreachable")
+    return None

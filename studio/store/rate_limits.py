@@ -1,0 +1,107 @@
+"""How often an account may call: counted by the minute in the database, which all servers of an installation share."""
+
+import threading
+from dataclasses import dataclass
+
+from sqlalchemy import delete, select
+
+from studio.errors import StudioError, TooMany
+from studio.store.database import Database, Now, insert_into
+from studio.store.tables import rates
+
+MINUTE_S = 60.0
+SUBMISSIONS, READS = "submissions", "reads"
+_PARTS = 100  # of a minute's reads, that a server takes at a time
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """How many calls were taken, and in how many seconds the minute is over that they belong to."""
+
+    number: int
+    wait_s: float
+
+
+def count_call(database: Database, account_id: str, per_minute: int) -> None:
+    """Count a call of the account. Raises TooMany where that is more than `per_minute` in this minute, Unavailable."""
+    taken = _take(database, account_id, SUBMISSIONS, 1, per_minute)
+    if not taken.number:
+        raise _too_many(per_minute, taken.wait_s)
+
+
+class SharedReads:
+    """Counts what is read: several at a time are taken from what all servers share, so that few calls have to write.
+
+    What a server does not use up of them the others do not get before the minute is over. Thread-safe.
+    """
+
+    def __init__(self, database: Database, per_minute: int) -> None:
+        self._database, self._per_minute = database, per_minute
+        self._left: dict[str, tuple[int, float]] = {}  # account -> how many are left, until when
+        self._refused_until_s: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def has_one(self, account_id: str, now_s: float) -> bool:
+        """Count a call among those that were taken before, if one is left. now_s: of any clock.
+
+        Raises TooMany where the account has been refused in this minute already, which costs no look at the database.
+        """
+        with self._lock:
+            if (wait_s := self._refused_until_s.get(account_id, 0.0) - now_s) > 0:
+                raise _too_many(self._per_minute, wait_s)
+            left, until_s = self._left.get(account_id, (0, 0.0))
+            if not left or now_s >= until_s:
+                return False
+            self._left[account_id] = left - 1, until_s
+            return True
+
+    def take(self, account_id: str, now_s: float) -> None:
+        """Take some more, and count a call among them. Raises TooMany where there are no more in this minute.
+
+        Where the database is busy or out of reach nobody is turned away for that.
+        """
+        try:
+            taken = _take(self._database, account_id, READS, max(1, self._per_minute // _PARTS), self._per_minute)
+        except StudioError:
+            return
+        if not taken.number:
+            with self._lock:
+                self._refused_until_s[account_id] = now_s + taken.wait_s
+            raise _too_many(self._per_minute, taken.wait_s)
+        with self._lock:
+            left, until_s = self._left.get(account_id, (0, 0.0))
+            still = left if now_s < until_s else 0
+            self._left[account_id] = still + taken.number - 1, now_s + taken.wait_s
+
+
+def sweep(database: Database) -> int:
+    """Forget the counts of past minutes; tells how many they were."""
+    with database.write() as connection:
+        now_s = connection.execute(select(Now())).scalar_one()
+        return connection.execute(delete(rates).where(rates.c.minute < int(now_s // MINUTE_S) - 1)).rowcount
+
+
+def _take(database: Database, account_id: str, what: str, number: int, per_minute: int) -> _Taken:
+    """Count `number` calls of the account at once: all of them or none."""
+    with database.write() as connection:
+        now_s = connection.execute(select(Now())).scalar_one()
+        minute = int(now_s // MINUTE_S)
+        counted = (
+            insert_into(connection, rates)
+            .values(account_id=account_id, what=what, minute=minute, calls=number)
+            .on_conflict_do_update(
+                index_elements=[rates.c.account_id, rates.c.what, rates.c.minute],
+                set_={"calls": rates.c.calls + number},
+                where=rates.c.calls + number <= per_minute,
+            )
+            .returning(rates.c.calls)
+        )
+        calls = connection.execute(counted).scalar_one_or_none()
+        if calls == number:  # once in a minute, and only the account's own rows, which nobody else waits for
+            old = (rates.c.account_id == account_id, rates.c.what == what, rates.c.minute < minute)
+            connection.execute(delete(rates).where(*old))
+    return _Taken(0 if calls is None else number, max((minute + 1) * MINUTE_S - now_s, 1.0))
+
+
+def _too_many(per_minute: int, wait_s: float) -> TooMany:
+    return TooMany(f"More than {per_minute} calls in a minute: go on in {wait_s:.0f} s.", wait_s, "rate_limit")

@@ -1,0 +1,51 @@
+"""Links to stored files: whoever has one can fetch the file without a token, until it expires.
+
+A link is signed with HMAC-SHA-256 over its key and expiry, by a secret that only this installation has.
+"""
+
+import base64
+import hmac
+import math
+import secrets as random
+from urllib.parse import quote
+
+from sqlalchemy import select
+
+from studio.store.database import Database, insert_or_keep
+from studio.store.tables import secrets
+
+_NAME = "links"
+_SECRET_BYTES = 32
+_HOUR_S = 3600
+_LONGEST_TIME = 12  # digits
+
+
+def secret_of(database: Database) -> bytes:
+    """What this installation signs with, which is made on the first call."""
+    with database.write() as connection:
+        new = {"name": _NAME, "value": random.token_bytes(_SECRET_BYTES)}
+        connection.execute(insert_or_keep(connection, secrets).values(new))
+        return bytes(connection.execute(select(secrets.c.value).where(secrets.c.name == _NAME)).scalar_one())
+
+
+def sign(secret: bytes, key: str, expires_s: float) -> str:
+    """The end of a link to the file with this key, for behind `.../files/`: its path and its signature.
+
+    expires_s: seconds since 1970, until which the link holds at least: it is rounded up to the hour, so that whoever
+    asks again is given the same link, and a browser need not fetch the file again.
+    """
+    expires = math.ceil(expires_s / _HOUR_S) * _HOUR_S
+    return f"{quote(key, safe='/')}?expires={expires}&signature={_signature(secret, key, expires)}"
+
+
+def check(secret: bytes, key: str, expires: str, signature: str, now_s: float) -> bool:
+    """Whether this signature opens the file with this key now; the texts are those of a link, from anybody."""
+    if not (expires.isascii() and expires.isdigit() and len(expires) <= _LONGEST_TIME):
+        return False
+    known = _signature(secret, key, int(expires))
+    return hmac.compare_digest(known.encode(), signature.encode("utf-8", "replace")) and now_s <= int(expires)
+
+
+def _signature(secret: bytes, key: str, expires: int) -> str:
+    signed = f"{expires}\n{key}".encode("utf-8", "surrogatepass")
+    return base64.urlsafe_b64encode(hmac.digest(secret, signed, "sha256")).decode().rstrip("=")

@@ -1,0 +1,461 @@
+"""Where files are kept: the data folder itself, or an S3-compatible storage; both behind the same few methods.
+
+A key is a path with "/" between its parts: voices/mia/card.json. Nobody ever sees half a file: each appears whole, in
+one step. All methods block; errors are Unavailable (`storage_unreachable`), DiskFull and NotFound, also for a key that
+none can have. What reads the credentials of S3 from the usual AWS variables is obstore.
+"""
+
+import errno
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError, PreconditionError, UnauthenticatedError
+from obstore.store import LocalStore, S3Store
+
+from engine.errors import SettingsError, is_full_disk
+from studio.errors import DiskFull, NotFound, StudioError, Unavailable
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import S3Config
+
+T = TypeVar("T")
+UNREACHABLE = "storage_unreachable"
+BLOCK = 1 << 20  # bytes that are read at a time
+LONGEST_KEY = 1024  # bytes of UTF-8, as S3 has it
+WORK_FOLDER = "work"
+GONE = "gone-"  # how folders begin there that are being deleted
+_RETRY_S = 5.0
+_AT_ONCE = 8  # files of a folder that are transferred at the same time
+_ENDING = ".part"  # of what is still being written
+_ODD = re.compile(r"[\x00-\x1f\x7f%\\]|[\ud800-\udfff]")
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how obstore says which
+_S3_OPTIONS = ("endpoint", "region")
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """What is known of a file without reading it. `etag` is quoted, as HTTP has it; time: seconds since 1970."""
+
+    key: str
+    size: int  # bytes
+    etag: str
+    modified_s: float
+
+
+class Storage:
+    """A storage that is reached through obstore. `scratch`: a folder for what is on its way."""
+
+    def __init__(self, store: LocalStore | S3Store, data: Path) -> None:
+        self._store = store
+        self.scratch = data / WORK_FOLDER
+
+    # ---- looked at
+
+    def head(self, key: str) -> StoredFile | None:
+        """What is known of the file with this key; None where there is none."""
+        try:
+            with _understood():
+                return _stored(obstore.head(self._store, checked(key)))
+        except NotFound:
+            return None
+
+    def read(self, key: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """Bytes start..stop of a file (stop not included; None: to its end), in blocks of at most BLOCK.
+
+        Raises NotFound at once, not at the first block. A file that changes meanwhile ends with Unavailable.
+        """
+        stored = self.head(key)
+        if stored is None:
+            raise NotFound("There is no such file.", "file_not_found")
+        return self._blocks(stored, max(start, 0), stored.size if stop is None else min(stop, stored.size))
+
+    def _blocks(self, stored: StoredFile, start: int, stop: int) -> Iterator[bytes]:
+        for begin in range(start, stop, BLOCK):
+            with _understood():
+                part = obstore.get(
+                    self._store,
+                    stored.key,
+                    options={"range": (begin, min(begin + BLOCK, stop)), "if_match": stored.etag},
+                ).bytes()
+            yield bytes(part)
+
+    def list_keys(self, prefix: str) -> Iterator[str]:
+        """The keys of all files below a prefix, in no order."""
+        with _understood():
+            for some in obstore.list(self._store, checked(prefix.rstrip("/"))):
+                yield from (one["path"] for one in some if not _is_unfinished(one["path"]))
+
+    def folder(self, prefix: str) -> Path | None:
+        """The real folder of a prefix, whether it exists or not, where the storage is a folder; else None."""
+        return None
+
+    def free_bytes(self) -> int | None:
+        """Room that is left; None where that is not known."""
+        return None
+
+    def check(self) -> None:
+        """Look whether the storage answers. Raises SettingsError where it never will, Unavailable."""
+        try:
+            with _understood():
+                for _ in obstore.list(self._store, chunk_size=1):
+                    break
+        except Unavailable as trouble:
+            if "NoSuchBucket" in str(trouble.__cause__):
+                raise SettingsError("There is no such bucket in the storage: make it, or name another.") from trouble
+            raise
+
+    # ---- written
+
+    def put_bytes(self, data: bytes, key: str) -> None:
+        """Store a small file."""
+        self._put(data, key)
+
+    def put_file(self, path: Path, key: str) -> None:
+        """Store a file, which is the storage's from now on: it may be moved."""
+        self._put(path, key)
+
+    def _put(self, content: Path | bytes, key: str) -> None:
+        checked(key)
+        try:
+            with _understood():
+                obstore.put(self._store, key, content)
+        except NotFound as cause:
+            if isinstance(content, Path) and not content.exists():
+                raise
+            raise Unavailable("The storage has no such bucket any more.", _RETRY_S, UNREACHABLE) from cause
+
+    def copy(self, key: str, target: str) -> None:
+        """Store a file that is here under a second key; what becomes of either does not touch the other.
+
+        Raises NotFound where there is none.
+        """
+        with _understood():
+            obstore.copy(self._store, checked(key), checked(target))
+
+    def push_folder(self, folder: Path, prefix: str) -> None:
+        """Store all files of a folder below a prefix; the folder is the storage's from now on: it may be moved."""
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+        _at_once(lambda path: self.put_file(path, f"{prefix}/{_as_key(path.relative_to(folder))}"), files)
+
+    # ---- fetched
+
+    def fetch(self, key: str, folder: Path) -> Path:
+        """The file with this key as one that can be opened: the stored one itself, or a copy in `folder`."""
+        return self._download(key, folder / checked(key).rpartition("/")[2])
+
+    def pull_folder(self, prefix: str, folder: Path) -> None:
+        """Copy all files below a prefix into a folder. Raises NotFound where there are none."""
+        below = f"{prefix.rstrip('/')}/"
+        keys = list(self.list_keys(prefix))
+        if not keys:
+            raise NotFound("There are no such files.", "file_not_found")
+        _at_once(lambda key: self._download(key, folder / _as_path(key.removeprefix(below))), keys)
+
+    def _download(self, key: str, path: Path) -> Path:
+        blocks = self.read(key)
+        with _understood():
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with _new_file(path) as unfinished, unfinished.open("wb") as file:
+            for block in blocks:
+                file.write(block)
+        return path
+
+    # ---- deleted
+
+    def delete(self, key: str) -> None:
+        """Delete a file; one that is not there is deleted already."""
+        with suppress(NotFound), _understood():
+            obstore.delete(self._store, checked(key))
+
+    def delete_below(self, prefix: str) -> None:
+        """Delete all files below a prefix."""
+        keys = list(self.list_keys(prefix))
+        if keys:
+            with suppress(NotFound), _understood():
+                obstore.delete(self._store, keys)
+
+    @contextmanager
+    def deleting(self) -> Iterator[Callable[[str], None]]:
+        """Gives what is to be called with each prefix whose files are deleted once the block has ended well.
+
+        Folders are taken from their places at once, so that nobody takes them for what they were, and are back there
+        where the block fails.
+        """
+        prefixes: list[str] = []
+        yield prefixes.append
+        for prefix in prefixes:
+            self.delete_below(prefix)
+
+
+class FolderStorage(Storage):
+    """A storage that is a folder: files are moved into it, and are read where they lie."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        with _understood():
+            super().__init__(LocalStore(root, mkdir=True), root)
+
+    def folder(self, prefix: str) -> Path:
+        """The real folder of a prefix, whether it exists or not."""
+        return self._root / checked(prefix.rstrip("/"))
+
+    def free_bytes(self) -> int:
+        """Room that is left on the disk."""
+        with _understood():
+            return shutil.disk_usage(self._root).free
+
+    def check(self) -> None:
+        """Look whether the folder can be written to. Raises SettingsError."""
+        if not os.access(self._root, os.W_OK | os.X_OK):
+            raise SettingsError(f'Nothing can be written to "{self._root}": choose another data folder.')
+
+    def put_bytes(self, data: bytes, key: str) -> None:
+        """Store a small file."""
+        with self._place(key) as unfinished:
+            unfinished.write_bytes(data)
+            _write_through(unfinished)
+
+    def put_file(self, path: Path, key: str) -> None:
+        """Store a file: it is moved, or copied from another disk."""
+        with self._place(key) as unfinished:
+            _move(path, unfinished)
+            _write_through(unfinished)
+
+    def copy(self, key: str, target: str) -> None:
+        """The same file by a second name where the disk has that, as no file here is ever changed; else a copy."""
+        original = self.fetch(key, self.scratch)
+        with self._place(target) as unfinished:
+            try:
+                unfinished.hardlink_to(original)
+            except OSError:
+                shutil.copyfile(original, unfinished)
+                _write_through(unfinished)
+
+    def push_folder(self, folder: Path, prefix: str) -> None:
+        """Move a folder to where the prefix is, in one step; what is there already is replaced."""
+        target = self.folder(prefix)
+        _make(target.parent)
+        with _new_file(target) as unfinished:
+            _move(folder, unfinished)
+            for path in (*unfinished.rglob("*"), unfinished):
+                _write_through(path)
+            self.delete_below(prefix)
+        with _understood():
+            _write_through(target.parent)
+
+    def fetch(self, key: str, folder: Path) -> Path:
+        """The stored file itself, which must not be changed. Raises NotFound."""
+        path = self._root / checked(key)
+        if not path.is_file():
+            raise NotFound("There is no such file.", "file_not_found")
+        return path
+
+    def pull_folder(self, prefix: str, folder: Path) -> None:
+        """Copy a folder. Raises NotFound where there is none."""
+        with _understood():
+            shutil.copytree(self.folder(prefix), folder, dirs_exist_ok=True)
+
+    def delete_below(self, prefix: str) -> None:
+        """Delete a folder; it is gone at once, and then its files are deleted."""
+        with self.deleting() as take_away:
+            take_away(prefix)
+
+    @contextmanager
+    def deleting(self) -> Iterator[Callable[[str], None]]:
+        """As in every storage; where the folders are meanwhile `studio.executors.housekeeping` knows too."""
+        moved: list[tuple[Path, Path]] = []
+
+        def take_away(prefix: str) -> None:
+            place, aside = self.folder(prefix), self.folder(f"{WORK_FOLDER}/{GONE}{secrets.token_hex(8)}")
+            with suppress(NotFound), _understood():
+                self.scratch.mkdir(parents=True, exist_ok=True)
+                place.rename(aside)
+                moved.append((place, aside))
+
+        try:
+            yield take_away
+        except BaseException:
+            for place, aside in reversed(moved):
+                aside.rename(place)
+            raise
+        for _, aside in moved:
+            shutil.rmtree(aside, ignore_errors=True)
+
+    @contextmanager
+    def _place(self, key: str) -> Iterator[Path]:
+        target = self._root / checked(key)
+        _make(target.parent)
+        with _new_file(target) as unfinished:
+            yield unfinished
+        with _understood():
+            _write_through(target.parent)
+
+
+def open_storage(url: str, data: Path) -> Storage:
+    """The storage at `url` (s3://BUCKET/PREFIX?endpoint=...&region=...), or for an empty one the data folder.
+
+    It is not called yet: see `Storage.check`. Raises SettingsError for an address that is none.
+    """
+    return _open_s3(url, data) if url else FolderStorage(data)
+
+
+def checked(key: str) -> str:
+    """The key, if it can be one; raises NotFound for one that leads elsewhere, or nowhere."""
+    parts = key.split("/")
+    odd = any(ord(letter) < 32 or letter in "\\\x7f" or "\ud800" <= letter <= "\udfff" for letter in key)
+    if odd or any(part in ("", ".", "..") for part in parts) or len(key.encode("utf-8", "replace")) > LONGEST_KEY:
+        raise NotFound("There is no such file.", "file_not_found")
+    return key
+
+
+def _open_s3(url: str, data: Path) -> Storage:
+    try:
+        parsed = urlsplit(url)
+        options = dict(parse_qsl(parsed.query, strict_parsing=bool(parsed.query)))
+    except ValueError as cause:
+        raise SettingsError("The storage's address cannot be read: s3://BUCKET/PREFIX?endpoint=...") from cause
+    if parsed.scheme != "s3" or not parsed.netloc or "@" in parsed.netloc or ":" in parsed.netloc:
+        raise SettingsError("The storage must be s3://BUCKET/PREFIX?endpoint=..., with the keys in AWS_ variables.")
+    if unknown := [name for name in options if name not in _S3_OPTIONS]:
+        raise SettingsError(f"The storage's address may have {' and '.join(_S3_OPTIONS)}, not {', '.join(unknown)}.")
+    config = cast("S3Config", options)
+    try:
+        store = S3Store(
+            parsed.netloc,
+            prefix=parsed.path.strip("/") or None,
+            config=config,
+            client_options={
+                "allow_http": options.get("endpoint", "").startswith("http://"),
+                "connect_timeout": "5s",
+                "timeout": "60s",  # of one request: a block read, a part written
+            },
+            # what is away for longer is for the caller to wait for, or to tell
+            retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=20)},
+        )
+    except (BaseError, ValueError) as cause:
+        raise SettingsError("The storage's address cannot be used: s3://BUCKET/PREFIX?endpoint=...") from cause
+    return Storage(store, data)
+
+
+def _stored(meta: "ObjectMeta") -> StoredFile:
+    return StoredFile(meta["path"], meta["size"], meta["e_tag"] or '""', meta["last_modified"].timestamp())
+
+
+# ---- names
+
+
+def _as_key(path: Path) -> str:
+    """A relative path as the end of a key: what keys cannot hold is written as in addresses."""
+    return _ODD.sub(lambda found: quote(found[0], safe="", errors="surrogateescape"), path.as_posix())
+
+
+def _as_path(key: str) -> Path:
+    parts = [unquote(part, errors="surrogateescape") for part in key.split("/")]
+    if any(part in ("", ".", "..") or "/" in part or "\0" in part for part in parts):
+        raise NotFound("There is no such file.", "file_not_found")
+    return Path(*parts)
+
+
+def _is_unfinished(key: str) -> bool:
+    name = key.rpartition("/")[2]
+    return name.startswith(".") and name.endswith(_ENDING)
+
+
+# ---- files
+
+
+@contextmanager
+def _new_file(target: Path) -> Iterator[Path]:
+    """A path to write to; what is there then takes the place of `target` in one step, or leaves no trace."""
+    unfinished = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}{_ENDING}")
+    try:
+        with _understood():
+            yield unfinished
+            unfinished.replace(target)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder to put something into; where a file is in the way, it is the storage that is in disorder."""
+    try:
+        with _understood():
+            folder.mkdir(parents=True, exist_ok=True)
+    except NotFound as cause:
+        raise Unavailable("There is a file where the storage needs a folder.", _RETRY_S, UNREACHABLE) from cause
+
+
+def _move(source: Path, target: Path) -> None:
+    try:
+        source.rename(target)
+    except OSError as cause:
+        if cause.errno != errno.EXDEV:
+            raise
+        (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+        (shutil.rmtree if source.is_dir() else os.unlink)(source)
+
+
+def _write_through(path: Path) -> None:
+    """Make sure that a file, or the names in a folder, outlive a power cut."""
+    if path.is_symlink() or (os.name == "nt" and path.is_dir()):  # which cannot be opened
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _at_once(action: Callable[[T], object], things: Iterable[T]) -> None:
+    """Do something with several things at the same time; the first error is raised, after those under way."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        waiting = [pool.submit(action, thing) for thing in things]
+        try:
+            for one in waiting:
+                one.result()
+        finally:
+            for one in waiting:
+                one.cancel()
+
+
+# ---- troubles
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    try:
+        yield
+    except StudioError:
+        raise
+    except FileNotFoundError as cause:
+        raise NotFound("There is no such file.", "file_not_found") from cause
+    except (BaseError, OSError) as cause:
+        raise _trouble(cause) from cause
+
+
+def _trouble(cause: Exception) -> StudioError:
+    if is_full_disk(cause):
+        return DiskFull()
+    number = cause.errno if isinstance(cause, OSError) else int((_OS_ERROR.findall(str(cause)) or ["0"])[0])
+    if number in (errno.ENOTDIR, errno.EISDIR):  # a file where the key has a folder, or the other way round
+        return NotFound("There is no such file.", "file_not_found")
+    if isinstance(cause, PreconditionError):
+        return Unavailable("The file was replaced while it was read: try again.", _RETRY_S, UNREACHABLE)
+    if isinstance(cause, PermissionDeniedError | UnauthenticatedError | PermissionError):
+        text = "The storage does not let the service in: whoever runs it must check the rights and the credentials."
+        return Unavailable(text, _RETRY_S, UNREACHABLE)
+    return Unavailable("The storage cannot be reached: try again in a moment.", _RETRY_S, UNREACHABLE)

@@ -1,0 +1,61 @@
+"""The studio, assembled: settings, database and storage, which is all that its actions need.
+
+A server and its worker processes each open their own; what they share is the database and the storage.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from studio.settings.environment import Settings, make_folder
+from studio.settings.service import ServiceSettings
+from studio.store.accounts import Account, local_account
+from studio.store.database import Database, database_url, open_database
+from studio.store.migration import upgrade
+from studio.store.signed_links import secret_of, sign
+from studio.store.storage import Storage, open_storage
+
+
+@dataclass(frozen=True)
+class Studio:
+    """What actions work with. `wake` tells whoever does the work that there is some; it may do nothing."""
+
+    settings: Settings
+    service: ServiceSettings
+    database: Database
+    storage: Storage
+    link_secret: bytes
+    local: Account
+    wake: Callable[[], None] = lambda: None
+
+    def link(self, key: str, base_url: str, now_s: float) -> str:
+        """An absolute address where whoever has it can hear the stored file, until it expires.
+
+        base_url: how this client reaches the service, where the settings do not say it.
+        """
+        begin = self.service.cdn_url or f"{self.base_url(base_url)}/files"
+        return f"{begin.rstrip('/')}/{sign(self.link_secret, key, now_s + self.service.link_hours * 3600)}"
+
+    def base_url(self, of_request: str) -> str:
+        """The service's address as the settings say it, else as the client called it."""
+        return (self.service.base_url or of_request).rstrip("/")
+
+    def close(self) -> None:
+        """Close the database's connections."""
+        self.database.close()
+
+
+def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
+    """Open everything: the database is brought up to date, the local account is there, links can be signed.
+
+    Raises SettingsError for settings that cannot work, Unavailable where the database or storage is out of reach.
+    """
+    make_folder(settings.data, 0o700)  # tokens' digests and everybody's recordings
+    database = open_database(database_url(service.database_url, settings.data))
+    try:
+        upgrade(database)
+        storage = open_storage(service.storage_url, settings.data)
+        storage.check()
+        return Studio(settings, service, database, storage, secret_of(database), local_account(database))
+    except BaseException:
+        database.close()
+        raise

@@ -1,0 +1,170 @@
+"""The tables. All times are seconds since 1970 by the database's own clock; JSON columns hold plain values.
+
+accounts --< tokens
+    |------< models    a voice: pending -> training -> completed | failed
+    |------< tasks     the queue and the truth about all work
+    `------< answers   what a POST with an Idempotency-Key was answered
+rates                  how often an account has called in the present minute
+duties                 what only one process of the installation does at a time, and which does
+secrets                what links are signed with
+"""
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+METADATA = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# as Python compares text, whatever language the database was set up for
+_FOLDED = String(600).with_variant(String(600, collation="C"), "postgresql")
+_RUNNING_TRAINING = text("kind = 'training' AND state = 'running'")
+
+accounts = Table(
+    "accounts",
+    METADATA,
+    Column("id", String(32), primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("created_at", Float, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    METADATA,
+    Column("id", String(32), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False, index=True),
+    Column("name", String(200), nullable=False),
+    Column("digest", String(64), nullable=False, unique=True),  # SHA-256 of the token, which is kept nowhere
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float),
+    Column("revoked_at", Float),
+    Column("used_at", Float),  # to the hour: not every call is worth a write
+)
+
+models = Table(
+    "models",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False),
+    Column("id", String(64), nullable=False),  # unique in an account only; two accounts may both have a "mia"
+    Column("name", String(200), nullable=False),
+    Column("folded_name", _FOLDED, nullable=False),  # without the difference of case: what lists are ordered by
+    Column("texts", Text, nullable=False),  # all that words are looked for in, folded too
+    Column("state", String(16), nullable=False),  # pending, training, completed, failed
+    # what can be asked for; the whole of it is in `card`
+    Column("gender", String(32)),
+    Column("age", String(32)),
+    Column("base_language", String(8)),
+    Column("genre", String(32)),
+    Column("voice_type", String(32)),
+    Column("card", JSON, nullable=False),  # the published fields, and once trained the rest of the voice's card
+    Column("voice_key", String(500)),  # where in the storage the voice lies, once there is one
+    Column("dataset_key", String(500)),  # where its recordings lie, if it was made of some
+    Column("training_key", String(500)),  # where the latest checkpoint lies, in a storage that is no folder
+    Column("epoch", Integer, nullable=False, default=0),
+    Column("epochs", Integer, nullable=False, default=0),  # the total that the finished voice was asked to have
+    Column("failure_told", Integer, nullable=False, default=0),  # whether a call has been told so, or of a stop
+    Column("data_report", JSON),
+    Column("error", Text),
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+    UniqueConstraint("account_id", "id"),
+    Index(None, "account_id", "state", "folded_name", "id"),
+)
+
+tasks = Table(
+    "tasks",
+    METADATA,
+    Column("id", String(32), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False),
+    Column("kind", String(16), nullable=False),  # see studio.store.tasks.Kind
+    Column("model_id", String(64)),  # of the account, or a demo voice's
+    Column("model_name", String(200)),  # of a voice that has been deleted since
+    Column("parameters", JSON, nullable=False),
+    Column("state", String(16), nullable=False),  # queued, running, completed, failed, cancelled
+    Column("priority", Integer, nullable=False, default=0),  # higher first
+    Column("not_before", Float, nullable=False, default=0),  # of a retry
+    Column("attempt", Integer, nullable=False, default=0),  # how often it was claimed without getting anywhere
+    Column("fence", BigInteger, nullable=False, default=0),  # rises with every claim; only its holder may write
+    Column("owner", String(100)),  # the worker that has it
+    Column("lease_until", Float),
+    Column("cancel_requested", Integer, nullable=False, default=0),
+    Column("progress", Float, nullable=False, default=0),
+    Column("message", Text, nullable=False, default=""),
+    Column("result", JSON),
+    Column("error", Text),
+    Column("error_code", String(64)),
+    Column("request_id", String(64)),
+    Column("created_at", Float, nullable=False),
+    Column("started_at", Float),
+    Column("finished_at", Float),
+    Column("outputs_deleted_at", Float),  # retention
+    Index(None, "account_id", "created_at", "id"),
+    Index(None, "account_id", "state", "created_at", "id"),
+    Index(None, "account_id", "kind", "created_at", "id"),
+    Index(None, "account_id", "model_id", "kind", "created_at", "id"),
+    Index(None, "account_id", "kind", "state"),
+    Index(None, "finished_at"),
+    # of the trainings of one voice only one runs, whatever happens at the same moment
+    Index(
+        "uq_tasks_running_training", "account_id", "model_id",
+        unique=True, sqlite_where=_RUNNING_TRAINING, postgresql_where=_RUNNING_TRAINING,
+    ),
+)  # fmt: skip
+
+Index("ix_tasks_queue", tasks.c.state, tasks.c.kind, tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+
+answers = Table(
+    "answers",
+    METADATA,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("call", String(100), primary_key=True),  # which of the POST calls
+    Column("key", String(255), primary_key=True),
+    Column("fingerprint", String(64), nullable=False),  # SHA-256 of the fields and files
+    Column("answer", JSON, nullable=False),
+    Column("created_at", Float, nullable=False, index=True),
+)
+
+rates = Table(
+    "rates",
+    METADATA,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("what", String(16), primary_key=True),  # submissions or reads
+    Column("minute", BigInteger, primary_key=True),
+    Column("calls", Integer, nullable=False),
+)
+
+duties = Table(
+    "duties",
+    METADATA,
+    Column("name", String(32), primary_key=True),
+    Column("owner", String(100), nullable=False),
+    Column("until", Float, nullable=False),
+    Column("said", JSON, nullable=False),  # by whoever has it, for all to read
+)
+
+secrets = Table(
+    "secrets",
+    METADATA,
+    Column("name", String(32), primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)

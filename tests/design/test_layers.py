@@ -1,0 +1,131 @@
+"""The rooms of the project, ground floor first: a room imports from those above it in its table, never from below."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# room: what it holds. A module that lies in no room is one itself, named by its file.
+ENGINE = {
+    "errors": "what is told to users",
+    "units": "frames, semitones, decibels",
+    "settings": "ranges and one-line meanings",
+    "devices": "processor and GPUs",
+    "files": "files that appear whole or not at all",
+    "archives": "zips from anybody",
+    "audio": "reading and writing recordings",
+    "analysis": "pitch, loudness, envelope, notes, style",
+    "networks": "what is learned, and its losses",
+    "features": "what is known of a recording's frames, and of a voice's",
+    "voices": "profiles, cards, weights, packages, blends",
+    "conversion": "a recording in another voice, and edits of takes",
+    "datasets": "recordings a voice is made of, and the report on them",
+    "evaluation": "scores",
+    "training": "a voice from its data set",
+    "demonstrations": "what the notebook under the hood shows",
+    "plots": "pictures",
+    "widgets": "interactive parts of notebooks",
+    "benchmark": "measured speed, memory and quality",
+    "pretraining": "the base weights and the demo voices",
+}
+STUDIO = {
+    "errors": "what the service answers with",
+    "client": "the service from Python",
+    "doctor": "what works on this machine",
+    "settings": "options of the service and of its environment",
+    "store": "database and storage, and what lies in them",
+    "executors": "processes that do the work",
+    "actions": "what a user can do",
+    "http": "the service",
+    "page": "the page",
+    "server": "service and page, served",
+    "commands": "the command line",
+    "__main__": "python -m studio",
+}
+# of both packages, rooms that nothing else imports
+LAST = {"engine": {"widgets", "benchmark", "pretraining"}, "studio": {"__main__"}}
+
+
+def rooms_of(package: str) -> list[str]:
+    return list(ENGINE if package == "engine" else STUDIO)
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room_of(module: str) -> str | None:
+    """The room of a dotted name, the package's own door being none."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of all that a module imports, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.lineno, node.module
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", ["engine", "studio"])
+def test_every_module_lies_in_a_room_of_the_table(package):
+    known = set(rooms_of(package))
+    found = {room for path in modules(package) if (room := room_of(module_name(path)))}
+    assert found == known
+
+
+@pytest.mark.parametrize("package", ["engine", "studio"])
+def test_no_room_imports_from_a_later_one(package):
+    rooms = rooms_of(package)
+    offenders = set()
+    for path in modules(package):
+        own = room_of(module_name(path))
+        if own is None:
+            continue
+        for line, name in imports(path):
+            other = room_of(name) if name.startswith(f"{package}.") else None
+            if other in rooms and rooms.index(other) > rooms.index(own):
+                offenders.add(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not offenders
+
+
+@pytest.mark.parametrize("package", ["engine", "studio"])
+def test_nothing_imports_the_last_rooms(package):
+    offenders = set()
+    for path in [*modules("engine"), *modules("studio")]:
+        own = room_of(module_name(path))
+        for line, name in imports(path):
+            if name.startswith(f"{package}.") and room_of(name) in LAST[package] - {own}:
+                offenders.add(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not offenders
+
+
+@pytest.mark.parametrize("package", ["engine", "studio"])
+def test_modules_do_not_import_each_other_in_circles(package):
+    """Inside functions too: a circle that is cut by a late import is a circle."""
+    graph = {module_name(path): {name for _, name in imports(path)} for path in modules(package)}
+    graph = {name: {found for found in found_all if found in graph} - {name} for name, found_all in graph.items()}
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as circle:
+        pytest.fail(" <- ".join(circle.args[1]))
+
+
+@pytest.mark.parametrize("package", ["engine", "studio"])
+def test_rooms_are_opened_by_module(package):
+    """Their own __init__ is empty: importing one module of a room must not load its neighbours, or torch."""
+    first = {ROOT / package / "__init__.py", ROOT / "engine/widgets/__init__.py"}
+    filled = [path for path in (ROOT / package).rglob("__init__.py") if path not in first and path.read_text().strip()]
+    assert not [path for path in filled if ast.parse(path.read_text()).body[1:]]

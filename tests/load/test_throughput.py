@@ -1,0 +1,44 @@
+"""What tasks cost beside the conversion: that it is counted rightly, and a little of it on a real service."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from tests.load import throughput
+from tests.load.throughput import Throughput, Way, as_json, as_table, main
+
+FOUND = Throughput(9.0, [Way("the engine itself", 2, 10, 2.5), Way("local workers", 2, 10, 3.0)])
+
+
+def test_what_a_task_costs_beside_the_engine():
+    assert FOUND.ways[1].worker_seconds == pytest.approx(0.6)
+    assert FOUND.overhead_ms(FOUND.ways[1]) == pytest.approx(100.0)
+
+
+def test_figures_for_programs_and_for_eyes():
+    assert json.loads(as_json(FOUND))["ways"][1]["overhead_ms"] == pytest.approx(100.0)
+    console = Console(file=io.StringIO(), width=100)
+    console.print(as_table(FOUND))
+    assert "100 ms" in console.file.getvalue()
+    assert "200" in console.file.getvalue()  # a minute
+
+
+def test_ray_needs_places_that_all_machines_reach(capsys):
+    assert main(["--database-url", "postgresql://x/y"]) == 2
+    assert "both" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_few_conversions_are_measured(capsys):
+    assert main(["--conversions", "2", "--workers", "1", "--json"]) == 0
+    ways = json.loads(capsys.readouterr().out)["ways"]
+    assert [(way["name"], way["conversions"]) for way in ways] == [("the engine itself", 2), ("local workers", 2)]
+    assert all(way["seconds"] > 0 for way in ways)
+
+
+def test_an_engine_that_fails_is_told(monkeypatch, capsys):
+    monkeypatch.setattr(throughput, "VOICE", "nobody")
+    assert main(["--conversions", "1", "--workers", "1"]) == 1
+    assert "could not be measured" in capsys.readouterr().err

@@ -1,0 +1,28 @@
+"""A service of one's own for a while."""
+
+import httpx
+import pytest
+
+from engine.errors import EngineError
+from tests.load.trial_service import trial_service
+
+
+def test_a_service_that_cannot_start_says_why(tmp_path):
+    with (
+        pytest.raises(EngineError, match="sqlite"),
+        trial_service(tmp_path / "home", database_url="mysql://x"),
+    ):
+        pytest.fail("it started")
+
+
+def test_a_service_sees_only_its_own_folder_and_ends(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIMBRE_STUDIO_DATABASE_URL", "mysql://somebody-elses")
+    with trial_service(tmp_path / "home", executor="none", page="off") as service:
+        assert httpx.get(f"{service.base_url}/health").status_code == 200
+        assert (tmp_path / "home" / "studio.sqlite").exists()
+        assert (tmp_path / "home").stat().st_mode & 0o077 == 0  # nobody else's to read
+        with pytest.raises(EngineError, match="token create"):
+            service.command("token", "create", "x", "--expires-days", "-1")
+    assert service.process.poll() == 0
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{service.base_url}/health")

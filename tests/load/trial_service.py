@@ -1,0 +1,105 @@
+"""A whole service of one's own for a while, in a process and a folder of its own: for measurements and tests."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from engine.errors import EngineError
+from studio.settings.environment import HOME_VARIABLE, PREFIX
+
+STARTED_WITHIN_S = 60.0
+ENDED_WITHIN_S = 40.0
+_LOOK_S = 0.1
+_SHOWN_OF_LOG = 2000  # characters
+
+
+@dataclass(frozen=True)
+class TrialService:
+    """A running service; `log` is what it said so far."""
+
+    base_url: str
+    home: Path
+    process: subprocess.Popen[bytes]
+    log: Path
+    environment: dict[str, str]
+
+    def command(self, *arguments: str) -> str:
+        """What a command of the command line prints, run on this installation. Raises EngineError."""
+        command = [sys.executable, "-m", "studio", *arguments]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise EngineError(f"{' '.join(arguments[:2])} failed: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def token(self, account: str = "local") -> str:
+        """A new token of an account, which is made where it is not there."""
+        return self.command("token", "create", "trial", "--account", account)
+
+
+@contextmanager
+def trial_service(home: Path, **settings: str | int | float) -> Iterator[TrialService]:
+    """A service on loopback, whose data lie in `home`, with these settings of the service and else its defaults.
+
+    Nothing of this process's own installation is seen by it. It is ended with its workers. Raises EngineError, with
+    what it said last, where it does not start.
+    """
+    given = {"host": "127.0.0.1", "port": _free_port()} | settings
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    environment |= {PREFIX + name.upper(): str(value) for name, value in given.items()}
+    environment |= {HOME_VARIABLE: str(home)}
+    log = home.with_name(f"{home.name}.log")
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "studio", "serve"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that it can be ended with all it started
+        )
+    try:
+        service = TrialService(f"http://127.0.0.1:{given['port']}", home, process, log, environment)
+        _wait_until_it_answers(service)
+        yield service
+    finally:
+        _end(process)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_it_answers(service: TrialService) -> None:
+    end_s = time.monotonic() + STARTED_WITHIN_S
+    while not _answers(service.base_url):
+        if service.process.poll() is not None or time.monotonic() > end_s:
+            said = service.log.read_text(encoding="utf-8", errors="replace")
+            raise EngineError(f"The service did not start. It said last: {said[-_SHOWN_OF_LOG:]}")
+        time.sleep(_LOOK_S)
+
+
+def _answers(base_url: str) -> bool:
+    try:
+        return httpx.get(f"{base_url}/health", trust_env=False).is_success
+    except httpx.TransportError:
+        return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(ENDED_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

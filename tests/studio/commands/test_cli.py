@@ -1,0 +1,416 @@
+"""The command line as a user and a script see it: exit status, stdout, stderr, and what lies in the folder after."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from rich.progress import Progress
+from typer import Context
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import engine.voices.card
+from studio.commands.cli import app, main
+from studio.commands.convert import bundled_sample
+from studio.commands.failures import STOPPED
+
+RATE = 44_100
+API_FIELDS = {
+    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+}  # fmt: skip
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+def vocal(seconds: float) -> np.ndarray:
+    """A buzz with vibrato around A3, float64 (samples,), with silence at both ends."""
+    time_s = np.arange(round(seconds * RATE)) / RATE
+    phase = 2 * np.pi * 220 * time_s + 2 * np.sin(2 * np.pi * 5.5 * time_s)
+    buzz = sum(np.sin(harmonic * phase) / harmonic for harmonic in range(1, 20))
+    return 0.15 * buzz * (np.abs(time_s / seconds - 0.5) < 0.4)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def source(here) -> Path:
+    soundfile.write(here / "vocal.wav", vocal(1.5), RATE)
+    return here / "vocal.wav"
+
+
+def names(folder: Path) -> list[str]:
+    """All that lies in a folder, hidden files too."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def assert_one_sentence(result, status: int = 1) -> None:
+    assert result.exit_code == status
+    assert result.stdout == ""
+    [sentence] = result.stderr.splitlines()
+    assert sentence.endswith(".")
+    assert "Traceback" not in sentence
+    assert "Error" not in sentence
+
+
+# ---- convert
+
+
+def test_convert_names_the_result_after_recording_and_voice(here, source):
+    result = run("convert", source)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == "vocal.kathleen.wav\n"
+    assert names(here) == ["vocal.kathleen.wav", "vocal.wav"]
+    assert soundfile.info(here / "vocal.kathleen.wav").frames == soundfile.info(source).frames
+
+
+def test_each_take_has_a_path_of_its_own(here, source):
+    result = run("convert", source, "--takes", 3, "-o", "song.flac")
+    assert result.stdout.splitlines() == ["song.flac", "song.take2.flac", "song.take3.flac"]
+    assert names(here) == ["song.flac", "song.take2.flac", "song.take3.flac", "vocal.wav"]
+    assert len({(here / name).read_bytes() for name in result.stdout.split()}) == 3
+
+
+def test_output_may_be_a_folder(here, source):
+    (here / "results").mkdir()
+    assert run("convert", source, "-o", "results").stdout == "results/vocal.kathleen.wav\n"
+
+
+def test_the_same_seed_gives_the_same_bytes_and_replaces_the_earlier_result(here, source):
+    (here / "out.wav").write_bytes(b"an earlier result")
+    written = []
+    for seed in (1, 1):
+        assert run("convert", source, "--takes", 2, "--seed", seed, "-o", "out.wav").exit_code == 0
+        written.append([(here / name).read_bytes() for name in ("out.wav", "out.take2.wav")])
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("preset", ["melodic", "rhythmic", "spoken"])
+def test_every_preset_converts(here, source, preset):
+    result = run("convert", source, "--preset", preset)
+    assert result.exit_code == 0
+    assert preset in result.stderr
+
+
+def test_transpose_may_be_found_by_the_engine(here, source):
+    result = run("convert", source, "--transpose", "auto", "--voice", "koguchi")
+    assert result.exit_code == 0, result.stderr
+    assert "transposed by" in result.stderr
+
+
+def test_it_computes_on_the_device_that_is_wanted_or_says_why_not(source):
+    assert run("convert", source, "--device", "cpu").exit_code == 0
+    result = run("convert", source, "--device", "tpu", "-o", "other.wav")
+    assert (result.exit_code, result.stderr) == (1, "'tpu' is not a device; choose auto, cuda, mps or cpu.\n")
+    assert not Path("other.wav").exists()
+
+
+def test_scores_go_to_stderr_and_paths_alone_to_stdout(here, source):
+    result = run("convert", source, "--scores")
+    assert result.stdout == "vocal.kathleen.wav\n"
+    assert "length error" in result.stderr
+    assert "pitch accuracy" in result.stderr
+
+
+def test_the_recording_itself_is_never_replaced(here, source):
+    before = source.read_bytes()
+    (here / "other-name.wav").hardlink_to(source)
+    for output in (source, "other-name.wav", "../" + here.name + "/vocal.wav"):
+        assert_one_sentence(run("convert", source, "-o", output))
+    assert source.read_bytes() == before
+
+
+def test_help_lists_every_setting_of_the_engine():
+    from dataclasses import fields
+
+    from engine.conversion.settings import ConversionSettings
+
+    text = run("convert", "--help").stdout
+    assert all("--" + field.name.replace("_", "-") in text for field in fields(ConversionSettings))
+
+
+def commands(group: Any = None, prefix: tuple[str, ...] = ()) -> dict[str, Any]:
+    """All commands under their names, groups too: `voices export`; as they are when they are asked for."""
+    group = group or get_command(app)
+    found = {}
+    for name in group.list_commands(None):
+        words = (*prefix, name)
+        _, found[" ".join(words)], _ = group.resolve_command(Context(group), [name])
+        if hasattr(found[" ".join(words)], "commands"):
+            found |= commands(found[" ".join(words)], words)
+    return found
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_and_each_of_its_options_says_what_it_is(name):
+    command = commands()[name]
+    assert command.help.splitlines()[0].rstrip().endswith(".")
+    text = " ".join(run(*name.split(), "--help").stdout.replace("│", " ").split())
+    for parameter in command.params:
+        assert parameter.help, parameter.name
+        assert parameter.help.split(". (")[0] in text, parameter.name
+        if parameter.param_type_name == "option":
+            assert parameter.opts[-1] in text
+
+
+def test_these_are_all_commands():
+    groups = {"voices export", "voices import", "voices blend", "voices delete", "token create", "token list"}
+    alone = {"serve", "convert", "create", "report", "train", "analyse", "doctor", "demo", "voices", "token"}
+    assert set(commands()) == groups | alone | {"token revoke"}
+    assert all(f" {name} " in run("--help").stdout for name in alone)
+
+
+# ---- bad input
+
+
+def no_file(path: Path) -> None:
+    pass
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def empty_file(path: Path) -> None:
+    path.touch()
+
+
+def text(path: Path) -> None:
+    path.write_text("These are the words of a song, not its sound.\n" * 50)
+
+
+def truncated(path: Path) -> None:
+    soundfile.write(path, vocal(2.0), RATE)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def no_samples(path: Path) -> None:
+    soundfile.write(path, np.zeros(0), RATE)
+
+
+def not_a_number(path: Path) -> None:
+    samples = vocal(1.0)
+    samples[20_000:20_010] = np.nan
+    soundfile.write(path, samples, RATE, subtype="FLOAT")
+
+
+BAD_RECORDINGS = [no_file, folder, empty_file, text, truncated, no_samples, not_a_number]
+
+
+@pytest.mark.parametrize("make", BAD_RECORDINGS)
+@pytest.mark.parametrize("command", ["convert", "analyse"])
+def test_bad_recording_is_one_sentence_and_leaves_nothing(here, command, make):
+    make(here / "bad.wav")
+    before = names(here)
+    assert_one_sentence(run(command, here / "bad.wav"))
+    assert names(here) == before
+
+
+@pytest.mark.parametrize("make", BAD_RECORDINGS)
+def test_bad_recording_is_refused_without_the_listening_of_auto(here, make):
+    make(here / "bad.wav")
+    before = names(here)
+    assert_one_sentence(run("convert", here / "bad.wav", "--preset", "melodic"))
+    assert names(here) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--transpose", "13"), "transpose"),
+        (("--transpose", "-13"), "transpose"),
+        (("--transpose", "high"), "transpose"),
+        (("--takes", "0"), "takes"),
+        (("--takes", "11"), "takes"),
+        (("--takes", "two"), "takes"),
+        (("--likeness", "nan"), "likeness"),
+        (("--voice", "nobody"), "nobody"),
+        (("-o", "song.xyz"), ".xyz"),
+        (("-o", "song"), "suffix"),
+    ],
+)
+def test_value_out_of_range_is_one_sentence_that_names_it(here, source, options, named):
+    result = run("convert", source, *options)
+    assert_one_sentence(result)
+    assert named in result.stderr.lower()
+    assert names(here) == ["vocal.wav"]
+
+
+@pytest.mark.parametrize("output", ["vocal.wav/below-a-file.wav", "no-such-folder/song.wav"])
+@pytest.mark.parametrize("command", [("convert", "-o"), ("analyse", "--plot")])
+def test_folder_that_cannot_hold_the_result_is_one_sentence(here, source, command, output):
+    name, option = command
+    assert_one_sentence(run(name, source, option, output.replace(".wav", ".png") if name == "analyse" else output))
+    assert names(here) == ["vocal.wav"]
+
+
+@pytest.mark.skipif(
+    not Path("/sys/kernel").is_dir(), reason="needs a folder that even the administrator cannot write to"
+)
+@pytest.mark.parametrize("command", [("convert", "-o", "wav"), ("analyse", "--plot", "png")])
+def test_folder_without_permission_is_one_sentence(here, source, command):
+    name, option, suffix = command
+    result = run(name, source, option, f"/sys/kernel/song.{suffix}")
+    assert_one_sentence(result)
+    assert "not writable" in result.stderr
+
+
+@pytest.fixture
+def tiny_disk(here):
+    """A folder with 64 KB of room."""
+    disk = here / "disk"
+    disk.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
+    if not shutil.which("mount") or subprocess.run(mounted, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk can only be made by the administrator")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("command", [("convert", "-o", "wav"), ("analyse", "--plot", "png")])
+def test_full_disk_is_named_and_left_empty(here, source, tiny_disk, command):
+    name, option, suffix = command
+    result = run(name, source, option, tiny_disk / f"song.{suffix}")
+    assert_one_sentence(result)
+    assert "disk is full" in result.stderr
+    assert names(tiny_disk) == []
+
+
+@pytest.mark.parametrize("takes", [1, 2])
+def test_file_that_may_not_grow_is_one_sentence_and_leaves_nothing(here, source, takes):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))  # bytes a file may have; the result needs 200,000
+    try:
+        result = run("convert", source, "--takes", takes)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert_one_sentence(result)
+    assert "written" in result.stderr
+    assert names(here) == ["vocal.wav"]
+
+
+@pytest.mark.parametrize("takes", [1, 2])
+def test_stopping_half_way_leaves_nothing(here, monkeypatch, takes):
+    soundfile.write(here / "long.wav", vocal(60.0), RATE)
+    (here / "long.kathleen.wav").write_bytes(b"an earlier result")
+    update = Progress.update
+    asked = []
+
+    def press_control_c(self, task, *, completed, **more):
+        update(self, task, completed=completed, **more)
+        if completed > 0.2 and not asked:
+            asked.append(completed)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Progress, "update", press_control_c)
+    result = run("convert", "long.wav", "--takes", takes)
+    assert asked
+    assert asked[0] < 1.0
+    assert_one_sentence(result, STOPPED)
+    assert names(here) == ["long.kathleen.wav", "long.wav"]
+    assert (here / "long.kathleen.wav").read_bytes() == b"an earlier result"
+
+
+# ---- voices, analyse, doctor, demo
+
+
+def test_voices_lists_the_demo_voices():
+    cards = json.loads(run("voices", "--json").stdout)["models"]
+    assert len(cards) >= 4
+    assert all(set(card) == API_FIELDS for card in cards)
+    table = run("voices").stdout
+    assert all(card["id"] in table for card in cards)
+
+
+def test_analyse_finds_the_note(here, source):
+    found = json.loads(run("analyse", source, "--json").stdout)
+    assert set(found) == {"duration_s", "vocal_style", "vocal_range", "voice_type"}
+    assert found["duration_s"] == pytest.approx(1.5)
+    assert {found["vocal_range"]["min"], found["vocal_range"]["max"]} <= {"G#3", "A3", "A#3"}
+    assert "{min} to {max}".format(**found["vocal_range"]) in run("analyse", source).stdout
+
+
+def test_analyse_of_silence_has_no_range(here):
+    soundfile.write("silence.wav", np.zeros(RATE), RATE)
+    found = json.loads(run("analyse", "silence.wav", "--json").stdout)
+    assert found["vocal_range"] is None
+    assert found["voice_type"] is None
+    assert "no notes found" in run("analyse", "silence.wav").stdout
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_analyse_draws_a_plot(here, source, suffix, magic):
+    assert run("analyse", source, "--plot", f"plot.{suffix}").exit_code == 0
+    assert (here / f"plot.{suffix}").read_bytes().startswith(magic)
+    assert names(here) == [f"plot.{suffix}", "vocal.wav"]
+
+
+def test_analyse_refuses_an_unknown_kind_of_plot(here, source):
+    assert_one_sentence(run("analyse", source, "--plot", "plot.xyz"))
+
+
+def test_doctor_finds_this_machine_well():
+    result = run("doctor")
+    assert result.exit_code == 0, result.stdout
+    assert "FAULT" not in result.stdout
+    for subject in ("Python", "torch", "device cpu", "pitch model", "conversion", "free disk"):
+        assert subject in result.stdout
+
+
+def test_doctor_says_what_is_missing(monkeypatch):
+    monkeypatch.setattr(engine.voices.card, "list_voices", list)
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "FAULT base model and voices" in result.stdout
+    assert "->" in result.stdout
+
+
+def test_demo_says_where_the_result_is_and_how_it_scored(here):
+    result = run("demo")
+    assert result.exit_code == 0, result.stderr
+    [path] = result.stdout.splitlines()
+    assert Path(path).is_absolute()
+    assert soundfile.info(path).frames > 0
+    assert soundfile.info(path).duration == pytest.approx(soundfile.info(bundled_sample()).duration)
+    assert "pitch accuracy" in result.stderr
+
+
+def test_incomplete_installation_is_one_sentence_that_sends_to_the_doctor(source, monkeypatch):
+    monkeypatch.setitem(sys.modules, "engine.conversion.convert", None)
+    result = run("convert", source)
+    assert_one_sentence(result)
+    assert "python -m studio doctor" in result.stderr
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_wait_quietly_unless_told_otherwise(monkeypatch, given, kept):
+    monkeypatch.setenv("OMP_WAIT_POLICY", given or "")
+    if given is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert os.environ["OMP_WAIT_POLICY"] == kept
+
+
+def test_help_does_not_load_the_engine():
+    code = (
+        "import sys, studio.commands.cli; sys.exit(sorted({'torch', 'librosa', 'matplotlib'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"loaded by studio.commands.cli: {done.stderr}"
+    assert "convert" in run("--help").stdout

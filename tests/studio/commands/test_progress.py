@@ -1,0 +1,35 @@
+import signal
+
+import pytest
+
+from engine.errors import Cancelled
+from studio.commands.progress import progress_bar
+
+
+@pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_stop_is_raised_at_the_next_report(request_to_stop):
+    with progress_bar() as report:
+        report(0.1, "working")
+        signal.raise_signal(request_to_stop)
+        with pytest.raises(Cancelled):
+            report(0.2, "working")
+
+
+def test_a_second_request_does_not_wait():
+    with progress_bar():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_signal_handlers_are_put_back():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with progress_bar():
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_nothing_is_drawn_where_no_one_is_looking(capsys):
+    with progress_bar() as report:
+        report(0.5, "working")
+    assert capsys.readouterr() == ("", "")

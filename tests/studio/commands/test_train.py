@@ -1,0 +1,179 @@
+"""`train` as a user and a script see it; the training itself is the engine's, and stands in for here."""
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+import engine.training.train
+from engine.errors import Cancelled, TrainingError
+from engine.training.history import TRAINING_FORMAT, Estimate
+from engine.training.plan import TrainingPlan
+from engine.voices.card import load_card
+from engine.voices.voice import load_voice
+from studio.commands.cli import app
+from studio.commands.failures import STOPPED
+from studio.store.workspaces import LOCK_FILE, alone_in_training
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def recordings(home):
+    folder = home / "datasets" / "anna"
+    (folder / "audio").mkdir(parents=True)
+    (folder / "model.json").write_text('{"name": "Anna"}')
+    soundfile.write(folder / "audio" / "1.wav", [0.0] * 100, 44_100)
+    return folder
+
+
+@pytest.fixture
+def computed_on() -> list[tuple[int, str]]:
+    """By how many processes, and on what, each training was to be done."""
+    return []
+
+
+@pytest.fixture
+def trainings(recordings, monkeypatch, computed_on):
+    """What the engine was asked to train; each succeeds at once, its best epoch being 8 of 10."""
+    asked = []
+
+    def train_dataset(dataset, plan, report, processes, device):
+        asked.append((dataset, plan))
+        computed_on.append((processes, device))
+        report(0.5, "epoch 5 of 10")
+        history = {
+            "state": "completed", "ceiling": plan.epochs, "epochs": [{"epoch": 10}], "format": TRAINING_FORMAT,
+            "evaluations": [{"epoch": 8, "likeness": 0.81, "pitch_error_cents": 12.0, "score": 1.0, "folder": "8"}],
+            "events": [{"epoch": 9, "text": "Nothing had improved since epoch 8."}],
+        }  # fmt: skip
+        (dataset.folder / "training").mkdir(exist_ok=True)
+        (dataset.folder / "training" / "history.json").write_text(json.dumps(history))
+        voice = load_voice("kathleen")
+        return replace(voice, card=replace(voice.card, id="something", name=dataset.profile.name))
+
+    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
+    return asked
+
+
+def test_a_trained_voice_is_among_the_users_own_under_the_id_of_its_recordings(home, recordings, trainings):
+    result = run("train", "anna", "--epochs", 10, "--learning-rate", "1e-4")
+    assert (result.exit_code, result.stdout) == (0, "anna\n"), result.stderr
+    [(dataset, plan)] = trainings
+    assert dataset.folder == recordings
+    assert plan == TrainingPlan(epochs=10, learning_rate=1e-4)
+    card = load_card(home / "voices" / "anna")
+    assert (card.id, card.name) == ("anna", "Anna")
+    assert load_voice("anna", home / "voices").preview is not None
+    assert "Nothing had improved since epoch 8." in result.stderr
+    assert "kept: epoch 8, likeness 0.810, pitch error 12 cents" in result.stderr
+    assert "ready" in next(line for line in run("voices").stdout.splitlines() if "anna" in line)
+
+
+def test_where_and_by_how_many_it_is_learned_is_passed_on(home, trainings, computed_on):
+    assert run("train", "anna").exit_code == 0
+    assert run("train", "anna", "--processes", 4, "--device", "cuda").exit_code == 0
+    assert computed_on == [(1, "auto"), (4, "cuda")]
+
+
+def test_training_again_replaces_the_voice(home, trainings):
+    assert run("train", "anna").exit_code == 0
+    assert run("train", "anna", "--epochs", 200).exit_code == 0
+    assert [plan.epochs for _, plan in trainings] == [100, 200]
+    assert [path.name for path in (home / "voices").iterdir()] == ["anna"]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--epochs", "0"), "epochs"),
+        (("--epochs", "100001"), "epochs"),
+        (("--epochs", "many"), "epochs"),
+        (("--learning-rate", "nan"), "learning-rate"),
+        (("--batch", "0.5"), "batch"),
+    ],
+)
+def test_a_setting_out_of_range_is_one_sentence_that_names_it(home, trainings, options, named):
+    result = run("train", "anna", *options)
+    assert result.exit_code == 1
+    [sentence] = result.stderr.splitlines()
+    assert named in sentence
+    assert not trainings
+    assert not (home / "voices").exists()
+
+
+def test_help_lists_every_setting_of_the_plan():
+    text = run("train", "--help").stdout
+    assert all("--" + field.name.replace("_", "-") in text for field in fields(TrainingPlan))
+    assert "preset" not in text
+
+
+@pytest.mark.parametrize(
+    ("voice", "remedy"),
+    [("nobody", "create it first"), ("../anna", "create it first"), ("kathleen", "comes with the program")],
+)
+def test_what_was_not_created_cannot_be_trained(trainings, voice, remedy):
+    result = run("train", voice)
+    assert result.exit_code == 1
+    [sentence] = result.stderr.splitlines()
+    assert remedy in sentence
+    assert sentence.endswith("anna.")
+
+
+@pytest.mark.parametrize("stop", [Cancelled, KeyboardInterrupt])
+def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, stop):
+    def train_dataset(dataset, plan, report, processes, device):
+        raise stop
+
+    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
+    result = run("train", "anna")
+    assert result.exit_code == STOPPED
+    assert result.stderr == "Stopped; python -m studio train anna goes on from here.\n"
+    assert not (home / "voices").exists()
+
+
+def test_a_training_that_fails_is_one_sentence(home, recordings, monkeypatch):
+    def train_dataset(dataset, plan, report, processes, device):
+        raise TrainingError("It cannot go on.")
+
+    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
+    result = run("train", "anna")
+    assert (result.exit_code, result.stderr) == (1, "It cannot go on.\n")
+    assert not (home / "voices").exists()
+
+
+def test_an_estimate_trains_nothing(home, recordings, trainings, monkeypatch):
+    monkeypatch.setattr(engine.training.train, "usable_clips", lambda dataset, report: ["clip"])
+    monkeypatch.setattr(
+        engine.training.train, "estimate_training", lambda clips, plan, device: Estimate(30.0, 5.0, 31.0 * plan.epochs)
+    )
+    result = run("train", "anna", "--estimate", "--epochs", 1000)
+    assert result.stdout == "8 h 37 min for 1000 epochs: 30.0 s for each epoch, 5.0 s for each evaluation.\n"
+    assert "52 min for 100 epochs" in run("train", "anna", "--estimate").stdout
+    assert not trainings
+
+
+def test_a_training_can_be_begun_afresh_and_only_that_is_forgotten(home, recordings, trainings):
+    (recordings / "training").mkdir()
+    (recordings / "training" / "checkpoint.pt").write_bytes(b"old")
+    assert run("train", "anna").exit_code == 0
+    assert (recordings / "training" / "checkpoint.pt").exists()
+    assert run("train", "anna", "--afresh").exit_code == 0
+    assert not (recordings / "training" / "checkpoint.pt").exists()
+    assert (recordings / "training" / "history.json").exists()  # of the new one
+    assert (recordings / "audio" / "1.wav").exists()
+    assert load_card(home / "voices" / "anna")
+    assert sorted(path.name for path in recordings.iterdir()) == [LOCK_FILE, "audio", "model.json", "training"]
+
+
+def test_a_voice_is_not_trained_by_two_at_once(recordings, trainings):
+    with alone_in_training(recordings):
+        result = run("train", "anna")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "being trained already" in result.stderr
+    assert not trainings
+    assert run("train", "anna").exit_code == 0

@@ -1,0 +1,325 @@
+"""`voices` as a user and a script see it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from engine.training.history import TrainingHistory
+from engine.voices.card import DEMO_VOICES, list_voices, load_card, update_card
+from engine.voices.card_rules import FORMAT
+from engine.voices.voice import load_voice
+from studio.commands.cli import app
+from studio.commands.library import Library
+from studio.settings.environment import load_settings
+from studio.store.workspaces import alone_in_training, alone_with_untrained
+
+
+def run(*arguments: object, answer: str | None = None):
+    texts = [str(argument) for argument in arguments]
+    return CliRunner().invoke(app, texts, input=answer, env={"COLUMNS": "200"})
+
+
+def assert_one_sentence(result, *words: str) -> None:
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    *_, sentence = result.stderr.splitlines()
+    assert sentence.endswith(".")
+    assert "Traceback" not in sentence
+    for word in words:
+        assert word in sentence
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def own(home) -> Path:
+    """The folder of a voice of the user's own, called Anna."""
+    folder = home / "voices" / "anna"
+    shutil.copytree(DEMO_VOICES / "kathleen", folder)
+    card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
+    (folder / "card.json").write_text(json.dumps(card | {"id": "anna"}), encoding="utf-8")
+    update_card(folder, name="Anna", voice_type=None, gender=None, genre=None)
+    return folder
+
+
+@pytest.fixture
+def recordings(home) -> Path:
+    """The folder of recordings that no voice was made of yet, called Berta."""
+    folder = home / "datasets" / "berta"
+    (folder / "audio").mkdir(parents=True)
+    (folder / "model.json").write_text('{"name": "[red]Berta"}')
+    soundfile.write(folder / "audio" / "1.wav", [0.0] * 100, 44_100)
+    return folder
+
+
+def ids() -> set[str]:
+    return {card["id"] for card in json.loads(run("voices", "--json").stdout)["models"]}
+
+
+# ---- listing
+
+
+def test_own_voices_and_those_to_be_trained_are_listed_with_the_demo_voices(own, recordings):
+    table = run("voices").stdout
+    assert all(card.id in table for card in list_voices())
+    [anna] = [line for line in table.splitlines() if "anna" in line]
+    [berta] = [line for line in table.splitlines() if "berta" in line]
+    assert "ready" in anna
+    assert "untrained" in berta
+    assert "[red]Berta" in berta  # a name is a name, not a colour
+    assert ids() == {card.id for card in list_voices()} | {"anna"}  # as the service: none that cannot be used
+
+
+def test_ids_are_whole_in_a_narrow_window(own):
+    longest = own.with_name("somebody-with-a-very-long-name")
+    own.rename(longest)
+    card = json.loads((longest / "card.json").read_text(encoding="utf-8"))
+    (longest / "card.json").write_text(json.dumps(card | {"id": longest.name}), encoding="utf-8")
+    assert longest.name in CliRunner().invoke(app, ["voices"], env={"COLUMNS": "80"}).stdout
+
+
+def test_a_training_under_way_is_told(recordings):
+    (recordings / "training").mkdir()
+    begun = TrainingHistory("training", 50, [{"epoch": 7}]).as_json()
+    (recordings / "training" / "history.json").write_text(json.dumps(begun))
+    assert "in training: 7 of 50 epochs" in run("voices").stdout
+
+
+def test_damaged_things_are_no_reason_not_to_list_the_others(own, recordings):
+    (own / "card.json").write_text("{")
+    (recordings / "model.json").write_text("{")
+    result = run("voices")
+    assert result.exit_code == 0
+    assert "anna" not in result.stdout
+    [berta] = [line for line in result.stdout.splitlines() if "berta" in line]
+    assert "damaged" in berta
+
+
+def test_converting_to_an_own_voice(own, here):
+    soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
+    result = run("convert", "vocal.wav", "--preset", "melodic", "--voice", "anna")
+    assert result.stdout == "vocal.anna.wav\n"
+
+
+# ---- untrained
+
+
+@pytest.fixture
+def mia(home, here, vocal):
+    """A recording of fifteen seconds that no voice was made of yet, and a vocal to convert."""
+    soundfile.write(here / "1.wav", vocal(15.0, 200.0), 44_100)
+    soundfile.write(here / "vocal.wav", vocal(1.0, 140.0), 44_100)
+    assert run("create", "1.wav", "--name", "Mia").stdout == "mia\n"
+    return home / "datasets" / "mia"
+
+
+def test_a_voice_can_be_used_before_it_is_trained_and_says_so(mia, here, home):
+    result = run("convert", "vocal.wav", "--voice", "mia")
+    assert (result.exit_code, result.stdout) == (0, "vocal.mia.wav\n"), result.stderr
+    assert result.stderr.splitlines()[0] == "Mia is untrained: python -m studio train mia makes it more alike."
+    assert soundfile.info(here / "vocal.mia.wav").duration == pytest.approx(1.0)
+    assert load_card(mia / "untrained").is_untrained
+    assert not (mia / "training").exists()
+    assert not (home / "voices").exists()
+    assert "untrained" in next(line for line in run("voices").stdout.splitlines() if "mia" in line)
+    assert "mia" not in ids()
+
+
+def test_it_is_made_once_and_anew_when_the_recordings_change(mia, here, vocal):
+    def made() -> tuple[int, int]:
+        assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
+        return (mia / "untrained" / "weights.safetensors").stat().st_mtime_ns, len(list((mia / "clips").iterdir()))
+
+    first = made()
+    assert made() == first
+    soundfile.write(mia / "audio" / "2.wav", vocal(3.0, 210.0), 44_100)
+    again = made()
+    assert again[0] != first[0]
+    assert again[1] == first[1] + 1  # the others are not analysed again
+    (mia / "model.json").write_text('{"name": "Mia Muster"}')
+    result = run("convert", "vocal.wav", "--voice", "mia")
+    assert "Mia Muster is untrained" in result.stderr
+
+
+def test_a_trained_voice_takes_its_place(mia, own, here):
+    assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
+    library = Library(load_settings())
+    library.keep(load_voice(own), "mia", None)
+    assert not (mia / "untrained").exists()
+    result = run("convert", "vocal.wav", "--voice", "mia")
+    assert "untrained" not in result.stderr
+    assert not (mia / "untrained").exists()
+
+
+def test_a_voice_of_an_earlier_base_is_used_untrained_where_its_recordings_are(mia, own, home):
+    path = own / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    own.rename(home / "voices" / "mia")
+    assert "Mia is untrained" in run("convert", "vocal.wav", "--voice", "mia").stderr
+
+
+def test_what_is_deleted_takes_its_untrained_voice_with_it(mia, here, home):
+    assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
+    with alone_with_untrained(mia, lambda fraction, message: None):
+        assert_one_sentence(run("voices", "delete", "mia", "--yes"), "being analysed")
+    assert run("voices", "delete", "mia", "--yes").exit_code == 0
+    assert list((home / "datasets").iterdir()) == []
+    assert_one_sentence(run("convert", "vocal.wav", "--voice", "mia"), "There is no voice 'mia'")
+
+
+def test_an_untrained_voice_is_not_exported_nor_blended(mia, here):
+    assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
+    assert_one_sentence(run("voices", "export", "mia"), "not trained yet", "studio train mia")
+    assert_one_sentence(run("voices", "blend", "mia", "kathleen"), "not trained yet", "studio train mia")
+
+
+def test_of_too_little_sound_no_voice_is_made(recordings, here):
+    soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
+    assert_one_sentence(run("convert", "vocal.wav", "--voice", "berta"), "only 0.0 s of usable voice")
+    assert not (recordings / "untrained").exists()
+    assert not (here / "vocal.berta.wav").exists()
+
+
+# ---- export and import
+
+
+def test_a_voice_goes_out_and_comes_in_again(own, here, home):
+    result = run("voices", "export", "anna")
+    assert (result.exit_code, result.stdout) == (0, "anna.voice.zip\n")
+    card = load_card(own)
+    shutil.rmtree(own)
+    result = run("voices", "import", "anna.voice.zip")
+    assert (result.exit_code, result.stdout) == (0, "anna\n")
+    assert "licence: CC-BY-4.0" in result.stderr
+    assert load_card(own) == card
+    assert sorted(path.name for path in here.iterdir()) == ["anna.voice.zip"]
+
+
+def test_a_voice_of_an_earlier_base_is_shown_as_such_and_can_go_out(own, here):
+    path = own / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    shown = next(line for line in run("voices").stdout.splitlines() if "anna" in line)
+    assert "again" in shown
+    assert "anna" not in {one["id"] for one in json.loads(run("voices", "--json").stdout)["models"]}
+    assert run("voices", "export", "anna").stdout == "anna.voice.zip\n"
+    soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
+    assert_one_sentence(run("convert", "vocal.wav", "--voice", "anna"), "earlier version", "Train it again")
+
+
+@pytest.mark.parametrize("output", ["a.zip", "folder"])
+def test_a_package_goes_where_it_is_asked_to(own, here, output):
+    (here / "folder").mkdir()
+    expected = "a.zip" if output == "a.zip" else "folder/anna.voice.zip"
+    assert run("voices", "export", "anna", "-o", output).stdout == f"{expected}\n"
+    assert (here / expected).is_file()
+
+
+def test_an_imported_voice_takes_no_others_id(here, recordings, home):
+    demo = list_voices()[0].id
+    assert run("voices", "export", demo).exit_code == 0
+    assert run("voices", "import", f"{demo}.voice.zip").stdout == f"{demo}-2\n"
+    assert ids() == {card.id for card in list_voices()} | {f"{demo}-2"}
+    (home / "voices" / f"{demo}-2").rename(here / "voice")
+    (here / "voice").rename(home / "voices" / "hanna")  # a voice is called what its folder is called
+    assert ids() == {card.id for card in list_voices()} | {"hanna"}
+
+
+def test_what_cannot_go_out_or_come_in_is_one_sentence(here, home):
+    assert_one_sentence(run("voices", "export", "nobody"), "There is no voice 'nobody'")
+    assert_one_sentence(run("voices", "export", "kathleen", "-o", "nowhere/a.zip"), "could not be written")
+    assert_one_sentence(run("voices", "import", "nothing.zip"), "nothing.zip")
+    (here / "text.zip").write_text("la la la")
+    assert_one_sentence(run("voices", "import", "text.zip"), "is not a zip")
+    assert sorted(path.name for path in here.iterdir()) == ["text.zip"]
+    assert not home.exists()
+
+
+# ---- blend
+
+
+def test_a_blend_is_a_voice_like_any_other(own, home):
+    result = run("voices", "blend", "anna", "koguchi", "--share", 0.25, "--name", "Mia Ö")
+    assert (result.exit_code, result.stdout) == (0, "mia-o\n"), result.stderr
+    assert "Anna (75 %) and Koguchi (25 %)" in result.stderr
+    assert "CC-BY-SA-4.0" in result.stderr
+    blend = load_voice("mia-o", home / "voices")
+    assert blend.card.name == "Mia Ö"
+    assert soundfile.info(blend.preview).duration > 1.0
+    assert "mia-o" in ids()
+
+
+def test_a_blend_without_a_name_is_called_after_both(home):
+    assert run("voices", "blend", "kathleen", "kerstin").stdout == "kathleen-and-kerstin\n"
+    assert load_card(home / "voices" / "kathleen-and-kerstin").name == "Kathleen and Kerstin"
+
+
+def test_a_blend_that_cannot_be_is_one_sentence_and_leaves_nothing(home):
+    assert_one_sentence(run("voices", "blend", "kathleen", "nobody"), "nobody")
+    assert_one_sentence(run("voices", "blend", "kathleen", "kerstin", "--share", 1.5), "share", "from 0 to 1")
+    assert_one_sentence(run("voices", "blend", "kathleen", "kerstin", "--share", "nan"), "share")
+    assert_one_sentence(run("voices", "blend", "kathleen", "kerstin", "--name", ""), "name must be")
+    assert not home.exists()
+
+
+# ---- delete
+
+
+def test_deleting_asks_first(own):
+    refused = run("voices", "delete", "anna", answer="n\n")
+    assert refused.exit_code == 1
+    assert refused.stderr.endswith("Nothing was deleted.\n")
+    unanswered = run("voices", "delete", "anna", answer="")
+    assert unanswered.exit_code == 1
+    assert unanswered.stderr.endswith("nobody answered. With --yes nobody is asked.\n")
+    assert "anna" in ids()
+    result = run("voices", "delete", "anna", answer="y\n")
+    assert result.exit_code == 0
+    assert "Delete anna?" in result.stderr
+    assert "anna" not in ids()
+
+
+def test_deleting_takes_recordings_and_training_too_and_says_so(own, recordings, home):
+    shutil.copytree(own, home / "voices" / "berta")
+    result = run("voices", "delete", "berta", answer="y\n")
+    assert "the recordings it was made of, and its training" in result.stderr
+    assert sorted(path.name for path in home.rglob("*")) == sorted(
+        ["datasets", "voices", "anna", "card.json", "preview.wav", "weights.safetensors"]
+    )
+
+
+def test_what_is_being_trained_is_not_deleted(recordings):
+    with alone_in_training(recordings):
+        assert_one_sentence(run("voices", "delete", "berta", "--yes"), "being trained")
+    assert (recordings / "audio" / "1.wav").exists()
+
+
+def test_what_is_still_to_be_trained_can_be_deleted(recordings, home):
+    assert run("voices", "delete", "berta", "--yes").exit_code == 0
+    assert list((home / "datasets").iterdir()) == []
+
+
+def test_a_damaged_voice_can_be_deleted(own):
+    (own / "card.json").write_text("{")
+    assert run("voices", "delete", "anna", "--yes").exit_code == 0
+    assert not own.exists()
+
+
+@pytest.mark.parametrize("identifier", ["nobody", "../voices", "kathleen", ""])
+def test_what_is_not_the_users_is_refused_without_a_question(own, identifier):
+    assert_one_sentence(run("voices", "delete", identifier))
+    assert own.exists()
+    assert (DEMO_VOICES / "kathleen" / "card.json").exists()
+
+
+def test_help_names_every_command_and_does_not_wait_for_the_engine():
+    text = run("voices", "--help").stdout
+    assert all(name in text for name in ("export", "import", "blend", "delete", "--json"))

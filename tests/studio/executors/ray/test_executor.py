@@ -1,0 +1,115 @@
+"""What is refused before anything is placed on Ray, and that its dispatcher is looked after."""
+
+import importlib.util
+import json
+import sys
+import time
+
+import pytest
+import structlog
+
+from engine.errors import SettingsError
+from studio.executors.ray.executor import RayExecutor, is_of_this_machine, ray_environment, refuse_what_cannot_work
+from studio.settings.environment import Settings
+from studio.settings.service import ServiceSettings
+
+ELSEWHERE = {
+    "ray_address": "10.0.0.5:6379",
+    "database_url": "postgresql://studio@10.0.0.6/studio",
+    "storage_url": "s3://songs",
+}
+TOKEN = {"RAY_AUTH_TOKEN": "a" * 64}
+
+
+@pytest.fixture(autouse=True)
+def with_ray(monkeypatch):
+    """As if Ray were installed, which it need not be: nothing here uses it."""
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "ray" or real(name))
+
+
+def test_ray_elsewhere_with_a_database_and_a_storage_that_all_reach():
+    refuse_what_cannot_work(ServiceSettings(**ELSEWHERE), TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"database_url": ""}, "SQLite"),
+        ({"database_url": "sqlite:////srv/studio.sqlite"}, "SQLite"),
+        ({"storage_url": ""}, "folder"),
+        ({"ray_address": "ray://10.0.0.5:10001"}, "HOST:PORT"),
+        ({"ray_address": "10.0.0.5"}, "HOST:PORT"),
+    ],
+)
+def test_what_other_machines_could_not_reach_is_refused_with_a_sentence(changed, said):
+    with pytest.raises(SettingsError, match=said) as refused:
+        refuse_what_cannot_work(ServiceSettings(**ELSEWHERE | changed), TOKEN)
+    assert str(refused.value).endswith(".")
+
+
+def test_a_cluster_without_its_token_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(SettingsError, match="token"):
+        refuse_what_cannot_work(ServiceSettings(**ELSEWHERE), {})
+    token = tmp_path / "token"
+    with pytest.raises(SettingsError, match="token"):
+        refuse_what_cannot_work(ServiceSettings(**ELSEWHERE), {"RAY_AUTH_TOKEN_PATH": str(token)})
+    token.write_text("a" * 64)
+    refuse_what_cannot_work(ServiceSettings(**ELSEWHERE), {"RAY_AUTH_TOKEN_PATH": str(token)})
+
+
+@pytest.mark.parametrize("address", ["", "127.0.0.1:6379", "localhost:6379", "[::1]:6379"])
+def test_ray_of_this_machine_may_share_its_folder(address):
+    assert is_of_this_machine(address)
+    refuse_what_cannot_work(ServiceSettings(ray_address=address), TOKEN)
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match=r"pip install 'ray==2\.60"):
+        refuse_what_cannot_work(ServiceSettings())
+
+
+def test_rays_processes_ask_for_a_token_and_tell_nobody():
+    assert ray_environment() == {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+def eventually(condition, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def test_a_dispatcher_that_dies_is_begun_anew_and_one_that_is_asked_ends(tmp_path):
+    program = tmp_path / "dispatcher.py"
+    program.write_text(
+        "import json, os, sys, pathlib\n"
+        "order = json.loads(sys.stdin.readline())\n"
+        "mark = pathlib.Path(order['data']) / 'mark'\n"
+        "if not mark.exists():\n"
+        "    mark.touch()\n"
+        "    os._exit(1)\n"
+        "said = {'workers': 3, 'nodes': 2, 'placed': 0, 'leads': os.environ['RAY_AUTH_MODE'] == 'token'}\n"
+        "print(json.dumps(said), flush=True)\n"
+        "for line in sys.stdin:\n"
+        "    mark.write_text(line)\n"
+        "mark.write_text('ended')\n"
+    )
+    service = ServiceSettings(executor="ray", grace_s=0.0)
+    command = [sys.executable, str(program)]
+    executor = RayExecutor(Settings(tmp_path), service, structlog.get_logger(), command)
+    assert executor.alive()["workers"] == 0
+    executor.start()
+    try:
+        assert eventually(lambda: executor.alive()["workers"] == 3)
+        assert executor.alive() == json.loads(
+            '{"workers": 3, "nodes": 2, "placed": 0, "leads": 1, "restarts": 1, "watched": 1}'
+        )
+        executor.wake()
+        assert eventually(lambda: (tmp_path / "mark").read_text() == "wake\n")
+    finally:
+        executor.stop()
+    assert (tmp_path / "mark").read_text() == "ended"

@@ -1,0 +1,256 @@
+"""What is cleared away, and above all what is not."""
+
+import os
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select, update
+
+from studio.executors.housekeeping import DAY_S, Swept, sweep
+from studio.executors.visitors import account_of_visitor
+from studio.settings.service import DEMO, ServiceSettings
+from studio.store import answers, tasks
+from studio.store.accounts import Account, create_account, local_account
+from studio.store.database import Database, Now
+from studio.store.drafts import new_draft_id, new_moment
+from studio.store.storage import Storage
+from studio.store.tables import accounts, rates
+from studio.store.tables import tasks as rows
+
+KEPT = ServiceSettings()
+TWO_DAYS = ServiceSettings(keep_outputs_days=2.0)
+NOTHING = dict.fromkeys(asdict(Swept()), 0)
+
+
+@pytest.fixture
+def me(database) -> Account:
+    return local_account(database)
+
+
+def queued(database: Database, storage: Storage, account: Account) -> tuple[str, str]:
+    """A conversion that waits, with its recording; its id and the prefix of its files."""
+    task_id = os.urandom(12).hex()
+    place = f"{'' if account.is_local else f'accounts/{account.id}/'}tasks/{task_id}"
+    storage.put_bytes(b"recording", f"{place}/input.wav")
+    with database.write() as connection:
+        tasks.submit(connection, account.id, "conversion", {"input_key": f"{place}/input.wav"}, task_id=task_id)
+    return task_id, place
+
+
+def ended(
+    database: Database, storage: Storage, account: Account, age_s: float, attempts: int = 1, state: str = "completed"
+) -> str:
+    """A conversion that ended so long ago; each attempt has left a file. Gives the prefix of its files."""
+    task_id, place = queued(database, storage, account)
+    for fence in range(1, attempts + 1):
+        task = tasks.claim(database, "worker", ["conversion"], 60)
+        assert (task.id, task.fence) == (task_id, fence)
+        storage.put_bytes(b"take", f"{place}/{fence}/take-1.wav")
+        if fence < attempts:
+            tasks.requeue(database, task)
+    with database.write() as connection:
+        if state == "completed":
+            tasks.complete(connection, task, {"outputs": [f"{place}/{attempts}/take-1.wav"]})
+        elif state == "failed":
+            tasks.fail(connection, task, "Why.", "why")
+        else:
+            tasks.cancelled(connection, task)
+        connection.execute(update(rows).where(rows.c.id == task_id).values(finished_at=Now() - age_s))
+    return place
+
+
+def below(storage: Storage, place: str) -> list[str]:
+    return sorted(key.removeprefix(f"{place}/") for key in storage.list_keys(place))
+
+
+def made_old(path: Path, age_s: float = 1.1 * DAY_S) -> Path:
+    os.utime(path, (time.time() - age_s, time.time() - age_s))
+    return path
+
+
+def test_nothing_is_deleted_without_need(database, storage, me):
+    waiting = queued(database, storage, me)[1]
+    tasks.claim(database, "worker", ["conversion"], 60)  # and runs
+    done = ended(database, storage, me, 1000 * DAY_S)
+    assert asdict(sweep(database, storage, KEPT)) == NOTHING
+    assert below(storage, waiting) == ["input.wav"]
+    assert below(storage, done) == ["1/take-1.wav", "input.wav"]
+
+
+def test_old_recordings_and_results_are_deleted_where_that_is_asked(database, storage, me):
+    guest = create_account(database, "guest")
+    places = {
+        (account.name, days, state): ended(database, storage, account, days * DAY_S, state=state)
+        for account in (me, guest)
+        for days in (1.9, 2.1)
+        for state in ("completed", "failed", "cancelled")
+    }
+    assert sweep(database, storage, TWO_DAYS).outputs == 6
+    for (_, days, _), place in places.items():
+        assert ("input.wav" in below(storage, place)) == (days < 2)
+    with database.read() as connection:
+        marked = connection.execute(select(rows.c.id).where(rows.c.outputs_deleted_at.is_not(None))).all()
+    assert len(marked) == 6
+    assert asdict(sweep(database, storage, TWO_DAYS)) == NOTHING
+
+
+def test_a_deletion_that_breaks_is_done_the_next_time(database, s3_storage, me, monkeypatch):
+    place = ended(database, s3_storage, me, 3 * DAY_S)
+
+    def killed(prefix: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(s3_storage, "delete_below", killed)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(database, s3_storage, TWO_DAYS)
+    assert sweep(database, s3_storage, TWO_DAYS).outputs == 1
+    assert below(s3_storage, place) == []
+
+
+def test_what_lost_attempts_have_left_is_deleted(database, storage, me):
+    twice = ended(database, storage, me, 2 * 3600, attempts=2)
+    failed = ended(database, storage, me, 2 * 3600, attempts=2, state="failed")
+    just_now = ended(database, storage, me, 60, attempts=2)
+    assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "attempts": 2}
+    assert below(storage, twice) == ["2/take-1.wav", "input.wav"]
+    assert below(storage, failed) == ["input.wav"]
+    assert below(storage, just_now) == ["1/take-1.wav", "2/take-1.wav", "input.wav"]
+    assert asdict(sweep(database, storage, KEPT)) == NOTHING
+
+
+def test_what_edits_build_on_stays(database, storage, me):
+    task_id, place = queued(database, storage, me)
+    original = {"take": f"{place}/original/take.wav", "groundwork": f"{place}/original/groundwork.npz"}
+    for key in (*original.values(), f"{place}/1/take-1.wav", f"{place}/2/take-1.wav", f"{place}/2/groundwork.npz"):
+        storage.put_bytes(b"sound", key)
+    for attempt in (1, 2):
+        task = tasks.claim(database, "worker", ["conversion"], 60)
+        if attempt == 1:
+            tasks.requeue(database, task)
+    result = {"outputs": [f"{place}/2/take-1.wav"], "groundwork": f"{place}/2/groundwork.npz"}
+    with database.write() as connection:
+        tasks.complete(connection, task, result)
+        edited = {"input_key": f"{place}/input.wav", "edit": {"original": original}}
+        connection.execute(
+            update(rows).where(rows.c.id == task_id).values(parameters=edited, finished_at=Now() - 2 * 3600)
+        )
+    assert sweep(database, storage, KEPT).attempts == 1
+    left = ["2/groundwork.npz", "2/take-1.wav", "input.wav", "original/groundwork.npz", "original/take.wav"]
+    assert below(storage, place) == left
+
+
+def test_many_lost_attempts_are_all_found(sqlite_database, folder_storage, monkeypatch):
+    monkeypatch.setattr("studio.executors.housekeeping._AT_ONCE", 2)
+    me = local_account(sqlite_database)
+    for _ in range(5):
+        ended(sqlite_database, folder_storage, me, 2 * 3600, attempts=2)
+        ended(sqlite_database, folder_storage, me, 3 * DAY_S)
+    swept = sweep(sqlite_database, folder_storage, TWO_DAYS)
+    assert (swept.outputs, swept.attempts) == (5, 5)
+
+
+def test_recordings_without_a_task_are_deleted_after_a_day(database, folder_storage, me):
+    guest = create_account(database, "guest")
+    waiting = [queued(database, folder_storage, account)[1] for account in (me, guest)]
+    orphans = ["tasks/abc", f"accounts/{guest.id}/tasks/abc", "tasks/def"]
+    for place in orphans:
+        folder_storage.put_bytes(b"x", f"{place}/input.wav")
+    for place in (*waiting, *orphans[:2]):
+        made_old(folder_storage.folder(place))
+    assert asdict(sweep(database, folder_storage, KEPT)) == {**NOTHING, "inputs": 2}
+    assert [below(folder_storage, place) for place in waiting] == [["input.wav"]] * 2
+    assert [below(folder_storage, place) for place in orphans] == [[], [], ["input.wav"]]
+
+
+def test_abandoned_uploads_and_passing_folders_are_deleted(database, storage, me):
+    work = storage.scratch
+    old = ["incoming/abc", f"gone-{'a' * 16}", f"voice-{'b' * 16}", f"training-{'c' * 16}", "outgoing/abc"]
+    old.append(f".voice-{'a' * 16}.{'b' * 8}.part")  # of a move that a crash has ended
+    kept = ["incoming/new", f"gone-{'d' * 16}", "cache", f"{'e' * 24}-1", "gone-fishing"]
+    for name in (*old, *kept):
+        (work / name).mkdir(parents=True)
+        (work / name / "file").write_bytes(b"x")
+    (work / "incoming" / "file").write_bytes(b"x")
+    for name in (*old, "incoming/file", *kept[2:]):
+        made_old(work / name)
+    assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 7}
+    assert sorted(path.name for path in work.iterdir()) == sorted(["incoming", "outgoing", *kept[1:]])
+    assert [path.name for path in (work / "incoming").iterdir()] == ["new"]
+
+
+def test_old_answers_and_counts_are_forgotten(database, storage, me):
+    with database.write() as connection:
+        for key in ("old", "new"):
+            answers.remember(connection, me.id, "convert", key, "f" * 64, {})
+        table = answers.answers
+        connection.execute(update(table).where(table.c.key == "old").values(created_at=Now() - 25 * 3600))
+        connection.execute(insert(rates).values(account_id=me.id, what="calls", minute=1, calls=3))
+    assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "answers": 1, "rates": 1}
+
+
+# ---- recordings that were only looked at
+
+
+def analysed(database, storage, account, age_s: float, state: str = "completed") -> tuple[str, str]:
+    """The id of an analysis that was put in so long ago, and the prefix of its files."""
+    task_id = os.urandom(12).hex()
+    place = f"{'' if account.is_local else f'accounts/{account.id}/'}tasks/{task_id}"
+    for name in ("input.wav", "1/note.png"):
+        storage.put_bytes(b"x", f"{place}/{name}")
+    with database.write() as connection:
+        tasks.submit(connection, account.id, "analysis", {"input_key": f"{place}/input.wav"}, task_id=task_id)
+    if state != "queued":
+        task = tasks.claim(database, "worker", ["analysis"], 60)
+        if state == "completed":
+            with database.write() as connection:
+                tasks.complete(connection, task, {})
+    with database.write() as connection:
+        connection.execute(update(rows).where(rows.c.id == task_id).values(created_at=Now() - age_s))
+    return task_id, place
+
+
+def test_recordings_that_were_only_looked_at_go_after_a_day_with_their_rows(database, storage, me):
+    other = create_account(database, "other")
+    kept, kept_place = analysed(database, storage, me, 0.9 * DAY_S)
+    old = [analysed(database, storage, account, 1.1 * DAY_S) for account in (me, other)]
+    old.append(analysed(database, storage, me, 1.1 * DAY_S, "queued"))
+    assert sweep(database, storage, KEPT).analyses == 3
+    assert below(storage, kept_place) == ["1/note.png", "input.wav"]
+    with database.read() as connection:
+        assert set(connection.scalars(select(rows.c.id))) == {kept}
+    assert not [key for _, place in old for key in storage.list_keys(place)]
+
+
+def test_one_that_is_being_looked_at_stays(database, storage, me):
+    task_id, place = analysed(database, storage, me, 2 * DAY_S, "running")
+    assert sweep(database, storage, KEPT).analyses == 0
+    assert below(storage, place) == ["1/note.png", "input.wav"]
+    assert tasks.find(database, me.id, task_id).state == "running"
+
+
+def test_drafts_go_when_nothing_was_added_for_two_weeks(database, storage, me):
+    guest = create_account(database, "guest")
+    old, new = (f"drafts/{new_draft_id()}" for _ in range(2))
+    theirs = f"accounts/{guest.id}/drafts/{new_draft_id()}"
+    for age_days, place in ((20, old), (20, new), (1, new), (20, theirs)):
+        moment = new_moment(time.time() - age_days * DAY_S)
+        storage.put_bytes(b"recording", f"{place}/{moment}/1000/a.wav")
+    storage.put_bytes(b"{}", f"{old}/model.json")
+    assert asdict(sweep(database, storage, KEPT)) == NOTHING | {"drafts": 2}
+    left = list(storage.list_keys("drafts"))
+    assert len(left) == 2
+    assert all(key.startswith(new) for key in left)
+    assert not list(storage.list_keys(f"accounts/{guest.id}"))
+    assert asdict(sweep(database, storage, KEPT)) == NOTHING
+
+
+def test_visitors_of_a_demo_go_after_their_time_and_of_no_other_service(database, folder_storage):
+    visitor = account_of_visitor(database, "cookie", "")
+    with database.write() as connection:
+        connection.execute(update(accounts).where(accounts.c.id == visitor.id).values(created_at=Now() - 3700))
+    assert sweep(database, folder_storage, ServiceSettings()).visitors == 0
+    assert sweep(database, folder_storage, replace(DEMO, visitor_minutes=70.0)).visitors == 0
+    assert sweep(database, folder_storage, DEMO).visitors == 1

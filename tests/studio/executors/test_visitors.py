@@ -1,0 +1,104 @@
+import pytest
+from sqlalchemy import func, select, update
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from studio.errors import NotFound
+from studio.executors.visitors import COOKIE, PREFIX, VisitorCookies, account_of_visitor, cookie_of, delete_old_visitors
+from studio.store.accounts import create_account, find_account
+from studio.store.tables import METADATA, accounts
+from studio.store.tasks import cancelled, claim, find, request_cancel, submit
+
+HOUR_S = 3600.0
+
+
+@pytest.fixture
+def client():
+    app = Starlette(routes=[Route("/{rest:path}", lambda request: PlainTextResponse(request.cookies.get(COOKIE, "")))])
+    return TestClient(VisitorCookies(app), base_url="http://testserver")
+
+
+def grown_old(database, account, seconds):
+    with database.write() as connection:
+        changed = update(accounts).where(accounts.c.id == account.id)
+        connection.execute(changed.values(created_at=accounts.c.created_at - seconds))
+
+
+def test_a_cookie_leads_to_the_same_account_again_and_another_to_another(database):
+    first, again, other = (account_of_visitor(database, cookie, "s") for cookie in ("one", "one", "two"))
+    assert first == again != other
+    assert first.name.startswith(PREFIX)
+    assert "one" not in first.name.removeprefix(PREFIX)
+    assert not first.is_local
+
+
+def test_without_a_cookie_each_page_is_a_visitor(database):
+    assert account_of_visitor(database, None, "a") == account_of_visitor(database, None, "a")
+    assert account_of_visitor(database, None, "a") != account_of_visitor(database, None, "b")
+
+
+def test_a_browser_gets_its_cookie_once_with_the_page(client):
+    given = client.get("/").headers["set-cookie"]
+    assert given.startswith(f"{COOKIE}=")
+    assert "HttpOnly" in given
+    assert "Secure" not in given
+    assert "set-cookie" not in client.get("/").headers
+    assert len(client.get("/").text) == 43
+
+
+def test_only_the_page_itself_gives_one(client):
+    assert "set-cookie" not in client.get("/config").headers
+
+
+def test_inside_another_sites_page_it_is_kept_apart_for_that_site(client):
+    given = client.get("/", headers={"X-Forwarded-Proto": "https"}).headers["set-cookie"]
+    assert given.endswith("; Secure; SameSite=None; Partitioned")
+
+
+@pytest.mark.parametrize("header", ["", "other=1", f"{COOKIE}=", f"{COOKIE}={'x' * 101}", "\x00=;;;", f"{COOKIE}"])
+def test_what_is_no_cookie_of_ours_is_none(header):
+    assert cookie_of(header) is None
+
+
+def test_old_visitors_go_with_all_they_made(database, folder_storage):
+    old, young = account_of_visitor(database, "old", ""), account_of_visitor(database, "young", "")
+    person = create_account(database, "band")
+    for account in (old, young, person):
+        folder_storage.put_bytes(b"sound", f"accounts/{account.id}/tasks/x/input.wav")
+        with database.write() as connection:
+            task = submit(connection, account.id, "conversion", {"input_key": "x"})
+        request_cancel(database, account.id, task)
+    grown_old(database, old, 2 * HOUR_S)
+    grown_old(database, person, 2 * HOUR_S)
+    assert delete_old_visitors(database, folder_storage, HOUR_S) == 1
+    with pytest.raises(NotFound):
+        find_account(database, old.name)
+    assert not list(folder_storage.list_keys(f"accounts/{old.id}"))
+    with database.read() as connection:
+        for table in METADATA.sorted_tables:
+            if "account_id" in table.c:
+                left = select(func.count()).select_from(table).where(table.c.account_id == old.id)
+                assert connection.scalar(left) == 0
+    for account in (young, person):
+        assert find_account(database, account.name) == account
+        assert list(folder_storage.list_keys(f"accounts/{account.id}"))
+    assert delete_old_visitors(database, folder_storage, HOUR_S) == 0
+
+
+def test_work_that_goes_on_is_cancelled_and_its_visitor_goes_later(database, folder_storage):
+    old = account_of_visitor(database, "old", "")
+    with database.write() as connection:
+        waits = submit(connection, old.id, "conversion", {"input_key": "x"})
+        runs = submit(connection, old.id, "conversion", {"input_key": "y"}, priority=1)
+    held = claim(database, "worker", ["conversion"], 60.0)
+    assert held is not None
+    assert held.id == runs
+    grown_old(database, old, 2 * HOUR_S)
+    assert delete_old_visitors(database, folder_storage, HOUR_S) == 0
+    assert find(database, old.id, waits).state == "cancelled"
+    assert find(database, old.id, runs).cancel_requested
+    with database.write() as connection:
+        cancelled(connection, held)
+    assert delete_old_visitors(database, folder_storage, HOUR_S) == 1

@@ -1,0 +1,54 @@
+"""Who is dead and who is not, by processes that really are."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from studio.executors.worker_ids import dead_among, owner_of
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells when a process began")
+
+
+@pytest.fixture
+def process():
+    running = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield running
+    running.kill()
+    running.communicate()
+
+
+def test_whoever_lives_is_not_dead(process):
+    assert dead_among([owner_of(os.getpid()), owner_of(process.pid)]) == []
+
+
+def test_whoever_was_killed_is_dead_even_before_it_is_buried(process):
+    owner = owner_of(process.pid)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # dead, and still in the table of processes
+    assert dead_among([owner]) == [owner]
+    process.wait()
+    assert dead_among([owner]) == [owner]
+
+
+def test_the_same_number_given_to_another_process_is_another_owner(process):
+    machine, process_began, name = owner_of(process.pid).split("/")
+    pid, began = process_began.split(".")
+    earlier = f"{machine}/{pid}.{int(began) - 1}/{name}"
+    assert dead_among([earlier]) == [earlier]
+
+
+@pytest.mark.parametrize(
+    "owner", ["", "/", "elsewhere/1.1/ab", "worker", "/1.1/ab", "é/x.y/z", "{machine}/x.1/a", "{machine}/1/a"]
+)
+def test_of_others_nothing_is_known(owner):
+    machine = owner_of(os.getpid()).split("/")[0]
+    assert dead_among([owner.format(machine=machine)]) == []
+
+
+def test_no_two_workers_have_one_name_and_it_fits_the_table(process):
+    owners = {owner_of(process.pid) for _ in range(5)}
+    assert len(owners) == 5
+    assert max(map(len, owners)) <= 100

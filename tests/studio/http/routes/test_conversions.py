@@ -1,0 +1,241 @@
+"""Conversions over HTTP: the published calls, with what each field may hold."""
+
+import json
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import pytest
+
+FIELDS = {"model": "kathleen"}
+
+
+def convert(client, singing, audio="audio", headers=None, **fields):
+    with singing.open("rb") as file:
+        return client.post("/convert", files={audio: (singing.name, file)}, data=FIELDS | fields, headers=headers)
+
+
+def parameters(http, answer) -> dict:
+    from studio.store.tables import tasks
+
+    with http.studio.database.read() as connection:
+        row = connection.execute(tasks.select().where(tasks.c.id == answer.json()["task_id"])).one()
+    return row.parameters | {"model": row.model_id}
+
+
+@pytest.mark.parametrize("field", ["audio", "audio_file"])
+def test_a_conversion_from_its_start_to_its_end(http, singing, field):
+    name = f"converts-{field}"
+    client = http.client(name)
+    started = convert(client, singing, field)
+    assert started.status_code == 200
+    assert list(started.json()) == ["task_id"]
+    address = f"/check-task/{started.json()['task_id']}"
+    assert client.get(address).json() == {"status": "in_progress"}
+    assert http.work(name, [b"RIFF-1", b"RIFF-2"]) == started.json()["task_id"]
+    done = client.get(address).json()
+    assert list(done) == ["status", "input_audio_url", "output_audio_urls", "output_settings"]
+    assert done["status"] == "completed"
+    assert done["output_settings"] == {"model": "kathleen", "transpose": 0, "vocal_style": "melodic"}
+    links = [done["input_audio_url"], *done["output_audio_urls"]]
+    assert all(link.startswith(f"{http.base_url}/files/") for link in links)
+    contents = [http.stranger().get(link).content for link in links]
+    assert contents == [singing.read_bytes(), b"RIFF-1", b"RIFF-2"]
+    assert client.get(address).json() == done  # the same links, so that nothing is fetched twice
+
+
+def test_what_the_fields_say_arrives(http, singing):
+    client = http.client("fields")
+    for given, expected in (
+        ({}, (0, 1)),
+        ({"transpose": "-12", "generations_count": "10"}, (-12, 10)),
+        ({"transpose": "+12"}, (12, 1)),
+        ({"transpose": "auto"}, ("auto", 1)),
+        ({"transpose": "", "generations_count": ""}, (0, 1)),
+    ):
+        said = parameters(http, convert(client, singing, **given))
+        assert (said["settings"]["transpose"], said["settings"]["takes"]) == expected
+        assert said["model"] == "kathleen"
+    for task in client.get("/tasks").json()["tasks"]:
+        client.delete(f"/tasks/{task['id']}")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("transpose", "13"), ("transpose", "-13"), ("transpose", "1.5"), ("transpose", "Auto"), ("transpose", "0x1"),
+        ("transpose", "1e1"), ("transpose", "nan"), ("transpose", "9" * 400), ("generations_count", "0"),
+        ("generations_count", "11"), ("generations_count", "auto"), ("model", ""), ("model", " "), ("model", "x" * 300),
+    ],
+)  # fmt: skip
+def test_a_field_out_of_range_is_named(http, singing, field, value):
+    answer = convert(http.client(), singing, **{field: value})
+    assert answer.status_code == 422
+    [error] = answer.json()["errors"]
+    assert error["field"] == field
+    assert error["message"].startswith(field)
+
+
+def test_a_voice_that_is_not_trained_is_used_where_that_is_said(http, singing, tmp_path):
+    client = http.client("untrained")
+    with zipfile.ZipFile(tmp_path / "mia.zip", "w") as archive:
+        archive.writestr("model.json", json.dumps({"name": "Mia"}))
+        for number in range(2):
+            archive.write(singing, f"audio/{number}.flac")
+    made = client.post("/models/create", files={"training_audio_files": (tmp_path / "mia.zip").read_bytes()})
+    assert made.json() == {"model_id": "mia"}
+    assert client.get("/models/mia").json()["untrained"]
+    assert not client.get("/models/kathleen").json()["untrained"]
+    for said in ({}, {"untrained": "false"}, {"untrained": ""}):
+        refused = convert(client, singing, model="mia", **said)
+        assert (refused.status_code, refused.json()["code"]) == (409, "model_not_ready")
+        assert refused.json()["detail"] == "The voice 'mia' is pending: it can be used once it is trained."
+    started = convert(client, singing, model="mia", untrained="true")
+    assert list(started.json()) == ["task_id"]
+    assert client.get(f"/tasks/{started.json()['task_id']}").json()["untrained"]
+    assert http.work("untrained", [b"RIFF-1"]) == started.json()["task_id"]
+    done = client.get(f"/check-task/{started.json()['task_id']}").json()
+    assert list(done) == ["status", "input_audio_url", "output_audio_urls", "output_settings"]
+    assert "mia" not in {one["id"] for one in client.get("/models").json()["models"]}  # as published
+
+
+@pytest.mark.parametrize("value", ["yes", "1", "wahr"])
+def test_what_is_neither_true_nor_false_is_named(http, singing, value):
+    answer = convert(http.client(), singing, untrained=value)
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [
+        {"field": "untrained", "message": f"untrained must be true or false, not '{value}'."}
+    ]
+
+
+def test_all_that_is_wrong_is_told_at_once(http):
+    answer = http.client().post("/convert", data={"transpose": "13"})
+    assert {error["field"] for error in answer.json()["errors"]} == {"audio", "model", "transpose"}
+
+
+def test_the_recording_must_be_a_file_and_only_one(http, singing):
+    client = http.client()
+    as_text = client.post("/convert", data=FIELDS | {"audio": "vocal.wav"})
+    assert as_text.status_code == 422
+    assert "-F audio=@" in as_text.json()["detail"]
+    both = client.post("/convert", files={"audio": b"a", "audio_file": b"b"}, data=FIELDS)
+    assert both.json()["errors"][0]["field"] == "audio_file"
+    twice = client.post("/convert", files=[("audio", ("a", b"a")), ("audio", ("b", b"b"))], data=FIELDS)
+    assert twice.status_code == 422
+
+
+@pytest.mark.parametrize("model", ["nobody", "Kathleen", "../kathleen", "a b", "ü", "kathleen'--", "\x7f", "."])
+def test_an_unknown_voice_is_not_found(http, singing, model):
+    answer = convert(http.client(), singing, model=model)
+    assert (answer.status_code, answer.json()["code"]) == (404, "model_not_found")
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"RIFF\x24\x00\x00\x00WAVEfmt ", b"fLaC" + bytes(100), b"ID3" * 50])
+@pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.mp3", "a.exe", ""])
+def test_what_is_no_audio_is_refused(http, content, name):
+    answer = http.client().post("/convert", files={"audio": (name or "x", content)}, data=FIELDS)
+    assert (answer.status_code, answer.json()["code"]) == (415, "audio_not_readable")
+    assert str(http.studio.settings.data) not in answer.text
+    assert not list((http.studio.settings.work / "incoming").iterdir())
+
+
+def test_too_long_a_recording_is_refused(serve, singing):
+    short = serve(longest_audio_minutes=0.05)
+    answer = convert(short.client(), singing)
+    assert (answer.status_code, answer.json()["code"]) == (422, "audio_too_long")
+    assert answer.json()["errors"][0]["field"] == "audio"
+
+
+def test_only_so_many_wait(serve, singing):
+    full = serve(conversions_per_account=1)
+    assert convert(full.client(), singing).is_success
+    answer = convert(full.client(), singing)
+    assert (answer.status_code, answer.json()["code"]) == (429, "queue_full")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert convert(full.client("other"), singing).is_success
+
+
+# ---- idempotency
+
+
+def test_the_same_key_and_body_start_one_task(http, singing):
+    client = http.client("once")
+    key = {"Idempotency-Key": "k-1"}
+    first, again = convert(client, singing, headers=key), convert(client, singing, headers=key)
+    assert first.json() == again.json()
+    assert len(client.get("/tasks").json()["tasks"]) == 1
+    other = convert(client, singing, headers={"Idempotency-Key": "k-2"})
+    assert other.json() != first.json()
+    changed = convert(client, singing, headers=key, transpose="3")
+    assert (changed.status_code, changed.json()["code"]) == (422, "idempotency_key_reused")
+    assert convert(http.client("once-other"), singing, headers=key).json() != first.json()
+
+
+def test_at_the_same_time_too(http, singing):
+    client = http.client("at-once")
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: convert(client, singing, headers={"Idempotency-Key": "k"}).json(), range(4)))
+    assert len({answer["task_id"] for answer in answers}) == 1
+    assert len(client.get("/tasks").json()["tasks"]) == 1
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "\xfc"])
+def test_what_is_no_key_is_refused(http, singing, key):
+    answer = convert(http.client(), singing, headers={"Idempotency-Key": key.encode("latin-1")})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "Idempotency-Key"
+
+
+# ---- whose they are
+
+
+def test_nobody_sees_the_tasks_of_others(http, singing):
+    task_id = convert(http.client("owner"), singing).json()["task_id"]
+    other = http.client("thief")
+    for method, path in (("GET", "/check-task/"), ("GET", "/tasks/"), ("DELETE", "/tasks/")):
+        answer, unknown = other.request(method, path + task_id), other.request(method, path + "0" * 24)
+        assert answer.status_code == 404
+        assert answer.text.replace(task_id, "") == unknown.text.replace("0" * 24, "")
+    assert other.get("/tasks").json()["tasks"] == []
+    assert http.client("owner").get(f"/tasks/{task_id}").json()["state"] == "queued"
+    http.client("owner").delete(f"/tasks/{task_id}")
+
+
+@pytest.mark.parametrize(
+    "task_id", ["0" * 24, "x", "%00", "a%20b", "..", "%ff", "0" * 5000, "ü", "'; DROP TABLE tasks"]
+)
+def test_unknown_tasks_are_not_found(http, task_id):
+    for path in (f"/check-task/{task_id}", f"/tasks/{task_id}"):
+        answer = http.client().get(path)
+        assert answer.status_code == 404
+        assert json.loads(answer.content)["status"] == 404
+
+
+def test_failed_and_cancelled_conversions_show_their_status_only(http, singing):
+    client = http.client("cancels")
+    task_id = convert(client, singing).json()["task_id"]
+    assert client.delete(f"/tasks/{task_id}").json()["state"] == "cancelled"
+    assert client.get(f"/check-task/{task_id}").json() == {"status": "failed"}
+
+
+def test_links_begin_where_the_settings_say(serve, singing):
+    behind = serve(base_url="https://voices.example/api", cdn_url="https://cdn.example/audio/")
+    client = behind.client()
+    task_id = convert(client, singing).json()["task_id"]
+    behind.work("alice", [b"RIFF"])
+    link = client.get(f"/check-task/{task_id}").json()["output_audio_urls"][0]
+    assert link.startswith("https://cdn.example/audio/")
+    there = urlsplit(link)
+    assert behind.stranger().get(f"/files{there.path.removeprefix('/audio')}?{there.query}").content == b"RIFF"
+
+
+@pytest.mark.parametrize(
+    "host", ["", "[::1", "a b", "x/../y?z#", "evil.example", "ü", "a:b:c", "127.0.0.1:99999999", "%00"]
+)
+def test_links_can_be_made_whatever_name_the_service_is_called_by(http, singing, host):
+    client = http.client("hosts")
+    task_id = convert(client, singing).json()["task_id"]
+    http.work("hosts", [b"RIFF"])
+    for path in (f"/check-task/{task_id}", "/tasks?limit=1"):
+        answer = client.get(path, headers={"Host": host.encode("utf-8")})
+        assert answer.status_code in (200, 400), answer.text

@@ -1,0 +1,376 @@
+"""The gate: who comes in, with how much and how often, before anything of the body is read."""
+
+import io
+import json
+import logging
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+import structlog
+
+from studio.errors import TooMany
+from studio.http.middleware import Bucket, Doors
+from studio.http.problem import MEDIA_TYPE
+from studio.settings.logs import start_logs
+from studio.store.accounts import revoke_token
+
+PROTECTED = [
+    ("GET", "/models"), ("POST", "/convert"), ("GET", "/check-task/abc"), ("POST", "/models/create"),
+    ("POST", "/models/kathleen/train"), ("GET", "/tasks"), ("GET", "/tasks/abc"), ("DELETE", "/tasks/abc"),
+    ("GET", "/models/kathleen"), ("DELETE", "/models/kathleen"), ("GET", "/models/kathleen/package"),
+    ("POST", "/models/import"), ("GET", "/metrics"), ("POST", "/files/a"), ("GET", "/convert"),
+    ("GET", "/models/a/b/c"), ("PATCH", "/tasks"), ("OPTIONS", "/models"),
+]  # fmt: skip
+HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'
+TYPE = {"Content-Type": "multipart/form-data; boundary=x"}
+
+
+def is_problem(answer: httpx.Response, status: int, code: str) -> bool:
+    document = answer.json()
+    return (
+        (answer.status_code, document["status"], document["code"]) == (status, status, code)
+        and answer.headers["content-type"] == MEDIA_TYPE
+        and bool(answer.headers["x-request-id"])
+    )
+
+
+def incoming(http) -> list:
+    """What lies where uploads go."""
+    folder = http.studio.settings.work / "incoming"
+    return list(folder.iterdir()) if folder.exists() else []
+
+
+# ---- who comes in
+
+
+@pytest.mark.parametrize(("method", "path"), PROTECTED)
+def test_nothing_without_a_token(http, method, path):
+    answer = http.stranger().request(method, path)
+    assert is_problem(answer, 401, "token_missing")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Bearer", "Basic YTpi", "Bearer ts_wrong", f"Bearer ts_{'a' * 43}", "ts_" + "a" * 43, "Bearer \xff"],
+)
+def test_nothing_with_a_wrong_token(http, header):
+    answer = http.stranger().get("/models", headers={"Authorization": header.encode("latin-1")})
+    assert answer.status_code == 401
+    assert answer.json()["code"] in ("token_missing", "token_invalid")
+
+
+def test_nothing_with_a_token_that_has_expired_or_was_revoked(http):
+    short = http.token("gone", expires_s=0.2)
+    assert http.stranger().get("/models", headers={"Authorization": f"Bearer {short}"}).is_success
+    time.sleep(0.25)
+    assert is_problem(
+        http.stranger().get("/models", headers={"Authorization": f"Bearer {short}"}), 401, "token_invalid"
+    )
+    client = http.client("revoked")
+    assert client.get("/models").is_success
+    revoke_token(http.studio.database, "test", http.account("revoked"))
+    assert is_problem(client.get("/models"), 401, "token_invalid")
+
+
+def test_the_word_bearer_may_be_written_in_any_case(http):
+    assert http.stranger().get("/models", headers={"Authorization": f"bearer {http.token()}"}).is_success
+
+
+def test_documentation_is_open_on_this_machine_alone(http, serve):
+    for path in ("/docs", "/openapi.json", "/docs-files/swagger-ui.css"):
+        assert http.stranger().get(path).is_success
+    exposed = serve(host="0.0.0.0")
+    for path in ("/docs", "/openapi.json", "/docs-files/swagger-ui.css"):
+        assert exposed.stranger().get(path).status_code == 401
+        assert exposed.client().get(path).is_success
+
+
+def test_request_ids_are_taken_over_or_made(http):
+    client = http.client()
+    assert client.get("/health", headers={"X-Request-ID": "my-id.1"}).headers["x-request-id"] == "my-id.1"
+    for bad in ("a" * 65, "a b", "", '"x"'):
+        made = client.get("/health", headers={"X-Request-ID": bad}).headers["x-request-id"]
+        assert made
+        assert made != bad
+
+
+def test_nothing_that_is_no_id_gets_into_the_log(http):
+    stream = io.StringIO()
+    before = logging.getLogger().handlers
+    start_logs(stream)
+    try:
+        for path in ("/models/dear%20diary", "/tasks/" + "z" * 2000, "/tasks/abc"):
+            assert http.client().get(path).status_code == 404
+    finally:
+        logging.getLogger().handlers = before
+        structlog.reset_defaults()
+    said = [json.loads(line) for line in stream.getvalue().splitlines() if '"call"' in line]
+    assert [one.get("model_id", one.get("task_id")) for one in said] == [None, None, "abc"]
+
+
+# ---- before the body
+
+
+def exchanged(http, head: str, body: bytes = b"", wait_s: float = 5.0) -> bytes:
+    """What the service answers to these very bytes until it closes, or `wait_s` have passed."""
+    host, port = http.base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=wait_s) as connection:
+        connection.sendall(head.replace("\n", "\r\n").encode() + body)
+        received = b""
+        try:
+            while piece := connection.recv(65536):
+                received += piece
+        except TimeoutError:
+            pass
+    return received
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A gate that reads on for a shorter time."""
+    monkeypatch.setattr("studio.http.middleware.DRAIN_S", 0.3)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_wrong_token_is_refused_before_the_body_is_sent(http):
+    head = "POST /convert HTTP/1.1\nHost: a\nAuthorization: Bearer ts_x\nContent-Length: 99000000\n\n"
+    began_s = time.monotonic()
+    answer = exchanged(http, head)
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert b"connection: close" in answer.lower()
+    assert time.monotonic() - began_s < 3  # not until a body of which nothing comes
+
+
+def test_a_body_that_waits_for_a_word_is_not_asked_for(http):
+    head = f"POST /convert HTTP/1.1\nHost: a\nAuthorization: Bearer {http.token()}\n"
+    answer = exchanged(http, head + "Content-Length: 200000000\nExpect: 100-continue\n\n")
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"100 Continue" not in answer
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_length_of_thousands_of_digits_is_one_too(http):
+    answer = exchanged(http, f"POST /convert HTTP/1.1\nHost: a\nContent-Length: {'0' * 5000}5\n\n", b"hello")
+    assert answer.startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_too_much_is_refused_by_its_length(serve):
+    small = serve(largest_upload_mb=1)
+    head = f"POST /convert HTTP/1.1\nHost: a\nAuthorization: Bearer {small.token()}\nContent-Length: 1100000\n\n"
+    answer = exchanged(small, head, b"x" * 1000)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "too_large"
+
+
+def test_too_much_is_counted_where_no_length_is_said(serve):
+    small = serve(largest_upload_mb=1)
+
+    def body():
+        yield HEAD
+        for _ in range(40):
+            yield b"x" * 50_000
+
+    answer = small.client().post("/convert", content=body(), headers=TYPE)
+    assert is_problem(answer, 413, "too_large")
+    assert not incoming(small)
+
+
+def test_a_file_of_just_the_largest_size_is_taken(serve):
+    small = serve(largest_upload_mb=1)
+    client = small.client()
+    for size, status in ((1_000_000, 404), (1_000_001, 413)):
+        answer = client.post("/convert", files={"audio": ("a.wav", b"x" * size)}, data={"model": "nobody"})
+        assert answer.status_code == status
+
+
+def test_a_refused_client_that_goes_on_sending_still_gets_the_answer(http):
+    answer = httpx.post(
+        f"{http.base_url}/convert",
+        content=(b"x" * 65536 for _ in range(60)),
+        headers=TYPE,
+        timeout=20,
+        trust_env=False,
+    )
+    assert is_problem(answer, 401, "token_missing")
+
+
+def test_room_on_the_disk_is_kept(serve):
+    full = serve(free_disk_mb=10_000_000)
+    answer = full.client().post("/convert", files={"audio": ("a.wav", b"x")}, data={"model": "kathleen"})
+    assert is_problem(answer, 507, "disk_full")
+
+
+# ---- how often and how many
+
+
+def test_calls_that_submit_are_limited_by_the_minute(serve):
+    slow = serve(submissions_per_minute=3)
+    answers = [slow.client("a").post("/models/nobody/train", data={"epochs": "1"}) for _ in range(5)]
+    if time.time() % 60 > 1:  # not where a new minute began in between
+        assert [answer.status_code for answer in answers] == [404, 404, 404, 429, 429]
+        assert is_problem(answers[-1], 429, "rate_limit")
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 60
+    assert slow.client("b").post("/models/nobody/train", data={"epochs": "1"}).status_code == 404
+    assert slow.client("a").get("/models").is_success
+
+
+def test_calls_that_ask_are_limited_too(serve):
+    slow = serve(reads_per_minute=5)
+    answers = [slow.client("a").get("/tasks") for _ in range(7)]
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    assert slow.client("b").get("/tasks").is_success
+    assert slow.stranger().get("/health").is_success
+
+
+def test_a_bucket_fills_up_again():
+    bucket = Bucket(60, 0.0)
+    for _ in range(60):
+        bucket.take(0.0)
+    with pytest.raises(TooMany) as full:
+        bucket.take(0.5)
+    assert full.value.retry_after_s == pytest.approx(0.5)
+    bucket.take(1.01)
+    with pytest.raises(TooMany):
+        bucket.take(1.02)
+
+
+def test_only_so_many_uploads_come_in_at_a_time(serve):
+    few = serve(uploads_at_once=1)
+    started, ending = threading.Event(), threading.Event()
+
+    def slowly():
+        yield HEAD
+        started.set()
+        ending.wait(20)
+        yield b"\r\n--x--\r\n"
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(few.client("a").post, "/convert", content=slowly(), headers=TYPE)
+        assert started.wait(10)
+        time.sleep(0.2)
+        second = few.client("b").post("/convert", content=(piece for piece in (HEAD,)), headers=TYPE)
+        small = few.client("b").post("/models/nobody/train", data={"epochs": "1"})
+        ending.set()
+        assert is_problem(second, 429, "too_many_uploads")
+        assert small.status_code == 404  # a few bytes need no such place
+        assert first.result(20).status_code == 422
+    third = few.client("b").post("/convert", content=(piece for piece in (HEAD,)), headers=TYPE)
+    assert third.status_code == 422
+
+
+def test_one_account_cannot_take_all_places():
+    doors = Doors()
+    with doors.upload("a", 3, 2), doors.upload("a", 3, 2):
+        with pytest.raises(TooMany), doors.upload("a", 3, 2):
+            pass
+        with doors.upload("b", 3, 2), pytest.raises(TooMany), doors.upload("c", 3, 2):
+            pass
+    assert not doors.uploads
+    with doors.upload("c", 3, 2):
+        assert doors.uploads.total() == 1
+
+
+@pytest.mark.parametrize("token", [True, False])
+def test_calls_whose_body_nobody_reads_take_no_place_among_the_uploads(serve, token):
+    few = serve(uploads_at_once=1)
+    said = f"Authorization: Bearer {few.token('a')}\r\n" if token else ""
+    host, port = few.base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(f"GET /health HTTP/1.1\r\nHost: a\r\n{said}Transfer-Encoding: chunked\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 200 ")  # and it is read on, for a while
+        upload = few.client("b").post("/convert", content=(piece for piece in (HEAD,)), headers=TYPE)
+        assert upload.status_code == 422
+
+
+def test_while_it_is_ending_nothing_new_is_taken(serve):
+    ending = serve()
+    ending.app.state.doors.shutting_down = True
+    answer = ending.client().post("/models/nobody/train", data={"epochs": "1"})
+    assert is_problem(answer, 503, "shutting_down")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert ending.client().get("/models").is_success  # whoever waits for a task still can
+    assert is_problem(ending.stranger().get("/health"), 503, "shutting_down")
+
+
+# ---- what goes wrong behind it
+
+
+def test_an_error_inside_is_told_without_its_text_and_logged_with_it(serve):
+    broken = serve()
+
+    async def fail() -> None:
+        raise RuntimeError("the password is swordfish")
+
+    broken.app.router.add_api_route("/health/fail", fail, include_in_schema=False)
+    broken.app.router.routes.insert(0, broken.app.router.routes.pop())
+    root = logging.getLogger()
+    before, level, stream = root.handlers, root.level, io.StringIO()
+    try:
+        start_logs(stream)
+        answer = broken.stranger().get("/health/fail", headers={"X-Request-ID": "find-me"})
+    finally:
+        root.handlers, root.level = before, level
+        structlog.reset_defaults()
+    assert is_problem(answer, 500, "internal")
+    assert "swordfish" not in answer.text
+    [entry] = [json.loads(line) for line in stream.getvalue().splitlines() if "internal error" in line]
+    assert entry["request_id"] == "find-me"
+    assert "swordfish" in entry["exception"]
+
+
+def test_calls_are_logged_with_ids_and_without_secrets(serve):
+    service = serve()
+    token = service.token("logged")
+    root = logging.getLogger()
+    before, level, stream = root.handlers, root.level, io.StringIO()
+    try:
+        start_logs(stream)
+        headers = {"Authorization": f"Bearer {token}", "X-Request-ID": "r-1"}
+        client = service.stranger()
+        client.get("/check-task/0123456789abcdef01234567?secret=swordfish", headers=headers)
+        client.get(f"/models?q={token}", headers=headers)
+        client.post("/models/nobody/train", data={"epochs": "7", "x": token}, headers=headers)
+        client.get(f"/files/{token}?expires=1&signature=swordfish")
+        client.get(f"/tasks/{token}", headers=headers)
+        client.get("/models", headers={"Authorization": f"Bearer {token}x"})
+    finally:
+        root.handlers, root.level = before, level
+        structlog.reset_defaults()
+    said = stream.getvalue()
+    assert token not in said
+    assert "swordfish" not in said
+    entries = [json.loads(line) for line in said.splitlines()]
+    calls = [entry for entry in entries if entry["event"] == "call"]
+    assert len(calls) == 6
+    expected = {
+        "request_id": "r-1",
+        "account": service.account("logged").id,
+        "method": "GET",
+        "path": "/check-task/{task_id}",
+        "status": 404,
+        "task_id": "0123456789abcdef01234567",
+    }
+    assert calls[0].items() >= expected.items()
+    assert calls[0]["ms"] >= 0
+
+
+def test_a_client_that_goes_away_leaves_nothing(serve):
+    service = serve()
+    head = f"POST /convert HTTP/1.1\nHost: a\nAuthorization: Bearer {service.token()}\nContent-Length: 5000000\n"
+    head += "Content-Type: multipart/form-data; boundary=x\n\n"
+    host, port = service.base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(head.replace("\n", "\r\n").encode() + HEAD + b"x" * 2_000_000)
+        time.sleep(0.3)
+    end_s = time.monotonic() + 5
+    while time.monotonic() < end_s and (service.app.state.doors.calls or incoming(service)):
+        time.sleep(0.02)
+    assert not incoming(service)
+    assert (service.app.state.doors.calls, service.app.state.doors.uploads.total()) == (0, 0)

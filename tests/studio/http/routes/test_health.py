@@ -1,0 +1,89 @@
+"""How the service is: told to anybody in a word, and to Prometheus in numbers."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from studio.errors import Unavailable
+from studio.http.routes.health import Checkup
+
+
+def numbers(http) -> dict:
+    answer = http.client("prometheus").get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    samples = [sample for family in text_string_to_metric_families(answer.text) for sample in family.samples]
+    return {(sample.name, *sorted(sample.labels.items())): sample.value for sample in samples}
+
+
+def test_health_needs_no_token_and_tells_little(http):
+    answer = http.stranger().get("/health")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "workers": None})
+
+
+def test_a_database_out_of_reach_shows(serve, monkeypatch):
+    broken = serve()
+
+    def fail(self):
+        raise Unavailable("The database cannot be reached.", 2.0, "database_unreachable")
+
+    monkeypatch.setattr(type(broken.studio.database), "read", fail)
+    answer = broken.stranger().get("/health")
+    assert (answer.status_code, answer.json()["code"]) == (503, "database_unreachable")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert broken.stranger().get("/models").status_code == 401
+
+
+def test_many_who_ask_are_one_look(http, monkeypatch):
+    looks = []
+    monkeypatch.setattr(type(http.studio.storage), "check", lambda self: looks.append(1))
+    checkup = Checkup(http.studio)
+    for _ in range(50):
+        checkup.check()
+    assert looks == [1]
+
+
+def test_calls_and_tasks_are_counted(serve, singing):
+    service = serve()
+    client = service.client()
+    before = numbers(service)
+    client.post("/convert", files={"audio": ("a.flac", singing.read_bytes())}, data={"model": "kathleen"})
+    client.post("/convert", files={"audio": ("a.flac", b"x")}, data={"model": "kathleen"})
+    for task_id in ("0" * 24, "1" * 24):
+        client.get(f"/check-task/{task_id}")
+    client.get("/models/a/b/c/d")
+    service.stranger().get("/models")
+    after = numbers(service)
+    calls = "timbre_studio_http_calls_total"
+    expected = {
+        ("POST", "/convert", "200"): 1, ("POST", "/convert", "415"): 1, ("GET", "/check-task/{task_id}", "404"): 2,
+        ("GET", "/models", "404"): 1, ("GET", "/models", "401"): 1,
+    }  # fmt: skip
+    for (method, route, status), number in expected.items():
+        key = (calls, ("method", method), ("route", route), ("status", status))
+        assert after[key] - before.get(key, 0) == number, key
+    assert after[("timbre_studio_http_seconds_count", ("route", "/convert"))] == 2
+    assert after[("timbre_studio_http_received_bytes_total",)] > singing.stat().st_size
+    assert after[("timbre_studio_tasks", ("kind", "conversion"), ("state", "queued"))] == 1
+    assert after[("timbre_studio_oldest_task_wait_seconds",)] >= 0
+
+
+@pytest.mark.parametrize("path", ["/" + "x" * 2000, "/models/" + "y" * 2000, "/tasks/%F0%9F%8E%B5"])
+def test_what_a_client_writes_is_no_label(http, path):
+    http.client().get(path)
+    text = http.client("prometheus").get("/metrics").text
+    assert "xxxx" not in text
+    assert "yyyy" not in text
+    assert "🎵" not in text
+
+
+def test_a_busy_database_is_told_with_when_to_try_again(serve, monkeypatch, singing):
+    busy = serve()
+    client = busy.client()
+
+    def fail(self):
+        raise Unavailable("The database is busy: try again in a moment.", 2.0, "database_busy")
+
+    monkeypatch.setattr(type(busy.studio.database), "read", fail)
+    for method, path in (("GET", "/models"), ("POST", "/convert"), ("GET", "/check-task/abc"), ("GET", "/metrics")):
+        answer = client.request(method, path)
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_busy")
+        assert answer.headers["retry-after"] == "2"

@@ -1,0 +1,44 @@
+from dataclasses import fields
+
+import pytest
+
+from engine.conversion.settings import ConversionSettings
+from studio.errors import Invalid
+from studio.http.bodies import Form
+from studio.http.routes.fields import Fields
+from studio.http.routes.setting_fields import given_settings, setting_properties
+
+WITHOUT = ("transpose", "takes")
+
+
+def read(**texts: str) -> dict[str, int | float]:
+    form = Fields(Form(fields=texts, files={}))
+    given = given_settings(form, ConversionSettings, WITHOUT)
+    form.check()
+    return given
+
+
+def test_every_setting_is_a_field_with_its_range():
+    said = setting_properties(ConversionSettings, WITHOUT)
+    assert set(said) == {one.name for one in fields(ConversionSettings)} - set(WITHOUT)
+    assert said["seed"]["type"] == "integer"
+    assert (said["likeness"]["type"], said["likeness"]["maximum"]) == ("number", 1.0)
+
+
+def test_what_is_left_out_is_not_given():
+    assert read() == {}
+    assert read(likeness=" ", other="1") == {}
+    assert read(likeness="0.5", seed="7", pitch_smoothing_ms="1e2") == {
+        "likeness": 0.5, "seed": 7, "pitch_smoothing_ms": 100.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("likeness", "1.01"), ("likeness", "nan"), ("likeness", "inf"), ("likeness", "much"), ("seed", "0.5"),
+     ("seed", "-1"), ("formant_shift_semitones", "-7"), ("pitch_snap", "1e999"), ("pitch_snap", "٣")],
+)  # fmt: skip
+def test_a_value_outside_names_its_field(name, text):
+    with pytest.raises(Invalid) as error:
+        read(**{name: text})
+    assert [field for field, _ in error.value.problems] == [name]

@@ -1,0 +1,106 @@
+"""Errors as problem documents: each with its status and code, and nothing told that was not meant for people."""
+
+import errno
+import json
+
+import pytest
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from engine.errors import ArchiveError, AudioError, DatasetError, EngineError, ProfileError, SettingsError, VoiceError
+from studio.errors import (
+    DiskFull,
+    Invalid,
+    NotFound,
+    NotReadable,
+    TooLarge,
+    TooMany,
+    Unauthorised,
+    Unavailable,
+    WrongState,
+)
+from studio.http.problem import INTERNAL, MEDIA_TYPE, problem_of
+
+SENTENCE = "This is wrong: do that."
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (Unauthorised(SENTENCE), 401, "unauthorised"),
+        (NotFound(SENTENCE, "task_not_found"), 404, "task_not_found"),
+        (WrongState(SENTENCE), 409, "wrong_state"),
+        (TooLarge(SENTENCE), 413, "too_large"),
+        (NotReadable(SENTENCE, "not_a_zip"), 415, "not_a_zip"),
+        (AudioError(SENTENCE), 415, "audio_not_readable"),
+        (Invalid([("epochs", SENTENCE)]), 422, "invalid"),
+        (ProfileError([("name", SENTENCE)]), 422, "profile_invalid"),
+        (ArchiveError(SENTENCE), 422, "archive_refused"),
+        (DatasetError(SENTENCE), 422, "dataset_refused"),
+        (VoiceError(SENTENCE), 422, "voice_refused"),
+        (SettingsError(SENTENCE), 422, "invalid"),
+        (EngineError(SENTENCE), 422, "refused"),
+        (TooMany(SENTENCE, 10.0), 429, "too_many"),
+        (Unavailable(SENTENCE, 2.0, "database_busy"), 503, "database_busy"),
+        (DiskFull(SENTENCE), 507, "disk_full"),
+    ],
+)
+def test_each_error_has_a_status_and_a_code(error, status, code):
+    problem = problem_of(error)
+    assert (problem.status, problem.code, problem.detail) == (status, code, SENTENCE)
+    response = problem.response()
+    document = json.loads(response.body)
+    assert response.headers["content-type"] == MEDIA_TYPE
+    assert document["type"] == f"/docs#{code}"
+    assert document["status"] == response.status_code == status
+    assert document["title"]
+
+
+def test_wrong_fields_are_named():
+    errors = problem_of(Invalid([("epochs", "epochs is missing."), ("model", "model is missing.")])).as_json()["errors"]
+    assert errors == [
+        {"field": "epochs", "message": "epochs is missing."},
+        {"field": "model", "message": "model is missing."},
+    ]
+    assert problem_of(ProfileError([("consent.date", SENTENCE)])).as_json()["errors"][0]["field"] == "consent.date"
+    assert "errors" not in problem_of(NotFound(SENTENCE)).as_json()
+
+
+def test_headers_say_when_and_how_to_try_again():
+    assert problem_of(TooMany(SENTENCE, 9.2)).headers["Retry-After"] == "10"
+    assert problem_of(Unavailable(SENTENCE, 0.0)).headers["Retry-After"] == "1"
+    assert problem_of(Unauthorised(SENTENCE)).headers["WWW-Authenticate"].startswith("Bearer ")
+    assert problem_of(HTTPException(405, headers={"Allow": "GET"})).headers["Allow"] == "GET"
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("the password is swordfish"), KeyError("swordfish"), OSError(5, "swordfish")]
+)
+def test_of_what_was_not_foreseen_nothing_is_told(error):
+    document = problem_of(error).as_json()
+    assert document["detail"] == INTERNAL
+    assert (document["status"], document["code"]) == (500, "internal")
+    assert "swordfish" not in json.dumps(document)
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, "no_such_path"), (405, "method_not_allowed"), (408, "too_slow")])
+def test_errors_of_the_framework_are_problems_too(status, code):
+    problem = problem_of(HTTPException(status))
+    assert (problem.status, problem.code) == (status, code)
+    assert problem.detail.endswith(".") or status == 408
+
+
+def test_wrong_parameters_of_an_address_are_named():
+    wrong = RequestValidationError([{"loc": ("query", "limit"), "msg": "Input should be greater than 0", "type": "x"}])
+    assert problem_of(wrong).as_json()["errors"] == [
+        {"field": "limit", "message": "limit: input should be greater than 0."}
+    ]
+
+
+def test_a_full_disk_is_told_wherever_it_shows():
+    problem = problem_of(OSError(errno.ENOSPC, "No space left on device", "/home/somebody/work"))
+    assert (problem.status, problem.code) == (507, "disk_full")
+    assert "somebody" not in json.dumps(problem.as_json())
+    told = VoiceError("The package could not be written: the disk is full.")
+    told.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    assert problem_of(told).status == 507

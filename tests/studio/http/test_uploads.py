@@ -1,0 +1,121 @@
+"""Uploads: from chunks of a network to files on the disk, of which nothing is left afterwards."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+
+import pytest
+from anyio import CapacityLimiter
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from studio.errors import Invalid, TooLarge
+from studio.http.bodies import BodyLimits, Form
+from studio.http.uploads import UploadPlace, received_form
+
+TYPE = "multipart/form-data; boundary=x"
+HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'
+TAIL = b"\r\n--x--\r\n"
+LARGEST = 5_000_000
+
+
+@pytest.fixture
+def place(tmp_path) -> UploadPlace:
+    return UploadPlace(tmp_path / "incoming", BodyLimits(LARGEST), CapacityLimiter(2))
+
+
+async def chunks(pieces: Iterable[bytes], error: Exception | None = None) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        await asyncio.sleep(0)
+        yield piece
+    if error:
+        raise error
+
+
+def left(place: UploadPlace) -> list:
+    return list(place.folder.iterdir()) if place.folder.exists() else []
+
+
+def test_a_file_is_there_for_as_long_as_it_is_needed(place):
+    async def upload() -> None:
+        sent = [HEAD, *(bytes([number]) * 65536 for number in range(70)), TAIL]
+        async with received_form(chunks(sent), TYPE, place, ("audio",)) as form:
+            assert form.files["audio"].size == 70 * 65536
+            assert form.files["audio"].path.read_bytes() == b"".join(sent[1:-1])
+            assert len(left(place)) == 1
+
+    asyncio.run(upload())
+    assert not left(place)
+
+
+@pytest.mark.parametrize(
+    ("sent", "error", "raised"),
+    [
+        ([HEAD, b"x" * 100], None, Invalid),
+        ([HEAD, b"x" * 100], ClientDisconnect(), ClientDisconnect),
+        ([HEAD, b"x" * (LARGEST + 1)], None, TooLarge),
+        ([HEAD, b"x" * 2_000_000], TooLarge("Counted elsewhere."), TooLarge),
+        ([HEAD, b"x" * 2_000_000, TAIL], None, KeyError),
+    ],
+    ids=["ends early", "client gone", "too large", "too large, as the gate counts", "error in the route"],
+)
+def test_nothing_is_left_whatever_happens(place, sent, error, raised):
+    async def upload() -> None:
+        async with received_form(chunks(sent, error), TYPE, place, ("audio",)):
+            raise KeyError
+
+    with pytest.raises(raised):
+        asyncio.run(upload())
+    assert not left(place)
+
+
+def test_nothing_is_left_of_a_call_that_is_cancelled(place):
+    async def upload() -> None:
+        async with received_form(chunks([HEAD, b"x" * 2_000_000, TAIL]), TYPE, place, ("audio",)):
+            await asyncio.sleep(60)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(upload())
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert not left(place)
+
+
+def test_an_upload_that_stands_still_is_given_up(place):
+    async def stalling() -> AsyncIterator[bytes]:
+        yield HEAD
+        await asyncio.sleep(60)
+
+    async def upload() -> None:
+        async with received_form(stalling(), TYPE, place, ("audio",), stalled_s=0.05):
+            pass
+
+    with pytest.raises(HTTPException) as raised:
+        asyncio.run(upload())
+    assert raised.value.status_code == 408
+    assert not left(place)
+
+
+def test_many_at_once_do_not_mix(place):
+    async def upload(number: int) -> bool:
+        body = bytes([number]) * 1_500_000
+        pieces = [body[start : start + 65536] for start in range(0, len(body), 65536)]
+        async with received_form(chunks([HEAD, *pieces, TAIL]), TYPE, place, ("audio",)) as form:
+            return form.files["audio"].path.read_bytes() == body
+
+    async def all_of_them() -> list[bool]:
+        return await asyncio.gather(*(upload(number) for number in range(12)))
+
+    assert all(asyncio.run(all_of_them()))
+    assert not left(place)
+
+
+def test_an_empty_body_is_an_empty_form(place):
+    async def upload() -> Form:
+        async with received_form(chunks([]), "", place) as form:
+            return form
+
+    assert asyncio.run(upload()) == Form({}, {})

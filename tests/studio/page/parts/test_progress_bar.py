@@ -1,0 +1,23 @@
+"""How far something is, in words."""
+
+import pytest
+
+from studio.page.parts.progress_bar import progress_bar, time_left, time_until
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.0, "5 s"), (12.6, "15 s"), (89.0, "90 s"), (91.0, "2 min"), (3600.0, "60 min")]
+)
+def test_times_are_told_as_people_do(seconds, said):
+    assert time_left(seconds) == f"about {said} left"
+    assert time_until(seconds) == f"begins in about {said}"
+
+
+def test_what_is_not_known_is_not_told():
+    assert (time_left(None), time_until(None)) == ("", "")
+
+
+def test_a_bar_is_within_its_ends_and_its_text_is_no_markup():
+    assert 'value="1.000"' in progress_bar(1.2, "all")
+    assert 'value="0.000"' in progress_bar(-1.0, "none")
+    assert "&lt;b&gt;" in progress_bar(0.5, "<b>")

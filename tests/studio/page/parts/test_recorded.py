@@ -1,0 +1,18 @@
+"""What a recording that was made in the page is called."""
+
+import re
+
+import pytest
+
+from studio.page.parts.recorded import name_of
+
+
+def test_recordings_are_told_apart_by_when_they_were_made():
+    first, second = (name_of("/tmp/x/audio.wav", True, now_s) for now_s in (1_800_000_000.0, 1_800_000_007.0))
+    assert re.fullmatch(r"Recording \d\d \w{3} \d\d\.\d\d\.\d\d\.wav", first)
+    assert first != second
+
+
+@pytest.mark.parametrize(("path", "is_recorded"), [("/tmp/x/audio.wav", False), ("/tmp/x/my vocal.flac", True)])
+def test_files_keep_their_names(path, is_recorded):
+    assert name_of(path, is_recorded, 0.0) == path.rpartition("/")[2]

@@ -1,0 +1,101 @@
+"""The page of a public demo as its visitors use it: each for themselves, with short recordings, in a queue."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Page, expect
+
+from tests.load.trial_service import TrialService, trial_service
+
+RATE = 16_000
+WORK_MS = 120_000  # for what the engine does, on a busy machine
+TABS = ["Convert", "History", "Voices", "Create", "Train", "Explore"]  # no tokens and no machine: no Settings
+
+
+@pytest.fixture(scope="module")
+def studio_page(tmp_path_factory) -> Iterator[TrialService]:
+    """Started as the host of a Space does it, with its workers."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("SPACE_ID", "somebody/timbre")
+        environment.setenv("GRADIO_SSR_MODE", "True")
+        with trial_service(tmp_path_factory.mktemp("demo") / "home") as service:
+            yield service
+
+
+def recording(path: Path, seconds: float) -> Path:
+    """A file of a note that swells and fades."""
+    time_s = np.arange(round(seconds * RATE)) / RATE
+    tone = sum(np.sin(2 * np.pi * 220 * k * time_s) / k for k in range(1, 6))
+    soundfile.write(path, 0.1 * tone * np.sin(np.pi * time_s / seconds), RATE)
+    return path
+
+
+def drop(page: Page, file: Path) -> None:
+    page.locator("#convert-drop input[type=file]").first.set_input_files(file)
+
+
+def convert_sample(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    page.get_by_role("button", name="Convert", exact=True).click()
+
+
+def is_converted(page: Page) -> None:
+    expect(page.locator("#convert-title h2")).to_contain_text("by ", timeout=WORK_MS)
+
+
+def test_each_browser_converts_for_itself(new_visitor, open_tab, photographed):
+    one = new_visitor()
+    expect(one.locator("#heading")).to_contain_text("after 60 minutes all of yours is deleted")
+    expect(one.locator("#tabs > .tab-wrapper").first.get_by_role("tab")).to_have_text(TABS)
+    convert_sample(one, "Speech")
+    is_converted(one)
+    expect(one.locator("#convert-player").get_by_role("radio")).to_have_count(2)
+    one.locator("#convert-player").get_by_role("button", name="Play").click()
+    expect(one.locator("timbre-player .wave")).not_to_have_attribute("aria-valuenow", "0")
+    photographed(one, "demo-result")
+
+    other = new_visitor("History")
+    expect(other.locator("timbre-tasks .empty")).to_contain_text("is listed here, until it is deleted")
+    open_tab(other, "Convert")
+    expect(other.locator("#convert-result")).to_be_hidden()
+    one.reload()
+    is_converted(one)  # whose cookie is known
+    open_tab(one, "History")
+    expect(one.locator("timbre-tasks .task")).to_have_count(1)
+
+
+def test_a_recording_of_more_than_a_minute_is_refused(visitor, tmp_path):
+    drop(visitor, recording(tmp_path / "long song.wav", 61.0))
+    text = "The recording is 61 seconds long; at most 60 seconds are taken: put in a shorter one."
+    expect(visitor.locator("#convert-recording-problem")).to_contain_text(text)
+    drop(visitor, recording(tmp_path / "song.wav", 2.0))
+    expect(visitor.locator("#convert-facts")).to_contain_text("song.wav · 2.0 s", timeout=WORK_MS)
+
+
+def test_one_who_waits_is_told_for_how_many_and_about_how_long(new_visitor, tmp_path):
+    first, second = new_visitor(), new_visitor()
+    convert_sample(second, "Speech")
+    is_converted(second)  # from then on it is known how long one takes
+    drop(first, recording(tmp_path / "song.wav", 55.0))
+    expect(first.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    first.locator("#convert-settings").get_by_role("slider", name=re.compile("Takes")).fill("10")
+    first.get_by_role("button", name="Convert", exact=True).click()
+    expect(first.locator("#convert-bar")).to_contain_text("%", timeout=WORK_MS)  # it is under way
+    second.get_by_role("button", name="Convert", exact=True).click()
+    said = second.locator("#convert-bar")
+    expect(said).to_contain_text(re.compile(r"Waiting: 1 before it, begins in about \d+ (s|min)"))
+    for page in (second, first):
+        page.get_by_role("button", name="Cancel", exact=True).click()
+        expect(page.locator("#convert-ended")).to_contain_text("was cancelled")
+
+
+def test_programs_are_told_as_json_that_there_is_nothing_for_them(visitor, studio_page):
+    for path in ("/models", "/tasks/x", "/check-task/x", "/docs"):
+        answer = visitor.request.get(studio_page.base_url + path)
+        assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json"), path
+        assert answer.json()["code"] == "api_off"

@@ -1,0 +1,102 @@
+"""Tasks in words; no browser."""
+
+import pytest
+
+from studio.page.tabs.history_rows import duration, row_of
+
+TASK = {
+    "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
+    "message": "", "error": None, "created_at": "2026-03-01T10:00:00.000+00:00",
+    "started_at": "2026-03-01T10:00:01.000+00:00", "finished_at": "2026-03-01T10:00:13.000+00:00",
+    "file_name": "my song.mp3", "preset": "auto", "settings": {"transpose": "auto", "formant_shift_semitones": 0.5},
+    "output_settings": {"model": "mia", "transpose": 12, "vocal_style": "melodic"},
+    "scores": [{"pitch_accuracy": 0.9, "voicing_error": 0.0}, {"pitch_accuracy": None, "voicing_error": None}],
+    "input_audio_url": "/files/in", "output_audio_urls": ["/files/1", "/files/2"], "place": None,
+}  # fmt: skip
+TRAINING = TASK | {
+    "kind": "training", "epochs": 40, "settings": {"batch": 8}, "input_audio_url": None, "output_audio_urls": [],
+}  # fmt: skip
+
+
+def names(row) -> list[str]:
+    return [action["name"] for action in row["actions"]]
+
+
+def test_a_conversion_is_told_with_what_was_found():
+    row = row_of(TASK)
+    assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 → Mia", "Conversion", "Done", "12 s")
+    assert row["facts"] == [
+        ["Preset", "by what is heard"], ["Style heard", "Singing"], ["Transpose", "auto: +12"],
+        ["Formant shift (semitones)", "0.5"],
+    ]  # fmt: skip
+    assert names(row) == ["repeat", "convert", "delete"]
+    assert row["actions"][-1]["question"]
+
+
+def test_an_edited_take_says_how_much_was_edited():
+    row = row_of(TASK | {"edit_of": "b2", "edit_count": 3})
+    assert row["kind"] == "Edited take"
+    assert row["facts"][0] == ["Pitch edits", "3"]
+
+
+def test_it_is_heard_before_and_after():
+    player = row_of(TASK)["player"]
+    assert [track["label"] for track in player["tracks"]] == ["Before", "Take 1", "Take 2"]
+    assert [track.get("note") for track in player["tracks"]] == [None, "best · 90 % of the notes kept", None]
+    assert player["chosen"] == 1
+    assert player["tracks"][2]["downloads"][0]["name"] == "my song - Mia 2.wav"
+    kept_badly = [{"pitch_accuracy": 0.7, "voicing_error": 0.0}, {"pitch_accuracy": 0.9, "voicing_error": 0.0}]
+    turned = row_of(TASK | {"scores": kept_badly})["player"]["tracks"]  # as Convert shows them
+    assert [(track["label"], track["url"]) for track in turned[1:]] == [("Take 2", "/files/2"), ("Take 1", "/files/1")]
+    assert turned[1]["note"] == "best · 90 % of the notes kept"
+    assert turned[1]["downloads"][0]["name"] == "my song - Mia 2.wav"
+    alone = row_of(TASK | {"output_audio_urls": ["/files/1"], "scores": []})["player"]
+    assert [track["label"] for track in alone["tracks"]] == ["Before", "After"]
+    assert alone["tracks"][1]["note"] is None
+
+
+def test_what_was_deleted_can_not_be_heard_or_repeated():
+    row = row_of(TASK | {"input_audio_url": None, "output_audio_urls": [], "note": "They have been deleted."})
+    assert (row["player"], row["note"], names(row)) == (None, "They have been deleted.", ["delete"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "label", "actions"),
+    [
+        ({"state": "queued", "place": 1}, "Next", ["cancel"]),
+        ({"state": "queued", "place": 3}, "Waiting, 3 in the queue", ["cancel"]),
+        ({"state": "queued", "place": None}, "Waiting", ["cancel"]),
+        ({"state": "running", "progress": 0.424}, "42 %", ["cancel"]),
+        ({"state": "failed"}, "Failed", ["repeat", "convert", "delete"]),
+        ({"state": "cancelled"}, "Cancelled", ["repeat", "convert", "delete"]),
+    ],
+)
+def test_each_state_has_its_word_and_what_can_be_done(changed, label, actions):
+    row = row_of(TASK | {"output_audio_urls": [], "finished_at": None} | changed)
+    assert (row["label"], names(row)) == (label, actions)
+    assert row["took"] == ""
+
+
+def test_a_training_goes_on_where_it_was_stopped():
+    row = row_of(TRAINING | {"state": "cancelled"})
+    assert (row["title"], row["kind"], row["facts"]) == (
+        "Mia", "Training to 40 epochs", [["Epochs", "40"], ["Batch", "8"]],
+    )  # fmt: skip
+    assert [action["label"] for action in row["actions"]] == ["Go on", "Open in Train", "Delete"]
+    assert "it can go on" in row["note"]
+    assert names(row_of(TRAINING)) == ["train", "delete"]
+    assert [action["label"] for action in row_of(TRAINING | {"state": "running"})["actions"]] == [
+        "Stop", "Open in Train",
+    ]  # fmt: skip
+
+
+def test_a_report_is_told_and_cannot_be_repeated():
+    row = row_of(TRAINING | {"kind": "report"})
+    assert (row["title"], names(row)) == ("Recordings of Mia", ["voice", "delete"])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (7500, "2 h 5 min")]
+)
+def test_times_are_said_as_people_say_them(seconds, said):
+    assert duration(seconds) == said

@@ -1,0 +1,57 @@
+"""A page that is open while its service ends and is started again."""
+
+import socket
+
+from playwright.sync_api import Page, expect
+
+from tests.load.trial_service import trial_service
+
+LOADED = "performance.timeOrigin"  # another number each time a page is loaded
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def log_in(page: Page, token: str) -> None:
+    page.get_by_label("username").fill("band")
+    page.get_by_label("password").fill(token)
+    page.get_by_role("button", name="Login").click()
+
+
+def test_the_page_is_loaded_anew_with_what_was_written_in_it(browser, open_tab, tmp_path):
+    settings = {"executor": "none", "port": free_port()}
+    page = browser.new_page()
+    with trial_service(tmp_path / "home", **settings) as service:
+        page.goto(service.base_url)
+        open_tab(page, "Create")
+        page.get_by_label("Name", exact=True).fill("Zoë")
+        page.wait_for_function("localStorage.getItem('timbre-create') !== null")
+        loaded = page.evaluate(LOADED)
+    with trial_service(tmp_path / "home", **settings):
+        open_tab(page, "Voices")
+        page.wait_for_function(f"{LOADED} !== {loaded}")
+        open_tab(page, "Create")
+        expect(page.get_by_label("Name", exact=True)).to_have_value("Zoë")
+    page.close()
+
+
+def test_where_one_logs_in_one_can_log_out_and_is_asked_to_again(browser, open_tab, tmp_path):
+    settings = {"executor": "none", "port": free_port(), "host": "0.0.0.0"}
+    page = browser.new_page()
+    with trial_service(tmp_path / "home", **settings) as service:
+        token = service.token("band")
+        page.goto(service.base_url)
+        log_in(page, token)
+        open_tab(page, "Settings")
+        expect(page.locator("#tokens")).to_contain_text("trial")
+        page.get_by_role("button", name="Log out").click()
+        log_in(page, token)
+        open_tab(page, "Voices")
+    with trial_service(tmp_path / "home", **settings):
+        # it may have noticed by itself
+        page.get_by_role("tab", name="Train", exact=True).or_(page.get_by_label("username")).click()
+        expect(page.get_by_label("username")).to_be_visible()
+    page.close()

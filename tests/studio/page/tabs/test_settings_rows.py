@@ -1,0 +1,55 @@
+import pytest
+
+from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_rows, size, storage_rows
+
+FINDINGS = [
+    {"subject": "device cuda", "detail": "There is no cuda device here.", "remedy": "", "works": True},
+    {"subject": "device cpu", "detail": "works: a processor, float32", "remedy": "", "works": True},
+    {"subject": "librosa", "detail": "0.11", "remedy": "", "works": True},
+    {"subject": "free disk in this folder", "detail": "1.0 GB", "remedy": "make room", "works": True},
+    {"subject": "soxr", "detail": "cannot be loaded", "remedy": "install it", "works": False},
+]
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (25e9, "25 GB"), (5e15, "5000 TB")]
+)
+def test_sizes_are_said_as_people_say_them(count, said):
+    assert size(count) == said
+
+
+def test_findings_tell_what_matters_and_every_fault():
+    rows = finding_rows({"state": "completed", "error": None, "message": "", "findings": FINDINGS})
+    assert [(row["label"], row["state"]) for row in rows] == [
+        ("Device cuda", None), ("Device cpu", "good"), ("Free disk in this folder", "warn"), ("Soxr", "bad"),
+    ]  # fmt: skip
+    assert finding_rows(None) == []
+    assert finding_rows({"state": "running", "message": "conversion"})[0]["value"] == "conversion"
+    failed = finding_rows({"state": "failed", "error": "The worker was lost.", "message": ""})
+    assert (failed[0]["value"], failed[0]["state"]) == ("The worker was lost.", "bad")
+
+
+def test_a_storage_elsewhere_says_so_and_names_no_secrets():
+    [row] = storage_rows({"place": None, "is_folder": False, "free_bytes": None, "areas": {}})
+    assert "elsewhere" in row["value"]
+
+
+def test_room_that_was_not_counted_to_its_end_is_more():
+    area = {"files": 50_001, "bytes": 2e9, "complete": False}
+    rows = storage_rows({"place": None, "is_folder": True, "free_bytes": 7e9, "areas": {"conversions": area}})
+    assert [row["value"] for row in rows] == ["more than 2.0 GB in 50001 files", "7.0 GB"]
+
+
+def test_limits_that_do_not_limit_are_said_so():
+    rows = limit_rows([{"name": "keep_outputs_days", "value": 0.0, "meaning": "", "option": "--keep-outputs-days"}])
+    assert rows == [
+        {"label": "Conversions are kept", "value": "until they are deleted", "note": "serve --keep-outputs-days"}
+    ]
+
+
+def test_a_service_whose_work_is_done_elsewhere_says_so():
+    machine = {"version": "1", "system": "s", "cores": 2, "memory_bytes": None,
+               "conversion_workers": 0, "training_workers": 0}  # fmt: skip
+    rows = {row["label"]: row["value"] for row in machine_rows(machine, {"running": 1, "queued": 2})}
+    assert rows["Workers"].startswith("none here")
+    assert rows["Your work now"] == "1 running, 2 waiting"

@@ -1,0 +1,100 @@
+"""What a hosted Space runs, installed as its host installs it: of the package index, in an environment of its own."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from studio.settings.environment import HOME_VARIABLE, PREFIX
+from tests.load.trial_service import TrialService
+
+ROOT = Path(__file__).parents[4]
+INSTALLED_WITHIN_S = 1200.0
+STARTED_WITHIN_S = 120.0  # the first time, when nothing is compiled yet
+WORK_MS = 240_000
+
+pytestmark = pytest.mark.slow
+
+
+def front_matter(name: str) -> str:
+    """A value at the top of the README, which the host reads."""
+    return re.search(rf'^{name}: "?([^"\n]+)"?$', (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory) -> Path:
+    """Of an environment with what requirements.txt names, the gradio that the README names, and nothing else."""
+    folder = tmp_path_factory.mktemp("space") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=INSTALLED_WITHIN_S)
+    requirements, gradio = ROOT / "requirements.txt", f"gradio=={front_matter('sdk_version')}"
+    torch = next(line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("torch=="))
+    for wanted in ([torch], ["-r", str(requirements), gradio]):
+        pip = [folder / "bin" / "python", "-m", "pip", "install", "-q", *wanted]
+        done = subprocess.run(pip, capture_output=True, text=True, timeout=INSTALLED_WITHIN_S, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def studio_page(python, tmp_path_factory) -> Iterator[TrialService]:
+    """app.py, started as the host does it."""
+    assert front_matter("app_file") == "app.py"
+    home = tmp_path_factory.mktemp("space") / "home"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith((PREFIX, "PYTHON"))}
+    environment |= {"SPACE_ID": "x", "GRADIO_SSR_MODE": "True", HOME_VARIABLE: str(home)}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = home.with_name("space.log")
+    with log.open("wb") as said:
+        command = [python, ROOT / "app.py", "--host", "127.0.0.1", "--port", str(port)]
+        process = subprocess.Popen(command, cwd=home.parent, env=environment, stdout=said, stderr=subprocess.STDOUT)
+    try:
+        service = TrialService(f"http://127.0.0.1:{port}", home, process, log, environment)
+        end_s = time.monotonic() + STARTED_WITHIN_S
+        while b"runs at" not in log.read_bytes():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < end_s, log.read_text()
+            time.sleep(0.2)
+        yield service
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def ask(service: TrialService, path: str) -> tuple[int, str, bytes]:
+    """Status, kind and content of an answer."""
+    try:
+        with urllib.request.urlopen(service.base_url + path, timeout=60) as answer:
+            return answer.status, answer.headers["content-type"], answer.read()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.headers["content-type"], refused.read()
+
+
+def test_it_answers_with_the_page_and_with_json(studio_page):
+    assert json.loads(ask(studio_page, "/health")[2])["status"] == "ok"
+    status, kind, page = ask(studio_page, "/")
+    assert (status, kind.partition(";")[0]) == (200, "text/html")
+    assert b"all of yours is deleted" in page
+    config = json.loads(ask(studio_page, "/config")[2])
+    assert config["version"] == front_matter("sdk_version")
+    status, kind, said = ask(studio_page, "/models")
+    assert (status, kind, json.loads(said)["code"]) == (404, "application/problem+json", "api_off")
+
+
+def test_a_visitor_converts_a_sample(visitor):
+    visitor.get_by_role("button", name="Speech", exact=True).click()
+    expect(visitor.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    visitor.get_by_role("button", name="Convert", exact=True).click()
+    expect(visitor.locator("#convert-title h2")).to_contain_text("speech.flac by", timeout=WORK_MS)

@@ -1,0 +1,160 @@
+"""What the Train tab draws and says of a training; no browser."""
+
+import pytest
+
+from studio.page.tabs.train_course import (
+    choice_of,
+    curves,
+    estimate_text,
+    given_settings,
+    is_active,
+    proposed_epochs,
+    score_rows,
+    signature,
+    sounds,
+    start_label,
+    state_rows,
+)
+
+EVALUATIONS = [
+    {
+        "epoch": epoch, "folder": f"{epoch:06d}", "score": score, "likeness": 0.8, "content": 0.7, "mel_distance": 0.5,
+        "kept": epoch == 20, "complete": True, "sounds": {"speech-high": f"/files/{epoch}"},
+    }
+    for epoch, score in ((0, 0.5), (10, 0.8), (20, 0.9), (30, 0.85), (40, 0.84))
+]  # fmt: skip
+HISTORY = {
+    "state": "training", "ceiling": 100, "events": [{"epoch": 3, "text": "A batch is now 8 pieces."}],
+    "epochs": [{"epoch": epoch, "envelope": 1 / epoch, "kept": 0.1, "taken": 0.2} for epoch in range(1, 41)],
+    "evaluations": EVALUATIONS,
+}  # fmt: skip
+BEFORE = {
+    "id": "mia", "name": "Mia", "state": "pending", "error": None, "epoch": 0, "epochs": 0, "chosen_epoch": None,
+    "begun": False, "task": None, "timed": None, "estimating": None, "history": None, "parts": [], "evaluations": [],
+}  # fmt: skip
+BEGUN = BEFORE | {
+    "begun": True, "epoch": 40, "history": HISTORY, "evaluations": EVALUATIONS,
+    "parts": [{"name": "speech-high", "label": "Speech, high voice", "url": "/files/original"}],
+    "task": {"id": "t", "state": "cancelled", "epochs": 100, "place": None},
+    "timed": {"epoch_s": 30.0, "evaluation_s": 5.0, "total_s": 0.0, "epochs_apart": 10},
+}  # fmt: skip
+RUNNING = BEGUN | {"state": "training", "task": BEGUN["task"] | {"state": "running"}}
+
+
+def test_before_anything_there_is_nothing_to_draw_or_to_hear():
+    assert curves(BEFORE, None) is None
+    assert sounds(BEFORE, "speech-high", None) is None
+    assert [row["value"] for row in state_rows(BEFORE)] == ["to be trained"]
+    assert (start_label(BEFORE), proposed_epochs(BEFORE), is_active(BEFORE)) == ("Start training", 100, False)
+
+
+def test_curves_hold_what_was_learned_and_judged_with_units_and_the_kept_moment():
+    data = curves(BEGUN, 30)
+    assert (data["epochs"], data["kept"], data["chosen"], data["choices"]) == (40, 20, 30, [0, 10, 20, 30, 40])
+    assert curves(RUNNING, None)["epochs"] == 100  # where it goes
+    assert all(chart["unit"] for chart in data["charts"])
+    labels = [[line["label"] for line in chart["lines"]] for chart in data["charts"]]
+    assert labels == [
+        ["likeness", "words kept", "score"],
+        ["while learning", "held-out recordings"],
+        ["timbre", "words"],
+    ]
+    assert data["charts"][1]["lines"][0]["points"][:2] == [[1, 1.0], [2, 0.5]]
+
+
+def test_of_a_very_long_training_not_every_epoch_is_sent():
+    epochs = [{"epoch": epoch, "envelope": 1.0} for epoch in range(1, 10_001)]
+    data = curves(BEGUN | {"history": HISTORY | {"epochs": epochs}}, None)
+    points = data["charts"][1]["lines"][0]["points"]
+    assert len(points) <= 301
+    assert (points[0][0], points[-1][0]) == (1, 10_000)
+
+
+def test_what_was_not_measured_is_left_out():
+    lines = [line | {"mel_distance": None, "content": None} for line in EVALUATIONS]
+    data = curves(BEGUN | {"evaluations": lines}, None)
+    assert [line["label"] for line in data["charts"][0]["lines"]] == ["likeness", "score"]
+
+
+def test_one_hears_the_original_the_beginning_the_kept_and_the_last_moment():
+    data = sounds(BEGUN, "speech-high", None)
+    assert [track["label"] for track in data["tracks"]] == [
+        "Original",
+        "Before training",
+        "Epoch 20 (kept)",
+        "Epoch 40",
+    ]
+    assert data["tracks"][data["chosen"]]["url"] == "/files/20"
+
+
+def test_and_the_moment_that_was_chosen():
+    data = sounds(BEGUN, "speech-high", 10)
+    assert data["tracks"][data["chosen"]]["label"] == "Epoch 10"
+    assert len(data["tracks"]) == 5
+    assert sounds(BEGUN, "nothing", 10) is None
+    assert sounds(BEGUN, "speech-high", 7)["chosen"] == 2  # none such: the kept one
+
+
+def test_the_scores_of_what_is_heard_are_told():
+    rows = score_rows(BEGUN, "speech-high", None)
+    assert [row["label"] for row in rows] == ["Before training", "Epoch 20 (kept)", "Epoch 40"]
+    assert rows[0]["value"] == "likeness 0.800, words kept 0.700, difference of held-out recordings 0.50"
+    assert score_rows(BEFORE, None, None) == []
+
+
+def test_it_says_where_it_stands():
+    rows = {row["label"]: row["value"] for row in state_rows(BEGUN)}
+    assert rows == {
+        "State": "stopped: it can go on", "Epochs so far": "40 of 100", "Kept": "epoch 20, score 0.900",
+        "Epoch 3": "A batch is now 8 pieces.",
+    }  # fmt: skip
+    assert state_rows(RUNNING)[0]["value"] == "in training"
+    waits = RUNNING | {"task": BEGUN["task"] | {"state": "queued", "place": 2}}
+    assert state_rows(waits)[0]["value"] == "waits: 2 in the queue"
+    failed = {row["label"]: row for row in state_rows(BEGUN | {"state": "failed", "error": "Too little voice."})}
+    assert failed["It ended with"]["state"] == "bad"
+    chosen = {row["label"]: row["value"] for row in state_rows(BEGUN | {"chosen_epoch": 10})}
+    assert chosen["In use"] == "epoch 10"
+
+
+@pytest.mark.parametrize(
+    ("changed", "epochs", "said"),
+    [
+        ({}, 100, "from epoch 40 to 100 on this machine"),
+        ({}, 40, "It has 40 epochs already: ask for more to go on."),
+        ({"epoch": 0}, 100, "About 51 min for 100 epochs"),
+        ({"timed": None}, 100, "not known yet"),
+        ({"timed": None, "estimating": {"state": "failed", "error": "Too little.", "message": ""}}, 100, "Too little."),
+        ({"estimating": {"state": "running", "error": None, "message": "a.wav"}}, 100, "Finding out how long"),
+    ],
+)
+def test_it_says_how_long_it_takes(changed, epochs, said):
+    assert said in estimate_text(BEGUN | changed, epochs)
+
+
+def test_the_number_of_epochs_is_proposed():
+    assert proposed_epochs(BEGUN) == 100  # what was asked for, and not reached
+    assert proposed_epochs(BEGUN | {"state": "completed", "epochs": 100}) == 200
+    assert proposed_epochs(BEGUN | {"state": "completed", "epochs": 300, "task": None}) == 400
+    assert proposed_epochs(BEGUN | {"epochs": 40, "task": None}) == 140  # the command line has trained it
+    assert start_label(BEGUN) == "Go on from epoch 40"
+
+
+def test_settings_that_cannot_change_are_not_said_again():
+    settings = {"patience": 10, "evaluate_epochs": 5, "batch": 8, "seed": 0}
+    assert given_settings(BEFORE, settings) == {"evaluate_epochs": 5, "batch": 8}
+    assert given_settings(BEGUN, settings) == {"patience": 10, "evaluate_epochs": 5}
+
+
+def test_the_signature_changes_with_what_is_drawn():
+    further = {"history": HISTORY | {"epochs": HISTORY["epochs"][:-1]}}
+    assert signature(BEGUN) == signature(dict(BEGUN))
+    assert signature(BEGUN) != signature(BEGUN | further)
+    assert signature(BEGUN) != signature(BEGUN | {"state": "completed"})
+    assert signature(BEFORE) != signature(BEFORE | {"id": "other"})
+
+
+def test_a_voice_is_told_with_how_it_stands():
+    assert choice_of(BEFORE) == ("Mia (to be trained)", "mia")
+    assert choice_of(BEGUN)[0] == "Mia (stopped at epoch 40)"
+    assert choice_of(BEGUN | {"state": "completed"})[0] == "Mia (trained)"

@@ -1,0 +1,132 @@
+"""The page as a browser asks for it, before any script runs; what it does is tested in a browser with the tabs."""
+
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from studio.store.accounts import create_account, create_token, may_still_come_in, revoke_token
+from tests.load.trial_service import TrialService, trial_service
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory) -> Iterator[TrialService]:
+    with trial_service(tmp_path_factory.mktemp("local") / "home", executor="none") as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def open_to_others(tmp_path_factory) -> Iterator[TrialService]:
+    with trial_service(tmp_path_factory.mktemp("open") / "home", executor="none", host="0.0.0.0") as service:
+        yield service
+
+
+def asked(service: TrialService) -> httpx.Client:
+    return httpx.Client(base_url=service.base_url, trust_env=False, timeout=30)
+
+
+def test_the_page_is_there_beside_the_service(local):
+    with asked(local) as client:
+        assert "Timbre Studio" in client.get("/").text
+        assert client.get("/health").json()["status"] == "ok"
+        client.headers["Authorization"] = f"Bearer {local.token()}"
+        for answer, status in ((client.post("/check-task/x"), 405), (client.get("/tasks/x/y"), 404)):
+            assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+        assert "/config" not in client.get("/openapi.json").json()["paths"]
+
+
+def test_nothing_of_the_page_is_an_api_for_others(local):
+    with asked(local) as client:
+        assert client.get("/gradio_api/info").json() == {"named_endpoints": {}, "unnamed_endpoints": {}}
+
+
+FILE = {"meta": {"_type": "gradio.FileData"}}
+
+
+def told_by_event(client: httpx.Client, data: list[object], event: object = None) -> str:
+    """What the first event of the page that takes a file ends with."""
+    configuration = client.get("/config").json()
+    (drop,) = [one["id"] for one in configuration["components"] if one["props"].get("elem_id") == "convert-drop"]
+    (put_in,) = [one for one in configuration["dependencies"] if one["inputs"][:1] == [drop]]
+    return ended(client, put_in, [*data, *[None] * (len(put_in["inputs"]) - len(data))], event)
+
+
+def ended(client: httpx.Client, called: dict[str, Any], data: list[object], event: object = None) -> str:
+    """What an event ends with, called in a session of its own."""
+    session = secrets.token_hex(8)
+    asked_for = {"fn_index": called["id"], "session_hash": session, "data": data, "event_data": event}
+    assert client.post("/gradio_api/queue/join", json=asked_for).is_success
+    with client.stream("GET", "/gradio_api/queue/data", params={"session_hash": session}) as answer:
+        return next(line for line in answer.iter_lines() if "process_completed" in line)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "pyproject.toml", "https://example.org/a.wav"])
+def test_no_file_is_taken_that_was_not_uploaded(local, path):
+    with asked(local) as client:
+        assert "was not uploaded here" in told_by_event(client, [FILE | {"path": path}])
+        assert "was not uploaded here" in told_by_event(client, [None], {"at": [FILE | {"path": path}]})
+        (uploaded,) = client.post("/gradio_api/upload", files={"files": ("a.wav", b"no sound")}).json()
+        beside = str(Path(uploaded) / ".." / ".." / ".." / ".." / "studio.sqlite")
+        assert "was not uploaded here" in told_by_event(client, [FILE | {"path": beside}])
+        assert "is not an audio file" in told_by_event(client, [FILE | {"path": uploaded}])
+
+
+def test_what_is_no_choice_any_more_does_not_stop_an_event(local):
+    with asked(local) as client:
+        configuration = client.get("/config").json()
+        props = {one["id"]: one["props"] for one in configuration["components"]}
+        changing = [one["id"] for one in configuration["components"] if props[one["id"]].get("choices") == []]
+        assert len(changing) > 6
+        called = [
+            next((event for event in configuration["dependencies"] if one in event["inputs"]), None) for one in changing
+        ]
+        for one, event in zip(changing, called, strict=True):
+            if event is not None:  # some only show
+                data = ["gone" if it == one else props[it].get("value") for it in event["inputs"]]
+                assert "list of choices" not in ended(client, event, data), props[one]["label"]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:7860", "192.168.1.5", "[", ""])
+def test_a_page_elsewhere_cannot_make_its_name_lead_here(local, host):
+    with asked(local) as client:
+        assert client.get("/config", headers={"Host": host}).status_code in (400, 403)
+        assert client.get("/models", headers={"Host": host}).status_code in (400, 401)
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "["])
+def test_a_page_elsewhere_cannot_send_anything(local, origin):
+    files = {"files": ("a.wav", b"x")}
+    with asked(local) as client:
+        assert client.post("/gradio_api/upload", files=files, headers={"Origin": origin}).status_code == 403
+        assert client.post("/gradio_api/upload", files=files, headers={"Origin": local.base_url}).status_code == 200
+        assert client.get("/health", headers={"Origin": origin}).status_code == 200
+
+
+def test_an_address_without_a_path_is_no_error(local):
+    host, port = local.base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        assert connection.recv(100).split()[1] in (b"404", b"405")
+
+
+def test_where_others_can_reach_it_it_asks_for_a_token(open_to_others):
+    secret = open_to_others.token("band")
+    with asked(open_to_others) as client:
+        assert client.get("/config").status_code == 401
+        assert client.get("/docs").status_code == 401
+        for name, password in (("band", "ts_wrong"), ("local", secret), ("", "")):
+            assert client.post("/login", data={"username": name, "password": password}).status_code in (400, 422)
+        assert client.post("/login", data={"username": "band", "password": secret}).status_code == 200
+        assert client.get("/config").status_code == 200
+
+
+def test_a_session_ends_with_the_tokens_of_its_account(sqlite_database):
+    account = create_account(sqlite_database, "band")
+    token, _ = create_token(sqlite_database, account, "laptop")
+    assert may_still_come_in(sqlite_database, account)
+    revoke_token(sqlite_database, token.id)
+    assert not may_still_come_in(sqlite_database, account)

@@ -1,0 +1,59 @@
+"""A script that the page runs first: put into the page's head, and into nothing else."""
+
+import asyncio
+
+import pytest
+from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from studio.page.early_script import EarlyScript
+
+PAGE = "<html><head><title>Ä</title></head><body><head></body></html>"
+TAG = '<script src="/first.js"></script>'
+
+
+def asked(answer, path: str = "/", method: str = "GET") -> tuple[dict[bytes, bytes], str]:
+    """The headers and the body of what comes through."""
+    sent = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await answer(scope, receive, send)
+
+    async def receive():
+        await asyncio.sleep(3600)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "path": path, "method": method, "headers": [], "asgi": {"spec_version": "2.4"}}
+    asyncio.run(EarlyScript(app, "/first.js")(scope, receive, send))
+    assert [message["type"] for message in sent].count("http.response.start") == 1
+    assert not sent[-1].get("more_body", False)
+    return dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:]).decode()
+
+
+def test_the_page_has_it_first_in_its_head_and_once():
+    headers, body = asked(HTMLResponse(PAGE))
+    assert body == PAGE.replace("<head>", "<head>" + TAG, 1)
+    assert int(headers[b"content-length"]) == len(body.encode())
+
+
+def test_a_page_that_comes_in_parts_has_it_too():
+    headers, body = asked(StreamingResponse(iter([PAGE[:9], PAGE[9:30], PAGE[30:]]), media_type="text/html"))
+    assert body == PAGE.replace("<head>", "<head>" + TAG, 1)
+    assert int(headers[b"content-length"]) == len(body.encode())
+
+
+@pytest.mark.parametrize(
+    ("answer", "path", "method"),
+    [
+        (HTMLResponse(PAGE), "/docs", "GET"),
+        (HTMLResponse(PAGE), "/", "POST"),
+        (JSONResponse({"a": "<head>"}), "/", "GET"),
+        (HTMLResponse(PAGE, headers={"content-encoding": "br"}), "/", "GET"),
+    ],
+)
+def test_everything_else_is_as_it_was(answer, path, method):
+    headers, body = asked(answer, path, method)
+    assert body.encode() == answer.body
+    assert int(headers[b"content-length"]) == len(answer.body)

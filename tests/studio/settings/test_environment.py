@@ -1,0 +1,39 @@
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from engine.errors import SettingsError
+from studio.settings.environment import HOME_VARIABLE, load_settings
+from studio.settings.service import ServiceSettings
+from studio.store.database import open_database
+from studio.store.studio import open_studio
+
+
+def test_the_environment_says_where_the_users_things_are(home, monkeypatch):
+    settings = load_settings()
+    assert settings.data == home
+    assert settings.voices == home / "voices"
+    assert settings.datasets == home / "datasets"
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("environment", [{}, {HOME_VARIABLE: ""}, {HOME_VARIABLE: "  "}])
+def test_without_it_they_are_where_the_system_keeps_such_things(environment):
+    assert load_settings(environment).data == Path(platformdirs.user_data_dir("timbre-studio", appauthor=False))
+
+
+def test_a_path_may_be_short_for_another(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert load_settings({HOME_VARIABLE: "~/studio"}).data == tmp_path / "studio"
+    monkeypatch.chdir(tmp_path)
+    assert load_settings({HOME_VARIABLE: "studio"}).data == tmp_path / "studio"
+
+
+def test_a_home_that_is_no_folder_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(SettingsError, match=rf"cannot be used \(it is a file\): set {HOME_VARIABLE} to another one"):
+        open_studio(load_settings({HOME_VARIABLE: str(tmp_path / "home")}), ServiceSettings())
+    with pytest.raises(SettingsError, match="it is a file"):
+        open_database(f"sqlite:///{tmp_path}/home/studio.sqlite")

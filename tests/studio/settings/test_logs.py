@@ -1,0 +1,62 @@
+"""The log: JSON lines with the ids of the call, and never a token."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from studio.settings.logs import BLOT, start_logs
+
+TOKEN = "ts_" + "a1B2-_c3D4" * 4 + "xyz"
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What is logged in this test."""
+    root = logging.getLogger()
+    before, level = root.handlers, root.level
+    stream = io.StringIO()
+    start_logs(stream)
+    yield stream
+    root.handlers, root.level = before, level
+    structlog.reset_defaults()
+
+
+def entries(stream: io.StringIO) -> list[dict]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_is_an_object_with_the_ids_of_the_call(written):
+    with structlog.contextvars.bound_contextvars(request_id="r1"):
+        structlog.get_logger("studio.http").info("call", status=200, path="/check-task/{task_id}")
+    [entry] = entries(written)
+    expected = {"event": "call", "status": 200, "request_id": "r1", "level": "info", "logger": "studio.http"}
+    assert entry.items() >= expected.items()
+    assert entry["timestamp"].endswith("Z")
+
+
+def test_what_other_packages_log_is_in_it(written):
+    logging.getLogger("uvicorn.error").info("Started server process [%d]", 7)
+    logging.getLogger("uvicorn.access").info("GET /files/a?signature=abc")
+    assert [entry["event"] for entry in entries(written)] == ["Started server process [7]"]
+
+
+def test_no_token_gets_into_it(written):
+    log = structlog.get_logger("x")
+    log.info(f"seen {TOKEN}", header=f"Bearer {TOKEN}", address=f"/files/k?expires=1&signature={'ab' * 20}")
+    logging.getLogger("y").warning("Authorization: bearer other-kind-of-token")
+    try:
+        raise RuntimeError(f"with {TOKEN} in its text")
+    except RuntimeError:
+        log.exception("failed")
+        logging.getLogger("z").exception("failed")
+    text = written.getvalue()
+    assert TOKEN not in text
+    assert "other-kind" not in text
+    assert "abab" not in text
+    assert text.count(BLOT) >= 5
+    assert len(entries(written)) == 4
+    assert "RuntimeError" in text  # what happened is still there

@@ -1,0 +1,70 @@
+from dataclasses import fields
+
+import pytest
+
+from engine.errors import SettingsError
+from studio.settings.environment import load_service_settings
+from studio.settings.service import DEMO, ServiceSettings
+
+
+def test_the_defaults_let_nobody_in_from_outside():
+    service = load_service_settings(environment={})
+    assert service == ServiceSettings()
+    assert service.host == "127.0.0.1"
+    assert service.largest_upload_mb == 100
+
+
+def test_the_environment_sets_and_an_option_wins():
+    environment = {"TIMBRE_STUDIO_PORT": "9000", "TIMBRE_STUDIO_LEASE_S": "7.5", "TIMBRE_STUDIO_HOST": "0.0.0.0"}
+    service = load_service_settings({"port": "9001", "host": None}, environment)
+    assert (service.port, service.lease_s, service.host) == (9001, 7.5, "0.0.0.0")
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_a_blank_variable_is_none(blank):
+    assert load_service_settings(environment={"TIMBRE_STUDIO_PORT": blank}) == ServiceSettings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("port", "70000", "port must be a whole number from 0 to 65535, not 70000."),
+        ("port", "x", "--port takes a whole number, not 'x'."),
+        ("lease_s", "0", "lease_s must be a number from 1.0 to 3600.0, not 0.0."),
+        ("page", "maybe", "page must be one of auto, on, off, not maybe."),
+        ("host", "a\nb", "host must be a line of text."),
+    ],
+)
+def test_a_value_outside_is_a_sentence_that_names_it(name, value, said):
+    with pytest.raises(SettingsError) as error:
+        load_service_settings({name: value}, {})
+    assert str(error.value) == said
+
+
+def test_every_setting_says_what_it_is_for():
+    for one in fields(ServiceSettings):
+        assert one.metadata["meaning"].endswith("."), one.name
+
+
+def test_on_a_hosted_space_it_is_a_demo_unless_that_is_refused():
+    space = {"SPACE_ID": "somebody/timbre"}
+    service = load_service_settings(environment=space)
+    assert service == DEMO
+    assert (service.is_demo, service.has_api, service.host, service.longest_audio_minutes) == (
+        True,
+        False,
+        "0.0.0.0",
+        1,
+    )
+    assert load_service_settings({"demo": "off"}, space) == ServiceSettings(demo="off")
+    assert load_service_settings(environment={"TIMBRE_STUDIO_DEMO": "on"}) == DEMO
+
+
+def test_what_is_said_wins_over_what_a_demo_would_have():
+    service = load_service_settings({"api": "on"}, {"SPACE_ID": "x", "TIMBRE_STUDIO_LONGEST_AUDIO_MINUTES": "2"})
+    assert (service.has_api, service.longest_audio_minutes) == (True, 2.0)
+
+
+def test_the_interface_is_there_unless_it_is_switched_off():
+    assert ServiceSettings().has_api
+    assert not ServiceSettings(api="off").has_api

@@ -1,0 +1,121 @@
+"""A call that is repeated with its Idempotency-Key gets the answer it got, also if both come at once."""
+
+import threading
+
+import pytest
+from sqlalchemy import func, select, update
+
+from studio.errors import Invalid
+from studio.store import answers, tasks
+from studio.store.accounts import create_account, local_account
+from studio.store.database import Now
+from studio.store.tables import answers as table
+
+CALL = "POST /convert"
+
+
+@pytest.fixture
+def account(database) -> str:
+    return local_account(database).id
+
+
+def once(database, account, key="key", fingerprint="f", call=CALL):
+    """A call that starts a task: its answer, and whether it was started now."""
+    with database.write() as connection:
+        known = answers.recall(connection, account, call, key, fingerprint)
+        if known is not None:
+            return known["task_id"], False
+        task_id = tasks.submit(connection, account, "conversion", {})
+        answers.remember(connection, account, call, key, fingerprint, {"task_id": task_id})
+        return task_id, True
+
+
+def test_the_same_call_is_answered_the_same(database, account):
+    task_id, began = once(database, account)
+    assert began
+    assert once(database, account) == (task_id, False)
+    with database.read() as connection:
+        assert answers.recall(connection, account, CALL, "key", "f") == {"task_id": task_id}
+        assert answers.recall(connection, account, CALL, "other key", "f") is None
+
+
+def test_keys_are_of_one_account_and_one_call(database, account):
+    stranger = create_account(database, "anna").id
+    first, _ = once(database, account)
+    assert once(database, stranger)[1]
+    assert once(database, account, call="POST /models/create")[1]
+    assert once(database, account, key="KEY")[1]
+    assert once(database, account) == (first, False)
+
+
+def test_another_content_under_a_used_key_is_refused(database, account):
+    once(database, account)
+    with pytest.raises(Invalid, match="another content") as refused:
+        once(database, account, fingerprint="g")
+    assert refused.value.code == "idempotency_key_reused"
+    assert refused.value.problems[0][0] == "Idempotency-Key"
+    assert tasks.counts(database) == {("conversion", "queued"): 1}
+
+
+def test_after_a_day_a_key_is_new(database, account):
+    first, _ = once(database, account)
+    with database.write() as connection:
+        connection.execute(update(table).values(created_at=Now() - 24 * 3600 + 60))
+    assert once(database, account) == (first, False)
+    with database.write() as connection:
+        connection.execute(update(table).values(created_at=Now() - 24 * 3600 - 1))
+    second, began = once(database, account, fingerprint="g")
+    assert began
+    assert second != first
+    assert once(database, account, fingerprint="g") == (second, False)
+
+
+def test_a_call_that_failed_is_not_remembered(database, account):
+    def fail():
+        with database.write() as connection:
+            answers.remember(connection, account, CALL, "key", "f", {"task_id": "x"})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert once(database, account)[1]
+
+
+def test_of_the_same_calls_at_once_one_is_carried_out(database, account):
+    results, begin = [], threading.Barrier(6)
+
+    def call():
+        begin.wait(30)
+        results.append(once(database, account))
+
+    threads = [threading.Thread(target=call) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(began for _, began in results) == [False] * 5 + [True]
+    assert len({task_id for task_id, _ in results}) == 1
+    assert tasks.counts(database) == {("conversion", "queued"): 1}
+
+
+def test_who_only_looks_waits_for_nobody(database, account):
+    with database.write() as connection:
+        answers.recall(connection, account, CALL, "key", "f")
+        with database.read() as other:
+            assert answers.recall(other, account, CALL, "key", "f") is None
+
+
+@pytest.mark.parametrize("key", ["", "a" * 256, "a\0b", "a\nb"])
+def test_keys_that_are_none(database, account, key):
+    with pytest.raises(Invalid, match="Idempotency-Key must have"):
+        once(database, account, key=key)
+
+
+def test_old_answers_are_swept(database, account):
+    for key in ("old", "new"):
+        once(database, account, key=key)
+    with database.write() as connection:
+        connection.execute(update(table).where(table.c.key == "old").values(created_at=Now() - 24 * 3600 - 1))
+    assert answers.sweep(database) == 1
+    with database.read() as connection:
+        assert connection.scalar(select(func.max(table.c.key))) == "new"

@@ -1,0 +1,220 @@
+"""Transactions, the clock they share, and what is said where the database cannot do what it should."""
+
+import sqlite3
+import threading
+import time
+from contextlib import ExitStack, suppress
+
+import psycopg
+import pytest
+from sqlalchemy import func, insert, select, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from engine.errors import SettingsError
+from studio.errors import DiskFull, Unavailable
+from studio.store.database import Now, database_url, insert_into, insert_or_keep, open_database
+from studio.store.tables import accounts
+
+
+def add(connection, name):
+    connection.execute(insert(accounts).values(id=name, name=name, created_at=Now()))
+
+
+def names(database):
+    with database.read() as connection:
+        return sorted(connection.scalars(select(accounts.c.name)))
+
+
+def test_the_clock_goes_on_and_is_right(database):
+    with database.read() as connection:
+        first = connection.scalar(select(Now()))
+        time.sleep(0.02)
+        second = connection.scalar(select(Now()))
+        later = connection.scalar(select(Now() + 60.5 - Now()))
+    assert first == pytest.approx(time.time(), abs=5)
+    assert 0.015 < second - first < 5
+    assert later == pytest.approx(60.5, abs=0.1)
+
+
+def test_statements_with_the_clock_are_made_once():
+    assert select(Now())._generate_cache_key() is not None  # without one each call would compile them anew
+
+
+def test_all_of_a_transaction_or_nothing(database):
+    def add_and_break(connection):
+        add(connection, "leo")
+        raise ZeroDivisionError
+
+    with database.write() as connection:
+        add(connection, "anna")
+    with pytest.raises(ZeroDivisionError), database.write() as connection:
+        add_and_break(connection)
+    assert names(database) == ["anna"]
+
+
+def test_reading_sees_one_state_of_the_tables_on_sqlite(sqlite_database):
+    with sqlite_database.read() as reading:
+        count = select(func.count()).select_from(accounts)
+        assert reading.scalar(count) == 0
+        with sqlite_database.write() as connection:  # a reader keeps no writer waiting
+            add(connection, "anna")
+        assert reading.scalar(count) == 0
+
+
+def test_rows_that_are_there_already(database):
+    with database.write() as connection:
+        for _ in range(2):
+            connection.execute(insert_or_keep(connection, accounts).values(id="a", name="anna", created_at=1.0))
+        renamed = insert_into(connection, accounts).values(id="a", name="leo", created_at=2.0)
+        connection.execute(renamed.on_conflict_do_update(index_elements=[accounts.c.id], set_={"name": "leo"}))
+    assert names(database) == ["leo"]
+
+
+def test_faults_in_statements_stay_what_they_are(database):
+    with pytest.raises(DBAPIError, match="nowhere"), database.read() as connection:
+        connection.execute(text("SELECT 1 FROM nowhere"))
+    with database.write() as connection:
+        add(connection, "anna")
+    with pytest.raises(IntegrityError), database.write() as connection:
+        add(connection, "anna")
+
+
+def test_another_program_keeps_it_busy(sqlite_database):
+    holder = sqlite3.connect(sqlite_database.engine.url.database, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    impatient = open_database(str(sqlite_database.engine.url), busy_s=0.1)
+    with pytest.raises(Unavailable, match="busy") as refused, impatient.write() as connection:
+        add(connection, "anna")
+    assert refused.value.code == "database_busy"
+    assert refused.value.retry_after_s > 0
+    assert names(impatient) == []  # reading goes on
+    holder.rollback()
+    holder.close()
+    with impatient.write() as connection:
+        add(connection, "anna")
+    assert names(impatient) == ["anna"]
+    impatient.close()
+
+
+def test_writers_wait_for_each_other(database):
+    def work(index):
+        for number in range(10):
+            with database.write() as connection:
+                add(connection, f"{index}-{number}")
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(names(database)) == 60
+
+
+def test_more_at_once_than_there_are_connections(sqlite_database):
+    impatient = open_database(str(sqlite_database.engine.url), busy_s=0.1)
+    with ExitStack() as held:
+
+        def hold(number):
+            for _ in range(number):
+                held.enter_context(impatient.read())
+
+        with pytest.raises(Unavailable) as refused:
+            hold(100)
+        assert refused.value.code == "database_busy"
+    assert names(impatient) == []
+    impatient.close()
+
+
+def test_whoever_reads_waits_for_nobody_who_writes(sqlite_database):
+    """The service reads in the thread that answers everybody."""
+    holder = sqlite3.connect(sqlite_database.engine.url.database, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    patient = open_database(str(sqlite_database.engine.url), busy_s=2.0)
+
+    def write(number):
+        with suppress(Unavailable), patient.write() as connection:
+            add(connection, str(number))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(60)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.5)  # now they hold all the connections that writers have
+    began_s = time.monotonic()
+    assert names(patient) == []
+    assert time.monotonic() - began_s < 0.5
+    holder.rollback()
+    holder.close()
+    for thread in threads:
+        thread.join(60)
+    patient.close()
+
+
+def test_a_full_disk(sqlite_database):
+    def fill():
+        with sqlite_database.write() as connection:
+            connection.execute(text("PRAGMA max_page_count=1"))
+            for number in range(2000):
+                add(connection, f"{number:0200}")
+
+    with pytest.raises(DiskFull, match="full"):
+        fill()
+    assert names(sqlite_database) == []
+
+
+def test_a_file_that_is_no_database(tmp_path):
+    (tmp_path / "holiday.sqlite").write_bytes(b"JFIF" * 5000)
+    database = open_database(f"sqlite:///{tmp_path / 'holiday.sqlite'}")
+    with pytest.raises(SettingsError, match="no database"), database.read():
+        pass
+    database.close()
+
+
+def test_a_server_that_is_not_there():
+    database = open_database("postgresql://nobody@127.0.0.1:9/none?connect_timeout=2")
+    with pytest.raises(Unavailable) as refused, database.read():
+        pass
+    assert refused.value.code == "database_unreachable"
+    assert "nobody" not in str(refused.value)
+    database.close()
+
+
+def test_a_server_that_goes_away_and_comes_back(postgresql_tables):
+    database = open_database(postgresql_tables)
+
+    def read_while_it_goes():
+        with database.read() as connection, psycopg.connect(postgresql_tables, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s)", [connection.scalar(select(func.pg_backend_pid()))])
+            for _ in range(50):  # it takes a moment
+                connection.scalar(select(1))
+                time.sleep(0.02)
+
+    with pytest.raises(Unavailable) as refused:
+        read_while_it_goes()
+    assert refused.value.code == "database_unreachable"
+    assert names(database) == []
+    database.close()
+
+
+@pytest.mark.parametrize("url", ["mysql://x/y", "sqlite://", "sqlite:///:memory:", "what", "", "oracle://x"])
+def test_addresses_that_are_none(url):
+    with pytest.raises(SettingsError, match=r"database"):
+        open_database(url)
+
+
+def test_where_the_database_is(tmp_path):
+    assert database_url("", tmp_path) == f"sqlite:///{tmp_path}/studio.sqlite"
+    assert database_url("postgresql://x/y", tmp_path) == "postgresql://x/y"
+    deep = open_database(database_url("", tmp_path / "a" / "b"))
+    with deep.read() as connection:
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+        assert connection.scalar(text("PRAGMA foreign_keys")) == 1
+    assert deep.is_sqlite
+    deep.close()
+
+
+def test_values_do_not_stand_in_errors(database):
+    with database.write() as connection:
+        add(connection, "anna")
+    with pytest.raises(IntegrityError) as error, database.write() as connection:
+        add(connection, "anna")
+    assert "parameters hidden" in str(error.value)

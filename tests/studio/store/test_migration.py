@@ -1,0 +1,124 @@
+"""Tables are brought up to date once, whoever comes first, and never taken back to an older version."""
+
+import re
+import subprocess
+import sys
+import threading
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect, text
+
+from engine.errors import SettingsError
+from studio.store.database import open_database
+from studio.store.migration import MIGRATIONS, upgrade
+from studio.store.tables import METADATA
+
+TOGETHER = 4
+UPGRADING = """
+import sys
+from studio.store.database import open_database
+from studio.store.migration import upgrade
+sys.stdin.readline()
+database = open_database(sys.argv[1])
+upgrade(database)
+database.close()
+"""
+
+
+def test_the_migrations_lead_to_the_tables(database):
+    with database.read() as connection:
+        options = {"compare_type": True, "compare_server_default": True}
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA) == []
+        partial = [
+            one for one in inspect(connection).get_indexes("tasks") if one["name"] == "uq_tasks_running_training"
+        ]
+    condition = " ".join(map(str, partial[0]["dialect_options"].values()))  # which alembic does not compare
+    assert re.search(r"kind.*'training'.*AND.*state.*'running'", condition)
+
+
+def test_again_changes_nothing(database):
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)"))
+    upgrade(database)
+    with database.read() as connection:
+        assert connection.scalar(text("SELECT name FROM accounts")) == "anna"
+
+
+def test_processes_that_start_at_once(empty_database_url):
+    command = [sys.executable, "-c", UPGRADING, empty_database_url]
+    waiting = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=MIGRATIONS.parents[1], text=True)
+        for _ in range(TOGETHER)
+    ]
+    ended = [process.communicate("\n", timeout=60) for process in waiting]
+    assert [(process.returncode, said) for process, (_, said) in zip(waiting, ended, strict=True)] == [
+        (0, "")
+    ] * TOGETHER
+    _assert_complete(empty_database_url)
+
+
+def test_threads_that_start_at_once(empty_database_url):
+    failures = []
+
+    def start():
+        database = open_database(empty_database_url)
+        try:
+            upgrade(database)
+        except Exception as error:
+            failures.append(error)
+        finally:
+            database.close()
+
+    threads = [threading.Thread(target=start) for _ in range(TOGETHER)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    _assert_complete(empty_database_url)
+
+
+def test_trainings_of_before_begin_anew(database):
+    """Their epochs were of another base; who the voices are stays."""
+    model = "INSERT INTO models (account_id, id, name, folded_name, texts, card, state, epoch, epochs, failure_told,"
+    values = "'a', 'mia', 'Mia', 'mia', 'mia', '{}', 'pending', 40, 100, 0"
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)"))
+        connection.execute(text(f"{model} created_at, updated_at) VALUES ({values}, 1, 1)"))
+        connection.execute(text("ALTER TABLE tasks DROP COLUMN model_name"))  # of 0005
+        connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+    upgrade(database)
+    with database.read() as connection:
+        assert connection.execute(text("SELECT name, epoch, epochs FROM models")).one() == ("Mia", 0, 0)
+
+
+def test_a_database_of_a_later_version_is_left_alone(empty_database_url):
+    database = open_database(empty_database_url)
+    upgrade(database)
+    with database.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(SettingsError, match="later version of Timbre Studio"):
+        upgrade(database)
+    with database.read() as connection:
+        assert connection.scalar(text("SELECT version_num FROM alembic_version")) == "9999"
+    database.close()
+
+
+def test_a_migration_that_fails_leaves_nothing(empty_database_url):
+    database = open_database(empty_database_url)
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE tokens (x INTEGER)"))  # in the way of one of the later tables
+    with pytest.raises(Exception, match="tokens"):
+        upgrade(database)
+    with database.read() as connection:
+        assert inspect(connection).get_table_names() == ["tokens"]
+    database.close()
+
+
+def _assert_complete(url):
+    database = open_database(url)
+    with database.read() as connection:
+        assert set(inspect(connection).get_table_names()) == {*METADATA.tables, "alembic_version"}
+    database.close()

@@ -1,0 +1,499 @@
+"""Voices and recordings to work with: the same whatever the storage, one worker at a time, and nothing of it lost."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from engine.datasets.dataset import create_dataset, load_dataset
+from engine.errors import Cancelled
+from engine.training.history import TrainingHistory, read_history, write_history
+from engine.voices.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, load_card
+from studio.errors import LeaseLost, NotFound, Unavailable, WrongState
+from studio.store import workspaces
+from studio.store.accounts import Account, create_account, local_account
+from studio.store.catalogue import (
+    DATASETS,
+    VOICES,
+    Model,
+    add_model,
+    find_model,
+    remove_model,
+    set_keys,
+    training_reached,
+)
+from studio.store.database import Database
+from studio.store.storage import Storage
+from studio.store.workspaces import (
+    Workspace,
+    alone_with_untrained,
+    arriving,
+    dataset_workspace,
+    drop_older_voices,
+    keep_voice,
+    refuse_busy,
+    untrained_folder,
+    voice_folder,
+)
+
+HOLD = """
+import sys, time
+from filelock import FileLock
+lock = FileLock(sys.argv[1])
+lock.acquire()
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def guest(sqlite_database) -> Account:
+    return create_account(sqlite_database, "guest")
+
+
+@pytest.fixture
+def model(sqlite_database, storage, guest, tmp_path) -> Model:
+    """A voice that has recordings."""
+    recordings = tmp_path / "recordings"
+    (recordings / "audio").mkdir(parents=True)
+    (recordings / "model.json").write_text(json.dumps({"name": "Mia"}))
+    for number in range(3):
+        (recordings / "audio" / f"take {number}.wav").write_bytes(bytes([number]) * 1000)
+    with sqlite_database.write() as connection:
+        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
+        key = f"accounts/{guest.id}/datasets/{model.id}"
+        storage.push_folder(recordings, key)
+        set_keys(connection, model, dataset_key=key)
+    return replace(model, dataset_key=key)
+
+
+@pytest.fixture(scope="module")
+def voice():
+    from engine.voices.voice import load_voice
+
+    return load_voice("kathleen")
+
+
+def pointing(database: Database, model: Model, written: list[str]) -> Callable[[str], None]:
+    """What a worker does with the key of a snapshot."""
+
+    def point(key: str) -> None:
+        with database.write() as connection:
+            training_reached(connection, model.account_id, model.id, len(written) + 1, key)
+        written.append(key)
+
+    return point
+
+
+def now(database: Database, storage: Storage, account: Account) -> Model:
+    return find_model(database, storage, account, "mia")
+
+
+def train_a_little(workspace: Workspace, epoch: int) -> None:
+    """Files as a training leaves them: some change with every checkpoint, some never do."""
+    training = workspace.folder / "training"
+    (training / "evaluations" / f"{epoch:06}").mkdir(parents=True)
+    (training / "evaluations" / f"{epoch:06}" / "weights.safetensors").write_bytes(bytes([epoch]) * 5000)
+    if (training / "checkpoint.pt").exists():
+        (training / "checkpoint.pt").rename(training / "checkpoint.pt.previous")
+    (training / "checkpoint.pt").write_bytes(f"state after {epoch}".encode())
+    (training / "checkpoint.pt.part").write_bytes(b"never whole")
+    write_history(TrainingHistory("training", 9, [{"epoch": epoch}]), training)
+
+
+def kept(folder: Path) -> dict[str, bytes]:
+    """What belongs to a training."""
+    training = folder / "training"
+    paths = [
+        path for path in training.rglob("*") if path.is_file() and path.suffix not in (".part", ".previous", ".lock")
+    ]
+    return {path.relative_to(training).as_posix(): path.read_bytes() for path in paths}
+
+
+# ---- voices
+
+
+def test_a_demo_voice_lies_where_it_came_with_the_program(sqlite_database, storage, guest):
+    demo = find_model(sqlite_database, storage, guest, "koguchi")
+    assert voice_folder(storage, demo) == DEMO_VOICES / "koguchi"
+
+
+def test_a_voice_that_is_not_trained_has_no_folder(storage, model):
+    with pytest.raises(WrongState, match="not trained"):
+        voice_folder(storage, model)
+
+
+def test_a_voice_that_is_kept_can_be_used(storage, guest, voice):
+    key = keep_voice(storage, guest, "mia", 3, replace(voice, card=replace(voice.card, id="mia")), voice.preview)
+    home = voice_folder(storage, a_model(guest, key))
+    assert load_card(home).id == "mia"
+    assert (home / PREVIEW_FILE).read_bytes() == voice.preview.read_bytes()
+    assert storage.scratch.exists() <= (storage.folder("x") is None)
+    assert not storage.scratch.exists() or [path.name for path in storage.scratch.iterdir()] == ["cache"]
+
+
+def test_a_voice_stays_what_it_was_until_its_row_says_otherwise(s3_storage, guest, voice):
+    first = keep_voice(s3_storage, guest, "mia", 1, voice)
+    before = voice_folder(s3_storage, a_model(guest, first))
+    second = keep_voice(s3_storage, guest, "mia", 1, replace(voice, card=replace(voice.card, name="Anew")))
+    assert first != second
+    assert load_card(voice_folder(s3_storage, a_model(guest, first))).name == voice.card.name
+    drop_older_voices(s3_storage, guest, "mia", first)  # by a worker that comes late
+    assert load_card(voice_folder(s3_storage, a_model(guest, second))).name == "Anew"
+    drop_older_voices(s3_storage, guest, "mia", second)
+    assert {key.rpartition("/")[0] for key in s3_storage.list_keys("accounts")} == {second}
+    assert (before / CARD_FILE).exists()  # who is reading it can go on
+    with pytest.raises(NotFound):
+        voice_folder(s3_storage, a_model(guest, first))
+
+
+def test_a_voice_is_fetched_once(s3_storage, guest, voice, monkeypatch):
+    key = keep_voice(s3_storage, guest, "mia", 1, voice)
+    home = voice_folder(s3_storage, a_model(guest, key))
+    monkeypatch.setattr(s3_storage, "pull_folder", lambda *arguments: pytest.fail("it is there already"))
+    assert voice_folder(s3_storage, a_model(guest, key)) == home
+
+
+def test_another_voice_in_the_same_place_is_not_mixed_up(s3_storage, guest, tmp_path):
+    cards = []
+    for name in ("koguchi", "kerstin"):
+        shutil.copytree(DEMO_VOICES / name, tmp_path / name)
+        s3_storage.push_folder(tmp_path / name, "voices/mia")
+        cards.append(load_card(voice_folder(s3_storage, a_model(guest, "voices/mia"))).name)
+    assert cards == ["Koguchi", "Kerstin"]
+
+
+def test_of_the_fetched_voices_those_used_last_are_kept(s3_storage, guest, monkeypatch):
+    monkeypatch.setattr(workspaces, "MOST_CACHED", 2)
+    homes = []
+    for number in range(3):
+        key = f"voices/v{number}"
+        s3_storage.put_bytes(b"{}", f"{key}/card.json")
+        s3_storage.put_bytes(bytes([number]), f"{key}/weights.safetensors")
+        homes.append(voice_folder(s3_storage, a_model(guest, key)))
+        assert homes[-1].exists()
+        if number == 1:
+            os.utime(homes[0], (time.time() - 1000, time.time() - 1000))
+    assert [home.exists() for home in homes] == [False, True, True]
+
+
+# ---- what arrives
+
+
+@pytest.fixture
+def upload(tmp_path) -> Path:
+    (tmp_path / "upload" / "audio").mkdir(parents=True)
+    (tmp_path / "upload" / "audio" / "one.wav").write_bytes(b"one")
+    (tmp_path / "upload" / "model.json").write_text('{"name": "Mia"}')
+    return tmp_path / "upload"
+
+
+def test_what_arrives_lies_where_its_row_says(storage, guest, upload):
+    with arriving(storage, guest, DATASETS, upload) as arrive:
+        assert storage.head(f"accounts/{guest.id}/datasets/mia/model.json") is None
+        key = arrive("mia")
+    assert (key == f"accounts/{guest.id}/datasets/mia") == (storage.folder("x") is not None)
+    assert stored(storage) == [f"{key}/audio/one.wav", f"{key}/model.json"]
+
+
+def test_what_arrives_again_under_another_id_is_moved(storage, guest, upload):
+    """As where a transaction is tried again, and somebody else has taken the id meanwhile."""
+    with arriving(storage, guest, DATASETS, upload) as arrive:
+        arrive("mia")
+        assert arrive("mia-2") == arrive("mia-2")
+        key = arrive("mia-2")
+    assert stored(storage) == [f"{key}/audio/one.wav", f"{key}/model.json"]
+
+
+@pytest.mark.parametrize("arrives", [False, True])
+def test_of_what_does_not_arrive_nothing_is_left(storage, guest, upload, arrives):
+    with pytest.raises(KeyboardInterrupt), arriving(storage, guest, VOICES, upload) as arrive:  # noqa: PT012
+        if arrives:
+            arrive("mia")
+        raise KeyboardInterrupt
+    assert stored(storage) == []
+    assert not storage.scratch.exists() or list(storage.scratch.iterdir()) == []
+
+
+def test_what_nobody_asks_for_is_not_kept(storage, guest, upload):
+    with arriving(storage, guest, VOICES, upload):
+        pass
+    assert stored(storage) == []
+
+
+def test_what_was_uploaded_is_removed_with_its_voice(sqlite_database, storage, guest, upload):
+    with arriving(storage, guest, DATASETS, upload) as arrive, sqlite_database.write() as connection:
+        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
+        set_keys(connection, model, dataset_key=arrive(model.id))
+    model = now(sqlite_database, storage, guest)
+    with storage.deleting() as take_away, sqlite_database.write() as connection:
+        remove_model(connection, take_away, guest, model)
+    assert stored(storage) == []
+
+
+# ---- recordings and trainings
+
+
+def test_recordings_can_be_worked_on(sqlite_database, storage, guest, model):
+    with dataset_workspace(storage, guest, model, 1) as workspace:
+        assert len(load_dataset(workspace.folder).recordings) == 3
+        assert workspace.is_copy == (storage.folder("x") is None)
+        (workspace.folder / "report.json").write_text("{}")
+        workspace.save_report()
+    assert b"".join(storage.read(f"{model.dataset_key}/report.json")) == b"{}"
+    assert workspace.folder.exists() == (not workspace.is_copy)
+
+
+def test_what_has_no_recordings_cannot_be_trained(storage, guest, model):
+    with (
+        pytest.raises(WrongState, match="cannot be trained"),
+        dataset_workspace(storage, guest, replace(model, dataset_key=None), 1),
+    ):
+        pass
+    storage.delete_below(model.dataset_key)
+    with pytest.raises(NotFound), dataset_workspace(storage, guest, model, 1):
+        pass
+
+
+def test_a_training_goes_on_where_it_was(sqlite_database, storage, guest, model):
+    written: list[str] = []
+    point = pointing(sqlite_database, model, written)
+    with dataset_workspace(storage, guest, model, 1) as workspace:
+        for epoch in (1, 2):
+            train_a_little(workspace, epoch)
+            workspace.save(point)
+        expected = kept(workspace.folder)
+    for fence in (2, 1):  # another attempt, then another task
+        with dataset_workspace(storage, guest, now(sqlite_database, storage, guest), fence) as workspace:
+            assert kept(workspace.folder) == expected
+            assert read_history(workspace.folder / "training").epoch == 2 + (fence == 1)
+            train_a_little(workspace, 3 + (fence == 1))
+            workspace.save(point)
+            expected = kept(workspace.folder)
+    history = now(sqlite_database, storage, guest).training_key or f"{model.dataset_key}/training"
+    assert json.loads(b"".join(storage.read(f"{history}/history.json")))["epochs"] == [{"epoch": 4}]
+    assert len(written) == len(set(written)) == (4 if workspace.is_copy else 0)
+
+
+def test_a_snapshot_costs_what_is_new(sqlite_database, s3_storage, guest, model_on_s3):
+    model, written = model_on_s3, []
+    point = pointing(sqlite_database, model, written)
+    with dataset_workspace(s3_storage, guest, model, 1) as workspace:
+        train_a_little(workspace, 1)
+        workspace.save(point)
+        [old] = [key for key in stored(s3_storage) if key.endswith("weights.safetensors")]
+        tag = s3_storage.head(old).etag
+        modified = s3_storage.head(old).modified_s
+        train_a_little(workspace, 2)
+        workspace.save(point)
+        workspace.save(point)
+    names = [key.rpartition("/")[2] for key in stored(s3_storage)]
+    assert sorted(names) == [
+        "checkpoint.pt",
+        "files.json",
+        "history.json",
+        "weights.safetensors",
+        "weights.safetensors",
+    ]
+    assert (s3_storage.head(old).etag, s3_storage.head(old).modified_s) == (tag, modified)
+
+
+def test_a_worker_that_was_killed_leaves_the_snapshot_before(sqlite_database, s3_storage, guest, model_on_s3):
+    written: list[str] = []
+    with dataset_workspace(s3_storage, guest, model_on_s3, 1) as workspace:
+        train_a_little(workspace, 1)
+        workspace.save(pointing(sqlite_database, model_on_s3, written))
+        expected = kept(workspace.folder)
+        train_a_little(workspace, 2)
+
+        def killed(key: str) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            workspace.save(killed)
+    with dataset_workspace(s3_storage, guest, now(sqlite_database, s3_storage, guest), 2) as workspace:
+        assert kept(workspace.folder) == expected
+        train_a_little(workspace, 3)
+        workspace.save(pointing(sqlite_database, model_on_s3, written))
+    assert {key.split("/")[4] for key in stored(s3_storage) if key.endswith("checkpoint.pt")} == {
+        written[-1].split("/")[4]
+    }
+
+
+def test_a_worker_that_comes_late_takes_nothing_from_the_next(sqlite_database, s3_storage, guest, model_on_s3):
+    written: list[str] = []
+    point = pointing(sqlite_database, model_on_s3, written)
+    with dataset_workspace(s3_storage, guest, model_on_s3, 1) as late:
+        train_a_little(late, 1)
+        late.save(point)
+        with dataset_workspace(s3_storage, guest, now(sqlite_database, s3_storage, guest), 2) as workspace:
+            train_a_little(workspace, 2)
+            workspace.save(point)
+            expected = kept(workspace.folder)
+            train_a_little(late, 7)
+
+            def refused(key: str) -> None:
+                raise LeaseLost
+
+            with pytest.raises(LeaseLost):
+                late.save(refused)
+            late._snapshots.delete_older()  # the moment between its last word and its end
+    with dataset_workspace(s3_storage, guest, now(sqlite_database, s3_storage, guest), 3) as workspace:
+        assert kept(workspace.folder) == expected
+
+
+def test_a_report_is_made_beside_a_training(folder_storage, sqlite_database, guest, tmp_path):
+    model = a_dataset(folder_storage, guest)
+    with (
+        dataset_workspace(folder_storage, guest, model, 1),
+        dataset_workspace(folder_storage, guest, model, 2, training=False, wait_s=0) as other,
+    ):
+        assert (other.folder / "model.json").exists()
+
+
+def test_of_two_trainings_of_a_voice_one_waits(folder_storage, guest):
+    model = a_dataset(folder_storage, guest)
+    with dataset_workspace(folder_storage, guest, model, 1):
+        began = time.monotonic()
+        with (
+            pytest.raises(Unavailable, match="being trained already") as trouble,
+            dataset_workspace(folder_storage, guest, model, 2, wait_s=0.3),
+        ):
+            pass
+        assert 0.25 < time.monotonic() - began < 5
+        assert trouble.value.code == "training_busy"
+    with dataset_workspace(folder_storage, guest, model, 2, wait_s=0):
+        pass
+
+
+def test_a_killed_worker_holds_nothing(folder_storage, guest):
+    model = a_dataset(folder_storage, guest)
+    lock = folder_storage.folder(model.dataset_key) / workspaces.LOCK_FILE
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout.readline() == "held\n"
+            with pytest.raises(Unavailable), dataset_workspace(folder_storage, guest, model, 2, wait_s=0):
+                pass
+        finally:
+            other.kill()
+    with dataset_workspace(folder_storage, guest, model, 2, wait_s=5):
+        pass
+
+
+def test_the_command_line_sees_what_was_trained(sqlite_database, folder_storage, voice):
+    """The local account's folders are those of the command line."""
+    me = local_account(sqlite_database)
+    assert keep_voice(folder_storage, me, "mia", 1, replace(voice, card=replace(voice.card, id="mia"))) == "voices/mia"
+    model = find_model(sqlite_database, folder_storage, me, "mia")
+    assert (model.state, model.name) == ("completed", voice.card.name)
+    assert voice_folder(folder_storage, model) == folder_storage.folder("voices/mia")
+
+
+# ---- before the training
+
+
+@pytest.fixture
+def untrained(sqlite_database, storage, guest, tmp_path, vocal) -> Model:
+    """A voice that has fifteen seconds of recordings."""
+    soundfile.write(tmp_path / "one.wav", vocal(15.0, 200.0), 44_100)
+    folder = create_dataset([tmp_path / "one.wav"], tmp_path / "dataset", {"name": "Mia"}).folder
+    with sqlite_database.write() as connection:
+        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
+        key = f"accounts/{guest.id}/datasets/{model.id}"
+        storage.push_folder(folder, key)
+        set_keys(connection, model, dataset_key=key)
+    return replace(model, dataset_key=key)
+
+
+def hear(storage: Storage, account: Account, model: Model, said: list[str] | None = None) -> Path:
+    told = said if said is not None else []
+    return untrained_folder(storage, account, model, lambda fraction, message: told.append(message), "cpu")
+
+
+def test_a_voice_can_be_used_before_it_is_trained_and_is_made_once(storage, guest, untrained, monkeypatch):
+    said: list[str] = []
+    home = hear(storage, guest, untrained, said)
+    assert load_card(home).is_untrained
+    assert said[-1] == "hearing the voice"
+    place = f"{untrained.dataset_key}/untrained"
+    assert {f"{place}/card.json", f"{place}/weights.safetensors"} <= set(stored(storage))
+    assert not [key for key in stored(storage) if "/training" in key or (key.endswith(".wav") and "/audio/" not in key)]
+    monkeypatch.setattr(Workspace, "make_untrained", lambda *given: pytest.fail("it is there already"))
+    assert hear(storage, guest, untrained) == home
+
+
+@pytest.mark.parametrize("storage", ["folder"], indirect=True)
+def test_it_is_made_anew_where_the_recordings_have_changed(storage, guest, untrained):
+    home = hear(storage, guest, untrained)
+    before = (home / "weights.safetensors").stat().st_ino
+    os.utime(next((home.parent / "audio").iterdir()), ns=(0, 0))
+    assert hear(storage, guest, untrained) == home
+    assert (home / "weights.safetensors").stat().st_ino != before
+
+
+def test_one_of_an_earlier_base_is_made_anew(storage, guest, untrained, monkeypatch):
+    hear(storage, guest, untrained)
+    key = f"{untrained.dataset_key}/untrained/card.json"
+    card = json.loads(b"".join(storage.read(key)))
+    storage.put_bytes(json.dumps(card | {"format": 1}).encode(), key)
+    assert not load_card(hear(storage, guest, untrained)).is_earlier
+
+
+@pytest.mark.parametrize("storage", ["folder"], indirect=True)
+def test_who_wants_it_while_another_makes_it_waits_and_may_stop(storage, guest, untrained):
+    home = storage.folder(untrained.dataset_key)
+
+    def stop(fraction, message):
+        assert message == "waiting until its recordings are analysed"
+        raise Cancelled
+
+    with alone_with_untrained(home, stop):
+        with pytest.raises(Cancelled):
+            untrained_folder(storage, guest, untrained, stop, "cpu")
+        with pytest.raises(WrongState, match="being analysed"):
+            refuse_busy(home)
+    refuse_busy(home)
+
+
+def test_of_what_has_no_recordings_none_can_be_made(storage, guest, model):
+    with pytest.raises(WrongState, match="not made of recordings"):
+        hear(storage, guest, replace(model, dataset_key=None))
+
+
+def test_of_recordings_that_were_deleted_none_is_made(storage, guest, untrained):
+    storage.delete_below(untrained.dataset_key)
+    with pytest.raises(NotFound):
+        hear(storage, guest, untrained)
+    assert stored(storage) == []
+
+
+# ---- what the tests are made of
+
+
+@pytest.fixture
+def model_on_s3(sqlite_database, s3_storage, guest) -> Model:
+    with sqlite_database.write() as connection:
+        model = add_model(connection, s3_storage, guest, {"name": "Mia"}, "pending", dataset_key="datasets/mia")
+    s3_storage.put_bytes(json.dumps({"name": "Mia"}).encode(), "datasets/mia/model.json")
+    return model
+
+
+def a_dataset(storage: Storage, account: Account) -> Model:
+    storage.put_bytes(b'{"name": "Mia"}', "datasets/mia/model.json")
+    return a_model(account, None, "datasets/mia")
+
+
+def a_model(account: Account, voice_key: str | None, dataset_key: str | None = None) -> Model:
+    return Model(account.id, "mia", "Mia", "completed", {}, voice_key, dataset_key, None, 0, 0, False, None, None, 0, 0)
+
+
+def stored(storage: Storage) -> list[str]:
+    return sorted(storage.list_keys("accounts"))
