@@ -172,7 +172,7 @@ def test_engine_does_not_print():
 
 
 def test_engine_has_no_globals():
-    trees = {name_of(path): ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in modules("engine")}
+    trees = {name_of(path): ast.walk(ast.parse(path.read_text("utf-8"))) for path in modules("engine")}
     assert not [
         f"{name}:{node.lineno}" for name, tree in trees.items() for node in tree if isinstance(node, ast.Global)
     ]
