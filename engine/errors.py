@@ -8,7 +8,6 @@ EngineError            anything the user can understand and mend
 |-- SettingsError      a value outside its range, naming the setting
 |-- VoiceError         a voice that is unknown, damaged or not usable
 |-- TrainingError      a training that cannot start or go on
-|   `-- TeamLost       a process that learned the same voice is no more
 |-- EditError          a take that cannot be edited
 Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
@@ -53,10 +52,6 @@ class VoiceError(EngineError):
 
 class TrainingError(EngineError):
     """A training that cannot start or cannot go on."""
-
-
-class TeamLost(TrainingError):
-    """A process that learned the same voice is no more; the training goes on from its checkpoint when begun again."""
 
 
 class EditError(EngineError):

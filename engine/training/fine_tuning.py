@@ -28,9 +28,8 @@ from engine.networks.base import WEIGHTS, BaseModel, load_weights
 from engine.networks.content_encoder import mix_content
 from engine.networks.envelope_content import envelope_input, load_envelope_content
 from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
-from engine.networks.losses import EnvelopeDiscriminator, envelope_distance, envelope_weight
+from engine.networks.losses import EnvelopeDiscriminator, envelope_distance
 from engine.networks.timbre_encoder import timbre_input
-from engine.training.distributed.team import ALONE, Step, Team
 from engine.training.plan import TrainingPlan
 from engine.units import hertz_to_semitones
 
@@ -102,12 +101,10 @@ class FineTuning:
         base: BaseModel,
         clips: Sequence[Clip],
         plan: TrainingPlan,
-        team: Team = ALONE,
-        precision: torch.dtype = torch.bfloat16,
+        precision: torch.dtype = torch.float32,
     ) -> None:
-        """base: on the device where the voice is learned; team: those that learn together, each with the same clips
-        and plan; precision: of the matrix work."""
-        self.base, self.clips, self.plan, self.team = base, clips, plan, team
+        """base: on the device where the voice is learned; precision: of the matrix work."""
+        self.base, self.clips, self.plan = base, clips, plan
         self.device, self.precision = base.device, precision
         timbres = heard_timbres(base, clips)
         self.heard_as, self.spread = mean_timbre(*timbres), timbre_spread(*timbres)
@@ -135,70 +132,59 @@ class FineTuning:
 
         rate_share: of the plan's rate, for a training that has to go more slowly.
         """
-        self.team.tell_step(Step(number, list(pieces), rate_share))
         batch = make_batch(self.clips, pieces, self.plan.seed, number).to(self.device)
-        foreign_content, foreign_said, foreign_prosody = self._foreign(number)
-        shares = _Shares.of(self.team, batch.envelope, len(foreign_content), self.bands)
-        mine, theirs = shares.mine, shares.theirs
-        envelope, foreign_content = batch.envelope[mine], foreign_content[theirs]
-        count, foreign_count = len(envelope), len(foreign_content)
+        losses, fakes = self._losses(batch, pieces, number)
+        self.optimizer.zero_grad(set_to_none=True)
+        losses["loss"].backward()
+        figures = {name: float(value.detach()) for name, value in losses.items()}
+        size = nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
+        assert self.timbre.grad is not None
+        if not (math.isfinite(figures["loss"]) and torch.isfinite(size) and torch.isfinite(self.timbre.grad).all()):
+            return None
+        self._move(number, rate_share)
+        self._teach_critic(batch.envelope, fakes)
+        return figures
+
+    def _losses(
+        self, batch: Batch, pieces: Sequence[Piece], number: int
+    ) -> tuple[dict[str, Tensor], tuple[Tensor, Tensor]]:
+        """The losses of a step, and the decoder's envelopes, own and foreign, with the timbre each was given."""
+        foreign_content, foreign_drawn, foreign_prosody = self._foreign(number)
+        count, foreign_count = len(batch.envelope), len(foreign_content)
         own, other = (self.timbre[None].expand(n, -1) for n in (count, foreign_count))
         everyone = torch.cat([own, other]).detach()
         bands = torch.full((count,), self.bands, device=self.device)
-        distance = matching = deceiving = kept = taken = torch.zeros((), device=self.device)
-        fakes = []
+        kept = taken = torch.zeros((), device=self.device)
         with self._matrix_work():
-            if count:
-                with torch.no_grad():
-                    content = self._drawn(batch.content[mine], pieces, number)
-                    _, wanted = self.critic(envelope, own)
-                predicted = self.decoder(content, batch.prosody[mine], own)
-                fakes.append(predicted)
-            if foreign_count:
-                converted = self.decoder(foreign_said[theirs], foreign_prosody[theirs], other)
-                fakes.append(converted)
             self.critic.requires_grad_(False)
-            if fakes:
-                fake = torch.cat(fakes)
-                score, features = self.critic(fake, everyone)
-                deceiving = (score.float() - 1).square().mean() * shares.of_all
-            if count:
-                distance = envelope_distance(predicted, envelope, bands) * shares.of_weight
-                matching = torch.stack(
-                    [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
-                ).mean() * shares.of_own  # fmt: skip
+            with torch.no_grad():
+                content = self._drawn(batch.content, pieces, number)
+                _, wanted = self.critic(batch.envelope, own)
+            predicted = self.decoder(content, batch.prosody, own)
+            fake = predicted
             if foreign_count:
+                converted = self.decoder(foreign_drawn, foreign_prosody, other)
+                fake = torch.cat([predicted, converted])
                 repeated = self.envelope_content(envelope_input(converted))
-                kept = functional.l1_loss(repeated, foreign_content) * shares.of_foreign
-                taken_for = self.base.timbre(timbre_input(converted, 0.0))
-                likeness = functional.cosine_similarity(taken_for, self.heard_as[None]).mean()
-                taken = (1 - likeness) * shares.of_foreign
+                kept = functional.l1_loss(repeated, foreign_content)
+                likeness = functional.cosine_similarity(
+                    self.base.timbre(timbre_input(converted, 0.0)), self.heard_as[None]
+                )
+                taken = 1 - likeness.mean()
+            score, features = self.critic(fake, everyone)
+            deceiving = (score.float() - 1).square().mean()
+            distance = envelope_distance(predicted, batch.envelope, bands)
+            matching = torch.stack(
+                [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
+            ).mean()
             loss = distance + _MATCHING * matching + _CRITIC * deceiving + _KEPT * kept + _TAKEN * taken
-        self.optimizer.zero_grad(set_to_none=True)
-        if fakes:
-            loss.backward()
-        figures = {"loss": loss, "envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
-        figures = {name: value.detach().float() for name, value in figures.items()}
-        self._add_up([*self.decoder.parameters(), self.timbre], list(figures.values()))
-        size = nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
-        assert self.timbre.grad is not None
-        if not (torch.isfinite(figures["loss"]) and torch.isfinite(size) and torch.isfinite(self.timbre.grad).all()):
-            return None
-        self._move(number, rate_share)
-        self._teach_critic(envelope, own.detach(), fake.detach() if fakes else None, everyone, shares)
-        return {name: float(value) for name, value in figures.items()}
+        losses = {"loss": loss, "envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
+        return losses, (fake.detach(), everyone)
 
     def _matrix_work(self) -> AbstractContextManager[Any]:
         """Within it, products of matrices are done in the precision that was asked for."""
         whole = self.precision == torch.float32
         return nullcontext() if whole else torch.autocast(self.device.type, self.precision)
-
-    def _add_up(self, parameters: Sequence[nn.Parameter], figures: list[Tensor]) -> None:
-        """Have the gradients, and the figures, of all who learn together."""
-        if self.team.size > 1:
-            for one in parameters:
-                one.grad = torch.zeros_like(one) if one.grad is None else one.grad
-            self.team.add_up([*(one.grad for one in parameters if one.grad is not None), *figures])
 
     def averaged(self) -> tuple[EnvelopeDecoder, Tensor]:
         """The decoder and the timbre to use: the running average of the steps, in evaluation mode."""
@@ -221,7 +207,6 @@ class FineTuning:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a state that `state` gave."""
-        self.team.tell_state(state)
         with torch.no_grad():
             for name, value in self._learned().items():
                 value.copy_(state["learned"][name])
@@ -256,16 +241,14 @@ class FineTuning:
         return nearest_sounds(content, self.sounds.content, around)
 
     def _drawn(self, content: Tensor, pieces: Sequence[Piece], number: int) -> Tensor:
-        """Content (share of the batch, frames, CONTENT), half of the pieces drawn towards other sounds of the voice.
+        """Content (batch, frames, CONTENT), half of the pieces drawn towards other sounds of the voice.
 
         So the decoder learns to make clear speech of the means that retrieval gives it.
         """
         choices = np.random.default_rng([self.plan.seed, number, 7])
-        strengths = [choices.uniform(-1.0, 1.0) for _ in pieces]  # also of those that others of the team learn from
-        mine = self.team.share(len(pieces))
         drawn = content.clone()
-        for place, ((clip, first), strength) in enumerate(zip(pieces[mine], strengths[mine], strict=True)):
-            if strength > 0:
+        for place, (clip, first) in enumerate(pieces):
+            if (strength := choices.uniform(-1.0, 1.0)) > 0:
                 nearest = self.other_sounds(content[place], clip, first)
                 drawn[place] = mix_content(content[place], nearest, strength)
         return drawn
@@ -283,51 +266,16 @@ class FineTuning:
         strength = torch.from_numpy(choices.uniform(0.0, 1.0, (len(chosen), 1, 1)).astype(np.float32)).to(self.device)
         return content, mix_content(content, self.foreign_nearest[chosen], strength), prosody
 
-    def _teach_critic(
-        self, real: Tensor, timbre: Tensor, fake: Tensor | None, everyone: Tensor, shares: "_Shares"
-    ) -> None:
+    def _teach_critic(self, real: Tensor, fakes: tuple[Tensor, Tensor]) -> None:
+        timbre = self.timbre.detach()[None].expand(len(real), -1)
         self.critic.requires_grad_(True)
-        judged = torch.zeros((), device=self.device)
         with self._matrix_work():
-            if len(real):
-                judged = (self.critic(real, timbre)[0].float() - 1).square().mean() * shares.of_own
-            if fake is not None:
-                judged = judged + self.critic(fake, everyone)[0].float().square().mean() * shares.of_all
+            judged = (self.critic(real, timbre)[0].float() - 1).square().mean()
+            judged = judged + self.critic(*fakes)[0].float().square().mean()
         self.judge.zero_grad(set_to_none=True)
-        if fake is not None:
-            judged.backward()
-        figure = judged.detach().clone()
-        self._add_up(list(self.critic.parameters()), [figure])
-        if torch.isfinite(figure):
+        judged.backward()
+        if torch.isfinite(judged):
             self.judge.step()
-
-
-@dataclass(frozen=True)
-class _Shares:
-    """What a process has of a step, and how much that counts in the means over all of it; 1.0 alone."""
-
-    mine: slice  # of the voice's pieces
-    theirs: slice  # of other people's
-    of_own: float
-    of_foreign: float
-    of_all: float  # own and foreign together
-    of_weight: float  # of the weights in the envelopes' distance
-
-    @classmethod
-    def of(cls, team: Team, envelope: Tensor, foreign: int, bands: int) -> "_Shares":
-        mine, theirs = team.share(len(envelope)), team.share(foreign)
-        if team.size == 1:
-            return cls(mine, theirs, 1.0, 1.0, 1.0, 1.0)
-        count, foreign_count = mine.stop - mine.start, theirs.stop - theirs.start
-        weights = envelope_weight(envelope, torch.full((len(envelope),), bands, device=envelope.device)).sum((1, 2))
-        return cls(
-            mine,
-            theirs,
-            count / len(envelope),
-            foreign_count / foreign,
-            (count + foreign_count) / (len(envelope) + foreign),
-            float(weights[mine].sum() / weights.sum()),
-        )
 
 
 def _loud(clip: Clip) -> np.ndarray:

@@ -35,8 +35,6 @@ from engine.features.clips import Clip, analysed_clips
 from engine.networks.base import load_base
 from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
 from engine.training.checkpoint_audition import Audition, AuditionScores
-from engine.training.distributed.team import ALONE, Lesson, Team
-from engine.training.distributed.team_member import Gather, team_of_this_machine
 from engine.training.evaluation_schedule import EvaluationSchedule
 from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, Piece, epoch_pieces
 from engine.training.history import (
@@ -78,16 +76,14 @@ def train(
     folder: Path,
     report: Report = lambda fraction, message: None,
     profile: VoiceProfile | None = None,
-    team: Team = ALONE,
     device: str = AUTO,
 ) -> Voice:
     """Train a voice on clips of it, or go on with the training that was begun in `folder`; gives the best moment.
 
     `plan.epochs` is the total; a training that has as many is not trained further. `report(fraction, message)` may
-    raise Cancelled, which is passed on after the state was saved. team: processes that learn together, of which this is
-    the first. device: see `engine.devices.choose_device`; what was begun on one goes on on any other. Raises
-    TrainingError where there is too little voice, the recordings are not those the training was begun with, or it
-    cannot go on.
+    raise Cancelled, which is passed on after the state was saved. device: see `engine.devices.choose_device`; what was
+    begun on one continues on any other. Raises TrainingError where there is too little voice, the recordings are not
+    those the training was begun with, or it cannot go on.
 
     >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
     >>> voice = train(clips, TrainingPlan(epochs=1), Path("training"), profile=VoiceProfile(name="Mia"))
@@ -96,7 +92,7 @@ def train(
     """
     refuse_too_little(clips)
     profile = profile or VoiceProfile(name="Voice")
-    training = _Training(clips, plan, folder, profile, working_device(device), report, team)
+    training = _Training(clips, plan, folder, profile, working_device(device), report)
     training.run()
     return training.best_voice()
 
@@ -105,14 +101,11 @@ def train_dataset(
     dataset: Dataset,
     plan: TrainingPlan,
     report: Report = lambda fraction, message: None,
-    processes: int = 1,
     device: str = AUTO,
-    gather: Gather = team_of_this_machine,
 ) -> Voice:
     """Train a voice on the usable recordings of a dataset, in its own folder; the same as `train` otherwise.
 
-    processes: how many learn together, of this machine where `gather` does not bring in others; what they learn differs
-    only by rounding. Raises DatasetError where there is nothing to train on, TeamLost where one of them dies.
+    Raises DatasetError where there is nothing to train on.
 
     >>> from engine import create_dataset
     >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
@@ -120,8 +113,7 @@ def train_dataset(
     'Mia'
     """
     clips = usable_clips(dataset, lambda fraction, message: report(0.0, message))
-    with gather(processes, device) as team:
-        return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile, team, device)
+    return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile, device)
 
 
 def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: None) -> list[Clip]:
@@ -162,7 +154,6 @@ class _Training:
         profile: VoiceProfile,
         device: Device,
         report: Report = lambda fraction, message: None,
-        team: Team = ALONE,
     ) -> None:
         self.plan, self.folder, self.device, self.report = plan, folder, device, report
         self.recordings = _identity(clips)
@@ -171,8 +162,7 @@ class _Training:
         self.preview = _preview_part(sound)
         self.base = load_base(device=device.torch_device)
         learned, self.held_out = hold_out(sound, plan.seed)
-        team.tell_lesson(Lesson(learned, plan))
-        self.tuning = FineTuning(self.base, learned, plan, team, device.precision)
+        self.tuning = FineTuning(self.base, learned, plan, device.precision)
         self.history = TrainingHistory()
         self.step = self.position = 0  # steps in all; pieces of the present epoch that are done
         self.sums: dict[str, float] = {}  # of the present epoch's losses

@@ -20,9 +20,6 @@ def train(
     afresh: Annotated[
         bool, typer.Option("--afresh", help="Forget the training so far and begin again; the finished voice stays.")
     ] = False,
-    processes: Annotated[
-        int, typer.Option(min=1, max=64, help="How many processes learn it together, each on a GPU of its own.")
-    ] = 1,
     device: DeviceOption = "auto",
     **given: str | None,
 ) -> None:
@@ -44,7 +41,7 @@ def train(
             library.forget_training(voice)
         try:
             with progress_bar(time_left=False) as report:  # the engine's own figure is better, and part of its message
-                trained = train_dataset(dataset, plan, report, processes, device)
+                trained = train_dataset(dataset, plan, report, device)
         except (Cancelled, KeyboardInterrupt) as stop:
             raise Cancelled(f"Stopped; python -m studio train {voice} goes on from here.") from stop
         library.keep(trained, voice, trained.preview)

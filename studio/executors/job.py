@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select
 from structlog.typing import FilteringBoundLogger
@@ -21,9 +21,6 @@ from studio.store.catalogue import Model, find_model
 from studio.store.database import Database
 from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
-
-if TYPE_CHECKING:  # it loads torch
-    from engine.training.distributed.team_member import Gather
 
 T = TypeVar("T")
 SHORT_PATIENCE_S = 3.0  # with a storage that fails; after it the task goes back to the queue
@@ -43,7 +40,6 @@ class Workbench:
     stopping: Stopping
     log: FilteringBoundLogger
     number: int = 0  # which of several workers of its kind on this machine, so that each may have a GPU of its own
-    gather: "Gather | None" = None  # what brings those together that learn one voice; None: processes of this machine
 
     @property
     def device(self) -> str:

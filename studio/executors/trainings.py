@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Select, select
 
 from engine.datasets.dataset import TRAINING_FOLDER, load_dataset
-from engine.errors import Cancelled, TeamLost
+from engine.errors import Cancelled
 from engine.training.history import TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training.plan import TrainingPlan
-from studio.errors import NotFound, StudioError, Unavailable
+from studio.errors import NotFound, StudioError
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.executors.untrained import make_ahead
 from studio.store.accounts import account_prefix
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from engine.voices.voice import Voice
 
 _ALMOST = 1e-6  # what a fraction of all epochs may lack, by rounding, of a whole one
-_RETRY_S = 5.0
 _SAVED_APART_S = 30.0  # of two checkpoints that are brought to a storage elsewhere
 _MARK = "saved"  # changes with each of them
 
@@ -80,7 +79,6 @@ def train(job: Job) -> None:
 
 def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, TrainingHistory]":
     """The voice that the training comes to, under the id it shall have."""
-    from engine.training.distributed.team_member import team_of_this_machine
     from engine.training.train import train_dataset
 
     training = workspace.folder / TRAINING_FOLDER
@@ -95,12 +93,7 @@ def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, Trai
     job.write_held(begin)
     course = _Course(job, model if begun_with is not None else replace(model, epoch=0), workspace, plan)
     try:
-        processes, gather = job.bench.service.training_processes, job.bench.gather or team_of_this_machine
-        dataset = load_dataset(workspace.folder)
-        voice = train_dataset(dataset, plan, course.report, processes, job.bench.device, gather)
-    except TeamLost as cause:  # as when this one is lost: another attempt goes on from the checkpoint
-        course.save_if_possible()
-        raise Unavailable(str(cause), _RETRY_S, "worker_lost") from cause
+        voice = train_dataset(load_dataset(workspace.folder), plan, course.report, job.bench.device)
     except Cancelled:
         course.save_if_possible()
         raise

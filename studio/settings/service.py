@@ -42,7 +42,6 @@ class ServiceSettings:
     ray_trainings: int = setting(4, 0, 100_000, "Trainings at a time on the Ray cluster, beside the conversions.")
     conversion_workers: int = setting(1, 1, 64, "Conversions at a time on this machine.")
     training_workers: int = setting(1, 0, 16, "Trainings at a time on this machine, beside the conversions.")
-    training_processes: int = setting(1, 1, 64, "Processes that learn one voice together; on Ray, tasks on any node.")
     device: str = text_setting("auto", "What the networks compute on; auto takes a GPU that has shown that it works.",
                                ("auto", "cpu", "cuda", "mps"))  # fmt: skip
     analysis_workers: int = setting(1, 0, 16, "Recordings that are looked at for the page at a time.")

@@ -8,8 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from studio.executors.ray.executor import is_of_this_machine
-from studio.executors.ray.team import PACKAGE
-from studio.executors.ray.work import TROUBLE, RayOrder, carry_out
+from studio.executors.ray.work import PACKAGE, TROUBLE, RayOrder, carry_out
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ import structlog
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import Workbench
-from studio.executors.ray.team import refuse_other_version, team_on_ray
 from studio.executors.recovery import remove_abandoned
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
@@ -33,6 +33,7 @@ from studio.store.database import database_url, open_database
 from studio.store.storage import open_storage
 
 NOTHING, TROUBLE = "nothing", "trouble"
+PACKAGE = "timbre-studio"
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
     with _obeying(stopping):
         try:
             refuse_other_version(order.version)
-            bench = _bench(order.data, json.dumps(order.service))
-            gather = functools.partial(team_on_ray, bench.service, order.threads)
-            bench = replace(bench, stopping=stopping, gather=gather)
+            bench = replace(_bench(order.data, json.dumps(order.service)), stopping=stopping)
             load_what_is_needed(order.lane, order.threads)
             task = None
             if not stopping.asked:
@@ -105,3 +104,10 @@ def _obeying(stopping: Stopping) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, lambda number, frame: None)
+
+
+def refuse_other_version(wanted: str) -> None:
+    """Raises StudioError where this node has another version of the program than the service."""
+    here = version(PACKAGE)
+    if here != wanted:
+        raise StudioError(f"{os.uname().nodename} has Timbre Studio {here}, and the service is {wanted}.", "version")

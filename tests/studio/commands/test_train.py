@@ -32,8 +32,8 @@ def recordings(home):
 
 
 @pytest.fixture
-def computed_on() -> list[tuple[int, str]]:
-    """By how many processes, and on what, each training was to be done."""
+def computed_on() -> list[str]:
+    """The device of each training."""
     return []
 
 
@@ -42,9 +42,9 @@ def trainings(recordings, monkeypatch, computed_on):
     """What the engine was asked to train; each succeeds at once, its best epoch being 8 of 10."""
     asked = []
 
-    def train_dataset(dataset, plan, report, processes, device):
+    def train_dataset(dataset, plan, report, device):
         asked.append((dataset, plan))
-        computed_on.append((processes, device))
+        computed_on.append(device)
         report(0.5, "epoch 5 of 10")
         history = {
             "state": "completed", "ceiling": plan.epochs, "epochs": [{"epoch": 10}], "format": TRAINING_FORMAT,
@@ -74,10 +74,10 @@ def test_a_trained_voice_is_among_the_users_own_under_the_id_of_its_recordings(h
     assert "ready" in next(line for line in run("voices").stdout.splitlines() if "anna" in line)
 
 
-def test_where_and_by_how_many_it_is_learned_is_passed_on(home, trainings, computed_on):
+def test_train_passes_the_device_on(home, trainings, computed_on):
     assert run("train", "anna").exit_code == 0
-    assert run("train", "anna", "--processes", 4, "--device", "cuda").exit_code == 0
-    assert computed_on == [(1, "auto"), (4, "cuda")]
+    assert run("train", "anna", "--device", "cuda").exit_code == 0
+    assert computed_on == ["auto", "cuda"]
 
 
 def test_training_again_replaces_the_voice(home, trainings):
@@ -126,7 +126,7 @@ def test_what_was_not_created_cannot_be_trained(trainings, voice, remedy):
 
 @pytest.mark.parametrize("stop", [Cancelled, KeyboardInterrupt])
 def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, stop):
-    def train_dataset(dataset, plan, report, processes, device):
+    def train_dataset(dataset, plan, report, device):
         raise stop
 
     monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
@@ -137,7 +137,7 @@ def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, sto
 
 
 def test_a_training_that_fails_is_one_sentence(home, recordings, monkeypatch):
-    def train_dataset(dataset, plan, report, processes, device):
+    def train_dataset(dataset, plan, report, device):
         raise TrainingError("It cannot go on.")
 
     monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)

@@ -44,7 +44,6 @@ VOICES = ("kathleen", "kerstin")
 RECORDINGS, CONVERSIONS, EPOCHS = 5, 40, 2
 LEASE_S = 8.0
 DONE_S = 900.0
-LEARNED_APART = 2e-3  # of weights, after a few steps in which sums of numbers of 8 bits are added in another order
 # counts how often a task's state becomes "completed", whoever writes it
 COUNTING = """
 CREATE TABLE completions (id text);
@@ -222,53 +221,7 @@ def test_a_node_that_is_cut_off_from_the_database_publishes_nothing_twice(place,
     assert [place.outputs(task) for task in tasks] == [[wanted]] * len(tasks)
 
 
-def test_two_nodes_learn_one_voice_and_what_one_has_begun_goes_on_without_it(
-    place, in_cluster, new_recordings, tmp_path
-):
-    dataset = shutil.copytree(new_recordings, tmp_path / "dataset")
-    archive = zipped(dataset, tmp_path / "mia.zip")
-    state = "SELECT state, epoch FROM models WHERE id = '{}'"
-    with trial_cluster(tmp_path / "cluster") as cluster:
-        in_cluster(cluster)
-        with trial_service(tmp_path / "one", **place.settings(cluster), training_processes=2) as service:
-            place.ask(COUNTING)
-            with Client(service.base_url, service.token("anna")) as client:
-                whole = client.create_model(archive)
-                client.train(whole, EPOCHS)
-                there = eventually(lambda: at_work(cluster.nodes, "team") and at_work(cluster.nodes, "trainings"))
-                assert there
-                assert at_work(cluster.nodes, "team")[0] is not at_work(cluster.nodes, "trainings")[0]
-                eventually(lambda: place.ask(state.format(whole)) == [("completed", EPOCHS)])
-
-                shaken = client.create_model(archive)
-                client.train(shaken, EPOCHS)
-                [helper] = eventually(lambda: at_work(cluster.nodes, "team"))
-                eventually(lambda: place.ask(state.format(shaken))[0][1] >= 1)
-                helper.kill()
-                eventually(lambda: place.ask(state.format(shaken)) == [("completed", EPOCHS)])
-    assert place.ask("SELECT id FROM completions GROUP BY id HAVING count(*) > 1") == []
-    alone = train_dataset(load_dataset(dataset), TrainingPlan(epochs=EPOCHS))
-    for voice in place.voices():
-        assert torch.nn.functional.cosine_similarity(voice.timbre, alone.timbre, dim=0) > 0.999
-        apart = [(value - alone.decoder.state_dict()[name]).abs().max() for name, value in weights_of(voice)]
-        assert max(apart) < LEARNED_APART
-
-
 # ---- what is trained on, and compared
-
-
-def at_work(nodes: list[TrialNode], name: str) -> list[TrialNode]:
-    """The nodes on which a task of that name is at work."""
-    found = []
-    for node in nodes:
-        for worker in node.workers():
-            with suppress(OSError):
-                found += [node] if f"timbre-studio {name}" in Path(f"/proc/{worker}/cmdline").read_text() else []
-    return found
-
-
-def weights_of(voice: Voice) -> Any:
-    return voice.decoder.state_dict().items()
 
 
 def zipped(dataset: Path, target: Path) -> Path:
