@@ -9,7 +9,6 @@ bytes), and of the 'zip slip' reports of 2018 (names that climb out of the folde
 
 import io
 import re
-import secrets
 import shutil
 import stat
 import struct
@@ -22,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from engine.errors import ArchiveError
+from engine.files import replacing
 
 _BLOCK = 1 << 20  # bytes unpacked at a time
 _LARGEST_READ = 8 << 20  # bytes; the list of contents is read in one piece, so this bounds how long it can be
@@ -60,16 +60,11 @@ def extract_archive(archive: Path, folder: Path, limits: ArchiveLimits = Archive
         raise ArchiveError(f'"{folder.name}" is there already; a zip is unpacked into a new folder only.')
     if not archive.is_file():
         raise ArchiveError(f'There is no file "{archive.name}".')
-    unfinished = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
     try:
-        with archive.open("rb") as file:
-            paths = _unpack(_BoundedReads(file), archive, unfinished, limits)
-        unfinished.rename(folder)
-        return paths
+        with replacing(folder) as unfinished, archive.open("rb") as file:
+            return _unpack(_BoundedReads(file), archive, unfinished, limits)
     except OSError as cause:  # of writing; what goes wrong in reading the zip is told apart below
         raise ArchiveError(f'"{archive.name}" could not be unpacked: {cause.strerror or cause}.') from cause
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def safe_path(name: str) -> PurePosixPath | None:

@@ -22,7 +22,8 @@ DECIBELS_PER_NEPER = 20.0 / math.log(10.0)
 
 _A4_HERTZ = 440.0
 _A4_NUMBER = 69
-_LONG_S = 120.0  # from here on a length is told in minutes
+_LONG_S = 120.0  # from here on a length is given in minutes
+_SHORT_S = 90.0  # below, a rounded duration is given in seconds
 _NOTE_NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 
 
@@ -91,11 +92,22 @@ def amplitude(level_db: np.ndarray) -> np.ndarray:
 
 
 def in_words(seconds: float) -> str:
-    """A length in seconds, or from two minutes on in minutes, rounded up: what is longer than a minute is never told
-    as a minute.
+    """A length in seconds, or from two minutes on in minutes, rounded up so that a limit is never shown too low.
 
     >>> in_words(60), in_words(60.04), in_words(3600)
     ('60 seconds', '60.1 seconds', '60 minutes')
     """
     value, unit = (seconds, "seconds") if seconds < _LONG_S else (seconds / 60, "minutes")
     return f"{math.ceil(round(10 * value, 3)) / 10:g} {unit}"
+
+
+def rounded_duration(seconds: float) -> str:
+    """A duration to the second, minute or hour and minute.
+
+    >>> rounded_duration(8.2), rounded_duration(180), rounded_duration(7500)
+    ('8 s', '3 min', '2 h 5 min')
+    """
+    if seconds < _SHORT_S:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -23,9 +23,9 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from engine.errors import Cancelled, EngineError, SettingsError
+from engine.progress import Report
 
 T = TypeVar("T")
-Report = Callable[[float, str], None]
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts, where the service does not say when to come back
 CONNECT_S = 10.0

@@ -3,7 +3,7 @@
 The recording is read twice, in pieces; what is kept of it has a size that does not grow with a long recording's length.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +17,8 @@ from engine.analysis.recording import Analysis, analyse_file
 from engine.analysis.spectrogram import SCALES, Scale, Shades, measure_spectrograms
 from engine.audio.files import Resampler, open_audio
 from engine.errors import AudioError
+from engine.progress import Report, no_report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, in_words
-
-Report = Callable[[float, str], None]  # fraction 0..1 and a message; may raise Cancelled
 
 MOST_POINTS = 60_000  # of each curve: ten minutes at 10 ms
 MOST_COLUMNS = 30_000  # of each spectrogram: five minutes at 10 ms
@@ -80,7 +79,7 @@ def explore_file(
     folder: Path,
     longest_s: float = float("inf"),
     scales: Sequence[Scale] = SCALES,
-    report: Report = lambda fraction, message: None,
+    report: Report = no_report,
 ) -> Exploration:
     """Look at a recording of any length, and write its pictures as PNG files into a folder that is there.
 

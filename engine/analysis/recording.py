@@ -5,7 +5,7 @@ into windows that overlap a little, so that a frame sees the same surroundings w
 the curves (1.2 kB for each second) are kept. An hour needs no more memory for its sound than a minute.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +16,8 @@ from engine.analysis.pitch import TRUSTED, Pitch, detect_pitch
 from engine.analysis.style import Style, measure_style
 from engine.analysis.vocal_range import VocalRange, VoiceType, measure_range, voice_type
 from engine.audio.files import Audio, AudioSource, Resampler, open_audio
+from engine.progress import Report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
-
-Report = Callable[[float, str], None]  # fraction 0..1 and a message; may raise Cancelled
 
 # Both are multiples of 80 ms, where the grids of the engine (10 ms) and of the pitch detector (16 ms) meet.
 WINDOW_FRAMES = 24 * FRAME_RATE

@@ -28,11 +28,11 @@ from engine.errors import SettingsError
 from engine.features.analysed_windows import KEPT_FRAMES, HeardWindows
 from engine.features.survey import Survey, survey_recording
 from engine.networks.base import BaseModel, load_base
+from engine.progress import Report
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.fingerprint import networks_fingerprint
 from engine.voices.voice import Voice
 
-Report = Callable[[float, str], None]
 Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # settings, or what chooses them by what is heard
 _SURVEY_SHARE = 0.3  # of the progress
 

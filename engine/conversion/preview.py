@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from engine.audio.files import read_audio, write_audio
-from engine.conversion.convert import Report, convert
+from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
+from engine.progress import Report
 from engine.voices.voice import Voice
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "singing.flac"

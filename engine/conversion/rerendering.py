@@ -23,7 +23,7 @@ from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begi
 from engine.audio.channels import mid_of
 from engine.audio.files import Audio, AudioWriter, open_audio
 from engine.audio.streams import HeldRecording, at_engine_rate
-from engine.conversion.convert import Conversion, Report, Take, base_on
+from engine.conversion.convert import Conversion, Take, base_on
 from engine.conversion.edit_data import Groundwork
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
 from engine.conversion.pitch_edits import PitchEdit
@@ -36,6 +36,7 @@ from engine.features.survey import Survey
 from engine.features.sustained_sounds import HeldSounds
 from engine.networks.listener import Listener, listen
 from engine.networks.synthesizer import cycles_per_frame
+from engine.progress import Report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
 from engine.voices.fingerprint import networks_fingerprint
 from engine.voices.voice import Voice

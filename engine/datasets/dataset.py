@@ -25,6 +25,7 @@ from typing import Any
 
 from engine.archives import ArchiveLimits, extract_archive, is_junk, safe_path
 from engine.errors import DatasetError, ProfileError
+from engine.files import UNFINISHED, write_atomically
 from engine.voices.profile import VoiceProfile, merge_values, profile_as_json, profile_text, read_profile
 
 AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".aif")
@@ -79,7 +80,7 @@ def create_dataset(source: Path | Sequence[Path], folder: Path, given: Mapping[s
     """
     if folder.exists() or folder.is_symlink():
         raise DatasetError(f'There is a dataset "{folder.name}" already; delete it first, or take another name.')
-    unfinished = folder.with_name(folder.name + ".part")
+    unfinished = folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)  # of a crash
     try:
         label, brought, may_move = _bring(source, unfinished / _UNPACKED)
@@ -337,12 +338,4 @@ def _unreadable(what: str) -> ProfileError:
 
 
 def _write_profile(folder: Path, profile: VoiceProfile) -> None:
-    unfinished = folder / (MODEL_FILE + ".part")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.write(profile_text(profile))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, folder / MODEL_FILE)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_atomically(folder / MODEL_FILE, profile_text(profile), durable=True)

@@ -7,7 +7,7 @@ then they are compared with each other: duplicates, other speakers, and with wha
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -26,11 +26,11 @@ from engine.datasets.recording_quality import RecordingQuality, audible_frames, 
 from engine.errors import AudioError, DatasetError
 from engine.features.clips import Clip, analysed_clip, fingerprint
 from engine.features.speaker_timbre import heard_timbre
+from engine.files import write_atomically
 from engine.networks.base import load_base
+from engine.progress import Report, no_report
 from engine.units import FRAME_RATE, note_number
 from engine.voices.profile import VoiceProfile
-
-Report = Callable[[float, str], None]  # fraction 0..1 and a message; may raise Cancelled
 
 FORMAT = 1  # of the report as JSON; raised whenever the measures or limits change
 LEAST_USABLE_S = 10.0  # less does not hold every sound of a language even once
@@ -139,7 +139,7 @@ def examine_recordings(
     recordings: Sequence[Path],
     profile: VoiceProfile | None = None,
     cache: Path | None = None,
-    report: Report = lambda fraction, message: None,
+    report: Report = no_report,
     root: Path | None = None,
 ) -> DataReport:
     """Examine recordings, which are named relative to `root` or else to the folder they have in common.
@@ -173,7 +173,7 @@ def usable_recordings(data_report: DataReport, recordings: Sequence[Path]) -> li
     return [path for path, one in zip(recordings, data_report.recordings, strict=True) if one.usable]
 
 
-def examined(dataset: Dataset, report: Report = lambda fraction, message: None) -> DataReport:
+def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
     """The report of a dataset: the one kept in its folder where it still holds, else made and kept there.
 
     Raises DatasetError where it cannot be written.
@@ -193,15 +193,11 @@ def examined(dataset: Dataset, report: Report = lambda fraction, message: None) 
     except (OSError, ValueError, DatasetError):
         pass  # none there yet, or damaged: made anew
     found = examine_recordings(dataset.recordings, dataset.profile, dataset.cache, report, root)
-    unfinished = kept.with_name(f".{kept.name}.{os.getpid()}.part")
     try:
-        unfinished.write_text(json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(unfinished, kept)
+        write_atomically(kept, json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n")
     except OSError as cause:
         reason = cause.strerror or cause
         raise DatasetError(f'The data report could not be written to "{dataset.folder}": {reason}.') from cause
-    finally:
-        unfinished.unlink(missing_ok=True)
     return found
 
 

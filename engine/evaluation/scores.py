@@ -20,7 +20,7 @@ whisper, the leak into a silence that is not there) is None, never NaN, and is l
 
 import importlib
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from swift_f0 import SwiftF0
 
 from engine.audio.files import Audio, AudioSource, Resampler, open_audio, read_audio, resample
 from engine.errors import AudioError, EngineError
+from engine.progress import Report, no_report
 from engine.units import FRAME_RATE
 
 JUDGE_RATE = 16_000  # hertz; what every judge listens to
@@ -47,7 +48,6 @@ BLOCK_S = 10.0  # recordings are read and traced in pieces of this length
 EMBEDDING_LEVEL_DB = -30.0  # quieter recordings are raised to this before the speaker is judged
 JUDGED_PEAK = 0.7  # peak of what the quality and word judges hear
 NOTHING_TO_SCORE = "A recording without any samples cannot be scored."
-Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ def _at_judged_peak(samples: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- the performance
 
 
-def trace_file(path: Path | str, report: Report = lambda fraction, message: None) -> Performance:
+def trace_file(path: Path | str, report: Report = no_report) -> Performance:
     """The performance in a recording of any length, read in pieces. Raises AudioError; `report` may raise Cancelled."""
     with open_audio(Path(path)) as recording:
         return _trace(_told(recording, report), recording.rate)

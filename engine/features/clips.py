@@ -6,8 +6,7 @@ of their recording, so a renamed file is not analysed again, and a changed one i
 """
 
 import hashlib
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,7 +25,9 @@ from engine.errors import AudioError
 from engine.features.hearings import VOICE_HEARINGS
 from engine.features.recording_content import RecordingContent
 from engine.features.survey import bands_with_signal
+from engine.files import replacing
 from engine.networks.base import load_base
+from engine.progress import Report, no_report
 from engine.units import FRAME_RATE, SAMPLE_RATE
 
 FORMAT = "4"  # of the files; raised whenever the analysis changes, also by another listener or content encoder
@@ -90,9 +91,7 @@ def analysed_clip(path: Path, cache: Path | None = None, hearings: int = VOICE_H
     return replace(found, path=path)
 
 
-def analysed_clips(
-    paths: Sequence[Path], cache: Path | None = None, report: Callable[[float, str], None] = lambda fraction, text: None
-) -> list[Clip]:
+def analysed_clips(paths: Sequence[Path], cache: Path | None = None, report: Report = no_report) -> list[Clip]:
     """The clips of several files; `report` may raise Cancelled, after which what was analysed stays in `cache`.
 
     >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")], cache=Path("clips"))
@@ -155,12 +154,8 @@ def _analyse(recording: Source, name: str, hearings: int) -> Clip:
 def _save(path: Path, clip: Clip) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     notes = {"format": FORMAT, "nepers": repr(clip.level.nepers), "bands": str(clip.bands)}
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as unfinished:
         save_file(arrays_of(clip), unfinished, notes)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _load(path: Path, name: str) -> Clip | None:

@@ -68,7 +68,7 @@ def _plot(pieces: Iterable[np.ndarray], analysis: Analysis) -> Figure:
         dress(axes)
     end_s = max(analysis.duration_s, 1.0 / FRAME_RATE)
     pitch_axes.set_xlim(0.0, end_s)
-    title = f"{describe(analysis)}   ({_duration(analysis.duration_s)})"
+    title = f"{describe(analysis)}   ({duration_label(analysis.duration_s)})"
     pitch_axes.set_title(title, color=INK, fontsize=13, loc="left")
     if end_s >= 60:
         step_s = next((step for step in _MINUTE_STEPS_S if end_s / step <= 12), end_s / 12)
@@ -163,7 +163,8 @@ def _thinned(times_s: np.ndarray, level_db: np.ndarray) -> tuple[np.ndarray, np.
     return times_s[starts], np.maximum.reduceat(level_db, starts)
 
 
-def _duration(seconds: float) -> str:
+def duration_label(seconds: float) -> str:
+    """Length of a recording as a title shows it."""
     return f"{seconds:.1f} s" if seconds < 60 else f"{_clock(seconds, seconds)} minutes"
 
 

@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from engine.analysis.vocal_range import SINGING_RANGES
 from engine.datasets.findings import LIMITS, SEVERITY, Finding, Verdict
 from engine.datasets.report import DataReport, RecordingReport
-from engine.plots.analysis import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR
+from engine.plots.analysis import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, duration_label
 from engine.units import note_name, note_number
 
 SIZE_INCHES = (12.0, 9.0)
@@ -76,7 +76,7 @@ def plot_data_report(report: DataReport) -> Figure:
 def describe(report: DataReport) -> str:
     """One line: how much there is, and what is heard."""
     count = len(report.recordings)
-    amount = f"{_duration(report.usable_s)} usable of {_duration(report.total_s)}"
+    amount = f"{duration_label(report.usable_s)} usable of {duration_label(report.total_s)}"
     amount += f" in {count} recording{'s' if count != 1 else ''}"
     if report.vocal_range is None:
         return f"{amount}, no voice found"
@@ -225,7 +225,3 @@ def _dress(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(PALE_INK)
     axes.tick_params(which="both", colors=INK, labelsize=8.5)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60}:{int(seconds) % 60:02d} minutes"

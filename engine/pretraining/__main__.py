@@ -8,7 +8,6 @@ Stopped and started again, each part goes on from its last checkpoint; the same 
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +19,7 @@ from engine.pretraining.corpus import prepare_corpus
 from engine.pretraining.feature_means import prepare_means
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, refine_synthesizer
+from engine.progress import Report
 
 P = TypeVar("P", AcousticPlan, SynthesizerPlan, RefinementPlan)
 PARTS = ("analyse", "acoustic", "synthesizer", "refine", "publish")
@@ -58,7 +58,7 @@ def _print_line(fraction: float, message: str) -> None:
     print(f"{fraction:6.1%}  {message}", flush=True)
 
 
-def _every_few_seconds() -> Callable[[float, str], None]:
+def _every_few_seconds() -> Report:
     """A report that prints at most every five seconds, and at the end."""
     printed = time.monotonic()
 

@@ -34,6 +34,7 @@ from engine.networks.perturbation import add_noise_floor, random_equalizer, rand
 from engine.networks.timbre_encoder import TimbreEncoder, timbre_input
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.pretraining.feature_means import FeatureMeans
+from engine.progress import Report
 from engine.training.checkpoint import load_checkpoint, save_checkpoint
 from engine.units import hertz_to_semitones
 
@@ -282,7 +283,7 @@ def train_acoustic(
     folder: Path,
     plan: AcousticPlan,
     device: torch.device,
-    report: Callable[[float, str], None],
+    report: Report,
 ) -> dict[str, Tensor]:
     """Train to `plan.steps`, going on from `folder`/acoustic.pt where there is one; weights (moving average) by name.
 

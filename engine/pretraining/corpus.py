@@ -5,7 +5,7 @@ import json
 import multiprocessing
 import multiprocessing.pool
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -21,7 +21,9 @@ from engine.analysis.pitch import detect_pitch
 from engine.devices import multiplies_halves
 from engine.errors import TrainingError
 from engine.features.hearings import HEARINGS, heard_otherwise
+from engine.files import replacing, write_atomically
 from engine.networks.listener import FEATURES, Listener, load_listener
+from engine.progress import Report
 from engine.units import HOP, SAMPLE_RATE, frame_count
 
 EXCLUDED = {"pjs"}  # share-alike: kept out of the base weights
@@ -73,7 +75,7 @@ class Corpus:
     heard: np.ndarray
 
 
-def prepare_corpus(corpus: Path, folder: Path, report: Callable[[float, str], None]) -> Corpus:
+def prepare_corpus(corpus: Path, folder: Path, report: Report) -> Corpus:
     """Analyse every clip of `corpus`/manifest.tsv into `folder` and let the listener hear it, once; later calls only
     open it."""
     if not (folder / "clips.json").exists():
@@ -88,7 +90,7 @@ def working_processes() -> multiprocessing.pool.Pool:
     return multiprocessing.get_context("spawn").Pool(os.cpu_count(), torch.set_num_threads, (1,))
 
 
-def _analyse_all(corpus: Path, folder: Path, report: Callable[[float, str], None]) -> None:
+def _analyse_all(corpus: Path, folder: Path, report: Report) -> None:
     manifest = read_manifest(corpus)
     without = held_back(manifest)
     rows = [row for row in manifest if row["set"] not in EXCLUDED and row["path"] not in without]
@@ -107,7 +109,7 @@ def _analyse_all(corpus: Path, folder: Path, report: Callable[[float, str], None
             entries.append(_entry(row, first_frame, arrays["envelope"].astype(np.float32)))
             first_frame += entries[-1].frames
             report(len(entries) / len(rows), f"analysed {row['path']}")
-    _publish(folder / "clips.json", json.dumps([asdict(entry) for entry in entries]).encode())
+    write_atomically(folder / "clips.json", json.dumps([asdict(entry) for entry in entries]))
 
 
 def _entry(row: dict[str, str], first_frame: int, envelope: np.ndarray) -> ClipEntry:
@@ -128,18 +130,16 @@ def listened_frames(frames: int) -> int:
     return frames // 2 + 1
 
 
-def _listen_to_all(folder: Path, report: Callable[[float, str], None]) -> None:
+def _listen_to_all(folder: Path, report: Report) -> None:
     clips = [ClipEntry(**entry) for entry in json.loads((folder / "clips.json").read_text())]
     rows = np.cumsum([0] + [listened_frames(clip.frames) for clip in clips])
-    unfinished = folder / f"{_HEARD_FILE}.part"
-    heard = np.memmap(unfinished, np.float16, "w+", shape=(HEARINGS, int(rows[-1]), FEATURES))
     jobs = [(folder, number, clip.first_frame, clip.frames) for number, clip in enumerate(clips)]
-    with working_processes() as pool:
+    with replacing(folder / _HEARD_FILE) as unfinished, working_processes() as pool:
+        heard = np.memmap(unfinished, np.float16, "w+", shape=(HEARINGS, int(rows[-1]), FEATURES))
         for number, found in enumerate(pool.imap(_listen_to_clip, jobs, chunksize=8)):
             heard[:, rows[number] : rows[number + 1]] = found
             report((number + 1) / len(clips), f"listened to {clips[number].path}")
-    heard.flush()
-    os.replace(unfinished, folder / _HEARD_FILE)
+        heard.flush()
 
 
 def _listen_to_clip(job: tuple[Path, int, int, int]) -> np.ndarray:
@@ -155,12 +155,6 @@ def _listen_to_clip(job: tuple[Path, int, int, int]) -> np.ndarray:
 @lru_cache(maxsize=1)
 def _listener() -> Listener:
     return load_listener()
-
-
-def _publish(path: Path, content: bytes) -> None:
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_bytes(content)
-    os.replace(temporary, path)
 
 
 def read_manifest(corpus: Path) -> list[dict[str, str]]:

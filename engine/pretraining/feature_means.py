@@ -1,6 +1,5 @@
 """Means of the listener's features over each clip of the corpus, and how they vary, between recordings and within."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +8,10 @@ import numpy as np
 from engine.analysis.envelope import ACTIVE_NEPERS, frame_loudness
 from engine.features.feature_mean import count_sounds
 from engine.features.hearings import HEARINGS
+from engine.files import replacing
 from engine.networks.listener import FEATURES
 from engine.pretraining.corpus import Corpus, working_processes
+from engine.progress import Report
 
 _FILE = "means.npz"
 # A speaker that is left in costs more than a vowel that is partly taken out: means count as that much more certain.
@@ -29,7 +30,7 @@ class FeatureMeans:
     within: np.ndarray
 
 
-def prepare_means(corpus: Corpus, report: Callable[[float, str], None]) -> FeatureMeans:
+def prepare_means(corpus: Corpus, report: Report) -> FeatureMeans:
     """Measured once and kept beside the corpus' other files."""
     path = corpus.folder / _FILE
     if not path.exists():
@@ -38,7 +39,7 @@ def prepare_means(corpus: Corpus, report: Callable[[float, str], None]) -> Featu
         return FeatureMeans(**{name: held[name] for name in held.files})
 
 
-def _measure_all(corpus: Corpus, path: Path, report: Callable[[float, str], None]) -> None:
+def _measure_all(corpus: Corpus, path: Path, report: Report) -> None:
     count = len(corpus.clips)
     means = np.zeros((count, HEARINGS, FEATURES), np.float32)
     squares, sounds, weights = np.zeros((count, FEATURES)), np.zeros(count), np.zeros(count)
@@ -54,12 +55,11 @@ def _measure_all(corpus: Corpus, path: Path, report: Callable[[float, str], None
     spread = np.einsum("c,cf->f", weights, (means[:, 0] - usual) ** 2)
     # the spread of the means is partly that of the few sounds in each
     between = np.maximum(spread - within * float(weights @ (1 / np.maximum(sounds, 1.0))), 0.1 * spread) * _CERTAINTY
-    unfinished = path.with_name(f"{path.stem}.part.npz")
-    np.savez(
-        unfinished, mean=means, sounds=sounds,
-        usual=usual.astype(np.float32), between=between.astype(np.float32), within=within.astype(np.float32),
-    )  # fmt: skip
-    unfinished.replace(path)
+    with replacing(path) as unfinished, unfinished.open("wb") as file:  # by its name, numpy would change the ending
+        np.savez(
+            file, mean=means, sounds=sounds,
+            usual=usual.astype(np.float32), between=between.astype(np.float32), within=within.astype(np.float32),
+        )  # fmt: skip
 
 
 _opened: dict[Path, Corpus] = {}

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from engine.networks.perturbation import random_equalizer
 from engine.networks.synthesizer import Synthesizer, pulse_train
 from engine.pretraining.acoustic import follow, learning_rate
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
+from engine.progress import Report
 from engine.training.checkpoint import load_checkpoint, save_checkpoint
 from engine.units import HOP, SAMPLE_RATE
 
@@ -69,7 +69,7 @@ def _fill_above(envelope: Tensor, bands: Tensor, random: torch.Generator) -> Ten
 
 
 def train_synthesizer(
-    corpus: Corpus, folder: Path, plan: SynthesizerPlan, device: torch.device, report: Callable[[float, str], None]
+    corpus: Corpus, folder: Path, plan: SynthesizerPlan, device: torch.device, report: Report
 ) -> dict[str, Tensor]:
     """Train to `plan.steps`, going on from `folder`/synthesizer.pt where there is one.
 

@@ -6,7 +6,6 @@ discriminators on magnitudes (UnivNet; Jang et al., 2021), here small enough for
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from engine.networks.synthesizer import Synthesizer, pulse_train
 from engine.pretraining.acoustic import follow, learning_rate
 from engine.pretraining.corpus import Corpus, split_speakers
 from engine.pretraining.vocoder import SynthesizerPlan, make_batch
+from engine.progress import Report
 from engine.training.checkpoint import load_checkpoint, save_checkpoint
 from engine.units import HOP, SAMPLE_RATE
 
@@ -79,7 +79,7 @@ def refine_synthesizer(
     folder: Path,
     plan: RefinementPlan,
     device: torch.device,
-    report: Callable[[float, str], None],
+    report: Report,
     published: Path | None = None,
 ) -> None:
     """Go on from `folder`/synthesizer.pt to `folder`/synthesizer_refined.pt; logs to synthesizer_refined.jsonl.

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from engine.errors import TrainingError
+from engine.files import UNFINISHED, replacing
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
@@ -14,14 +15,12 @@ def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
 
     Whatever device the tensors are on, the file is the same.
     """
-    temporary = path.with_name(path.name + ".part")
-    with open(temporary, "wb") as file:
-        torch.save(on_processor(state), file)
-        file.flush()
-        os.fsync(file.fileno())
-    if path.exists():
-        os.replace(path, previous(path))
-    os.replace(temporary, path)
+    for left_over in path.parent.glob(f".{path.name}.*{UNFINISHED}"):  # by a process that was killed
+        left_over.unlink()
+    with replacing(path, durable=True) as unfinished:
+        torch.save(on_processor(state), unfinished)
+        if path.exists():
+            os.replace(path, previous(path))
 
 
 def load_checkpoint(path: Path) -> dict[str, Any] | None:

@@ -1,12 +1,12 @@
 """The record of a training: losses by epoch, scores by evaluation, and whatever else happened, as data."""
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from engine.errors import TrainingError
+from engine.files import write_atomically
 from engine.training.evaluation_schedule import EvaluationSchedule
 
 TRAINING_FORMAT = 4  # of checkpoints and their history; raised whenever what was begun could not go on as it would have
@@ -80,9 +80,7 @@ def history_from_json(values: dict[str, Any]) -> TrainingHistory:
 
 def write_history(history: TrainingHistory, folder: Path) -> None:
     """Write `folder`/history.json, whole or not at all."""
-    temporary = folder / f".{HISTORY_FILE}.part"
-    temporary.write_text(json.dumps(history.as_json(), indent=1) + "\n", encoding="utf-8")
-    os.replace(temporary, folder / HISTORY_FILE)
+    write_atomically(folder / HISTORY_FILE, json.dumps(history.as_json(), indent=1) + "\n")
 
 
 def read_history(folder: Path) -> TrainingHistory | None:

@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from engine.devices import AUTO, Device, working_device
 from engine.errors import Cancelled, TrainingError
 from engine.features.clips import Clip, analysed_clips
 from engine.networks.base import load_base
+from engine.progress import Report, no_report
 from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.evaluation_schedule import EvaluationSchedule
@@ -49,12 +50,11 @@ from engine.training.history import (
 from engine.training.holdout import hold_out
 from engine.training.plan import TrainingPlan
 from engine.training.snapshot import portray, snapshot
-from engine.units import FRAME_RATE
+from engine.units import FRAME_RATE, rounded_duration
 from engine.voices.card import PREVIEW_FILE, WEIGHTS_FILE, new_identifier
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import Voice, load_voice, save_voice
 
-Report = Callable[[float, str], None]
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
 CHECKPOINT_FILE = "checkpoint.pt"
 EARLIER_FOLDER = "earlier-version"  # and its format: what an earlier version had learned, which cannot go on
@@ -74,7 +74,7 @@ def train(
     clips: Sequence[Clip],
     plan: TrainingPlan,
     folder: Path,
-    report: Report = lambda fraction, message: None,
+    report: Report = no_report,
     profile: VoiceProfile | None = None,
     device: str = AUTO,
 ) -> Voice:
@@ -100,7 +100,7 @@ def train(
 def train_dataset(
     dataset: Dataset,
     plan: TrainingPlan,
-    report: Report = lambda fraction, message: None,
+    report: Report = no_report,
     device: str = AUTO,
 ) -> Voice:
     """Train a voice on the usable recordings of a dataset, in its own folder; the same as `train` otherwise.
@@ -116,7 +116,7 @@ def train_dataset(
     return train(clips, plan, dataset.folder / TRAINING_FOLDER, report, dataset.profile, device)
 
 
-def usable_clips(dataset: Dataset, report: Report = lambda fraction, message: None) -> list[Clip]:
+def usable_clips(dataset: Dataset, report: Report = no_report) -> list[Clip]:
     """The analysed recordings of a dataset that are good to train on; analysed once, and kept in the dataset.
 
     Raises DatasetError where there is too little voice in them.
@@ -153,7 +153,7 @@ class _Training:
         folder: Path,
         profile: VoiceProfile,
         device: Device,
-        report: Report = lambda fraction, message: None,
+        report: Report = no_report,
     ) -> None:
         self.plan, self.folder, self.device, self.report = plan, folder, device, report
         self.recordings = _identity(clips)
@@ -192,7 +192,9 @@ class _Training:
         try:
             if not self.history.evaluations:
                 self.history.estimate = self._estimate(audition)
-                self.report(0.0, f"{_duration(self.history.estimate.total_s)} for {self.plan.epochs} epochs")
+                self.report(
+                    0.0, f"about {rounded_duration(self.history.estimate.total_s)} for {self.plan.epochs} epochs"
+                )
                 self._evaluate(audition)
             while self.history.epoch < self.plan.epochs and not self._has_stopped_improving():
                 self._train_epoch()
@@ -380,7 +382,7 @@ class _Training:
             parts.append(f"likeness {last['likeness']:.3f}")
             parts.append(f"score {last['score']:.3f} (best {best['score']:.3f} at epoch {best['epoch']})")
         if (left_s := self._seconds_left()) is not None and history.epoch < self.plan.epochs:
-            parts.append(f"{_duration(left_s)} left")
+            parts.append(f"about {rounded_duration(left_s)} left")
         return ", ".join(parts)
 
     def _tell_event(self, text: str) -> None:
@@ -487,9 +489,3 @@ def _preview_part(clips: Sequence[Clip]) -> str:
 def _is_out_of_memory(cause: BaseException) -> bool:
     """torch says it by a RuntimeError, in other words on each device."""
     return isinstance(cause, MemoryError | torch.OutOfMemoryError) or "memory" in str(cause).lower()
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"about {seconds:.0f} seconds"
-    return f"about {seconds / 60:.0f} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"

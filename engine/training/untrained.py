@@ -7,7 +7,7 @@ what is said of the voice, have changed. Whoever keeps a trained voice deletes i
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.datasets.dataset import MODEL_FILE, UNTRAINED_FOLDER, Dataset
@@ -15,6 +15,7 @@ from engine.devices import AUTO, working_device
 from engine.errors import DatasetError, VoiceError
 from engine.features.clips import Clip
 from engine.networks.base import load_base
+from engine.progress import Report, no_report
 from engine.training.fine_tuning import FineTuning
 from engine.training.plan import TrainingPlan
 from engine.training.snapshot import portray, snapshot
@@ -24,7 +25,6 @@ from engine.voices.card import UNTRAINED, WEIGHTS_FILE, load_card, new_identifie
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import Voice, save_voice
 
-Report = Callable[[float, str], None]
 _MADE_OF = "made_of"  # in what its card says of the training: which state of the dataset it was made of
 
 
@@ -48,7 +48,7 @@ def untrained_voice(clips: Sequence[Clip], profile: VoiceProfile | None = None, 
     return snapshot(tuning, card, {UNTRAINED: True, "minutes": minutes, "epochs": 0, "steps": 0})
 
 
-def untrained_of(dataset: Dataset, report: Report = lambda fraction, message: None, device: str = AUTO) -> Path:
+def untrained_of(dataset: Dataset, report: Report = no_report, device: str = AUTO) -> Path:
     """The folder of a dataset's untrained voice, which is made where `kept_untrained` finds none.
 
     Nobody else may make it at the same time. `report` may raise Cancelled; what was analysed stays in the dataset.

@@ -21,12 +21,13 @@ from safetensors import SafetensorError
 
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError, is_full_disk
+from engine.files import UNFINISHED, sync_to_disk, write_atomically
 from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, check_card, is_identifier, is_whole
 
 DEMO_VOICES = Path(__file__).parents[1] / "weights" / "voices"
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
 # endings no identifier can have, so that what a crash leaves behind is never taken for a voice
-_UNFINISHED, _REPLACED = ".part", ".old"
+_REPLACED = ".old"
 # letters that do not come apart into a plain letter and an accent
 _PLAIN_LETTERS = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001
@@ -212,14 +213,14 @@ def new_voice_folder(folder: Path) -> Iterator[Path]:
     A voice that is there is moved aside, and deleted once the new one is in its place: a crash at any moment leaves
     one of them whole where `load_voice` finds it. Raises VoiceError for what the system refuses.
     """
-    unfinished = folder.with_name(folder.name + _UNFINISHED)
+    unfinished = folder.with_name(folder.name + UNFINISHED)
     replaced = folder.with_name(folder.name + _REPLACED)
     try:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         yield unfinished
         for path in unfinished.iterdir():
-            _write_through(path)
+            sync_to_disk(path)
         if folder.exists():
             shutil.rmtree(replaced, ignore_errors=True)
             os.replace(folder, replaced)
@@ -244,15 +245,11 @@ def update_card(folder: Path, **changes: Any) -> VoiceCard:
     if "id" in changes:
         raise VoiceError("The id of a voice cannot be changed; export the voice and import it again under another.")
     card = replace(load_card(folder), **changes)
-    text, unfinished = card_text(card), folder / (CARD_FILE + _UNFINISHED)
+    text = card_text(card)
     try:
-        unfinished.write_text(text, encoding="utf-8")
-        _write_through(unfinished)
-        os.replace(unfinished, folder / CARD_FILE)
+        write_atomically(folder / CARD_FILE, text, durable=True)
     except OSError as cause:
         raise VoiceError(f"The card of the voice '{folder.name}' cannot be written: {why_refused(cause)}.") from cause
-    finally:
-        unfinished.unlink(missing_ok=True)
     return card
 
 
@@ -262,7 +259,7 @@ def delete_voice(identifier: str, folder: Path) -> None:
     if folder.resolve() == DEMO_VOICES.resolve() or (demo and not _home(identifier, [folder])):
         raise VoiceError(f"The voice '{identifier}' comes with the program and cannot be deleted.")
     home = find_voice(identifier, [folder])
-    leaving = folder / (identifier + _UNFINISHED)
+    leaving = folder / (identifier + UNFINISHED)
     try:
         shutil.rmtree(leaving, ignore_errors=True)
         os.replace(home, leaving)  # half a deletion must not be half a voice
@@ -296,9 +293,3 @@ def why_refused(cause: Exception) -> str:
     if isinstance(cause, OSError):
         return cause.strerror or str(cause)
     return str(cause)
-
-
-def _write_through(path: Path) -> None:
-    """Make sure that the contents of a file outlive a power cut."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

@@ -8,8 +8,6 @@ put among the voices: the zip, the names, the checksums, the card, every weight,
 
 import hashlib
 import json
-import os
-import secrets
 import shutil
 import tempfile
 import zipfile
@@ -23,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from engine.archives import ArchiveLimits, extract_archive
 from engine.audio.files import open_audio
 from engine.errors import AudioError, ProfileError, VoiceError
+from engine.files import replacing
 from engine.networks.base import load_weights
 from engine.voices.card import (
     CARD_FILE,
@@ -74,24 +73,20 @@ def export_voice(voice_folder: Path, target: Path) -> Path:
     else:
         load_voice(voice_folder)
     target = target / (card.id + PACKAGE_SUFFIX) if target.is_dir() else target
-    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         contents = _contents(card, voice_folder)
         if PREVIEW_FILE in contents:
             _check_preview(voice_folder / PREVIEW_FILE, f"the folder of '{card.id}'")
-        with unfinished.open("wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as package:
-                for name, content in contents.items():
-                    entry = zipfile.ZipInfo(name, _DATE)
-                    entry.create_system, entry.external_attr = 3, _ORDINARY_FILE  # the same on every system
-                    package.writestr(entry, content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, target)
+        with (
+            replacing(target, durable=True) as unfinished,
+            zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as package,
+        ):
+            for name, content in contents.items():
+                entry = zipfile.ZipInfo(name, _DATE)
+                entry.create_system, entry.external_attr = 3, _ORDINARY_FILE  # the same on every system
+                package.writestr(entry, content)
     except OSError as cause:
         raise VoiceError(f'The package "{target.name}" could not be written: {why_refused(cause)}.') from cause
-    finally:
-        unfinished.unlink(missing_ok=True)
     return target
 
 

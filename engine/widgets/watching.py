@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -14,10 +14,10 @@ from IPython.display import display
 
 from engine.errors import Cancelled
 from engine.plots.training import plot_learning_curves
+from engine.progress import Report
 from engine.training.history import TrainingHistory, read_history
 from engine.widgets.showing import figure_image, sentence, show_figure
 
-Report = Callable[[float, str], None]
 _LOOK_S = 1.0  # between two looks at a training's history
 
 

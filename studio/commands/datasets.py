@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.errors import ProfileError
+from engine.progress import Report
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
-from studio.commands.progress import Report, progress_bar
+from studio.commands.progress import progress_bar
 from studio.commands.report_text import report_lines
 
 if TYPE_CHECKING:  # the engine takes seconds to load

@@ -1,11 +1,10 @@
 """Pictures as files."""
 
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from engine.errors import SettingsError
+from engine.files import replacing
 
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -20,11 +19,5 @@ def write_figure(figure: Any, target: Path) -> None:
     """Write a matplotlib figure, whole or not at all. Raises AudioError where that fails."""
     from engine.audio.files import writing_errors
 
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with writing_errors(target):
-            figure.savefig(unfinished, format=target.suffix.lower().removeprefix("."))
-            os.replace(unfinished, target)
-    finally:
-        with suppress(OSError):  # it has its final name, or was never there
-            unfinished.unlink()
+    with writing_errors(target), replacing(target) as unfinished:
+        figure.savefig(unfinished, format=target.suffix.lower().removeprefix("."))

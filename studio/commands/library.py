@@ -21,6 +21,7 @@ from engine.datasets.dataset import (
     load_dataset,
 )
 from engine.errors import DatasetError, EngineError, VoiceError
+from engine.progress import Report
 from engine.training.history import read_history
 from engine.voices.card import (
     DEMO_VOICES,
@@ -34,7 +35,6 @@ from engine.voices.card import (
 )
 from engine.voices.card_rules import is_identifier
 from engine.voices.voice import Voice, load_voice, save_voice
-from studio.commands.progress import Report
 from studio.settings.environment import Settings
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from engine.errors import Cancelled
-
-Report = Callable[[float, str], None]
+from engine.progress import Report
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from engine.units import in_words
+
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.findings import Finding
     from engine.datasets.report import DataReport
@@ -14,8 +16,8 @@ _MARKS = {"pass": "ok", "warn": "note", "fail": "FAULT"}
 def report_lines(report: "DataReport") -> Iterator[str]:
     """What was found: of the whole first, then of each recording that has something to be said about it."""
     yield (
-        f"{_MARKS[report.verdict]:<6}{len(report.recordings)} recordings, {_length(report.total_s)}, "
-        f"of which {_length(report.usable_s)} can be learned from"
+        f"{_MARKS[report.verdict]:<6}{len(report.recordings)} recordings, {in_words(report.total_s)}, "
+        f"of which {in_words(report.usable_s)} can be learned from"
     )
     told: set[str] = set()  # remedies; each is written out once
     yield from _findings("", report.findings, told)
@@ -36,7 +38,3 @@ def _findings(subject: str, findings: "Sequence[Finding]", told: set[str]) -> It
 
 def _worth_saying(findings: "Sequence[Finding]") -> "list[Finding]":
     return [finding for finding in findings if finding.verdict != "pass"]
-
-
-def _length(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"

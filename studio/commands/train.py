@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.errors import Cancelled
+from engine.units import rounded_duration
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import write_figure
 from studio.commands.progress import progress_bar
@@ -57,7 +58,7 @@ def _print_estimate(dataset: Any, plan: Any, device: str) -> None:
         report(1.0, "timing a few steps")
         estimate = estimate_training(clips, plan, device)
     typer.echo(
-        f"{_duration(estimate.total_s)} for {plan.epochs} epochs: {estimate.epoch_s:.1f} s for each epoch, "
+        f"{rounded_duration(estimate.total_s)} for {plan.epochs} epochs: {estimate.epoch_s:.1f} s for each epoch, "
         f"{estimate.evaluation_s:.1f} s for each evaluation."
     )
 
@@ -81,10 +82,3 @@ def _print_course(folder: Any) -> None:
         f"pitch error {best['pitch_error_cents']:.0f} cents. Its curves and sounds are in {folder / TRAINING_FOLDER}",
         err=True,
     )
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 2:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -25,6 +25,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from engine.datasets.dataset import REPORT_FILE, TRAINING_FOLDER, UNTRAINED_FOLDER, load_dataset
 from engine.errors import DatasetError, VoiceError
+from engine.progress import Report
 from engine.training.history import HISTORY_FILE
 from engine.voices.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE, load_card, new_voice_folder
 from studio.errors import NotFound, StudioError, Unavailable, WrongState
@@ -35,7 +36,6 @@ from studio.store.storage import WORK_FOLDER, Storage
 if TYPE_CHECKING:
     from engine.voices.voice import Voice
 
-Report = Callable[[float, str], None]
 
 LOCK_FILE = ".training.lock"
 UNTRAINED_LOCK_FILE = ".untrained.lock"

@@ -16,6 +16,7 @@ ENGINE = {
     "settings": "ranges and one-line meanings",
     "devices": "processor and GPUs",
     "files": "files that appear whole or not at all",
+    "progress": "progress of long work",
     "archives": "zips from anybody",
     "audio": "reading and writing recordings",
     "analysis": "pitch, loudness, envelope, notes, style",

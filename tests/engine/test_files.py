@@ -1,6 +1,8 @@
+from contextlib import nullcontext
+
 import pytest
 
-from engine.files import write_atomically
+from engine.files import replacing, write_atomically
 
 
 def test_a_file_is_written_and_takes_the_place_of_the_one_before(tmp_path):
@@ -38,3 +40,24 @@ def test_a_disk_that_is_full_leaves_the_file_before_as_it_was(tmp_path, monkeypa
     monkeypatch.undo()
     assert (tmp_path / "a.bin").read_bytes() == b"before"
     assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_text_is_written_as_utf_8(tmp_path):
+    write_atomically(tmp_path / "a.txt", "größer\n", durable=True)
+    assert (tmp_path / "a.txt").read_bytes() == "größer\n".encode()
+
+
+def test_a_file_with_the_longest_name_can_be_replaced(tmp_path):
+    write_atomically(tmp_path / ("ä" * 127), b"content")
+    assert (tmp_path / ("ä" * 127)).read_bytes() == b"content"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_folder_appears_once_its_block_has_succeeded(tmp_path, fails):
+    with pytest.raises(KeyError) if fails else nullcontext(), replacing(tmp_path / "folder") as unfinished:
+        (unfinished / "in").mkdir(parents=True)
+        (unfinished / "in" / "a.bin").write_bytes(b"content")
+        assert not (tmp_path / "folder").exists()
+        if fails:
+            raise KeyError
+    assert [path.name for path in tmp_path.iterdir()] == ([] if fails else ["folder"])

@@ -14,6 +14,7 @@ from engine.units import (
     hertz_to_semitones,
     note_name,
     note_number,
+    rounded_duration,
     semitones_to_hertz,
 )
 
@@ -67,3 +68,10 @@ def test_decibels_of_known_amplitudes_and_their_floor():
 @given(st.floats(-100, 20))
 def test_amplitude_undoes_decibels(level_db):
     assert decibels(amplitude(level_db)) == pytest.approx(level_db, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (7500, "2 h 5 min")]
+)
+def test_a_rounded_duration_uses_the_unit_that_fits(seconds, said):
+    assert rounded_duration(seconds) == said

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from engine.units import rounded_duration
 from studio.actions.names import named_take
 from studio.actions.results import best_first, kept_share
 from studio.page.parts.controls import STYLES, title_of
@@ -43,14 +44,6 @@ def row_of(task: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def duration(seconds: float) -> str:
-    """A time as people say it: 8 s, 3 min, 2 h 5 min."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
@@ -74,7 +67,7 @@ def _label(task: Mapping[str, Any]) -> str:
 def _took(task: Mapping[str, Any]) -> str:
     if task["started_at"] is None or task["finished_at"] is None:
         return ""
-    return duration(_seconds(task["finished_at"]) - _seconds(task["started_at"]))
+    return rounded_duration(_seconds(task["finished_at"]) - _seconds(task["started_at"]))
 
 
 def _seconds(written: str) -> float:

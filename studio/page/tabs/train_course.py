@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.training.plan import MAY_CHANGE, TrainingPlan
+from engine.units import rounded_duration
 from studio.actions.trainings import seconds_left
-from studio.page.tabs.history_rows import duration
 
 _MOST_POINTS = 300  # of a curve, which is no wider on the page
 _FIRST_EPOCHS = (
@@ -76,7 +76,7 @@ def estimate_text(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0
     if epochs <= view["epoch"]:
         return f"It has {_epochs(view['epoch'])} already: ask for more to go on."
     more = f"from epoch {view['epoch']} to {epochs}" if view["epoch"] else f"for {_epochs(epochs)}"
-    return f"About {duration(seconds)} {more} on this machine; less where it ends by itself."
+    return f"About {rounded_duration(seconds)} {more} on this machine; less where it ends by itself."
 
 
 def state_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:

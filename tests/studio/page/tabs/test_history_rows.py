@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.page.tabs.history_rows import duration, row_of
+from studio.page.tabs.history_rows import row_of
 
 TASK = {
     "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
@@ -93,10 +93,3 @@ def test_a_training_goes_on_where_it_was_stopped():
 def test_a_report_is_told_and_cannot_be_repeated():
     row = row_of(TRAINING | {"kind": "report"})
     assert (row["title"], names(row)) == ("Recordings of Mia", ["voice", "delete"])
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (7500, "2 h 5 min")]
-)
-def test_times_are_said_as_people_say_them(seconds, said):
-    assert duration(seconds) == said
