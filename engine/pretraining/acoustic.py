@@ -298,7 +298,7 @@ def train_acoustic(
     discriminator = EnvelopeDiscriminator().to(device)
     average = {name: value.detach().clone() for name, value in networks.state_dict().items()}
     optimizer = torch.optim.AdamW(networks.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
-    critic = torch.optim.AdamW(discriminator.parameters(), plan.refinement_rate, betas=(0.8, 0.99))
+    discriminator_optimizer = torch.optim.AdamW(discriminator.parameters(), plan.refinement_rate, betas=(0.8, 0.99))
     refinement = Refinement(networks, discriminator, plan)
     makers = [BatchMaker(corpus, means, clips, plan, speakers) for clips in (training, validation)]
     state = load_checkpoint(folder / "acoustic.pt")
@@ -307,7 +307,7 @@ def train_acoustic(
         networks.load_state_dict(state["networks"])
         discriminator.load_state_dict(state["discriminator"])
         optimizer.load_state_dict(state["optimizer"])
-        critic.load_state_dict(state["critic"])
+        discriminator_optimizer.load_state_dict(state["critic"])
         average = {name: value.to(device) for name, value in state["average"].items()}
         first, spent = state["step"], state["seconds"]
     halves = multiplies_halves(device)
@@ -322,7 +322,7 @@ def train_acoustic(
             networks.envelope_content.requires_grad_(False)
         if step == plan.first_part:  # the second part starts from the average, which is better than any single step
             networks.load_state_dict(average)
-        for group in (*optimizer.param_groups, *(critic.param_groups if refining else ())):
+        for group in (*optimizer.param_groups, *(discriminator_optimizer.param_groups if refining else ())):
             group["lr"] = rate
         torch.manual_seed(plan.seed * 7919 + step)
         batch = batch.to(device)
@@ -342,11 +342,11 @@ def train_acoustic(
         if refining:
             discriminator.requires_grad_(True)
             with torch.autocast(device.type, torch.bfloat16, enabled=halves):
-                judged = discriminator_loss()
-            critic.zero_grad(set_to_none=True)
-            judged.backward()
-            critic.step()
-            figures["critic"] = judged.item()
+                discriminator_error = discriminator_loss()
+            discriminator_optimizer.zero_grad(set_to_none=True)
+            discriminator_error.backward()
+            discriminator_optimizer.step()
+            figures["critic"] = discriminator_error.item()
         follow(average, networks, 0.995 if refining else min(0.999, step / (step + 50)))
         for name, value in figures.items():
             sums[name] = sums.get(name, 0.0) + value
@@ -361,7 +361,7 @@ def train_acoustic(
                 save_checkpoint(
                     folder / "acoustic.pt",
                     {"networks": networks.state_dict(), "discriminator": discriminator.state_dict(),
-                     "optimizer": optimizer.state_dict(), "critic": critic.state_dict(), "average": average,
+                     "optimizer": optimizer.state_dict(), "critic": discriminator_optimizer.state_dict(), "average": average,
                      "step": step + 1, "seconds": seconds, "plan": asdict(plan)},
                 )  # fmt: skip
             with open(folder / "acoustic.jsonl", "a") as log:

@@ -33,7 +33,7 @@ _ATTRIBUTION = [
 
 
 def publish_base(corpus: Corpus, means: FeatureMeans, out: Path) -> None:
-    """Write `out`/base.safetensors, and the critic, the ear for envelopes and the foreign content (for training voices)
+    """Write `out`/base.safetensors, and the discriminator, the ear for envelopes and the foreign content (for training voices)
     with cards beside them. Raises TrainingError where a part has not been trained.
     """
     acoustic, synthesizer = load_checkpoint(out / "acoustic.pt"), load_checkpoint(out / "synthesizer_refined.pt")
@@ -43,8 +43,10 @@ def publish_base(corpus: Corpus, means: FeatureMeans, out: Path) -> None:
     weights |= {n: v for n, v in acoustic["average"].items() if n.partition(".")[0] in BASE_PARTS}
     save_weights(out / "base.safetensors", weights, _card(corpus, out, acoustic, synthesizer))
     training_only = {"use": "training voices only", "licence": "CC BY 4.0", "attribution": _ATTRIBUTION}
-    critic: dict[str, Tensor] = acoustic["discriminator"]
-    save_weights(out / "critic.safetensors", critic, {"name": "Timbre Studio critic"} | training_only)
+    discriminator: dict[str, Tensor] = acoustic["discriminator"]
+    save_weights(
+        out / "discriminator.safetensors", discriminator, {"name": "Timbre Studio discriminator"} | training_only
+    )
     ear = {n.partition(".")[2]: v for n, v in acoustic["average"].items() if n.startswith("envelope_content.")}
     save_weights(out / "envelope_content.safetensors", ear, {"name": "Timbre Studio ear for envelopes"} | training_only)
     _publish_foreign(corpus, means, load_base(out / "base.safetensors"), acoustic["plan"], out)

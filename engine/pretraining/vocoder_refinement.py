@@ -27,7 +27,7 @@ from engine.units import HOP, SAMPLE_RATE
 
 _MARGIN = 4  # frames at each end of a crop that are not looked at
 _RESOLUTIONS = ((1536, 384), (640, 160))  # transform, hop
-_JUDGED_HERTZ = 10_000.0  # above, the spectral distance is enough, and looking costs as much as below
+_HIGHEST_HERTZ = 10_000.0  # above, the spectral distance is enough, and looking costs as much as below
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class SpectrumDiscriminator(nn.Module):
 
     def forward(self, samples: Tensor, bandwidth_hertz: Tensor) -> tuple[Tensor, list[Tensor]]:
         magnitude = torch.stft(samples, self.transform, self.hop, window=self.window, return_complex=True).abs()
-        magnitude = magnitude[:, : int(_JUDGED_HERTZ * self.transform / SAMPLE_RATE)]
+        magnitude = magnitude[:, : int(_HIGHEST_HERTZ * self.transform / SAMPLE_RATE)]
         hertz = torch.arange(magnitude.shape[1], device=samples.device) * (SAMPLE_RATE / self.transform)
         known = (hertz[None] < bandwidth_hertz[:, None]).float()[:, :, None]
         hidden = (magnitude.clamp_min(1e-5).pow(0.3) * known).transpose(1, 2)[:, None]
@@ -92,24 +92,26 @@ def refine_synthesizer(
     torch.manual_seed(plan.seed)
     synthesizer = Synthesizer().to(device)
     synthesizer.load_state_dict(_unrefined(folder, published))
-    judges = nn.ModuleList(SpectrumDiscriminator(*resolution) for resolution in _RESOLUTIONS).to(device)
+    discriminators = nn.ModuleList(SpectrumDiscriminator(*resolution) for resolution in _RESOLUTIONS).to(device)
     average = {name: value.detach().clone() for name, value in synthesizer.state_dict().items()}
     optimizer = torch.optim.AdamW(synthesizer.parameters(), plan.rate, betas=(0.8, 0.99))
-    critic = torch.optim.AdamW(judges.parameters(), plan.rate, betas=(0.8, 0.99))
+    discriminator_optimizer = torch.optim.AdamW(discriminators.parameters(), plan.rate, betas=(0.8, 0.99))
     state, first, spent = load_checkpoint(folder / "synthesizer_refined.pt"), 0, 0.0
     if state is not None:
         synthesizer.load_state_dict(state["synthesizer"])
-        judges.load_state_dict(state["judges"])
+        discriminators.load_state_dict(state["judges"])
         optimizer.load_state_dict(state["optimizer"])
-        critic.load_state_dict(state["critic"])
+        discriminator_optimizer.load_state_dict(state["critic"])
         average = {name: value.to(device) for name, value in state["average"].items()}
         first, spent = state["step"], state["seconds"]
     started, sums, counted = time.monotonic() - spent, torch.zeros(4), 0
     for step in range(first, plan.steps):
-        for group in (*optimizer.param_groups, *critic.param_groups):
+        for group in (*optimizer.param_groups, *discriminator_optimizer.param_groups):
             group["lr"] = learning_rate(plan.rate, step + 200, plan.steps + 200, 0.3)
         batch = {name: value.to(device) for name, value in make_batch(corpus, training, crops, step).items()}
-        figures = _step(synthesizer, judges, optimizer, critic, batch, plan, learning=step >= plan.warm_up)
+        figures = _step(
+            synthesizer, discriminators, optimizer, discriminator_optimizer, batch, plan, learning=step >= plan.warm_up
+        )
         sums += torch.tensor(figures)
         counted += 1
         follow(average, synthesizer, 0.995)
@@ -121,8 +123,8 @@ def refine_synthesizer(
             }
             save_checkpoint(
                 folder / "synthesizer_refined.pt",
-                {"synthesizer": synthesizer.state_dict(), "judges": judges.state_dict(), "step": step + 1,
-                 "optimizer": optimizer.state_dict(), "critic": critic.state_dict(), "average": average,
+                {"synthesizer": synthesizer.state_dict(), "judges": discriminators.state_dict(), "step": step + 1,
+                 "optimizer": optimizer.state_dict(), "critic": discriminator_optimizer.state_dict(), "average": average,
                  "seconds": seconds, "plan": asdict(plan)},
             )  # fmt: skip
             with open(folder / "synthesizer_refined.jsonl", "a") as log:
@@ -144,7 +146,7 @@ def _unrefined(folder: Path, published: Path | None) -> dict[str, Tensor]:
 
 
 def _step(
-    synthesizer: Synthesizer, judges: nn.ModuleList, optimizer: torch.optim.Optimizer, critic: torch.optim.Optimizer,
+    synthesizer: Synthesizer, discriminators: nn.ModuleList, optimizer: torch.optim.Optimizer, discriminator_optimizer: torch.optim.Optimizer,
     batch: dict[str, Tensor], plan: RefinementPlan, learning: bool,
 ) -> list[float]:  # fmt: skip
     pulses, _ = pulse_train(batch["hertz"], batch["start"])
@@ -157,17 +159,17 @@ def _step(
     bandwidth = batch["bandwidth"]
     figures = [0.0, 0.0, 0.0, 0.0]
     if learning:
-        judges.requires_grad_(False)
+        discriminators.requires_grad_(False)
         distance = spectral_distance(fake, real, bandwidth, SAMPLE_RATE)
         with torch.autocast(fake.device.type, torch.bfloat16, enabled=multiplies_halves(fake.device)):
-            judged = [judge(fake, bandwidth) for judge in judges]
+            scored = [discriminator(fake, bandwidth) for discriminator in discriminators]
             with torch.no_grad():
-                wanted = [judge(real, bandwidth)[1] for judge in judges]
-        deceiving = torch.stack([(score.float() - 1).square().mean() for score, _ in judged]).mean()
+                wanted = [discriminator(real, bandwidth)[1] for discriminator in discriminators]
+        deceiving = torch.stack([(score.float() - 1).square().mean() for score, _ in scored]).mean()
         matching = torch.stack(
             [
                 (feature.float() - want.float()).abs().mean() / want.float().abs().mean()
-                for (_, features), wants in zip(judged, wanted, strict=True)
+                for (_, features), wants in zip(scored, wanted, strict=True)
                 for feature, want in zip(features, wants, strict=True)
             ]
         ).mean()
@@ -177,12 +179,15 @@ def _step(
         if torch.isfinite(nn.utils.clip_grad_norm_(synthesizer.parameters(), 10.0)):
             optimizer.step()
         figures[:3] = [distance.item(), matching.item(), deceiving.item()]
-    judges.requires_grad_(True)
+    discriminators.requires_grad_(True)
     with torch.autocast(real.device.type, torch.bfloat16, enabled=multiplies_halves(real.device)):
-        scores = [(judge(real, bandwidth)[0].float(), judge(fake.detach(), bandwidth)[0].float()) for judge in judges]
+        scores = [
+            (discriminator(real, bandwidth)[0].float(), discriminator(fake.detach(), bandwidth)[0].float())
+            for discriminator in discriminators
+        ]
     loss = torch.stack([(r - 1).square().mean() + f.square().mean() for r, f in scores]).mean()
-    critic.zero_grad(set_to_none=True)
+    discriminator_optimizer.zero_grad(set_to_none=True)
     loss.backward()
-    critic.step()
+    discriminator_optimizer.step()
     figures[3] = loss.item()
     return figures

@@ -1,7 +1,7 @@
 """Fine-tuning: the base's decoder and a timbre, taught one voice step by step.
 
 Content is taken from several hearings of each recording, as in pretraining, so the new decoder cannot learn to read the
-speaker from what is left of it in one. The loss is the base's: envelope distance, a critic that keeps envelopes from
+speaker from what is left of it in one. The loss is the base's: envelope distance, a discriminator that keeps envelopes from
 blurring, and other people's content, which has to keep its words and take on the voice.
 
 A step is given by its number, its pieces and the state before it alone; no random state is shared with anything else.
@@ -35,10 +35,10 @@ from engine.units import hertz_to_semitones
 
 PIECE_FRAMES = 160  # 1.6 s, the length of the foreign pieces too
 _TIMBRE_RATE = 16.0  # times the decoder's
-_CRITIC_RATE = 2e-4
+_DISCRIMINATOR_RATE = 2e-4
 _WARM_UP_STEPS = 30
 _SLOWING_STEPS = 600  # after three times as many the rate has halved
-_CRITIC, _MATCHING = 0.12, 0.6  # weights of deceiving the critic and of matching its features
+_DECEIVING, _MATCHING = 0.12, 0.6  # weights of deceiving the discriminator and of matching its features
 _KEPT, _TAKEN = 0.25, 0.5  # weights of keeping other people's content and of taking on the voice
 _AVERAGING_STEPS = 100  # over about as many the weights that are used are averaged
 _ELSEWHERE_FRAMES = 300  # a sound nearer than this in the same recording is the sound itself
@@ -94,7 +94,7 @@ def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: 
 
 
 class FineTuning:
-    """One voice being learned: decoder, timbre, critic, their optimizers, and the running average that is used."""
+    """One voice being learned: decoder, timbre, discriminator, their optimizers, and the running average that is used."""
 
     def __init__(
         self,
@@ -117,14 +117,14 @@ class FineTuning:
         self.decoder = EnvelopeDecoder().to(self.device)
         self.decoder.load_state_dict(base.decoder.state_dict())
         self.timbre = nn.Parameter(self.heard_as.clone())
-        self.critic = EnvelopeDiscriminator().to(self.device)
-        self.critic.load_state_dict(load_weights(WEIGHTS / "critic.safetensors"))
+        self.discriminator = EnvelopeDiscriminator().to(self.device)
+        self.discriminator.load_state_dict(load_weights(WEIGHTS / "discriminator.safetensors"))
         groups = [
             {"params": list(self.decoder.parameters()), "share": 1.0},
             {"params": [self.timbre], "share": _TIMBRE_RATE},
         ]
         self.optimizer = torch.optim.AdamW(groups, plan.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
-        self.judge = torch.optim.AdamW(self.critic.parameters(), _CRITIC_RATE, betas=(0.8, 0.99))
+        self.discriminator_optimizer = torch.optim.AdamW(self.discriminator.parameters(), _DISCRIMINATOR_RATE, betas=(0.8, 0.99))
         self.average = {name: value.detach().clone() for name, value in self._learned().items()}
 
     def step(self, number: int, pieces: Sequence[Piece], rate_share: float = 1.0) -> dict[str, float] | None:
@@ -142,7 +142,7 @@ class FineTuning:
         if not (math.isfinite(figures["loss"]) and torch.isfinite(size) and torch.isfinite(self.timbre.grad).all()):
             return None
         self._move(number, rate_share)
-        self._teach_critic(batch.envelope, fakes)
+        self._train_discriminator(batch.envelope, fakes)
         return figures
 
     def _losses(
@@ -156,10 +156,10 @@ class FineTuning:
         bands = torch.full((count,), self.bands, device=self.device)
         kept = taken = torch.zeros((), device=self.device)
         with self._matrix_work():
-            self.critic.requires_grad_(False)
+            self.discriminator.requires_grad_(False)
             with torch.no_grad():
                 content = self._drawn(batch.content, pieces, number)
-                _, wanted = self.critic(batch.envelope, own)
+                _, wanted = self.discriminator(batch.envelope, own)
             predicted = self.decoder(content, batch.prosody, own)
             fake = predicted
             if foreign_count:
@@ -171,13 +171,13 @@ class FineTuning:
                     self.base.timbre(timbre_input(converted, 0.0)), self.heard_as[None]
                 )
                 taken = 1 - likeness.mean()
-            score, features = self.critic(fake, everyone)
+            score, features = self.discriminator(fake, everyone)
             deceiving = (score.float() - 1).square().mean()
             distance = envelope_distance(predicted, batch.envelope, bands)
             matching = torch.stack(
                 [functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)]
             ).mean()
-            loss = distance + _MATCHING * matching + _CRITIC * deceiving + _KEPT * kept + _TAKEN * taken
+            loss = distance + _MATCHING * matching + _DECEIVING * deceiving + _KEPT * kept + _TAKEN * taken
         losses = {"loss": loss, "envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
         return losses, (fake.detach(), everyone)
 
@@ -200,9 +200,9 @@ class FineTuning:
         return {
             "learned": self._learned(),
             "average": self.average,
-            "critic": self.critic.state_dict(),
+            "critic": self.discriminator.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "judge": self.judge.state_dict(),
+            "judge": self.discriminator_optimizer.state_dict(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -211,13 +211,13 @@ class FineTuning:
             for name, value in self._learned().items():
                 value.copy_(state["learned"][name])
         self.average = {name: value.to(self.device, copy=True) for name, value in state["average"].items()}
-        self.critic.load_state_dict(state["critic"])
+        self.discriminator.load_state_dict(state["critic"])
         self.optimizer.load_state_dict(state["optimizer"])
-        self.judge.load_state_dict(state["judge"])
+        self.discriminator_optimizer.load_state_dict(state["judge"])
 
     def is_sound(self) -> bool:
         """Whether all weights are still numbers."""
-        learned = [*self._learned().values(), *self.critic.state_dict().values()]
+        learned = [*self._learned().values(), *self.discriminator.state_dict().values()]
         return all(bool(torch.isfinite(value).all()) for value in learned)
 
     def _learned(self) -> dict[str, Tensor]:
@@ -266,16 +266,16 @@ class FineTuning:
         strength = torch.from_numpy(choices.uniform(0.0, 1.0, (len(chosen), 1, 1)).astype(np.float32)).to(self.device)
         return content, mix_content(content, self.foreign_nearest[chosen], strength), prosody
 
-    def _teach_critic(self, real: Tensor, fakes: tuple[Tensor, Tensor]) -> None:
+    def _train_discriminator(self, real: Tensor, fakes: tuple[Tensor, Tensor]) -> None:
         timbre = self.timbre.detach()[None].expand(len(real), -1)
-        self.critic.requires_grad_(True)
+        self.discriminator.requires_grad_(True)
         with self._matrix_work():
-            judged = (self.critic(real, timbre)[0].float() - 1).square().mean()
-            judged = judged + self.critic(*fakes)[0].float().square().mean()
-        self.judge.zero_grad(set_to_none=True)
-        judged.backward()
-        if torch.isfinite(judged):
-            self.judge.step()
+            error = (self.discriminator(real, timbre)[0].float() - 1).square().mean()
+            error = error + self.discriminator(*fakes)[0].float().square().mean()
+        self.discriminator_optimizer.zero_grad(set_to_none=True)
+        error.backward()
+        if torch.isfinite(error):
+            self.discriminator_optimizer.step()
 
 
 def _loud(clip: Clip) -> np.ndarray:

@@ -68,30 +68,30 @@ def test_the_spectral_distance_has_a_gradient_even_in_silence():
     assert torch.isfinite(samples.grad).all()
 
 
-def test_the_critic_judges_patches_given_the_timbre():
+def test_the_discriminator_judges_patches_given_the_timbre():
     torch.manual_seed(0)
-    critic = EnvelopeDiscriminator()
+    discriminator = EnvelopeDiscriminator()
     envelope, timbre = torch.randn(2, 40, BANDS), torch.randn(2, TIMBRE)
-    scores, features = critic(envelope, timbre)
+    scores, features = discriminator(envelope, timbre)
     batch, channels, frames, bands = scores.shape
     assert (batch, channels) == (2, 1)
     assert 1 < frames <= 10
     assert 1 < bands < LOW_BANDS
     assert len(features) == 4
-    assert (critic(envelope, timbre + 1)[0] != scores).any()
+    assert (discriminator(envelope, timbre + 1)[0] != scores).any()
     above = envelope.clone()
     above[..., LOW_BANDS:] += 1
-    torch.testing.assert_close(critic(above, timbre)[0], scores)
+    torch.testing.assert_close(discriminator(above, timbre)[0], scores)
 
 
-def test_a_critic_learns_to_tell_two_kinds_apart():
+def test_a_discriminator_learns_to_tell_two_kinds_apart():
     torch.manual_seed(0)
-    critic, timbre = EnvelopeDiscriminator(), torch.zeros(4, TIMBRE)
-    optimizer = torch.optim.Adam(critic.parameters(), 1e-3)
+    discriminator, timbre = EnvelopeDiscriminator(), torch.zeros(4, TIMBRE)
+    optimizer = torch.optim.Adam(discriminator.parameters(), 1e-3)
     real, fake = torch.randn(4, 24, BANDS) - 3, torch.zeros(4, 24, BANDS) - 3
     losses = []
     for _ in range(12):
-        loss = (critic(real, timbre)[0] - 1).square().mean() + critic(fake, timbre)[0].square().mean()
+        loss = (discriminator(real, timbre)[0] - 1).square().mean() + discriminator(fake, timbre)[0].square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -201,14 +201,14 @@ def test_the_ear_for_envelopes_teaches_the_encoder_nothing(maker):
 
 def test_sharpening_leaves_the_encoders_alone(maker):
     torch.manual_seed(0)
-    networks, critic = AcousticNetworks(len(maker.speakers)), EnvelopeDiscriminator()
-    loss, critic_loss, figures = Refinement(networks, critic, PLAN).losses(maker.make(0))
+    networks, discriminator = AcousticNetworks(len(maker.speakers)), EnvelopeDiscriminator()
+    loss, discriminator_loss, figures = Refinement(networks, discriminator, PLAN).losses(maker.make(0))
     assert set(figures) == {"envelope", "matching", "deceiving", "kept", "taken"}
     networks.content.requires_grad_(False)
     loss.backward()
     moved = {name.partition(".")[0] for name, p in networks.named_parameters() if p.grad is not None and p.grad.any()}
     assert "decoder" in moved
-    judged = critic_loss()
+    judged = discriminator_loss()
     assert torch.isfinite(judged)
     judged.backward()
 

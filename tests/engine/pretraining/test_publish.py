@@ -51,8 +51,8 @@ def test_what_is_published_is_a_base(published):
         torch.testing.assert_close(value, refined[name], atol=2e-3, rtol=2e-3)
 
 
-def test_the_critic_ships_with_it(published):
-    EnvelopeDiscriminator().load_state_dict(load_weights(published / "critic.safetensors"), strict=True)
+def test_the_discriminator_ships_with_it(published):
+    EnvelopeDiscriminator().load_state_dict(load_weights(published / "discriminator.safetensors"), strict=True)
 
 
 def test_so_does_the_ear_for_envelopes(published, monkeypatch):
@@ -62,7 +62,7 @@ def test_so_does_the_ear_for_envelopes(published, monkeypatch):
         torch.testing.assert_close(value, trained[f"envelope_content.{name}"], atol=2e-3, rtol=2e-3)
 
 
-@pytest.mark.parametrize("name", ["critic", "envelope_content", "foreign"])
+@pytest.mark.parametrize("name", ["discriminator", "envelope_content", "foreign"])
 def test_what_only_training_needs_says_so_and_whose_it_is(published, name):
     card = json.loads((published / f"{name}.json").read_text(encoding="utf-8"))
     assert card["use"] == "training voices only"

@@ -34,15 +34,17 @@ def refine(corpus, folder: Path, **changes) -> dict:
 @pytest.mark.parametrize("resolution", module._RESOLUTIONS)
 def test_a_judge_looks_only_below_the_bandwidth(resolution):
     torch.manual_seed(0)
-    judge, samples = SpectrumDiscriminator(*resolution), 0.1 * torch.randn(2, 8000)
-    scores, features = judge(samples, torch.full((2,), 22_050.0))
+    discriminator, samples = SpectrumDiscriminator(*resolution), 0.1 * torch.randn(2, 8000)
+    scores, features = discriminator(samples, torch.full((2,), 22_050.0))
     assert scores.shape[:2] == (2, 1)
     assert len(features) == 4
     time_s = torch.arange(8000) / 44_100
     above = samples + 0.1 * torch.sin(2 * torch.pi * 8000 * time_s)
     narrow = torch.full((2,), 4000.0)
-    difference = (judge(above, narrow)[0] - judge(samples, narrow)[0]).abs().max()
-    assert difference < 0.1 * (judge(above, narrow * 10)[0] - judge(samples, narrow * 10)[0]).abs().max()
+    difference = (discriminator(above, narrow)[0] - discriminator(samples, narrow)[0]).abs().max()
+    assert (
+        difference < 0.1 * (discriminator(above, narrow * 10)[0] - discriminator(samples, narrow * 10)[0]).abs().max()
+    )
 
 
 def test_without_a_first_part_there_is_nothing_to_refine(corpus, out):
@@ -50,7 +52,7 @@ def test_without_a_first_part_there_is_nothing_to_refine(corpus, out):
         refine(corpus, out)
 
 
-def test_first_only_the_judges_learn(corpus, first_part):
+def test_first_only_the_discriminators_learn(corpus, first_part):
     before = torch.load(first_part / "synthesizer.pt", weights_only=True)["average"]
     state = refine(corpus, first_part, steps=1)
     for name, value in before.items():

@@ -153,14 +153,14 @@ def test_a_poisoned_batch_changes_nothing(clips, tuning, value):
     tuning.step(0, PIECES)
     before = {name: v.clone() for name, v in tuning.state()["learned"].items()}
     average = {name: v.clone() for name, v in tuning.average.items()}
-    critic = {name: v.clone() for name, v in tuning.state()["critic"].items()}
+    discriminator = {name: v.clone() for name, v in tuning.state()["critic"].items()}
     poisoned = replace(clips[0], envelope=clips[0].envelope.copy())
     poisoned.envelope[10:20] = value
     tuning.clips = [poisoned, clips[1]]
     assert tuning.step(1, PIECES) is None
     assert same(tuning.state()["learned"], before)
     assert same(tuning.average, average)
-    assert same(tuning.state()["critic"], critic)
+    assert same(tuning.state()["critic"], discriminator)
     assert tuning.is_sound()
     tuning.clips = clips
     assert tuning.step(2, PIECES) is not None
@@ -193,5 +193,5 @@ def test_clips_of_one_voice_have_near_timbres(clips, sing):
     assert (one - two).norm() < (one - other).norm()
 
 
-def test_the_installed_critic_fits():
-    EnvelopeDiscriminator().load_state_dict(load_weights(WEIGHTS / "critic.safetensors"), strict=True)
+def test_the_installed_discriminator_fits():
+    EnvelopeDiscriminator().load_state_dict(load_weights(WEIGHTS / "discriminator.safetensors"), strict=True)
