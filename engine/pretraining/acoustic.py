@@ -361,8 +361,8 @@ def train_acoustic(
                 save_checkpoint(
                     folder / "acoustic.pt",
                     {"networks": networks.state_dict(), "discriminator": discriminator.state_dict(),
-                     "optimizer": optimizer.state_dict(), "critic": discriminator_optimizer.state_dict(), "average": average,
-                     "step": step + 1, "seconds": seconds, "plan": asdict(plan)},
+                     "optimizer": optimizer.state_dict(), "critic": discriminator_optimizer.state_dict(),
+                     "average": average, "step": step + 1, "seconds": seconds, "plan": asdict(plan)},
                 )  # fmt: skip
             with open(folder / "acoustic.jsonl", "a") as log:
                 log.write(json.dumps(line) + "\n")

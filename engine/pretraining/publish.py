@@ -33,8 +33,9 @@ _ATTRIBUTION = [
 
 
 def publish_base(corpus: Corpus, means: FeatureMeans, out: Path) -> None:
-    """Write `out`/base.safetensors, and the discriminator, the ear for envelopes and the foreign content (for training voices)
-    with cards beside them. Raises TrainingError where a part has not been trained.
+    """Write the base's weights to `out`, and what only training needs: discriminator, envelope encoder, foreign content.
+
+    A card is written beside each file. Raises TrainingError if a part has not been trained.
     """
     acoustic, synthesizer = load_checkpoint(out / "acoustic.pt"), load_checkpoint(out / "synthesizer_refined.pt")
     if acoustic is None or synthesizer is None:

@@ -124,8 +124,8 @@ def refine_synthesizer(
             save_checkpoint(
                 folder / "synthesizer_refined.pt",
                 {"synthesizer": synthesizer.state_dict(), "judges": discriminators.state_dict(), "step": step + 1,
-                 "optimizer": optimizer.state_dict(), "critic": discriminator_optimizer.state_dict(), "average": average,
-                 "seconds": seconds, "plan": asdict(plan)},
+                 "optimizer": optimizer.state_dict(), "critic": discriminator_optimizer.state_dict(),
+                 "average": average, "seconds": seconds, "plan": asdict(plan)},
             )  # fmt: skip
             with open(folder / "synthesizer_refined.jsonl", "a") as log:
                 log.write(json.dumps(line) + "\n")
@@ -146,8 +146,8 @@ def _unrefined(folder: Path, published: Path | None) -> dict[str, Tensor]:
 
 
 def _step(
-    synthesizer: Synthesizer, discriminators: nn.ModuleList, optimizer: torch.optim.Optimizer, discriminator_optimizer: torch.optim.Optimizer,
-    batch: dict[str, Tensor], plan: RefinementPlan, learning: bool,
+    synthesizer: Synthesizer, discriminators: nn.ModuleList, optimizer: torch.optim.Optimizer,
+    discriminator_optimizer: torch.optim.Optimizer, batch: dict[str, Tensor], plan: RefinementPlan, learning: bool,
 ) -> list[float]:  # fmt: skip
     pulses, _ = pulse_train(batch["hertz"], batch["start"])
     inner = slice(_MARGIN * HOP, -_MARGIN * HOP)

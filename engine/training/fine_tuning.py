@@ -1,11 +1,11 @@
-"""Fine-tuning: the base's decoder and a timbre, taught one voice step by step.
+"""Fine-tune the base's decoder and a timbre vector on one voice, step by step.
 
-Content is taken from several hearings of each recording, as in pretraining, so the new decoder cannot learn to read the
-speaker from what is left of it in one. The loss is the base's: envelope distance, a discriminator that keeps envelopes from
-blurring, and other people's content, which has to keep its words and take on the voice.
+Content comes from several augmentations of each recording, as in pretraining, so that the decoder cannot learn to read
+the speaker from traces left in one of them. The loss is that of the base: envelope distance, a discriminator that keeps
+envelopes from blurring, and other people's content, which has to stay intelligible and take on the target timbre.
 
-A step is given by its number, its pieces and the state before it alone; no random state is shared with anything else.
-So a training that was stopped goes on exactly as it would have.
+A step depends only on its number, its pieces and the state before it, and shares no random state with other code.
+A training that was interrupted therefore resumes exactly as if it had never stopped.
 """
 
 import math
@@ -94,7 +94,7 @@ def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: 
 
 
 class FineTuning:
-    """One voice being learned: decoder, timbre, discriminator, their optimizers, and the running average that is used."""
+    """Training state of one voice: decoder, timbre, discriminator, optimizers, and the running average of the weights."""
 
     def __init__(
         self,
@@ -124,7 +124,9 @@ class FineTuning:
             {"params": [self.timbre], "share": _TIMBRE_RATE},
         ]
         self.optimizer = torch.optim.AdamW(groups, plan.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
-        self.discriminator_optimizer = torch.optim.AdamW(self.discriminator.parameters(), _DISCRIMINATOR_RATE, betas=(0.8, 0.99))
+        self.discriminator_optimizer = torch.optim.AdamW(
+            self.discriminator.parameters(), _DISCRIMINATOR_RATE, betas=(0.8, 0.99)
+        )
         self.average = {name: value.detach().clone() for name, value in self._learned().items()}
 
     def step(self, number: int, pieces: Sequence[Piece], rate_share: float = 1.0) -> dict[str, float] | None:
