@@ -82,11 +82,10 @@ class Fit extends HTMLElement {
   #sentence(shift, isAuto) {
     const { voice, histogram, auto } = this.#data;
     const said = make("p", { role: "status" });
-    const shifted = shift === 0 ? "as recorded" : `${shift > 0 ? "up" : "down"} ${Math.abs(shift)} semitones`;
+    const shifted = shift === 0 ? "original key" : `${shift > 0 ? "up" : "down"} ${Math.abs(shift)} semitone${Math.abs(shift) === 1 ? "" : "s"}`;
     if (!histogram.length) {
-      const known = voice.low === null ? "" : ` from ${noteName(voice.low)} to ${noteName(voice.high)}`;
-      if (this.#data.isHeard) said.append("No note is heard in the recording. ");
-      said.append(`${voice.name} sings and speaks${known}.`);
+      if (this.#data.isHeard) said.append("No notes found in the recording. ");
+      said.append(`${voice.name}'s range: ${voice.low === null ? "unknown" : `${noteName(voice.low)} to ${noteName(voice.high)}`}.`);
       return said;
     }
     said.append(make("b", {}, isAuto && auto !== null ? `Auto: ${shifted}. ` : `${shifted[0].toUpperCase()}${shifted.slice(1)}. `));
@@ -94,12 +93,12 @@ class Fit extends HTMLElement {
     const out = outside(histogram, voice, shift);
     const all = histogram.filter((one) => one.seconds >= HARDLY_S);
     if (!all.length) {
-      said.append("What is heard is too short for a note.");
+      said.append("No note is long enough to compare.");
       return said;
     }
     if (!out.length) {
       said.className = "good";
-      said.append(`${all.length === 1 ? "Its one note lies" : `All ${all.length} notes lie`} within ${voice.name}'s range.`);
+      said.append(`${all.length === 1 ? "The only note is" : `All ${all.length} notes are`} within ${voice.name}'s range.`);
       return said;
     }
     const lost = sum(out), share = Math.max(1, Math.round((100 * lost) / sum(histogram)));
@@ -108,7 +107,7 @@ class Fit extends HTMLElement {
       out.some((one) => one.midi + shift < voice.low) ? `below ${noteName(voice.low)}` : "",
     ].filter(Boolean).join(" and ");
     said.className = "warn";
-    said.append(`${out.length} of ${all.length} notes ${out.length === 1 ? "lies" : "lie"} outside ${voice.name}'s range, ${sides}: ${lost.toFixed(1)} s, ${share} % of what is heard.`);
+    said.append(`${out.length} of ${all.length} notes ${out.length === 1 ? "is" : "are"} outside ${voice.name}'s range (${sides}): ${lost.toFixed(1)} s, ${share} % of the voiced time.`);
     return said;
   }
 }

@@ -5,9 +5,9 @@ import { make, tell } from "./dom.js";
 import { Listening } from "./listening.js";
 import { length } from "./report.js";
 
-const ADVICE = [[60, "more will sound much better: aim at three minutes"], [180, "three minutes make a good voice"],
-  [600, "a good start; ten minutes are better"], [Infinity, "plenty"]];
-const EMPTY = "Nothing here yet. Three minutes of clean, dry voice make a good start; ten or more are better.";
+const ADVICE = [[60, "more will sound much better: aim for three minutes"], [180, "aim for at least three minutes"],
+  [600, "a good start; ten minutes or more is better"], [Infinity, "plenty"]];
+const EMPTY = "No recordings yet. Three minutes of clean, dry voice is a good start; ten or more is better.";
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", REMOVE = "M6 6l12 12M18 6L6 18";
 
 class Gathered extends HTMLElement {
@@ -42,7 +42,7 @@ class Gathered extends HTMLElement {
 
   #list() {
     return make("ul", { class: "list", "aria-label": "Recordings" }, this.#recordings.map((one) => make("li", { class: "row", "data-id": one.id },
-      button("play", `Hear ${one.name}`, PLAY, () => this.#listening.toggle(one.id, one.url)),
+      button("play", `Play ${one.name}`, PLAY, () => this.#listening.toggle(one.id, one.url)),
       make("span", { class: "name" }, one.name),
       make("span", { class: "length" }, length(one.duration_s)),
       button("remove", `Remove ${one.name}`, REMOVE, () => tell(this, "removed", { id: one.id })))));

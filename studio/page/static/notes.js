@@ -15,7 +15,7 @@ class Histogram extends HTMLElement {
   set data(given) {
     this.replaceChildren();
     const parts = given?.parts?.filter((one) => one.histogram.length) ?? [];
-    if (given && !parts.length) this.append(make("p", { class: "none" }, "No pitch is heard."));
+    if (given && !parts.length) this.append(make("p", { class: "none" }, "No pitch found."));
     if (!parts.length) return;
     // each recording in its own share, so that a long one and a short one can be compared
     const wholes = parts.map((one) => one.histogram.reduce((sum, { seconds }) => sum + seconds, 0));
@@ -56,7 +56,7 @@ class Histogram extends HTMLElement {
       .map((one, i) => {
         const longest = [...one.histogram].sort((a, b) => b.seconds - a.seconds).slice(0, 3);
         const named = longest.map(({ midi, seconds }) => `${noteName(midi)} ${Math.round((100 * seconds) / wholes[i])} %`);
-        return `${one.label}: from ${noteName(one.histogram[0].midi)} to ${noteName(one.histogram.at(-1).midi)}, most of all ${named.join(", ")}.`;
+        return `${one.label}: from ${noteName(one.histogram[0].midi)} to ${noteName(one.histogram.at(-1).midi)}, mostly ${named.join(", ")}.`;
       })
       .join(" ");
   }
@@ -78,19 +78,19 @@ class Notes extends HTMLElement {
   set data(given) {
     this.#data = given;
     this.replaceChildren();
-    if (given && !given.notes.length) this.append(make("p", { class: "none" }, "No note is held long enough to be one."));
+    if (given && !given.notes.length) this.append(make("p", { class: "none" }, "No notes found."));
     if (!given?.notes.length) return;
-    const head = ["Time", "Note", "Off by", "Length"].map((name) => make("th", { scope: "col" }, name));
+    const head = ["Time", "Note", "Tuning", "Length"].map((name) => make("th", { scope: "col" }, name));
     const rows = given.notes.slice(0, MOST_ROWS).map((note, index) => this.#row(note, index));
     const table = make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
     this.append(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Notes" }, table));
     const left = given.notes.length - MOST_ROWS;
-    if (left > 0) this.append(make("p", { class: "more" }, `And ${left} more: they are in the MIDI file.`));
+    if (left > 0) this.append(make("p", { class: "more" }, `${left} more ${left === 1 ? "note is" : "notes are"} in the MIDI file.`));
   }
 
   #row(note, index) {
     const cents = Math.round(note.cents);
-    const from = make("button", { class: "from", type: "button", "data-index": index, title: "Hear from here" }, clock(note.start_s, 2));
+    const from = make("button", { class: "from", type: "button", "data-index": index, title: "Play from here" }, clock(note.start_s, 2));
     const told = [noteName(note.midi), `${cents < 0 ? "−" : "+"}${Math.abs(cents)} ct`, `${(note.end_s - note.start_s).toFixed(2)} s`];
     return make("tr", {}, make("td", {}, from), told.map((one) => make("td", {}, one)));
   }

@@ -20,8 +20,8 @@ const LEAP = 1.5; // semitones to another note
 const LOWEST_NOTE = 24, HIGHEST_NOTE = 96; // that can be drawn
 const FINE = 0.1;
 const BEFORE_COLOUR = "#8a94a0", NOW_COLOUR = "var(--accent)";
-const HINT = "Drag across: choose a stretch. Double click: choose a note. Drag the curve in it: shift. Click: hear from here.";
-const KEYS = "[ and ]: a stretch from or to the cursor. Alt with left and right: from note to note. Alt with up and down: shift.";
+const HINT = "Drag to select. Double-click to select a note. Drag the selected curve to shift it. Click to play from there.";
+const KEYS = "[ and ] start and end the selection at the cursor. Alt+Left and Alt+Right select the previous and next note. Alt+Up and Alt+Down shift the selection.";
 
 export class PitchEditor extends HTMLElement {
   selection = null; // {start, end} in seconds
@@ -74,7 +74,6 @@ export class PitchEditor extends HTMLElement {
     if (!isSame) this.selection = null;
     this.#build();
     this.#feed();
-    if (!isSame) this.#lookCloser();
     if (!this.#history.isRendered) this.#ask();
     this.#show();
   }
@@ -334,7 +333,7 @@ export class PitchEditor extends HTMLElement {
     const { id, duration_s, step_s, confidence, follows, picture, pictures, notes, range } = this.#data;
     const curve = (label, colour, hertz) => ({ label, colour, step_s, hertz, confidence });
     this.#roll.data = {
-      id: `pitch-${id}`, duration_s, follows, picture, pictures, notes, range, shown: [], label: "Pitch of the take", hint: HINT,
+      id: `pitch-${id}`, duration_s, follows, picture, pictures, notes, range, shown: [], isClose: true, label: "Pitch of the take", hint: HINT,
       curves: [curve("As converted", BEFORE_COLOUR, this.#before), curve("Edited", NOW_COLOUR, this.#now)],
     };
     const stage = this.#stage();
@@ -348,11 +347,6 @@ export class PitchEditor extends HTMLElement {
       const { left } = stage.getBoundingClientRect();
       if (this.#tools.chosen !== "draw") this.selectNoteAt(this.#roll.plot.seconds(event.clientX - left));
     });
-  }
-
-  #lookCloser() {
-    const close = [...this.#roll.querySelectorAll("button")].find((one) => one.textContent === "Close up");
-    if (close?.getAttribute("aria-pressed") === "false") close.click();
   }
 
   #show() {
@@ -381,9 +375,9 @@ export class PitchEditor extends HTMLElement {
   }
 
   #where(middle) {
-    if (!this.selection) return "Choose a stretch: drag across the picture, or double-click a note.";
+    if (!this.selection) return "Nothing selected. Drag across the picture or double-click a note.";
     const { start, end } = this.selection;
-    const note = middle ? `, ${noteWithCents(toMidi(middle))}` : ", nothing voiced";
+    const note = middle ? `, ${noteWithCents(toMidi(middle))}` : ", unvoiced";
     return `${clock(start, 2)} to ${clock(end, 2)}${note}`;
   }
 

@@ -29,12 +29,12 @@ export class PitchTools {
       const { start, end } = editor.selection ?? { start: seconds - TYPED_S, end: seconds };
       editor.select(seconds > start ? start : seconds - (end - start), seconds);
     });
-    const all = button("All", "All of the take (Ctrl+A)", () => editor.selectAll());
-    const none = button("None", "No stretch (Escape)", () => editor.select(null));
-    const before = button("◀", "The note before (Alt+Left)", () => editor.selectNote(-1), "Note before");
-    const after = button("▶", "The next note (Alt+Right)", () => editor.selectNote(1), "Next note");
+    const all = button("All", "Select the whole take (Ctrl+A)", () => editor.selectAll());
+    const none = button("None", "Clear the selection (Escape)", () => editor.select(null));
+    const before = button("◀", "Previous note (Alt+Left)", () => editor.selectNote(-1), "Previous note");
+    const after = button("▶", "Next note (Alt+Right)", () => editor.selectNote(1), "Next note");
     const where = make("p", { class: "pitch-where", role: "status" });
-    const stretch = group("Stretch", from.label, to.label, make("span", { class: "pitch-unit" }, "s"), before, after, all, none);
+    const stretch = group("Selection", from.label, to.label, make("span", { class: "pitch-unit" }, "s"), before, after, all, none);
     const kinds = make("div", { class: "pitch-group", role: "radiogroup", "aria-label": "Tool" });
     for (const [name, { meaning }] of Object.entries(tools)) {
       const one = make("button", { type: "button", class: "pitch-tool", role: "radio", title: meaning, onclick: () => this.choose(name) }, NAMES[name] ?? name);
@@ -45,15 +45,15 @@ export class PitchTools {
     this.#build(tools);
     const undo = button("Undo", "Undo (Ctrl+Z)", () => editor.undo());
     const redo = button("Redo", "Redo (Ctrl+Shift+Z)", () => editor.redo());
-    const away = button("All edits away", "The take as it was converted", () => editor.removeAll());
-    const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, "Render the edits");
+    const away = button("Discard edits", "Restore the take as converted", () => editor.removeAll());
+    const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, "Render edits");
     const extent = make("span", { class: "pitch-where" });
     this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds };
     this.element = make(
       "div", { class: "pitch-tools" },
       stretch, where, kinds, ...Object.values(this.#options).map(({ place }) => place),
     );
-    this.steps = make("div", { class: "pitch-tools pitch-steps" }, group("Steps", undo, redo, away, render, extent));
+    this.steps = make("div", { class: "pitch-tools pitch-steps" }, group("Edits", undo, redo, away, render, extent));
     this.choose(this.chosen, false);
   }
 
@@ -81,8 +81,8 @@ export class PitchTools {
     redo.disabled = !state.canRedo;
     away.disabled = !state.hasEdits;
     render.disabled = state.isRendered || state.isBusy;
-    render.textContent = state.isBusy ? "Rendering …" : "Render the edits";
-    extent.textContent = state.isRendered ? "" : state.seconds > 0 ? `${state.seconds.toFixed(1)} s will be rendered anew.` : "The take will be as it was.";
+    render.textContent = state.isBusy ? "Rendering…" : "Render edits";
+    extent.textContent = state.isRendered ? "" : state.seconds > 0 ? `${state.seconds.toFixed(1)} s will be rendered again.` : "The take will be restored as converted.";
     for (const { place } of Object.values(this.#options)) {
       for (const one of place.querySelectorAll("button")) one.disabled = !state.selection;
     }
@@ -95,29 +95,29 @@ export class PitchTools {
     const shifted = (semitones, label, title) => button(label, title, apply(() => ({ tool: "shift", semitones })));
     const by = number("Semitones", tools.shift.settings.semitones, 1, 0.1);
     shift.place.append(
-      shifted(-12, "−12", "An octave down"), shifted(-1, "−1", "A semitone down (Alt+Down)"), shifted(-0.1, "−0.1", "Ten cents down (Alt+Shift+Down)"),
-      shifted(0.1, "+0.1", "Ten cents up (Alt+Shift+Up)"), shifted(1, "+1", "A semitone up (Alt+Up)"), shifted(12, "+12", "An octave up"),
-      by.label, button("Shift", "Shift by so many semitones", apply(() => ({ tool: "shift", semitones: by.value() }))),
+      shifted(-12, "−12", "Down an octave"), shifted(-1, "−1", "Down a semitone (Alt+Down)"), shifted(-0.1, "−0.1", "Down 10 cents (Alt+Shift+Down)"),
+      shifted(0.1, "+0.1", "Up 10 cents (Alt+Shift+Up)"), shifted(1, "+1", "Up a semitone (Alt+Up)"), shifted(12, "+12", "Up an octave"),
+      by.label, button("Shift", "Shift by this many semitones", apply(() => ({ tool: "shift", semitones: by.value() }))),
       hint("Or drag the curve up or down."),
     );
     const over = number("Milliseconds", tools.smooth.settings.milliseconds, tools.smooth.settings.milliseconds.default, 10);
     smooth.place.append(over.label, button("Smooth", tools.smooth.meaning, apply(() => ({ tool: "smooth", milliseconds: over.value() }))), hint(tools.smooth.settings.milliseconds.meaning));
     const fixed = (value, label, title) => button(label, title, apply(() => ({ tool: "octave", by: value })));
     octave.place.append(
-      fixed("auto", "Find and fix", tools.octave.meaning), fixed(-1, "Octave down", "What was heard an octave too high"),
-      fixed(1, "Octave up", "What was heard an octave too low"), hint("For leaps that nobody sang. They are also heard anew."),
+      fixed("auto", "Find and fix", tools.octave.meaning), fixed(-1, "Octave down", "Pitch detected an octave too high"),
+      fixed(1, "Octave up", "Pitch detected an octave too low"), hint("For octave jumps that were not sung. The analysis is corrected too."),
     );
     const scale = make("select", { "aria-label": "Scale" }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, word)));
-    const strength = number("Strength in per cent", { minimum: 0, maximum: 100 }, 100, 5);
+    const strength = number("Strength (%)", { minimum: 0, maximum: 100 }, 100, 5);
     snap.place.append(
       make("label", {}, "Scale ", scale), strength.label,
-      button("Snap", tools.snap.meaning, apply(() => ({ tool: "snap", strength: strength.value() / 100, scale: scale.value }))), hint("Vibrato and glides stay."),
+      button("Snap", tools.snap.meaning, apply(() => ({ tool: "snap", strength: strength.value() / 100, scale: scale.value }))), hint("Vibrato and glides are kept."),
     );
     const notes = make("select", { "aria-label": "Note" });
     for (let midi = HIGHEST_NOTE; midi >= LOWEST_NOTE; midi--) notes.append(make("option", { value: midi, selected: midi === MIDDLE_C }, noteName(midi)));
     draw.place.append(
-      hint("Draw the curve in the picture, where it shall be."), make("label", {}, "or hold the note ", notes),
-      button("Hold", "The stretch on one note, without vibrato", () => editor.hold(Number(notes.value))),
+      hint("Draw the new curve on the picture,"), make("label", {}, "or set the selection to ", notes),
+      button("Set note", "One steady note, without vibrato", () => editor.hold(Number(notes.value))),
     );
   }
 

@@ -262,7 +262,7 @@ export class Player extends HTMLElement {
         track.note ? make("span", { class: "note" }, track.note) : null,
       ),
     );
-    return make("div", { class: "tracks", role: "radiogroup", "aria-label": "What is heard" }, tracks);
+    return make("div", { class: "tracks", role: "radiogroup", "aria-label": "Tracks" }, tracks);
   }
 
   /** Which track is chosen, and what can be downloaded of it. */

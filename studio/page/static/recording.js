@@ -31,8 +31,8 @@ export class Recording extends Player {
 
   drawn(wave) {
     const outside = ["before", "after"].map((side) => make("i", { class: `outside ${side}` }));
-    wave.append(...outside, this.#handle(wave, "start", "Beginning"), this.#handle(wave, "stop", "End"));
-    const whole = make("button", { type: "button", class: "download", onclick: () => this.#take(null, true) }, "Take the whole");
+    wave.append(...outside, this.#handle(wave, "start", "Start"), this.#handle(wave, "stop", "End"));
+    const whole = make("button", { type: "button", class: "download", onclick: () => this.#take(null, true) }, "Use the whole recording");
     wave.parentElement.after(make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.#show();
   }

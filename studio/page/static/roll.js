@@ -21,7 +21,7 @@ const SCALES = { waveform: [], loudness: ["0 dB", "−40", "−80"], confidence:
 const GAP = 8, TIMES = 20, HEIGHTS = 66, NARROW_HEIGHTS = 38, HERTZ = 52, NARROW = 560, MAP = 30;
 const ZOOM = 1.6, CLICK = 4; // pixels a click may move
 const CLOSE_UP = 4; // semitones around the pitch
-const HINT = "Click: hear from here. Drag or arrows: move. Ctrl and wheel, two fingers, + and −: zoom.";
+const HINT = "Click to play from there. Drag to scroll. Arrow keys move the cursor. Zoom with Ctrl+wheel, two fingers, or + and −.";
 
 export class Roll extends HTMLElement {
   #data = null;
@@ -190,7 +190,7 @@ export class Roll extends HTMLElement {
         })
         .catch(() => {
           this.#files.delete(url);
-          this.#trouble("What belongs to this picture could not be loaded: the link may have expired. Reload the page.");
+          this.#trouble("The pitch data could not be loaded. The link may have expired: reload the page.");
         });
     }
   }
@@ -209,7 +209,7 @@ export class Roll extends HTMLElement {
         })
         .catch(() => {
           this.#images.delete(url);
-          this.#trouble("The spectrogram could not be loaded: the link may have expired. Reload the page.");
+          this.#trouble("The spectrogram could not be loaded. The link may have expired: reload the page.");
         });
     }
     if (kept.image && !kept.drawn) kept.drawn = draw.tinted(kept.image, this.#colours());
@@ -378,7 +378,7 @@ export class Roll extends HTMLElement {
     stage.append(base, over);
     const map = make("canvas", { class: "roll-map", "aria-hidden": "true" });
     const parts = {
-      stage, base, over, map, tools: make("div", { class: "roll-tools", role: "toolbar", "aria-label": "What is shown" }),
+      stage, base, over, map, tools: make("div", { class: "roll-tools", role: "toolbar", "aria-label": "Display" }),
       told: make("div", { class: "roll-told" }), trouble: make("p", { class: "roll-trouble", role: "alert", hidden: true }),
     };
     stage.addEventListener("keydown", this.#key);
@@ -418,8 +418,8 @@ export class Roll extends HTMLElement {
     zoom.append(
       tool("−", { "aria-label": "Zoom out", title: "Zoom out (−)" }, () => this.#zoom(1 / ZOOM, this.#zoomedAt())),
       tool("+", { "aria-label": "Zoom in", title: "Zoom in (+)" }, () => this.#zoom(ZOOM, this.#zoomedAt())),
-      tool("Whole", { title: "All of the recording (0)" }, () => this.show(0, this.#plot.duration)),
-      toggle("Close up", this.#isClose, "Only the notes that are sung", (isOn) => {
+      tool("Full length", { title: "Show the whole recording (0)" }, () => this.show(0, this.#plot.duration)),
+      toggle("Fit pitch", this.#isClose, "Zoom to the pitch range", (isOn) => {
         this.#isClose = isOn;
         this.#lookCloser();
         this.redraw();
@@ -449,7 +449,7 @@ export class Roll extends HTMLElement {
       );
     }
     groups.push(layers);
-    groups.push(tool("Save picture", { title: "What is seen here, as a PNG file" }, () => this.#save()));
+    groups.push(tool("Save image", { title: "Save this view as a PNG file" }, () => this.#save()));
     tools.replaceChildren(...groups);
     if (had) [...tools.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
   }
@@ -629,7 +629,7 @@ export class Roll extends HTMLElement {
     const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
     told.textContent = words.join("   ") || (this.#data.hint ?? HINT);
     if (this.#head !== null && this.#isPlaying) return; // whoever listens to the sound wants no numbers read out
-    stage.setAttribute("aria-label", this.#data.label ?? "Pitch over the spectrogram");
+    stage.setAttribute("aria-label", this.#data.label ?? "Pitch and spectrogram");
     stage.setAttribute("aria-valuemax", this.#plot.duration.toFixed(2));
     stage.setAttribute("aria-valuenow", (at ?? 0).toFixed(2));
     stage.setAttribute("aria-valuetext", words.join(", ") || "0:00.00");
@@ -645,8 +645,8 @@ export class Roll extends HTMLElement {
       const heard = filled.hertz[i];
       const sure = filled.confidence?.[i];
       const isPitch = heard > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
-      const pitch = isPitch ? `${draw.noteWithCents(draw.toMidi(heard))} · ${heard.toFixed(1)} Hz` : "nothing voiced";
-      words.push(`${curve.label || "Pitch"}: ${pitch}${isPitch && sure != null ? ` (${Math.round(100 * sure)} % sure)` : ""}`);
+      const pitch = isPitch ? `${draw.noteWithCents(draw.toMidi(heard))} · ${heard.toFixed(1)} Hz` : "unvoiced";
+      words.push(`${curve.label || "Pitch"}: ${pitch}${isPitch && sure != null ? ` (confidence ${Math.round(100 * sure)} %)` : ""}`);
     });
     const loudness = this.#filled(this.#data.loudness);
     const db = loudness?.db?.[Math.round((seconds - (loudness.offset_s ?? 0)) / loudness.step_s)];

@@ -24,7 +24,7 @@ export function rest() {
 /** The sound at this address, once enough of it is there to be played. Throws an Error with a sentence. */
 export async function openSound(url, peaks) {
   const answer = await fetch(url);
-  if (!answer.ok) throw new Error("This recording is no longer here, or its link has expired: load the page again.");
+  if (!answer.ok) throw new Error("The recording could not be loaded. It was deleted or its link has expired: reload the page.");
   const size = Number(answer.headers.get("content-length") || 0);
   const kind = /\.(wav|flac)(\?|$)/i.exec(url)?.[1].toLowerCase() ?? "other";
   if (size > LARGEST_BYTES[kind]) {
@@ -115,7 +115,7 @@ function streamed(url) {
     const element = new Audio(url);
     element.preload = "metadata";
     element.onloadedmetadata = () => resolve(element);
-    element.onerror = () => reject(new Error("This browser cannot play this kind of file; it can be downloaded."));
+    element.onerror = () => reject(new Error("This browser cannot play this file type. Download it instead."));
   });
 }
 

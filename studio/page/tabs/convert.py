@@ -17,8 +17,8 @@ from studio.page.tabs.convert_settings import build_settings
 from studio.page.tabs.convert_voice import GONE, build_voice
 
 _NO_RECORDING = (
-    "Put in a recording first: drop one above, record one, or try a sample. "
-    "One that is still being uploaded is not in yet."
+    "Add a recording first: drop a file, record one, or try a sample. "
+    "If a file is still uploading, wait until it is done."
 )
 # what fills the form is done one after the other, so that nobody is too quick for it
 IN_TURN: dict[str, Any] = {"concurrency_id": "convert", "concurrency_limit": 1}

@@ -55,7 +55,7 @@ class Batch:
 
         def convert(visit: Visit, given: dict[Any, Any]) -> Updates:
             if not given[self.files]:
-                raise Invalid([("recordings", "Put in some recordings first.")])
+                raise Invalid([("recordings", "Add recordings first.")])
             if not given[voice.chosen]:
                 raise Invalid([("voice", "Choose a voice first.")])
             if others := voice.without(visit, given[voice.chosen]):
@@ -93,10 +93,10 @@ def build_batch(page: Page) -> Batch:
     problem = notice("convert-batch-problem")
     listed = gr.HTML(visible=False, elem_id="convert-batch")
     with gr.Row(visible=False) as going:
-        cancel = gr.Button("Cancel the rest", size="sm")
+        cancel = gr.Button("Cancel remaining", size="sm")
     with gr.Row(visible=False) as done:
         kind = gr.Dropdown(list(FORMATS), value=FORMATS[0], label="Format", scale=1, min_width=130)
-        fetch = gr.Button("Get all as a zip", scale=2, min_width=160)
+        fetch = gr.Button("Download all as ZIP", scale=2, min_width=160)
     link = gr.Textbox(visible=False)
 
     def watch(visit: Visit, of: Sequence[Row]) -> Updates:
@@ -135,6 +135,6 @@ def _table(rows: Sequence[Row]) -> str:
             f'<tr class="{row["state"]}"><th scope="row">{html.escape(row["file_name"])}</th><td>{said}</td></tr>'
         )
     done, failed = (sum(row["state"] == state for row in rows) for state in ("completed", "failed"))
-    counted = f"{done} of {len(rows)} done" + (f", {failed} could not be converted" if failed else "")
+    counted = f"{done} of {len(rows)} done" + (f", {failed} failed" if failed else "")
     share = sum(1.0 if row["state"] not in ("queued", "running") else row["progress"] for row in rows) / len(rows)
     return f"{progress_bar(share, counted)}<table><tbody>{''.join(lines)}</tbody></table>"

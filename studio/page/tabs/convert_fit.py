@@ -34,7 +34,7 @@ def build_fit(page: Page, recording: Recording, alone: gr.State, voice: Voice) -
     """Layout and events. alone: whether the recording is what is converted, and not several."""
     gr.HTML("<h2>Pitch</h2>")
     picture = element("fit", elem_id="convert-fit")
-    auto = gr.Checkbox(True, label="Auto: as the voice needs it", elem_id="convert-auto")
+    auto = gr.Checkbox(True, label="Auto octave", elem_id="convert-auto")
     transpose = controls(ConversionSettings, ["transpose"])["transpose"]
 
     def fit(visit: Visit, given: Mapping[Any, Any]) -> Updates:

@@ -65,7 +65,7 @@ def build_pitch(page: Page, now: gr.State) -> Pitch:
         ]
         if any(view["state"] in ("queued", "running") for view in views):
             share = sum(view["progress"] for view in views) / len(views)
-            return {looks: made, progress: gr.HTML(progress_bar(share, "Drawing the pitch"), visible=True)}
+            return {looks: made, progress: gr.HTML(progress_bar(share, "Analysing the pitch"), visible=True)}
         if any(view["state"] != "completed" for view in views):
             why = next(view["error"] for view in views if view["state"] != "completed")
             return still | {problem: told_error(f"The pitch cannot be shown. {why or ''}".strip())}

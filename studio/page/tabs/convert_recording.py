@@ -76,14 +76,14 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
         player = element("recording", events=("trimmed",), elem_id="convert-recording")
         with gr.Row(elem_classes="facts"):
             facts = gr.HTML(elem_id="convert-facts")
-            closer = gr.Button("Explore it", size="sm", scale=0, min_width=100)
-            other = gr.Button("Another recording", size="sm", scale=0, min_width=150)
+            closer = gr.Button("Open in Explore", size="sm", scale=0, min_width=130)
+            other = gr.Button("Change recording", size="sm", scale=0, min_width=150)
     with gr.Row(visible=False, elem_classes="progress-line") as listening:
         progress = gr.HTML(elem_id="convert-listening")
         stop = gr.Button("Cancel", size="sm", scale=0, min_width=90)
     problem = notice("convert-recording-problem")
     with gr.Row(elem_classes="samples"):
-        gr.HTML("<span>Or try</span>", elem_classes="samples-title")
+        gr.HTML("<span>Or try a sample:</span>", elem_classes="samples-title")
         samples = [gr.Button(sample.title, size="sm", scale=0, min_width=110) for sample in SAMPLES]
     part = Recording(chosen, looked_at, kept, [chosen, looked_at, kept, timer], timer)
 
@@ -116,7 +116,7 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
             return {timer: gr.Timer(active=False)}
         view = analysis_view(visit.studio, visit.account, now["id"], visit.base_url, visit.now_s)
         if view["state"] in ("queued", "running"):
-            text = f"Listening to {view['file_name']}"
+            text = f"Analysing {view['file_name']}"
             return {
                 listening: gr.Row(visible=True),
                 progress: progress_bar(view["progress"], text),
@@ -125,7 +125,7 @@ def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
             }
         ended = {timer: gr.Timer(active=False), listening: gr.Row(visible=False)}
         if view["state"] != "completed":
-            why = view["error"] or "Listening to it was cancelled."
+            why = view["error"] or "The analysis was cancelled."
             return ended | {
                 problem: told_error(f"{view['file_name']}: {why}"),
                 chosen: None, kept: None, looked_at: None,
@@ -190,7 +190,7 @@ def _facts(view: dict[str, Any]) -> str:
     if voice is not None:
         said += [STYLES[summary["style"]].lower(), f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
     else:
-        said.append("nothing is heard in it" if summary["loudness_lufs"] is None else "no note is heard in it")
+        said.append("silence" if summary["loudness_lufs"] is None else "no pitch found")
     if summary["loudness_lufs"] is not None:
         said.append(f"{summary['loudness_lufs']:.0f} LUFS")
     name, *rest = map(html.escape, said)

@@ -28,7 +28,7 @@ from studio.page.tabs.pitch_editor import build_pitch_editor
 
 _POLL_S = 0.4
 _MOST_KEPT = 12
-_GONE = "This result is no longer here: it was deleted in the history."
+_GONE = "This result has been deleted from the history."
 _MOST_BESIDE = 4  # results in other voices that are heard beside this one
 
 Now = dict[str, Any]  # {task, recording, start_s, stop_s, label}: a conversion and what it was made from
@@ -92,8 +92,8 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
         player = element("player", events=("chosen", "download"), elem_id="convert-player")
         problem = notice("convert-result-problem")
         with gr.Row(elem_id="convert-next"):
-            other_voice = gr.Dropdown(label="The same in another voice", scale=2, min_width=180)
-            send = gr.Button("Send to this voice", scale=1, min_width=150)
+            other_voice = gr.Dropdown(label="Another voice", scale=2, min_width=180)
+            send = gr.Button("Convert with this voice", scale=1, min_width=150)
             earlier = gr.Dropdown(label="Earlier results", scale=2, min_width=180, visible=False)
         pitch = build_pitch(page, now)
         edited = gr.State(None)
@@ -195,7 +195,7 @@ def build_result(page: Page, tab: gr.Tab, progress_place: gr.Column) -> Result:
 
     def send_on(visit: Visit, of: Now | None, model: str | None, before: Sequence[Now]) -> Updates:
         if not of or not model:
-            raise Invalid([("voice", "Choose the other voice first.")])
+            raise Invalid([("voice", "Choose another voice first.")])
         task_id = convert_again(visit.studio, visit.account, of["task"], model)
         return part.begun(visit, task_id, {"id": of["recording"], **of}, before)
 
@@ -230,11 +230,11 @@ def _name(view: dict[str, Any]) -> str:
 def _how_far(view: dict[str, Any]) -> str:
     """What is going on with a conversion that has not ended, in a line."""
     if view["is_ending"]:
-        return "It is being cancelled"
+        return "Cancelling"
     if view["state"] != "running":
         if not view["ahead"]:
-            return "It begins"
-        before_it = f"Waiting: {view['ahead']} before it"
+            return "Starting"
+        before_it = f"Waiting: {view['ahead']} ahead"
         return ", ".join(filter(None, [before_it, time_until(view["starts_in_s"])]))
     said = [f"{view['message'] or 'converting'} {100 * view['progress']:.0f} %".capitalize(), time_left(view["left_s"])]
     return ", ".join(filter(None, said))

@@ -8,10 +8,10 @@ from studio.page.parts.controls import STYLES
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
 # name, what it says, of the scores
 _COLUMNS = (
-    ("pitch_accuracy", "On the note", "Share of the time within half a semitone of the wanted pitch; 100 % is best."),
-    ("pitch_corr", "Melody", "How closely the pitch follows the recording's; 1 is best."),
-    ("voicing_error", "Voicing off", "Share of the time that is voiced in only one of the two; 0 % is best."),
-    ("leak_db", "Noise in pauses", "Level where the recording is silent, against the voice; lower is better."),
+    ("pitch_accuracy", "Pitch accuracy", "Time within half a semitone of the target pitch. 100 % is best."),
+    ("pitch_corr", "Melody", "Correlation of the pitch curve with the recording's. 1 is best."),
+    ("voicing_error", "Voicing errors", "Time voiced in only one of recording and take. 0 % is best."),
+    ("leak_db", "Noise in pauses", "Level where the recording is silent, relative to the voice. Lower is better."),
 )
 
 
@@ -19,9 +19,9 @@ def heading(view: dict[str, Any]) -> str:
     """Whose performance it is in whose voice, and how it was made, as HTML."""
     facts = [_shift(view["transpose"])]
     if view["style"]:
-        facts.append(f"heard as {STYLES[view['style']].lower()}")
+        facts.append(f"{STYLES[view['style']].lower()}")
     if view["untrained"]:
-        facts.append("the voice untrained")
+        facts.append("untrained voice")
     if view["edited"]:
         facts.append("edited")
     title, said = html.escape(f"{view['file_name']} by {view['voice']}"), html.escape(", ".join(facts))
@@ -36,7 +36,7 @@ def scores_table(takes: list[dict[str, Any]]) -> str:
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
 
 
-def kept_note(share: float | None, is_best: bool, what: str = "kept") -> str | None:
+def kept_note(share: float | None, is_best: bool, what: str = "of the melody kept") -> str | None:
     """What is said beside a take: whether it is the best of several, and its `kept_share`; None for neither."""
     said = None if share is None else f"{100 * share:.0f} % {what}"
     return " · ".join(filter(None, ["best" if is_best else None, said])) or None
@@ -49,8 +49,8 @@ def _row(take: dict[str, Any]) -> str:
 
 def _shift(semitones: int | None) -> str:
     if not semitones:
-        return "as high as it was recorded"
-    return f"moved {'up' if semitones > 0 else 'down'} {abs(semitones)} semitone{'s' if abs(semitones) > 1 else ''}"
+        return "original key"
+    return f"{'up' if semitones > 0 else 'down'} {abs(semitones)} semitone{'s' if abs(semitones) > 1 else ''}"
 
 
 def _written(name: str, value: float | None) -> str:

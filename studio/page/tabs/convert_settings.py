@@ -13,8 +13,8 @@ from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_fit import Fit
 from studio.page.tabs.convert_recording import Recording
 
-_OF_ONE = "As it was measured; another may suit you better."
-_OF_EACH = "Without one, each recording has the style that is measured of it."
+_OF_ONE = "Detected in the recording. Choose another if it suits better."
+_OF_EACH = "If none is chosen, each recording's style is detected."
 _PLAIN = ConversionSettings()
 # the settings in which presets differ; the others stay as they are when a preset is chosen
 _OF_PRESETS = [
@@ -81,7 +81,7 @@ def build_settings(page: Page, recording: Recording, alone: gr.State, fit: Fit, 
     takes = controls(ConversionSettings, ["takes"])["takes"]
     with gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced"):
         advanced = controls(ConversionSettings, _ADVANCED)
-        reset = gr.Button("Back to the style's own settings", size="sm")
+        reset = gr.Button("Reset to the style's defaults", size="sm")
     kept = remembered("convert-settings")
     part = Settings(preset, fit, takes, advanced, kept)
 
@@ -99,7 +99,7 @@ def build_settings(page: Page, recording: Recording, alone: gr.State, fit: Fit, 
         was here before, what was chosen stays."""
         looked_at = given[recording.looked_at] if given[alone] else None
         style = looked_at["summary"]["style"] if looked_at else None
-        labelled = [(f"{title} (measured)" if name == style else title, name) for title, name in choices]
+        labelled = [(f"{title} (detected)" if name == style else title, name) for title, name in choices]
         options: dict[str, Any] = {"choices": labelled, "info": _OF_ONE if given[alone] else _OF_EACH}
         before, takes_over = given[preset], is_new and looked_at is not None and not looked_at["settled"]
         if before != given[measured] and not takes_over:

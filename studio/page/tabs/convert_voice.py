@@ -14,8 +14,8 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_recording import Recording
 
-GONE = "The voice that was chosen is no longer here. The first one is chosen now: convert again, or choose another."
-_HINT = "<p><b>{}</b> is untrained. It can be used as it is; training makes it more alike.</p>"
+GONE = "The chosen voice has been deleted. The first voice is now selected: convert again or choose another."
+_HINT = "<p><b>{}</b> is untrained. You can use it as it is; training improves the likeness.</p>"
 # told by the browser itself, so that nobody is quicker with the next button than the choice is with us
 _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.chosen"
 
@@ -77,7 +77,7 @@ def build_voice(page: Page, tab: gr.Tab, recording: Recording, alone: gr.State) 
     cards = element("voices", events=("chosen",), elem_id="convert-voices")
     with gr.Row(visible=False, elem_classes="facts", elem_id="convert-untrained") as hint:
         said = gr.HTML(elem_id="convert-untrained-said")
-        train = gr.Button("Train it", size="sm", scale=0, min_width=100)
+        train = gr.Button("Train", size="sm", scale=0, min_width=100)
     part = Voice(chosen, cards, hint, said)
 
     def go_and_train(visit: Visit, model: str | None) -> Updates:

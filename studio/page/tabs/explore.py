@@ -34,17 +34,15 @@ def build_explore_tab(page: Page, tab: gr.Tab) -> None:
     with gr.Row():
         inputs = {
             FIRST: gr.Audio(label="Recording", type="filepath", buttons=[], elem_id="explore-first"),
-            SECOND: gr.Audio(
-                label="Another one, to compare with", type="filepath", buttons=[], elem_id="explore-second"
-            ),
+            SECOND: gr.Audio(label="Compare with (optional)", type="filepath", buttons=[], elem_id="explore-second"),
         }
     samples = [str(SAMPLES / "singing.flac"), str(SAMPLES / "speech.flac")]
     titles = ["Singing", "Speech"]
-    gr.Examples(samples, inputs[FIRST], label="To try", cache_examples=False, example_labels=titles)
+    gr.Examples(samples, inputs[FIRST], label="Samples", cache_examples=False, example_labels=titles)
     place = notice("explore-notice")
     with gr.Row(visible=False, elem_classes="progress-line") as working:
         bar = gr.HTML("", elem_id="explore-progress")
-        stop = gr.Button("Stop", size="sm", scale=0)
+        stop = gr.Button("Cancel", size="sm", scale=0)
     result = Result()
     everything = [kept, seen, timer, *inputs.values(), working, bar, *result.components]
 

@@ -42,39 +42,40 @@ def _facts(view: View) -> Iterator[tuple[str, str]]:
     voiced_s = summary["voiced_s"]
     # what a voice is like is not told by less; where nothing is voiced, there is none
     voice, pitch = (summary[one] if voiced_s >= _TELLING_S else None for one in ("vocal_range", "pitch"))
-    missing = "Too little voice to tell" if voiced_s else "No voice found"
+    missing = "Too little voice to analyse" if voiced_s else "No voice found"
     yield "Style", STYLES[summary["style"]] if voice else missing
     yield "Range", f"{voice['min']} to {voice['max']}" if voice else _NOTHING
     yield "Voice type", (summary["voice_type"] or _NOTHING).capitalize() if voice else _NOTHING
-    yield "Middle pitch", _note(pitch["median"]) if pitch else _NOTHING
+    yield "Median pitch", _note(pitch["median"]) if pitch else _NOTHING
     yield "Length", f"{int(duration_s) // 60}:{duration_s % 60:04.1f}"
     yield "Voiced", f"{voiced_s:.{1 if voiced_s >= 1 else 2}f} s ({100 * voiced_s / max(duration_s, 0.01):.0f} %)"
     yield "Notes", str(len(view["notes"]) or "none")
     lufs = summary["loudness_lufs"]
     yield "Loudness", "Silence" if lufs is None else f"{_signed(lufs)} LUFS"
     peak_db = summary["peak_db"]
-    clipped = " (clipped, or nearly)" if peak_db > -0.05 else ""
+    clipped = " (may be clipped)" if peak_db > -0.05 else ""
     yield "Peak", _NOTHING if lufs is None else f"{_signed(peak_db)} dB{clipped}"
 
 
 def _sentences(found: Comparison, second: str) -> Iterator[str]:
     if not found.is_aligned:
-        yield "The two are not sung or said at the same times, so they are laid over each other from their beginnings."
+        yield "The recordings could not be aligned in time: both start at 0:00."
     elif abs(found.offset_s) > _SAME_TIME_S:
         yield f"{second} is {abs(found.offset_s):.2f} s {'later' if found.offset_s > 0 else 'earlier'}."
     else:
-        yield "The two are sung or said at the same times."
+        yield "The recordings are aligned in time."
     if found.semitones is None or found.same_notes is None or found.cents_apart is None or found.louder_db is None:
-        yield "There is too little voice in both at the same time to compare their notes."
+        yield "Too little voice in both at the same time to compare notes."
         return
     moved = round(found.semitones)
     if not found.is_same_melody:
-        yield f"They are on the same note in {100 * found.same_notes:.0f} % of the time that both are voiced."
+        yield f"Both are on the same note for {100 * found.same_notes:.0f} % of the time they are both voiced."
     else:
-        key = f"{abs(moved)} semitones {'higher' if moved > 0 else 'lower'}" if moved else "in the same key"
+        semitones = f"{abs(moved)} semitone{'s' if abs(moved) > 1 else ''}"
+        key = f"{semitones} {'higher' if moved > 0 else 'lower'}" if moved else "in the same key"
         yield (
-            f"{second} is the same melody, {key}: on the same note in {100 * found.same_notes:.0f} % of the time, "
-            f"and {found.cents_apart:.0f} cents apart in the middle."
+            f"{second} has the same melody, {key}: on the same note {100 * found.same_notes:.0f} % of the time, "
+            f"with a median difference of {found.cents_apart:.0f} cents."
         )
     if abs(found.louder_db) >= 1:
         yield f"{second} is {abs(found.louder_db):.0f} dB {'louder' if found.louder_db > 0 else 'softer'}."

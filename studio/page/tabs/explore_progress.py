@@ -11,7 +11,7 @@ def progress(views: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _line(view: Mapping[str, Any]) -> str:
-    words = view["message"] or ("waits for its turn" if view["state"] == "queued" else "begins")
+    words = view["message"] or ("waiting" if view["state"] == "queued" else "starting")
     name = escape(view["file_name"])
     return (
         f'<p class="progress-line"><span>{name}: {escape(words)}</span>'

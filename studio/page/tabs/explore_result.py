@@ -25,14 +25,14 @@ class Result:
             self.facts = gr.HTML("", elem_id="explore-facts", apply_default_css=False)
             self.compared = gr.HTML("", visible=False, elem_id="explore-compared", apply_default_css=False)
             with gr.Row(elem_classes="explore-acts"):
-                self.convert = gr.Button("Convert it", size="sm", elem_id="explore-convert")
+                self.convert = gr.Button("Open in Convert", size="sm", elem_id="explore-convert")
                 self.clear = gr.Button("Clear", size="sm", elem_id="explore-clear")
             self.player = element("player", elem_id="explore-player")
             self.roll = element("roll", elem_id="explore-roll")
             self.other_roll = element("roll", elem_id="explore-roll-second")
             with gr.Row():
                 with gr.Column():
-                    gr.HTML("<h3>How long each note is sung</h3>")
+                    gr.HTML("<h3>Time on each note</h3>")
                     self.histogram = element("histogram")
                 with gr.Column():
                     self.of_notes = gr.HTML()
@@ -66,7 +66,9 @@ class Result:
             self.histogram: gr.HTML(value=shown({"parts": parts})),
             self.notes: gr.HTML(value=shown({"notes": views[0]["notes"], "follows": PLAYER})),
             self.of_notes: gr.HTML(value=f"<h3>Notes{html.escape(of_first)}</h3>"),
-            self.convert: gr.Button(f"Convert {views[0]['file_name']}" if len(views) > 1 else "Convert it"),
+            self.convert: gr.Button(
+                f"Open {views[0]['file_name']} in Convert" if len(views) > 1 else "Open in Convert"
+            ),
         }
         return updates | (self._two(visit, views) if len(views) > 1 else self._one(views[0]))
 
@@ -85,7 +87,7 @@ class Result:
         laid_over = {**own[1], "colour": _SECOND_COLOUR, "offset_s": -comparison.offset_s}
         curves = [own[0], laid_over]
         if comparison.is_same_melody and (moved := round(comparison.semitones or 0.0)):
-            curves.append(laid_over | {"label": "in the first's key", "semitones": -moved})
+            curves.append(laid_over | {"label": "in the first recording's key", "semitones": -moved})
         longest_s = max(view["duration_s"] for view in views)  # so that both have the same axis
         rolls = [
             view["roll"]

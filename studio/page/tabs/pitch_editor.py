@@ -104,7 +104,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
             return None
         task_id = start_edit(visit.studio, visit.account, now["task"], now["take"], data["edits"])
         busy = shown({"id": now["id"], "isBusy": True})
-        bar = progress_bar(0.0, "It begins")
+        bar = progress_bar(0.0, "Starting")
         return {
             rendering: task_id,
             timer: gr.Timer(active=True),
@@ -125,13 +125,13 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
             return over
         if view["state"] in ("queued", "running"):
             ahead = view["ahead"]
-            said = f"Waiting: {ahead} before it" if ahead else f"{view['message'] or 'it begins'}".capitalize()
+            said = f"Waiting: {ahead} ahead" if ahead else f"{view['message'] or 'starting'}".capitalize()
             return {progress: progress_bar(view["progress"], said)}
         if view["state"] == "completed":
             return over | {done: task_id, problem: silent()}
         if view["state"] == "failed":
             return over | {problem: told_error(view["error"])}
-        return over | {problem: told("Nothing was changed: the rendering was cancelled.")}
+        return over | {problem: told("Rendering cancelled. Nothing was changed.")}
 
     def come_back(visit: Visit, task_id: str | None) -> Updates:
         """What was on its way when this browser left."""
@@ -154,7 +154,7 @@ def build_pitch_editor(page: Page, chosen: gr.State, done: gr.State) -> None:
 
 
 def _title(take: dict[str, Any] | None) -> str:
-    return f"Edit the pitch of take {take['take']}" if take and take["of"] > 1 else "Edit the pitch"
+    return f"Edit pitch of take {take['take']}" if take and take["of"] > 1 else "Edit pitch"
 
 
 def _looked_at(visit: Visit, analysis: str | None) -> tuple[str | None, dict[str, Any] | None]:

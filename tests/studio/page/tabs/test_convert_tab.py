@@ -73,7 +73,7 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
     tracks = page.locator("#convert-player").get_by_role("radio")
     expect(tracks).to_have_count(2)
     expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")
-    expect(tracks.nth(1)).to_contain_text(re.compile(r"\d+ % kept"))
+    expect(tracks.nth(1)).to_contain_text(re.compile(r"\d+ % of the melody kept"))
 
     # before and after are heard at the same position
     page.locator("#convert-player").get_by_role("button", name="Play").click()
@@ -111,7 +111,7 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
 
 def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page, open_tab, recording, tmp_path):
     convert(page)
-    expect(page.locator("#convert-problem")).to_contain_text("Put in a recording first")
+    expect(page.locator("#convert-problem")).to_contain_text("Add a recording first")
     page.get_by_role("radio", name="Kerstin").click()
     slider(page, "Takes").fill("2")
     page.get_by_role("button", name="Advanced settings").click()
@@ -123,11 +123,11 @@ def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page
     is_taken(page)
     expect(page.locator("#convert-recording-problem")).to_be_hidden()
     expect(page.locator("#convert-facts")).to_contain_text("my vocal.wav · 3.0 s · singing")
-    expect(page.get_by_label("Singing (measured)")).to_be_checked()
+    expect(page.get_by_label("Singing (detected)")).to_be_checked()
     page.get_by_label("Rap").check()
     expect(slider(page, "Likeness")).to_have_value("0.8")  # of the preset
     slider(page, "Likeness").fill("0.7")
-    handle = page.locator("timbre-recording").get_by_role("slider", name="Beginning")
+    handle = page.locator("timbre-recording").get_by_role("slider", name="Start")
     handle.focus()
     for _ in range(10):
         handle.press("ArrowRight")
@@ -147,16 +147,16 @@ def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page
     expect(slider(page, "Transpose")).to_have_value("3")
     page.get_by_role("button", name="Advanced settings").click()
     expect(slider(page, "Likeness")).to_have_value("0.7")
-    expect(page.locator("#convert-title")).to_contain_text("Moved up 3 semitones")
+    expect(page.locator("#convert-title")).to_contain_text("Up 3 semitones")
     takes = page.locator("#convert-player").get_by_role("radio")
     expect(takes).to_have_count(3)
     expect(takes.nth(1)).to_contain_text("best")
     length = page.evaluate("document.querySelector('timbre-player').duration")
     assert length == pytest.approx(2.0, abs=0.02)
 
-    page.get_by_label("The same in another voice").click()
+    page.get_by_label("Another voice").click()
     page.get_by_role("option", name="Kathleen").click()
-    page.get_by_role("button", name="Send to this voice").click()
+    page.get_by_role("button", name="Convert with this voice").click()
     result(page, "Kathleen")
     expect(page.locator("#convert-player").get_by_role("radio", name="Kerstin")).to_be_visible()  # to compare with
     page.get_by_label("Earlier results").click()
@@ -179,17 +179,17 @@ def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page
 def test_the_picture_of_the_ranges_follows_the_slider_at_once(page, recording):
     said = page.locator("timbre-fit p")
     page.get_by_role("radio", name="Kerstin").click()
-    expect(said).to_contain_text("Kerstin sings and speaks from B2 to B3")
+    expect(said).to_contain_text("Kerstin's range: B2 to B3")
     drop(page, recording(hertz=220.0))  # A3
     is_taken(page)
-    expect(said).to_contain_text("Auto: as recorded.")
+    expect(said).to_contain_text("Auto: original key.")
     page.context.set_offline(True)  # nothing is asked of the server
     slider(page, "Transpose").fill("6")
-    expect(said).to_contain_text(re.compile("Up 6 semitones.*outside Kerstin's range, above B3"))
+    expect(said).to_contain_text(re.compile("Up 6 semitones.*outside Kerstin's range \\(above B3\\)"))
     slider(page, "Transpose").fill("-12")
     expect(said).to_contain_text("below B2")
     page.get_by_label("Auto", exact=False).first.check()
-    expect(said).to_contain_text("Auto: as recorded.")
+    expect(said).to_contain_text("Auto: original key.")
     page.context.set_offline(False)
 
 
@@ -200,7 +200,7 @@ def test_a_recording_is_made_in_the_browser(page):
     page.locator("#convert-drop button:visible", has_text="Stop").first.click()
     is_taken(page)
     expect(page.locator("#convert-facts")).to_contain_text(re.compile(r"Recording \d\d \w{3} \d\d\.\d\d\.\d\d\.wav"))
-    page.get_by_role("button", name="Another recording").click()
+    page.get_by_role("button", name="Change recording").click()
     expect(page.get_by_label("Record audio")).to_be_visible()
 
 
@@ -217,7 +217,7 @@ def test_nobody_has_to_wait_for_a_long_recording(page, recording, tmp_path):
     listening = page.locator("#convert-listening")
     for wanted in ("Cancel", "Speech"):
         drop(page, tmp_path / "concert.flac")
-        expect(listening).to_contain_text("Listening to concert.flac")
+        expect(listening).to_contain_text("Analysing concert.flac")
         page.locator("#convert").get_by_role("button", name=wanted, exact=True).click()
         if wanted == "Cancel":
             expect(listening).to_be_hidden()
@@ -250,16 +250,16 @@ def test_what_was_measured_is_only_the_one_recordings(page, recording, tmp_path)
     page.get_by_role("radio", name="Kathleen").click()
     page.get_by_role("button", name="Singing", exact=True).click()
     is_taken(page)
-    expect(page.get_by_label("Singing (measured)")).to_be_checked()
+    expect(page.get_by_label("Singing (detected)")).to_be_checked()
     expect(page.locator("timbre-fit")).to_contain_text("Auto: ")
     expect(page.locator("#convert-voices .recording")).to_have_count(4)
     page.get_by_role("tab", name="Several at once").click()
     expect(page.get_by_label("Singing", exact=True)).not_to_be_checked()
-    expect(page.get_by_text("each recording has the style that is measured of it")).to_be_visible()
-    expect(page.locator("timbre-fit p")).to_have_text(re.compile("^Kathleen sings and speaks from"))
+    expect(page.get_by_text("each recording's style is detected")).to_be_visible()
+    expect(page.locator("timbre-fit p")).to_have_text(re.compile("^Kathleen's range:"))
     expect(page.locator("#convert-voices .recording")).to_have_count(0)  # its range
     page.get_by_role("tab", name="One recording").click()
-    expect(page.get_by_label("Singing (measured)")).to_be_checked()
+    expect(page.get_by_label("Singing (detected)")).to_be_checked()
     expect(page.locator("timbre-fit")).to_contain_text("Auto: ")
     page.get_by_label("Rap").check()  # what somebody chooses stays
     page.get_by_role("tab", name="Several at once").click()
@@ -268,11 +268,11 @@ def test_what_was_measured_is_only_the_one_recordings(page, recording, tmp_path)
     expect(page.get_by_label("Rap", exact=True)).to_be_checked()
 
     soundfile.write(tmp_path / "silent.wav", np.zeros(RATE), RATE)
-    page.get_by_role("button", name="Another recording").click()
+    page.get_by_role("button", name="Change recording").click()
     drop(page, tmp_path / "silent.wav")
     is_taken(page)
-    expect(page.locator("#convert-facts")).to_contain_text("silent.wav · 1.0 s · nothing is heard in it")
-    expect(page.locator("timbre-fit")).to_contain_text("No note is heard in the recording. Kathleen sings")
+    expect(page.locator("#convert-facts")).to_contain_text("silent.wav · 1.0 s · silence")
+    expect(page.locator("timbre-fit")).to_contain_text("No notes found in the recording. Kathleen's range")
     expect(slider(page, "Transpose")).to_have_value("0")
 
 
@@ -286,10 +286,10 @@ def test_several_recordings_come_back_as_a_zip(page, recording, tmp_path, photog
     rows = page.locator("#convert-batch tbody tr")
     expect(rows).to_have_count(3)
     expect(rows.nth(2)).to_contain_text("is not an audio file")
-    expect(page.get_by_text("2 of 3 done, 1 could not be converted")).to_be_visible(timeout=WORK_MS)
+    expect(page.get_by_text("2 of 3 done, 1 failed")).to_be_visible(timeout=WORK_MS)
     photographed(page, "convert-batch")
     with page.expect_download() as coming:
-        page.get_by_role("button", name="Get all as a zip").click()
+        page.get_by_role("button", name="Download all as ZIP").click()
     assert coming.value.suggested_filename == "Kathleen - 2 recordings.zip"
     coming.value.save_as(tmp_path / "got.zip")
     with zipfile.ZipFile(tmp_path / "got.zip") as archive:

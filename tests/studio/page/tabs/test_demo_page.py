@@ -88,7 +88,7 @@ def test_one_who_waits_is_told_for_how_many_and_about_how_long(new_visitor, tmp_
     expect(first.locator("#convert-bar")).to_contain_text("%", timeout=WORK_MS)  # it is under way
     second.get_by_role("button", name="Convert", exact=True).click()
     said = second.locator("#convert-bar")
-    expect(said).to_contain_text(re.compile(r"Waiting: 1 before it, begins in about \d+ (s|min)"))
+    expect(said).to_contain_text(re.compile(r"Waiting: 1 ahead, begins in about \d+ (s|min)"))
     for page in (second, first):
         page.get_by_role("button", name="Cancel", exact=True).click()
         expect(page.locator("#convert-ended")).to_contain_text("was cancelled")

@@ -38,7 +38,7 @@ def test_one_recording_is_told_as_a_list():
 
 def test_of_too_little_voice_nothing_is_claimed():
     told = facts([view(voiced_s=0.04)])
-    assert "Too little voice to tell" in told
+    assert "Too little voice to analyse" in told
     assert "0.04 s" in told
     for claim in ("Singing", "A2", "Bass", "148 Hz"):
         assert claim not in told
@@ -73,14 +73,14 @@ def test_names_are_text():
 @pytest.mark.parametrize(
     ("found", "sentences"),
     [
-        (Comparison(0.0, 0.99, 0.0, 1.0, 2.0, 0.0), ["at the same times", "in the same key", "100 %", "2 cents"]),
+        (Comparison(0.0, 0.99, 0.0, 1.0, 2.0, 0.0), ["aligned in time", "in the same key", "100 %", "2 cents"]),
         (
             Comparison(0.5, 0.9, 3.01, 0.98, 4.0, -9.4),
             ["b &lt;1&gt;.wav is 0.50 s later", "3 semitones higher", "9 dB softer"],
         ),
         (Comparison(-0.5, 0.9, -2.0, 0.98, 4.0, 9.4), ["0.50 s earlier", "2 semitones lower", "9 dB louder"]),
-        (Comparison(0.0, 0.3, 1.0, 0.3, 90.0, 0.2), ["not sung or said at the same times", "30 % of the time"]),
-        (Comparison(0.0, 0.0, None, None, None, None), ["too little voice"]),
+        (Comparison(0.0, 0.3, 1.0, 0.3, 90.0, 0.2), ["could not be aligned", "30 % of the time"]),
+        (Comparison(0.0, 0.0, None, None, None, None), ["Too little voice"]),
     ],
 )
 def test_what_two_have_in_common_is_said_in_sentences(found, sentences):

@@ -79,13 +79,13 @@ def test_a_recording_is_looked_at_and_another_compared_with_it(new_visitor, open
     assert download.value.suggested_filename == "singing.mid"
     assert Path(download.value.path()).read_bytes().startswith(b"MThd")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save picture").click()
+        page.get_by_role("button", name="Save image").click()
     assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
     photographed(page, "explore")
 
     # another: sentences, both curves over each other, and both to be heard
     put_in(page, "second", SAMPLES / "speech.flac")
-    expect(page.locator("#explore-compared")).to_contain_text("not sung or said at the same times", timeout=WORK_MS)
+    expect(page.locator("#explore-compared")).to_contain_text("could not be aligned", timeout=WORK_MS)
     expect(page.get_by_role("columnheader", name="speech.flac")).to_be_visible()
     expect(page.locator("#explore-player [role=radio]")).to_have_count(2)
     expect(page.locator("#explore-roll-second .roll-stage")).to_be_visible()
@@ -117,9 +117,9 @@ def test_it_can_be_sent_to_be_converted_and_back(new_visitor):
     page = new_visitor("Explore")
     put_in(page, "first", SAMPLES / "speech.flac")
     expect(result(page)).to_contain_text("Speech", timeout=WORK_MS)
-    page.get_by_role("button", name="Convert it").click()
+    page.get_by_role("button", name="Open in Convert").click()
     expect(page.get_by_role("tab", name="Convert", exact=True)).to_have_attribute("aria-selected", "true")
     expect(page.locator("[role=tabpanel]:visible").first).to_contain_text("speech.flac")
-    page.get_by_role("button", name="Explore it").click()
+    page.get_by_role("button", name="Open in Explore").click()
     expect(page.get_by_role("tab", name="Explore", exact=True)).to_have_attribute("aria-selected", "true")
     expect(result(page)).to_contain_text("speech.flac")

@@ -36,7 +36,7 @@ def converted(page: Page, recording: Path) -> None:
 
 def opened(page: Page) -> Locator:
     """The editor, unfolded."""
-    page.get_by_role("button", name="Edit the pitch").click()
+    page.get_by_role("button", name="Edit pitch").click()
     editor = page.locator("timbre-pitch-editor")
     expect(editor.locator(".roll-stage")).to_be_visible(timeout=WORK_MS)
     return editor
@@ -58,20 +58,20 @@ def test_a_note_is_moved_and_only_that_is_rendered_again(visitor, recording, pho
     editor.get_by_label("to (seconds)").fill("2.6")
     editor.get_by_label("to (seconds)").press("Tab")
     editor.get_by_role("button", name="+1", exact=True).click()
-    expect(editor.get_by_text("will be rendered anew")).to_contain_text("0.5 s")
+    expect(editor.get_by_text("will be rendered again")).to_contain_text("0.5 s")
     # what was not rendered is there again after a reload
     page.reload()
     expect(page.locator("#convert-title h2")).to_contain_text("three notes", timeout=WORK_MS)
     editor = opened(page)
-    expect(editor.get_by_text("will be rendered anew")).to_contain_text("0.5 s", timeout=WORK_MS)
+    expect(editor.get_by_text("will be rendered again")).to_contain_text("0.5 s", timeout=WORK_MS)
     # the spectrogram of the take comes by itself
     page.wait_for_function("document.querySelector('timbre-pitch-editor').data.picture", timeout=WORK_MS)
     photographed(page, "pitch-editor")
-    editor.get_by_role("button", name="Render the edits").click()
+    editor.get_by_role("button", name="Render edits").click()
     tracks = page.locator("#pitch-editor-player").get_by_role("radio")
     expect(tracks).to_have_count(2, timeout=WORK_MS)
     expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")
-    expect(editor.get_by_role("button", name="Render the edits")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
     old, new = (samples(page, "#pitch-editor-player timbre-player", number) for number in (0, 1))
     changed = np.flatnonzero(old != new) / RATE
     assert len(old) == len(new) == round(SECONDS * RATE)
@@ -81,7 +81,7 @@ def test_a_note_is_moved_and_only_that_is_rendered_again(visitor, recording, pho
     expect(page.locator("#convert-title")).to_contain_text("dited")
     # and can be taken back
     editor.get_by_role("button", name="Undo").click()
-    editor.get_by_role("button", name="Render the edits").click()
+    editor.get_by_role("button", name="Render edits").click()
     expect(page.locator("#pitch-editor-progress")).to_be_hidden(timeout=WORK_MS)
     page.wait_for_function(
         "document.querySelector('timbre-pitch-editor').data.edits.length === 0", timeout=WORK_MS

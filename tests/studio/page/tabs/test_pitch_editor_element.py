@@ -193,7 +193,7 @@ def test_the_curve_is_dragged_and_the_engine_says_what_it_comes_to(editor):
     becomes(editor, 170, 57 + edit["semitones"])
     becomes(editor, 120, 57 + edit["semitones"])
     becomes(editor, 90, 57.0)
-    expect(editor.get_by_text("s will be rendered anew.")).to_contain_text("1.2 s")
+    expect(editor.get_by_text("s will be rendered again.")).to_contain_text("1.2 s")
 
 
 def test_shifts_of_one_stretch_are_one_edit_and_there_and_back_is_none(editor):
@@ -209,7 +209,7 @@ def test_shifts_of_one_stretch_are_one_edit_and_there_and_back_is_none(editor):
         editor.keyboard.press("Alt+ArrowDown")
     assert edits(editor) == []
     becomes(editor, 170, 57.0)
-    expect(editor.get_by_role("button", name="Render the edits")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
 
 
 def test_snapping_smoothing_and_octaves(editor):
@@ -243,7 +243,7 @@ def test_a_curve_is_drawn(editor):
     assert len(edits(editor)) == 2
     becomes(editor, 150, 61.0, 0.1)
     editor.get_by_label("Note", exact=True).select_option(label="E3")
-    press(editor, "Hold")
+    press(editor, "Set note")
     becomes(editor, 150, 52.0)
 
 
@@ -275,7 +275,7 @@ def test_steps_are_undone_and_done_again(editor):
     editor.keyboard.press("Control+Shift+z")
     press(editor, "Redo")
     becomes(editor, 370, 72.3)
-    press(editor, "All edits away")
+    press(editor, "Discard edits")
     assert edits(editor) == []
     press(editor, "Undo")
     assert len(edits(editor)) == 2
@@ -304,21 +304,21 @@ def test_what_was_not_rendered_outlasts_a_reload_and_what_was_does_not(editor):
     assert edits(editor) == []
     editor.evaluate(OPEN, view(done))  # it has been rendered meanwhile
     assert edits(editor) == done
-    expect(editor.get_by_role("button", name="Render the edits")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
 
 
 def test_the_edits_are_ordered_once_and_then_are_the_takes(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
-    press(editor, "Render the edits")
+    press(editor, "Render edits")
     assert editor.evaluate("window.ordered") == [{"id": "task-1", "edits": edits(editor)}]
     editor.evaluate("editor.data = { id: 'task-1', isBusy: true }")
     expect(editor.get_by_role("button", name="Rendering")).to_be_disabled()
     editor.evaluate("(given) => { editor.data = given; }", view(edits(editor)))
-    expect(editor.get_by_role("button", name="Render the edits")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
     assert selection(editor) == pytest.approx((1.0, 2.5), abs=0.02)  # as it was
     press(editor, "Undo")
-    expect(editor.get_by_role("button", name="Render the edits")).to_be_enabled()
+    expect(editor.get_by_role("button", name="Render edits")).to_be_enabled()
     becomes(editor, 170, 57.0)
 
 

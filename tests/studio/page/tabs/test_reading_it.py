@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 TABS = ["Convert", "History", "Voices", "Create", "Train", "Explore", "Settings"]
 FOLDS = {
-    "Convert": ["Advanced settings", "Edit the pitch"],
+    "Convert": ["Advanced settings", "Edit pitch"],
     "Voices": ["Blend two"],
     "Create": ["Range, licence and source"],
     "Train": ["More settings"],

@@ -112,7 +112,7 @@ def test_what_is_there_can_be_hidden(roll):
 
 
 def test_it_is_zoomed_and_scrolled_with_keys(roll):
-    stage = roll.get_by_role("slider", name="Pitch over the spectrogram")
+    stage = roll.get_by_role("slider", name="Pitch and spectrogram")
     stage.focus()
     assert seen(roll) == (0, 10)
     for _ in range(3):
@@ -135,7 +135,7 @@ def test_keys_say_what_is_heard_where_the_cursor_is(roll):
         roll.keyboard.press("ArrowRight")  # a fiftieth of what is seen each: a second
     roll.evaluate(PAINTED)
     told = stage.get_attribute("aria-valuetext")
-    assert told == "0:01.00, Pitch: A3 +0 ct · 220.0 Hz (97 % sure), \N{MINUS SIGN}50.0 dB"
+    assert told == "0:01.00, Pitch: A3 +0 ct · 220.0 Hz (confidence 97 %), \N{MINUS SIGN}50.0 dB"
     assert float(stage.get_attribute("aria-valuenow")) == 1.0
     roll.keyboard.press("Enter")
     assert roll.evaluate("sought") == [{"id": "player", "seconds": pytest.approx(1.0)}]

@@ -66,7 +66,7 @@ def test_a_voice_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_vi
     delete(there, "Mia")
 
     here.get_by_role("button", name="Convert", exact=True).click()
-    expect(here.locator("#convert-problem")).to_contain_text("is no longer here. The first one is chosen now")
+    expect(here.locator("#convert-problem")).to_contain_text("has been deleted. The first voice is now selected")
     expect(here.get_by_role("radio", name="Mia")).to_have_count(0)
     expect(here.locator("#convert-voices [aria-checked=true]")).to_have_count(1)
 
