@@ -68,7 +68,7 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
     found = []
     for start, stop in _runs(sung):
         curve = median_filter(semitones[start:stop], _MEDIAN_FRAMES, mode="nearest")
-        for place in _held(curve):
+        for place in _sustained(curve):
             for first, last in _sung_again(place, attacks - start):
                 if last - first >= _SHORTEST_FRAMES:
                     found.append(_note(curve[first:last], start + first))
@@ -124,7 +124,7 @@ def _runs(true: np.ndarray) -> Iterator[tuple[int, int]]:
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
-def _held(semitones: np.ndarray) -> list[tuple[int, int]]:
+def _sustained(semitones: np.ndarray) -> list[tuple[int, int]]:
     """Where a curve (frames,) stays on one note: (first, last) frames, the last not included.
 
     The steps that are as near to the curve as can be, where each new one costs as much as _NEW_NOTE semitones for one

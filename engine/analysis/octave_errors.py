@@ -14,7 +14,7 @@ from engine.analysis.pitch import VOICED
 
 _LEAP_SEMITONES = 8.0  # within _LEAP_FRAMES; the detector takes that long from one octave to the other
 _LEAP_FRAMES = 3
-_HELD_FRAMES = 10  # a rest that is longer than this allows any leap
+_LONGEST_REST_FRAMES = 10  # a rest that is longer than this allows any leap
 _SHORTEST_FRAMES = 3  # a shorter part is on the way from one octave to the other
 _CHOICES = np.arange(-2, 3)  # octaves
 _SUNG_SEMITONES = 7.0  # leaps up to here are sung; each semitone above costs 1
@@ -83,7 +83,7 @@ def _best(parts: list[_Part]) -> list[int]:
             continue
         before = parts[number - 1]
         leaps = np.abs((part.begins + 12 * _CHOICES)[None] - (before.ends + 12 * _CHOICES)[:, None])
-        unlikely = (leaps - _SUNG_SEMITONES).clip(0) * (part.first - before.stop <= _HELD_FRAMES)
+        unlikely = (leaps - _SUNG_SEMITONES).clip(0) * (part.first - before.stop <= _LONGEST_REST_FRAMES)
         total = costs[-1][:, None] + unlikely
         ways.append(total.argmin(0))
         costs.append(total.min(0) + own)

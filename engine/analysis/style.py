@@ -2,7 +2,7 @@
 
 Singing holds its notes, speech glides and stops. Three measures tell them apart:
 
-    held share     voiced frames whose pitch, with the vibrato smoothed away, stays within 50 cents of a note for 300 ms
+    sustained share voiced frames whose pitch, with the vibrato smoothed away, stays within 50 cents of a note for 300 ms
     voiced share   voiced frames among the frames that are not silence
     onset rate     strong energy onsets per second that is not silence: consonants make them
 
@@ -31,7 +31,7 @@ from engine.units import FRAME_RATE
 Style = Literal["melodic", "rhythmic", "spoken"]
 
 # The linear score: singing above zero.
-HELD_WEIGHT = 5.0
+SUSTAINED_WEIGHT = 5.0
 VOICED_WEIGHT = 4.0
 ONSET_WEIGHT = -0.5  # per strong onset a second
 SCORE_OFFSET = -3.25
@@ -56,7 +56,7 @@ _BEAT_PERIODS = np.geomspace(0.12, 0.45, 120) * FRAME_RATE  # frames; sixteenth 
 class StyleEvidence:
     """What the decision rests on."""
 
-    held_share: float  # 0..1 of the voiced frames
+    sustained_share: float  # 0..1 of the voiced frames
     voiced_share: float  # 0..1 of the audible frames
     onset_rate: float  # strong onsets per audible second
     beat_strength: float  # 0..1: 1 is a drum machine
@@ -66,7 +66,7 @@ class StyleEvidence:
     def style(self) -> Style:
         """What the evidence says."""
         score = (
-            HELD_WEIGHT * self.held_share
+            SUSTAINED_WEIGHT * self.sustained_share
             + VOICED_WEIGHT * self.voiced_share
             + ONSET_WEIGHT * self.onset_rate
             + SCORE_OFFSET
@@ -93,7 +93,7 @@ def weigh_style(pitch: Pitch, loudness_db: np.ndarray) -> StyleEvidence:
     onsets, rises_db = find_onsets(loudness_db)
     strength, evidence = _beat(onsets, rises_db, len(loudness_db))
     return StyleEvidence(
-        held_share=float(_held(pitch.semitones, voiced).sum() / voiced.sum()),
+        sustained_share=float(_sustained(pitch.semitones, voiced).sum() / voiced.sum()),
         voiced_share=float(voiced.sum() / audible.sum()),
         onset_rate=float((rises_db > _STRONG_ONSET_DB).sum() * FRAME_RATE / audible.sum()),
         beat_strength=strength,
@@ -117,7 +117,7 @@ def voiced_runs(voiced: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def _held(semitones: np.ndarray, voiced: np.ndarray) -> np.ndarray:
+def _sustained(semitones: np.ndarray, voiced: np.ndarray) -> np.ndarray:
     """bool (frames,): frames inside a held note."""
     held = np.zeros(len(semitones), bool)
     for start, stop in voiced_runs(voiced):

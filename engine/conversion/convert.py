@@ -197,7 +197,7 @@ def _groundwork(renderer: Renderer, transpose: int) -> Groundwork:
         ),
         core_starts=np.array([window.core_start for window in sung]),
         phases=np.array([window.phases for window in sung]).T,
-        held=survey.held.rows.numpy(),
+        sustained=survey.sustained.rows.numpy(),
     )
 
 

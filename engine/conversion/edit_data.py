@@ -24,7 +24,7 @@ from engine.errors import EditError
 # of 7, noise and rooms were heard as sounds; of 8, one vowel could be another on the next note; of 9, content was told
 # from the envelope.
 _FORMAT = 10
-_HELD_WIDTH = 145  # features.sustained_sounds.WIDTH, repeated here because planning edits must not load torch
+_SUSTAINED_WIDTH = 145  # features.sustained_notes.WIDTH, repeated here because planning edits must not load torch
 _FACTS = "facts"
 _ARRAYS = {
     "feature_mean": np.float32,
@@ -33,8 +33,9 @@ _ARRAYS = {
     "hertz": np.float32,
     "core_starts": np.int64,
     "phases": np.float64,
-    "held": np.float32,
+    "sustained": np.float32,
 }
+_STORED_AS = {"sustained": "held"}  # fields that have another name in the file
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class Groundwork:
     hertz: np.ndarray  # float32 (takes, frames)
     core_starts: np.ndarray  # int64 (windows,): the frame where the core of each window begins
     phases: np.ndarray  # float64 (takes, windows): of the pulses, in cycles, there
-    held: np.ndarray  # float32 (sounds, 145): the sounds that are held (`engine.features.sustained_sounds`)
+    sustained: np.ndarray  # float32 (notes, 145): rows of `engine.features.sustained_notes.SustainedNotes`
 
     def pitch(self, number: int) -> Pitch:
         """The curve that take `number` (the first is 0) was sung with."""
@@ -80,7 +81,7 @@ def write_groundwork(path: Path, groundwork: Groundwork) -> None:
         "bands": groundwork.bands,
         "voiced": groundwork.voiced,
     }
-    arrays = {name: getattr(groundwork, name) for name in _ARRAYS}
+    arrays = {_STORED_AS.get(name, name): getattr(groundwork, name) for name in _ARRAYS}
     arrays[_FACTS] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
     with path.open("wb") as file:
         np.savez_compressed(file, **arrays)
@@ -89,9 +90,9 @@ def write_groundwork(path: Path, groundwork: Groundwork) -> None:
 def read_groundwork(content: bytes) -> Groundwork:
     """What a file that `write_groundwork` wrote holds. Raises EditError for anything else."""
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as held:
-            facts = json.loads(held[_FACTS].tobytes())
-            arrays = {name: held[name].astype(kind, copy=False) for name, kind in _ARRAYS.items()}
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            facts = json.loads(file[_FACTS].tobytes())
+            arrays = {name: file[_STORED_AS.get(name, name)].astype(kind, copy=False) for name, kind in _ARRAYS.items()}
         return _checked(facts, arrays)
     except Exception as cause:  # numpy and zipfile raise many kinds
         raise EditError(
@@ -109,7 +110,7 @@ def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Groundwork
     (windows,) = arrays["core_starts"].shape
     if arrays["voicing"].shape != (frames,) or arrays["phases"].shape != (takes, windows) or not windows:
         raise ValueError("shapes that do not fit")
-    if arrays["held"].ndim != 2 or arrays["held"].shape[1] != _HELD_WIDTH:
+    if arrays["sustained"].ndim != 2 or arrays["sustained"].shape[1] != _SUSTAINED_WIDTH:
         raise ValueError("shapes that do not fit")
     values: dict[str, Any] = facts | arrays
     return Groundwork(**values)

@@ -19,8 +19,7 @@ from engine.conversion.take_variation import LOUDNESS, PITCH, drift, timbre_offs
 from engine.features.analysed_windows import HeardWindows
 from engine.features.retrieval import draw_towards
 from engine.features.survey import Survey
-from engine.features.sustained_notes import hold_notes
-from engine.features.sustained_sounds import HeldSounds, settle_vowels
+from engine.features.sustained_notes import SustainedNotes, settle_vowels, smooth_sustained
 from engine.networks.base import BaseModel
 from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.layers import moving_average
@@ -136,7 +135,7 @@ class Renderer:
         self._heard_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
         self._beyond = _BEYOND if voice.card.is_known_to(self._is_sung) else _BEYOND_THE_KNOWN
-        self._held = HeldSounds(self._placed(survey.held.rows))
+        self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
         # Loudness is compared where both may have sound: else a full voice would be turned down at each s of a
         # recording without a top, and a voice without one turned up at each s of a full recording.
         self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
@@ -163,14 +162,16 @@ class Renderer:
             content = self.base.content(features[None], self._feature_mean[None], len(pitch))
             loudness = loudness_of(envelope)
             detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
-            said = self._held_still(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
+            said = (
+                self._steady_content(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
+            )
             steady_frames = STEADY_FRAMES if self._is_sung else 0
             drawn = draw_towards(said, self.voice.sounds, self.settings.retrieval, steady_frames)[None]
         return _Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail)
 
-    def _held_still(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
+    def _steady_content(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
         """Content in which each note is one sound, and each vowel the same on all of them."""
-        return settle_vowels(hold_notes(content, envelope, voicing), envelope, voicing, self._held)
+        return settle_vowels(smooth_sustained(content, envelope, voicing), envelope, voicing, self._sustained)
 
     def _loudness(self, samples: np.ndarray) -> np.ndarray:
         return np.stack([measure_loudness(without_top(samples, self._compared_hertz)), measure_loudness(samples)])

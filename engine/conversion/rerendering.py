@@ -33,7 +33,7 @@ from engine.devices import AUTO, memory_of
 from engine.errors import EditError
 from engine.features.analysed_windows import HeardWindows
 from engine.features.survey import Survey
-from engine.features.sustained_sounds import HeldSounds
+from engine.features.sustained_notes import SustainedNotes
 from engine.networks.listener import Listener, listen
 from engine.networks.synthesizer import cycles_per_frame
 from engine.progress import Report
@@ -292,7 +292,7 @@ def _survey(groundwork: Groundwork) -> Survey:
         style=groundwork.style,
         bands=groundwork.bands,
         voiced=groundwork.voiced,
-        held=HeldSounds(torch.from_numpy(groundwork.held)),
+        sustained=SustainedNotes(torch.from_numpy(groundwork.sustained)),
     )
 
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from engine.analysis.envelope import ACTIVE_NEPERS, LOW_BANDS, frame_loudness
-from engine.features.sustained_notes import SHARE_REACH_FRAMES, held_share
+from engine.features.sustained_notes import SHARE_REACH_FRAMES, sustained_share
 from engine.networks.content_encoder import ContentEncoder
 
 _SOUND_FRAMES = 10  # of speech; a note that is held is one sound, however long
-_HELD = 0.5  # from this share on a frame is held
+_SUSTAINED = 0.5  # from this share on a frame is held
 _SAME_NEPERS = 0.4  # mean difference of two held sounds that are one
 _BLOCK_FRAMES = 3000  # looked at at a time, so that memory does not grow with the recording
 
@@ -40,23 +40,23 @@ def count_sounds(envelope: np.ndarray, voicing: np.ndarray, level_nepers: float)
     active = frame_loudness(envelope) > level_nepers + ACTIVE_NEPERS
     if not active.any():
         return 0.0
-    lengths = _lengths_of_held(envelope[:, :LOW_BANDS], _held(envelope, voicing) & active)
+    lengths = _sustained_lengths(envelope[:, :LOW_BANDS], _sustained(envelope, voicing) & active)
     moving = active.sum() - sum(lengths)
     squares = sum(length**2 for length in lengths) + moving * _SOUND_FRAMES
     return float(active.sum() ** 2 / squares)
 
 
-def _held(envelope: np.ndarray, voicing: np.ndarray) -> np.ndarray:
+def _sustained(envelope: np.ndarray, voicing: np.ndarray) -> np.ndarray:
     """bool (frames,): which lie within a note that is held."""
     held = []
     for first in range(0, len(envelope), _BLOCK_FRAMES):
         begin, stop = max(0, first - SHARE_REACH_FRAMES), first + _BLOCK_FRAMES + SHARE_REACH_FRAMES
-        share = held_share(torch.from_numpy(envelope[begin:stop]), torch.from_numpy(voicing[begin:stop]))
-        held.append((share > _HELD).numpy()[first - begin :][:_BLOCK_FRAMES])
+        share = sustained_share(torch.from_numpy(envelope[begin:stop]), torch.from_numpy(voicing[begin:stop]))
+        held.append((share > _SUSTAINED).numpy()[first - begin :][:_BLOCK_FRAMES])
     return np.concatenate(held)
 
 
-def _lengths_of_held(envelope: np.ndarray, held: np.ndarray) -> list[int]:
+def _sustained_lengths(envelope: np.ndarray, held: np.ndarray) -> list[int]:
     """Frames of each sound that is held; notes held on the same vowel are one sound, those too short are none."""
     edges = np.flatnonzero(np.diff(held, prepend=False, append=False)).reshape(-1, 2)
     shapes = np.zeros((0, envelope.shape[1]))

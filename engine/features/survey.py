@@ -20,7 +20,7 @@ from engine.analysis.windows import cut_windows
 from engine.errors import AudioError
 from engine.features.analysed_windows import KEPT_FRAMES, HeardWindows
 from engine.features.feature_mean import measure_feature_mean
-from engine.features.sustained_sounds import HeldSounds, gather_held, no_sounds
+from engine.features.sustained_notes import SustainedNotes, gather_sustained_notes, no_sustained_notes
 from engine.networks.base import BaseModel
 from engine.networks.timbre_encoder import timbre_input
 from engine.units import FRAME_RATE
@@ -41,7 +41,7 @@ class Survey:
     style: Style
     bands: int  # how many bands, from the lowest, hold signal
     voiced: bool
-    held: HeldSounds  # none where it is not singing
+    sustained: SustainedNotes  # none where it is not singing
 
 
 def survey_recording(
@@ -93,9 +93,9 @@ def survey_recording(
         style=style,
         bands=bands_with_signal(envelope, level),
         voiced=len(semitones) > 0,
-        held=gather_held(base, listened, mean, envelope[beginning], pitch.voicing[beginning], level)
+        sustained=gather_sustained_notes(base, listened, mean, envelope[beginning], pitch.voicing[beginning], level)
         if style == "melodic"
-        else no_sounds(),
+        else no_sustained_notes(),
     )
 
 

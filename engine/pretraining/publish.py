@@ -33,7 +33,7 @@ _ATTRIBUTION = [
 
 
 def publish_base(corpus: Corpus, means: FeatureMeans, out: Path) -> None:
-    """Write the base's weights to `out`, and what only training needs: discriminator, envelope encoder, foreign content.
+    """Write the base to `out`, with the discriminator, envelope encoder and foreign content that training needs.
 
     A card is written beside each file. Raises TrainingError if a part has not been trained.
     """

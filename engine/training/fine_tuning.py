@@ -94,7 +94,7 @@ def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: 
 
 
 class FineTuning:
-    """Training state of one voice: decoder, timbre, discriminator, optimizers, and the running average of the weights."""
+    """Training state of one voice: decoder, timbre, discriminator, their optimizers, and averaged weights."""
 
     def __init__(
         self,

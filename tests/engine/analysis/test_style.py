@@ -40,7 +40,7 @@ def test_a_steady_tone_lies_in_one_held_note():
 
 def test_a_glide_is_not_a_held_note():
     time_s, loudness_db = curves(2)
-    assert weigh_style(pitch(45.0 + 8.0 * time_s, np.ones_like(time_s)), loudness_db).held_share == 0.0
+    assert weigh_style(pitch(45.0 + 8.0 * time_s, np.ones_like(time_s)), loudness_db).sustained_share == 0.0
 
 
 @pytest.mark.parametrize("seed", range(5))

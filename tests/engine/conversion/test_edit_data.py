@@ -9,7 +9,7 @@ from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.edit_data import Groundwork, read_groundwork, write_groundwork
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError
-from engine.features.sustained_sounds import WIDTH
+from engine.features.sustained_notes import WIDTH
 from engine.networks.listener import FEATURES
 
 
@@ -31,7 +31,7 @@ def groundwork() -> Groundwork:
         hertz=(100 + 100 * random.random((2, 500))).astype(np.float32),
         core_starts=np.array([0, 200]),
         phases=random.random((2, 2)),
-        held=random.random((7, WIDTH)).astype(np.float32),
+        sustained=random.random((7, WIDTH)).astype(np.float32),
     )
 
 
@@ -74,8 +74,8 @@ def test_half_of_one_is_refused(groundwork, tmp_path):
         {"phases": np.zeros((1, 2))},
         {"core_starts": np.zeros(0, np.int64), "phases": np.zeros((2, 0))},
         {"hertz": np.zeros(500, np.float32)},
-        {"held": np.zeros((3, WIDTH - 1), np.float32)},
-        {"held": np.zeros(WIDTH, np.float32)},
+        {"sustained": np.zeros((3, WIDTH - 1), np.float32)},
+        {"sustained": np.zeros(WIDTH, np.float32)},
     ],
 )
 def test_what_does_not_fit_together_is_refused(groundwork, change, tmp_path):

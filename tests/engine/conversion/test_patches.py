@@ -9,7 +9,7 @@ from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
 from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Snap
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError
-from engine.features.sustained_sounds import WIDTH
+from engine.features.sustained_notes import WIDTH
 from engine.networks.synthesizer import cycles_per_frame
 
 FRAMES = 1500

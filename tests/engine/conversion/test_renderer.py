@@ -13,7 +13,7 @@ from engine.conversion import renderer as rendering
 from engine.conversion.renderer import Renderer, ShapedMelody
 from engine.conversion.settings import ConversionSettings
 from engine.features.survey import survey_recording
-from engine.features.sustained_sounds import HeldSounds
+from engine.features.sustained_notes import SustainedNotes
 from engine.networks.base import load_base
 from engine.units import HOP, SAMPLE_RATE
 
@@ -69,13 +69,13 @@ def test_a_vowel_is_what_the_long_notes_of_the_recording_say(recording, voice):
     window = next(cut_windows([recording]))
 
     def envelope(rows: torch.Tensor) -> np.ndarray:
-        survey = replace(found, held=HeldSounds(rows))
+        survey = replace(found, sustained=SustainedNotes(rows))
         [take] = Renderer(load_base(), voice, survey, settings, ShapedMelody(settings, 0)).render(window)
         return measure_envelope(take[0], detect_pitch(take[0], SAMPLE_RATE))
 
     assert found.style == "melodic"
-    as_heard, alone = envelope(found.held.rows), envelope(found.held.rows[:0])
-    other = found.held.rows.clone()
+    as_heard, alone = envelope(found.sustained.rows), envelope(found.held.rows[:0])
+    other = found.sustained.rows.clone()
     other[:, LOW_BANDS:-1] = -other[:, LOW_BANDS:-1]
     other[:, -1] *= 100
     assert np.abs(as_heard - alone).mean() < 0.5 * np.abs(envelope(other) - alone).mean()

@@ -57,11 +57,11 @@ def test_a_gain_moves_the_level_and_nothing_else(sung):
 def test_long_notes_are_gathered_of_singing_alone(sing):
     sung = survey_recording([sing(6.0, hertz=200.0)[None]], load_base())
     assert sung.style == "melodic"
-    assert 100 < float(sung.held.frames.sum()) <= 600
+    assert 100 < float(sung.sustained.frames.sum()) <= 600
     speech = read_audio(SAMPLES / "speech.flac")
     spoken = survey_recording([resample(speech.mono(), speech.rate, SAMPLE_RATE)[None]], load_base())
     assert spoken.style == "spoken"
-    assert len(spoken.held.rows) == 0
+    assert len(spoken.sustained.rows) == 0
 
 
 def test_the_mean_of_the_features_is_the_likeliest_of_the_recording(sung):

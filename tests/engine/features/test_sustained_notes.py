@@ -3,10 +3,22 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.functional import layer_norm
 
-from engine.analysis.envelope import BANDS
-from engine.features.sustained_notes import REACH_FRAMES, held_share, hold_notes
+from engine.analysis.envelope import BANDS, LOW_BANDS, Level
+from engine.features.sustained_notes import (
+    REACH_FRAMES,
+    WIDTH,
+    SustainedNotes,
+    gather_sustained_notes,
+    no_sustained_notes,
+    settle_vowels,
+    smooth_sustained,
+    sustained_share,
+)
+from engine.networks.base import load_base
 from engine.networks.content_encoder import CONTENT
+from engine.networks.listener import FEATURES
 
 FRAMES = 200
 
@@ -33,7 +45,7 @@ def in_turn() -> torch.Tensor:
 
 def test_a_held_note_with_vibrato_is_one_sound():
     content = in_turn()
-    steady = hold_notes(content, vibrato(0.3), torch.ones(FRAMES))
+    steady = smooth_sustained(content, vibrato(0.3), torch.ones(FRAMES))
     inner = slice(30, -30)
     assert content[inner].std(0).mean() > 0.5
     assert steady[inner].std(0).mean() < 0.1
@@ -44,7 +56,7 @@ def test_a_change_of_the_sound_stays_as_quick_as_it_is():
     first, second = two_sounds()
     content = torch.where(torch.arange(FRAMES)[:, None] < 100, first, second)
     envelope = torch.where(torch.arange(FRAMES)[:, None] < 100, torch.zeros(BANDS), torch.linspace(-2, 2, BANDS))
-    kept = hold_notes(content, envelope, torch.ones(FRAMES))
+    kept = smooth_sustained(content, envelope, torch.ones(FRAMES))
     torch.testing.assert_close(kept[98:102], content[98:102], atol=0.02, rtol=0)
     torch.testing.assert_close(kept[:60], content[:60], atol=0.02, rtol=0)
 
@@ -52,14 +64,14 @@ def test_a_change_of_the_sound_stays_as_quick_as_it_is():
 @pytest.mark.parametrize("voicing", [0.0, 0.4])
 def test_what_is_not_voiced_stays_as_it_is(voicing):
     content = in_turn()
-    torch.testing.assert_close(hold_notes(content, vibrato(0.0), torch.full((FRAMES,), voicing)), content)
+    torch.testing.assert_close(smooth_sustained(content, vibrato(0.0), torch.full((FRAMES,), voicing)), content)
 
 
 def test_how_far_a_frame_is_held_is_a_share():
     moving = torch.randn(FRAMES, BANDS, generator=torch.Generator().manual_seed(1)).cumsum(0)
-    assert held_share(moving, torch.ones(FRAMES)).max() < 0.2
-    assert held_share(vibrato(0.0), torch.ones(FRAMES)).min() == 1.0
-    assert held_share(vibrato(0.0), torch.zeros(FRAMES)).max() == 0.0
+    assert sustained_share(moving, torch.ones(FRAMES)).max() < 0.2
+    assert sustained_share(vibrato(0.0), torch.ones(FRAMES)).min() == 1.0
+    assert sustained_share(vibrato(0.0), torch.zeros(FRAMES)).max() == 0.0
 
 
 @settings(max_examples=20, deadline=None)
@@ -67,13 +79,128 @@ def test_how_far_a_frame_is_held_is_a_share():
 def test_any_length_is_kept(frames, seed):
     random = torch.Generator().manual_seed(seed)
     content = torch.randn(frames, CONTENT, generator=random)
-    kept = hold_notes(content, torch.randn(frames, BANDS, generator=random), torch.rand(frames, generator=random))
+    kept = smooth_sustained(content, torch.randn(frames, BANDS, generator=random), torch.rand(frames, generator=random))
     assert kept.shape == content.shape
     assert np.isfinite(kept.numpy()).all()
 
 
 def test_a_frame_depends_on_no_more_than_its_reach():
     content, envelope, voicing = in_turn(), vibrato(0.2), torch.ones(FRAMES)
-    whole = hold_notes(content, envelope, voicing)
+    whole = smooth_sustained(content, envelope, voicing)
     part = slice(100 - REACH_FRAMES, 100 + REACH_FRAMES + 1)
-    torch.testing.assert_close(hold_notes(content[part], envelope[part], voicing[part])[REACH_FRAMES], whole[100])
+    torch.testing.assert_close(smooth_sustained(content[part], envelope[part], voicing[part])[REACH_FRAMES], whole[100])
+
+
+BRIGHT = 1.6 * torch.linspace(-1, 1, BANDS)  # beside an even envelope this is another vowel
+
+
+def contents(count: int, seed: int = 0) -> torch.Tensor:
+    return layer_norm(torch.randn(count, CONTENT, generator=torch.Generator().manual_seed(seed)), (CONTENT,))
+
+
+def table(*sounds: tuple[torch.Tensor, torch.Tensor, float]) -> SustainedNotes:
+    """Of envelopes (BANDS,), contents and frames."""
+    rows = [
+        torch.cat([shape[:LOW_BANDS] - shape[:LOW_BANDS].mean(), said, torch.tensor([frames])])
+        for shape, said, frames in sounds
+    ]
+    return SustainedNotes(torch.stack(rows))
+
+
+def alike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    return torch.cosine_similarity(one, other, dim=-1)
+
+
+def test_a_note_that_is_heard_otherwise_becomes_the_vowel_that_it_mostly_is():
+    right, wrong = contents(2)
+    known = table((torch.zeros(BANDS), right, 200.0), (torch.zeros(BANDS), wrong, 25.0))
+    settled = settle_vowels(wrong.expand(100, -1), torch.zeros(100, BANDS) - 1.5, torch.ones(100), known)
+    assert (alike(settled, right) > 0.95).all()
+    torch.testing.assert_close(settled.var(1, correction=0), torch.ones(100), atol=1e-3, rtol=0)
+
+
+def test_another_vowel_stays_what_it_is_however_rare():
+    often, rare = contents(2)
+    known = table((torch.zeros(BANDS), often, 3000.0), (BRIGHT, rare, 25.0))
+    settled = settle_vowels(rare.expand(100, -1), BRIGHT.expand(100, -1), torch.ones(100), known)
+    assert (alike(settled, rare) > 0.99).all()
+
+
+def test_a_sound_that_was_not_gathered_stays_as_it_is():
+    known, own = contents(2)
+    elsewhere = table((torch.zeros(BANDS), known, 3000.0))
+    settled = settle_vowels(own.expand(100, -1), 2 * BRIGHT.expand(100, -1), torch.ones(100), elsewhere)
+    torch.testing.assert_close(settled, own.expand(100, -1), atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("moving", [True, False])
+def test_only_what_is_held_is_settled(moving):
+    """Speech moves, and a whisper has no note."""
+    random = torch.Generator().manual_seed(1)
+    content, envelope = contents(100, 2), torch.zeros(100, BANDS)
+    if moving:
+        envelope = torch.randn(100, BANDS, generator=random).cumsum(0)
+    known = table((torch.zeros(BANDS), contents(1)[0], 3000.0))
+    voicing = torch.full((100,), 1.0 if moving else 0.3)
+    kept = settle_vowels(content, envelope, voicing, known)
+    still = (kept - content).abs().amax(1) < 1e-3
+    assert still.float().mean() > 0.95
+
+
+def test_without_held_sounds_nothing_changes():
+    content = contents(50)
+    assert settle_vowels(content, torch.zeros(50, BANDS), torch.ones(50), no_sustained_notes()) is content
+
+
+def recording(frames: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Notes of two seconds on vowels in turn, with two seconds of what moves between them: envelope and voicing."""
+    random = np.random.default_rng(seed)
+    vowels = np.cumsum(random.standard_normal((2, BANDS)), 1) * 0.2 - 4.0
+    held = np.arange(frames) // 200 % 2 == 0
+    envelope = np.where(held[:, None], vowels[np.arange(frames) // 400 % 2], 0)
+    envelope += np.where(held, 0.0, 1.0)[:, None] * (random.standard_normal((frames, BANDS)) - 4.0)
+    return envelope.astype(np.float32), np.where(held, 1.0, 0.2).astype(np.float32)
+
+
+def features(frames: int) -> np.ndarray:
+    """What the listener might hear there: on each vowel something else, (frames / 2, FEATURES)."""
+    said = np.random.default_rng(5).standard_normal((2, FEATURES)) * 2.0
+    return said[np.arange(0, frames, 2) // 400 % 2].astype(np.float16)
+
+
+@pytest.mark.parametrize("frames", [1600, 20_000])
+def test_long_notes_are_gathered_and_nothing_else(frames):
+    envelope, voicing = recording(frames)
+    held = gather_sustained_notes(load_base(), features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
+    assert held.rows.shape[1] == WIDTH
+    most = min(frames, 6000) / 2
+    assert 0.6 * most < float(held.frames.sum()) <= most
+    vowels = torch.from_numpy(envelope[[100, 500], :LOW_BANDS])
+    vowels = vowels - vowels.mean(1, keepdim=True)
+    nearest = (torch.cdist(held.shapes, vowels, p=1.0) / LOW_BANDS).min(1).values
+    assert nearest.median() < 0.05
+    assert nearest.max() < 0.4  # at the ends of a note, which the average over vibrato reaches across
+    torch.testing.assert_close(held.content.square().mean(1), torch.ones(len(held.rows)), atol=0.4, rtol=0)
+
+
+def test_what_is_said_on_a_note_is_what_the_listener_heard_there():
+    """Also of a long recording, of which only stretches are gone through."""
+    base, frames = load_base(), 20_000
+    envelope, voicing = recording(frames)
+    held = gather_sustained_notes(base, features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
+    with torch.inference_mode():
+        whole = base.content(torch.from_numpy(features(1600))[None], torch.zeros(1, FEATURES), 1600)[0]
+    said = layer_norm(whole[[100, 500]], (CONTENT,))
+    vowels = torch.from_numpy(envelope[[100, 500], :LOW_BANDS])
+    vowels = vowels - vowels.mean(1, keepdim=True)
+    nearest = torch.cdist(held.shapes, vowels, p=1.0).argmin(1)
+    right, wrong = alike(held.content, said[nearest]), alike(held.content, said[1 - nearest])
+    assert right.median() > 0.95
+    assert (right > wrong).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("frames", [1, 30])
+def test_of_next_to_nothing_nothing_is_gathered(frames):
+    envelope, voicing = np.full((frames, BANDS), -4.0, np.float32), np.zeros(frames, np.float32)
+    held = gather_sustained_notes(load_base(), features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
+    assert held.rows.shape == (0, WIDTH)

@@ -11,7 +11,7 @@ from engine.conversion.edit_data import Groundwork, write_groundwork
 from engine.conversion.pitch_edits import TOOLS
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError, SettingsError
-from engine.features.sustained_sounds import WIDTH
+from engine.features.sustained_notes import WIDTH
 from studio.actions.conversions import start_conversion
 from studio.actions.history import repeat_task
 from studio.actions.packages import export_model, import_model

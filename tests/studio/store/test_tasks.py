@@ -597,7 +597,7 @@ class Queue(RuleBasedStateMachine):
             self.claims.append(task)
 
     @contextmanager
-    def _held(self, index):
+    def _sustained(self, index):
         """A claim of any time, and what is known of its task; LeaseLost is right where it does not hold any more."""
         task = self.claims[index % len(self.claims)]
         one = self.known[task.id]
@@ -614,14 +614,14 @@ class Queue(RuleBasedStateMachine):
     @precondition(lambda self: self.claims)
     @rule(index=st.integers(0, 50), headway=st.booleans())
     def renewed(self, index, headway):
-        with self._held(index) as (task, one):
+        with self._sustained(index) as (task, one):
             assert queue.renew(self.database, task, LEASE_S, 0.5, "", headway) == one.unwanted
             one.attempt = 1 if headway else one.attempt
 
     @precondition(lambda self: self.claims)
     @rule(index=st.integers(0, 50), end=st.sampled_from(["completed", "failed", "cancelled"]))
     def ended(self, index, end):
-        with self._held(index) as (task, one):
+        with self._sustained(index) as (task, one):
             if end == "completed":
                 ending(self.database, queue.complete, task, {})
             elif end == "failed":
@@ -633,7 +633,7 @@ class Queue(RuleBasedStateMachine):
     @precondition(lambda self: self.claims)
     @rule(index=st.integers(0, 50), counts=st.booleans())
     def given_back(self, index, counts):
-        with self._held(index) as (task, one):
+        with self._sustained(index) as (task, one):
             queue.requeue(self.database, task, counts=counts)
             one.attempt -= 0 if counts else 1
             self._put_back(one)
@@ -641,7 +641,7 @@ class Queue(RuleBasedStateMachine):
     @precondition(lambda self: self.claims)
     @rule(index=st.integers(0, 50))
     def broke(self, index):
-        with self._held(index) as (task, one):
+        with self._sustained(index) as (task, one):
             ending(self.database, queue.give_up, task, ATTEMPTS, "no", "no")
             self._put_back(one, failed=one.attempt >= ATTEMPTS, due=False)
             self._hold_back()
