@@ -142,9 +142,9 @@ def test_what_users_call_has_an_example():
 
 
 def sources() -> Iterator[str]:
-    """What our own users of the engine read: the README's Python, the notebooks, the commands."""
-    readme = (ENGINE.parent / "README.md").read_text(encoding="utf-8")
-    yield from re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    """What our own users of the engine read: the Python of both READMEs, the notebooks, the commands."""
+    for readme in (ENGINE.parent / "README.md", ENGINE / "README.md"):
+        yield from re.findall(r"```python\n(.*?)```", readme.read_text(encoding="utf-8"), re.DOTALL)
     for path in sorted((ENGINE.parent / "notebooks").glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         code = "".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")

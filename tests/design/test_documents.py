@@ -1,0 +1,70 @@
+"""What readers are sent to is there: links, paths, modules, and the map of the rooms."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("engine", "studio")
+LINES_OF_README = 200
+DEVELOPERS = "\n## For developers\n"
+LABORATORY = ROOT / "engine" / "EXPERIMENTS.md"  # for developers as a whole
+
+
+def documents() -> list[Path]:
+    packages = [path for folder in (*PACKAGES, "notebooks") for path in (ROOT / folder).rglob("*.md")]
+    return [ROOT / "README.md", *(ROOT / ".github").glob("*.md"), *packages]
+
+
+def paths_in(document: Path) -> Iterator[str]:
+    """Paths and modules of the project that a document names, from the top, and where its links lead."""
+    text = document.read_text(encoding="utf-8")
+    yield from re.findall(r"(?<![\w/.])(?:engine|studio|notebooks|tests)/[\w./-]*\w", text)
+    yield from (name.replace(".", "/") for name in re.findall(r"python -m ((?:engine|studio|tests)[\w.]*\w)", text))
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        yield str((document.parent / target).resolve().relative_to(ROOT))
+
+
+def is_there(path: str) -> bool:
+    return any((ROOT / f"{path}{suffix}").exists() for suffix in ("", ".py", "/__main__.py"))
+
+
+def headings(document: Path) -> set[str]:
+    """The anchors of a document's headings."""
+    titles = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= LINES_OF_README
+
+
+def test_documents_name_what_is_there():
+    named = [(one.relative_to(ROOT), path) for one in documents() for path in paths_in(one)]
+    assert not [f"{document}: {path}" for document, path in named if not is_there(path)]
+
+
+def test_documents_link_to_headings_that_are_there():
+    offenders = []
+    for document in documents():
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", document.read_text(encoding="utf-8")):
+            if anchor not in headings((document.parent / target) if target else document):
+                offenders.append(f"{document.relative_to(ROOT)}: {target}#{anchor}")
+    assert not offenders
+
+
+def test_only_developers_are_sent_outside_the_project():
+    texts = {one: one.read_text(encoding="utf-8").partition(DEVELOPERS)[0] for one in documents() if one != LABORATORY}
+    assert not [str(one.relative_to(ROOT)) for one, text in texts.items() if "../shared" in text]
+
+
+def test_readme_maps_every_room():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"## Where things are\n+```\n(.*?)```", text, re.DOTALL)
+    package, mapped = "", set()
+    for line in block[1].splitlines():
+        package = line.split("/")[0] if line.startswith(PACKAGES) else package
+        mapped |= {f"{package}/{name}" for name in re.findall(r"(?:^  |\s{3,})(\w+(?:/|\.py))\s", line)}
+    rooms = [path for name in PACKAGES for path in (ROOT / name).iterdir() if not path.name.startswith("_")]
+    rooms = [path for path in rooms if path.is_dir() or path.suffix == ".py"]
+    assert mapped == {f"{path.relative_to(ROOT)}{'/' if path.is_dir() else ''}" for path in rooms}
