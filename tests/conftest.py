@@ -1,6 +1,8 @@
-"""What holds for all tests."""
+"""Settings and fixtures of all tests."""
 
 import os
+
+pytest_plugins = ["tests.services", "tests.browsers"]
 
 # as the command line sets it: networks that wait quietly leave the cores to the processes that other tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

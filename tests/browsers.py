@@ -1,4 +1,4 @@
-"""The page in a real browser, on a real service with its workers. Left out, with a sentence, where there is none."""
+"""Fixtures for the page in a real browser, on a real service with its workers. Tests are skipped without chromium."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,8 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from tests.load.trial_service import TrialService, trial_service
 
-FOLDER = Path(__file__).parent
-SCREENSHOTS = Path(__file__).parents[4] / ".screenshots"
+SCREENSHOTS = Path(__file__).parents[1] / ".screenshots"
 FIRST_STORY = "test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares"
 LANGUAGE = "en-GB"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -20,10 +19,10 @@ HARMLESS = ("AbortError", "Connection errored out", "net::ERR_ABORTED", "ERR_CON
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Stories told in a browser take minutes, so they are slow, but for what every visitor does first."""
+    """Mark tests in a browser as slow, except the first steps of every visitor."""
     for item in items:
-        is_story = item.path.parent == FOLDER and "browser" in item.fixturenames
-        if is_story and item.path.stem != "test_page_as_a_whole" and item.name != FIRST_STORY:
+        in_browser = "browser" in getattr(item, "fixturenames", ())
+        if in_browser and item.path.stem != "test_page_as_a_whole" and item.name != FIRST_STORY:
             item.add_marker(pytest.mark.slow)
 
 

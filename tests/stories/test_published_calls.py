@@ -1,4 +1,4 @@
-"""The curl lines of the README, run by curl against the real service: only address, token and ids are others."""
+"""The curl lines of the studio's README, run against the real service with another address, token and ids."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import soundfile
 
 from tests.load.trial_service import TrialService
 
-ROOT = Path(__file__).parents[2]
+README = Path(__file__).parents[2] / "studio" / "README.md"
 ADDRESS = "http://127.0.0.1:7860"
 RATE = 44_100
 POLL_S = 0.3
@@ -29,7 +29,7 @@ Curl = Callable[..., dict]
 
 def readme_lines() -> dict[str, str]:
     """The path that a line calls -> the line."""
-    lines = [line for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("curl ")]
+    lines = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("curl ")]
     return {re.search(re.escape(ADDRESS) + r"(\S+)", line)[1]: line for line in lines}
 
 

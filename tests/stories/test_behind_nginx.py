@@ -17,7 +17,7 @@ import engine
 from studio.client import Client
 from tests.load.trial_service import TrialService, trial_service
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[2] / "studio" / "README.md"
 SAMPLES = Path(engine.__path__[0]) / "samples"
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What a hosted Space runs: a demo, for whoever comes by. What its page does is tested in a browser."""
+"""What a hosted Space runs: a demo, for whoever comes by. What its page does is tested in a client."""
 
 from collections.abc import Iterator
 
@@ -20,22 +20,22 @@ def demo(tmp_path_factory) -> Iterator[TrialService]:
 
 
 @pytest.fixture
-def browser(demo) -> Iterator[httpx.Client]:
+def client(demo) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=demo.base_url, trust_env=False, timeout=30) as client:
         yield client
 
 
-def test_everybody_gets_the_page_and_a_cookie(browser):
-    answer = browser.get("/")
+def test_everybody_gets_the_page_and_a_cookie(client):
+    answer = client.get("/")
     assert answer.status_code == 200
     assert "all of yours is deleted" in answer.text
     assert COOKIE in answer.cookies
 
 
-def test_there_is_no_tab_for_tokens(browser):
+def test_there_is_no_tab_for_tokens(client):
     tabs = [
         part["props"]["label"]
-        for part in browser.get("/config").json()["components"]
+        for part in client.get("/config").json()["components"]
         if part["type"] in ("tabitem", "tab")
     ]
     assert tabs[0] == "Convert"
@@ -43,19 +43,19 @@ def test_there_is_no_tab_for_tokens(browser):
 
 
 @pytest.mark.parametrize("path", ["/models", "/tasks/x", "/docs", "/openapi.json", "/metrics", "/check-task/x"])
-def test_the_interface_is_off_and_says_so_as_json(browser, path):
-    answer = browser.get(path)
+def test_the_interface_is_off_and_says_so_as_json(client, path):
+    answer = client.get(path)
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
     assert answer.json()["code"] == "api_off"
 
 
-def test_nothing_can_be_sent_to_it_either(browser):
-    answer = browser.post("/convert", files={"audio": ("a.wav", b"x")}, headers={"Authorization": "Bearer ts_x"})
+def test_nothing_can_be_sent_to_it_either(client):
+    answer = client.post("/convert", files={"audio": ("a.wav", b"x")}, headers={"Authorization": "Bearer ts_x"})
     assert (answer.status_code, answer.json()["code"]) == (404, "api_off")
 
 
-def test_it_says_that_it_is_well(browser):
-    assert browser.get("/health").json()["status"] == "ok"
+def test_it_says_that_it_is_well(client):
+    assert client.get("/health").json()["status"] == "ok"
 
 
 def test_it_says_what_it_is_when_it_starts(demo):

@@ -1,4 +1,4 @@
-"""No test here sees, or touches, what the user of this machine has. Databases are real, and new for each test."""
+"""Fixtures for databases, storage and services. Tests never touch the data of this machine's user."""
 
 import logging
 import os
@@ -18,7 +18,6 @@ import httpx
 import numpy as np
 import psycopg
 import pytest
-from moto.server import ThreadedMotoServer
 
 from studio.settings.environment import HOME_VARIABLE
 from studio.store.database import Database, open_database
@@ -161,6 +160,8 @@ def sqlite_database(sqlite_template, tmp_path) -> Iterator[Database]:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
     """The address of something that answers as S3 does, without files of its own."""
+    from moto.server import ThreadedMotoServer  # takes a second to import
+
     logging.getLogger("werkzeug").setLevel(logging.WARNING)  # else it tells of every call
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

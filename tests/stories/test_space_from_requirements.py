@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from tests.load.trial_service import TrialService
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 INSTALLED_WITHIN_S = 1200.0
 STARTED_WITHIN_S = 120.0  # the first time, when nothing is compiled yet
 WORK_MS = 240_000
