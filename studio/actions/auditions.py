@@ -27,7 +27,7 @@ def auditions_view(studio: Studio, account: Account, model_id: str, base_url: st
     parts: {"name", "label", "url" of the original}; evaluations: the lines of the history with `kept` (whether it is
     the best so far), `complete` (whether it can still be made the voice) and `sounds` (part -> url).
     """
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     return auditions_of(studio, model, training_history(studio, model), base_url, now_s)
 
 

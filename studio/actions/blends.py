@@ -39,7 +39,7 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
 
     name: left out, after both. Raises NotFound, WrongState for a voice that is not trained, Invalid, TooMany.
     """
-    voices = [find_usable(studio.database, studio.storage, account, model_id) for model_id in (first, second)]
+    voices = [find_usable(studio.database, account, model_id) for model_id in (first, second)]
     if first == second:
         raise Invalid([("second", "Choose two different voices: a blend lies between them.")])
     if not 0.0 <= share <= 1.0:

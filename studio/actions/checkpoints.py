@@ -32,7 +32,7 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
 
     Raises NotFound, WrongState while it is being trained, or where only the sound of that moment was kept.
     """
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     history = None if model.is_demo else training_history(studio, model)
     line = next((line for line in (history or {}).get("evaluations", ()) if line["epoch"] == epoch), None)
     if history is None or line is None:

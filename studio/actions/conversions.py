@@ -49,7 +49,7 @@ def start_conversion(
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
     by_style(preset, settings)
-    voice = find_usable(studio.database, studio.storage, account, model, untrained)
+    voice = find_usable(studio.database, account, model, untrained)
     check_recording(audio, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"

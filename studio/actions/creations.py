@@ -79,7 +79,7 @@ def keep_dataset(
 def examination_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
     """How the examination of a voice's recordings stands: `state` (of its task; completed where there is none any
     more), `progress`, `message` and `error`. Raises NotFound."""
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     task = latest(studio.database, account.id, model.id, REPORT)
     if task is None or task.created_at < model.created_at:  # that of an earlier voice of this id
         return {"state": "completed", "progress": 1.0, "message": "", "error": None}
@@ -88,7 +88,7 @@ def examination_view(studio: Studio, account: Account, model_id: str) -> dict[st
 
 def examine_again(studio: Studio, account: Account, model_id: str) -> None:
     """Examine the recordings of a voice once more, where that came to nothing. Raises NotFound, WrongState."""
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
         raise WrongState(f"The voice '{model_id}' has no recordings here.", "no_recordings")
     with studio.database.write() as connection:

@@ -136,7 +136,7 @@ def take_back(studio: Studio, account: Account, model_id: str, now_s: float, onl
     only_good: without the recordings that are not good to train on by the data report. Raises NotFound, WrongState
     for a voice that has been trained or is being worked on, DiskFull, Unavailable; then it is as it was.
     """
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     if model.dataset_key is None or model.voice_key is not None or model.epoch:
         text = f"The voice '{model_id}' has been trained: make a new voice of other recordings."
         raise WrongState(text, "model_trained")

@@ -22,7 +22,7 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
     `auto` is the shift that `transpose: auto` gives, as far as it can be known before; None without a recording, or
     where nothing in it has a pitch. Raises NotFound for an unknown voice.
     """
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     card = _card(studio, model)
     voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
     ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]

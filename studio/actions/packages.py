@@ -58,7 +58,7 @@ def package_link(studio: Studio, account: Account, model_id: str, base_url: str,
         export_model(studio, account, model_id, made)
         key = f"{account_prefix(account)}{PACKAGES}/{model_id}/{made.name}"
         studio.storage.put_file(made, key)
-    name = named_file(find_model(studio.database, studio.storage, account, model_id).name, "voice.zip")
+    name = named_file(find_model(studio.database, account, model_id).name, "voice.zip")
     # a browser that has fetched an earlier one must not take it for this
     return {"name": name, "url": f"{studio.link(key, base_url, now_s)}&made={now_s:.0f}"}
 
@@ -67,7 +67,7 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
     """Write a voice as a package to `target`. Raises NotFound, WrongState for one that is not trained, DiskFull."""
     from engine.voices.package import export_voice  # it loads the networks, to see whether the voice is whole
 
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     if model.is_demo:
         export_voice(DEMO_VOICES / model_id, target)
         return

@@ -165,7 +165,7 @@ def _find(studio: Studio, account: Account, task_id: str) -> Task:
 def _need_voice(studio: Studio, account: Account, task: Task) -> None:
     """Raises NotFound where the voice that would sing the edits is gone, WrongState where it cannot convert."""
     try:
-        find_usable(studio.database, studio.storage, account, task.model_id or "", was_untrained(task))
+        find_usable(studio.database, account, task.model_id or "", was_untrained(task))
     except NotFound as cause:
         name = voice_name(studio.database, account, task)
         raise NotFound(_VOICE_GONE.format(name), "model_not_found") from cause

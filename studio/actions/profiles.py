@@ -23,7 +23,7 @@ _REPORT_PRIORITY = 1
 
 def profile_values(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
     """What is said of a voice, as the values of a profile. Raises NotFound."""
-    return find_model(studio.database, studio.storage, account, model_id).stated
+    return find_model(studio.database, account, model_id).stated
 
 
 def edit_profile(studio: Studio, account: Account, model_id: str, values: Mapping[str, Any]) -> None:
@@ -32,7 +32,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
     What was measured is kept where nothing else is stated. Raises ProfileError with every wrong field, NotFound,
     WrongState for a demo voice, Unavailable, DiskFull; then all is as before.
     """
-    if find_model(studio.database, studio.storage, account, model_id).is_demo:
+    if find_model(studio.database, account, model_id).is_demo:
         raise WrongState(f"The voice '{model_id}' comes with the program and cannot be changed.", "demo_voice")
     given = read_profile(values)
     with studio.database.write() as connection:

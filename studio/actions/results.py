@@ -122,7 +122,7 @@ def _starts_in_s(studio: Studio, waiting: int, busy: int) -> float | None:
 
 def _card(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
     try:
-        return find_model(studio.database, studio.storage, account, model_id).published
+        return find_model(studio.database, account, model_id).published
     except NotFound:  # it was deleted since
         return {}
 

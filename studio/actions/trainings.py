@@ -32,7 +32,7 @@ def trainable_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
     """The voices that have recordings here, by name: id, name, state, epoch, epochs."""
     return [
         {"id": one.id, "name": one.name, "state": one.state, "epoch": one.epoch, "epochs": one.epochs}
-        for one in all_models(studio.database, studio.storage, account)
+        for one in all_models(studio.database, account)
         if one.dataset_key is not None
     ]
 
@@ -148,7 +148,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
 
 
 def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
         raise WrongState(f"The voice '{model.name}' has no recordings here: it cannot be trained.", "no_recordings")
     return model

@@ -22,7 +22,7 @@ def voice_cards(
     (TRAIN_AGAIN where it was made on an earlier base), whether it can convert only as it is before it is trained
     (`untrained`), whether it is a `demo` voice, and `preview_url`, which is None where there is nothing to be heard.
     """
-    found = all_models(studio.database, studio.storage, account)
+    found = all_models(studio.database, account)
     return [
         _card(studio, model, base_url, now_s)
         for model in found
@@ -36,7 +36,7 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
 
     Raises NotFound.
     """
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     try:
         card = load_card(DEMO_VOICES / model.id) if model.is_demo else kept_card(studio, model)
     except EngineError:  # another one takes its place at this moment

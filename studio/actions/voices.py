@@ -41,7 +41,7 @@ _LARGEST_HISTORY = 64 << 20  # bytes
 
 def models_view(studio: Studio, account: Account, **narrowed: Any) -> dict[str, Any]:
     """Voices that can be used, as the published interface lists them; with `limit`, also where to go on."""
-    models, following = list_models(studio.database, studio.storage, account, **narrowed)
+    models, following = list_models(studio.database, account, **narrowed)
     return {"models": models} | ({"next_cursor": following} if narrowed.get("limit") else {})
 
 
@@ -50,7 +50,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
 
     Raises NotFound.
     """
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     task = None if model.is_demo else latest(studio.database, account.id, model_id, "training")
     active = task if task is not None and task.state in ACTIVE else None
     return {
@@ -110,7 +110,7 @@ def train_model(
     most = studio.service.epochs_at_most
     if epochs > most:
         raise SettingsError(f"epochs must be at most {most} here, not {epochs}.")
-    found = find_model(studio.database, studio.storage, account, model_id)
+    found = find_model(studio.database, account, model_id)
     if found.is_demo or found.dataset_key is None:
         why = "comes with the program" if found.is_demo else "was brought in without its recordings"
         raise WrongState(f"The voice '{model_id}' {why}: it cannot be trained.", "no_recordings")
@@ -169,7 +169,7 @@ def _refuse_too_many_trainings(studio: Studio, trainings: int) -> None:
 
 def delete_model(studio: Studio, account: Account, model_id: str) -> None:
     """Delete a voice with its recordings and its training. Raises NotFound, WrongState while it is being trained."""
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     with studio.storage.deleting() as take_away, studio.database.write() as connection:
         if not model.is_demo:
             held_model(connection, account.id, model_id)  # whoever begins to train it waits here, and finds it gone
@@ -179,7 +179,7 @@ def delete_model(studio: Studio, account: Account, model_id: str) -> None:
 
 def refuse_undeletable(studio: Studio, account: Account, model_id: str) -> None:
     """Raises what `delete_model` would raise now, so that nobody is asked a question that leads nowhere."""
-    model = find_model(studio.database, studio.storage, account, model_id)
+    model = find_model(studio.database, account, model_id)
     with studio.database.read() as connection:
         _refuse_busy(studio, connection, account, model)
 

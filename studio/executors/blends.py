@@ -38,7 +38,7 @@ def blend(job: Job) -> None:
 def _voice(job: Job, model_id: str) -> "Voice":
     bench = job.bench
     folder = insist(
-        lambda: voice_folder(bench.storage, find_model(bench.database, bench.storage, job.account, model_id)),
+        lambda: voice_folder(bench.storage, find_model(bench.database, job.account, model_id)),
         SHORT_PATIENCE_S,
     )
     return bench.voices.voice(folder)

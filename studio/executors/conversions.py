@@ -140,7 +140,7 @@ def _voice(job: Job) -> "Voice":
 def _voice_folder(job: Job) -> Path:
     """Where the voice lies; as it is before it is trained where that was asked for, and it is not trained by now."""
     bench = job.bench
-    model = find_model(bench.database, bench.storage, job.account, job.task.model_id or "")
+    model = find_model(bench.database, job.account, job.task.model_id or "")
     if not (model.is_untrained and job.task.parameters.get("untrained")):
         return voice_folder(bench.storage, model)
     return untrained_voice_folder(job, model)

@@ -107,9 +107,7 @@ class Job:
     def model(self) -> Model:
         """The voice the task is about, as its row is now. Raises NotFound."""
         bench = self.bench
-        return insist(
-            lambda: find_model(bench.database, bench.storage, self.account, self.task.model_id or ""), SHORT_PATIENCE_S
-        )
+        return insist(lambda: find_model(bench.database, self.account, self.task.model_id or ""), SHORT_PATIENCE_S)
 
     def is_published(self) -> bool:
         """Whether the task has ended with the result of this very attempt."""

@@ -5,9 +5,8 @@
 One that was completed on an earlier base is pending again. Whatever its state, a voice that has recordings and no
 voice of this base can convert *untrained*, by whoever asks for that.
 
-Where the storage is the data folder, the local account shares its voices and recordings with the command line: what is
-made or deleted there appears and disappears here, whenever they are looked at. The demo voices are everybody's; they
-have no rows.
+The page, the service and the command line all read and write these rows. The demo voices are everybody's; they have no
+rows.
 
 Functions that take a Connection join the caller's transaction.
 """
@@ -18,27 +17,13 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select, update
 from sqlalchemy import tuple_ as row_of
 
-from engine.datasets.dataset import MODEL_FILE, REPORT_FILE, TRAINING_FOLDER, load_dataset
-from engine.errors import EngineError
-from engine.training.history import read_history
-from engine.voices.card import (
-    CARD_FILE,
-    DEMO_VOICES,
-    VoiceCard,
-    earlier_voice,
-    find_voice,
-    list_voices,
-    load_card,
-    new_identifier,
-)
+from engine.voices.card import DEMO_VOICES, VoiceCard, earlier_voice, list_voices, new_identifier
 from engine.voices.card_rules import FORMAT, is_identifier
-from engine.voices.profile import profile_as_json
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.database import Database, Now, insert_or_keep
@@ -53,7 +38,6 @@ PUBLISHED = (
 MOST_LISTED = 1000
 _KEPT = (*PUBLISHED, "licence", "source", "consent", "format")
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
-_STAMP = "stamp"  # in the row's card: which state of the voice's files it was read from
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _TRIES = 8
 _LATER_S = 30.0  # until one may have been deleted
@@ -130,10 +114,9 @@ class Model:
 # ---- looked at
 
 
-def find_model(database: Database, storage: Storage, account: Account, model_id: str) -> Model:
+def find_model(database: Database, account: Account, model_id: str) -> Model:
     """The account's voice with this id, in whatever state, or the demo voice. Raises NotFound."""
     if is_identifier(model_id):
-        _adopt(database, storage, account, model_id)
         with database.read() as connection:
             row = connection.execute(select(models).where(_named(account.id, model_id))).one_or_none()
         if row is not None:
@@ -144,14 +127,12 @@ def find_model(database: Database, storage: Storage, account: Account, model_id:
     raise NotFound("There is no such voice: GET /models lists those that can be used.", "model_not_found")
 
 
-def find_usable(
-    database: Database, storage: Storage, account: Account, model_id: str, untrained: bool = False
-) -> Model:
+def find_usable(database: Database, account: Account, model_id: str, untrained: bool = False) -> Model:
     """The same of a voice that can convert. Raises NotFound, and WrongState for one that is still to be trained.
 
     untrained: whether one that `is_untrained` will do, where its recordings are not too little.
     """
-    model = find_model(database, storage, account, model_id)
+    model = find_model(database, account, model_id)
     if untrained and model.is_untrained:
         if model.too_little:
             raise WrongState(model.too_little, "model_not_ready")
@@ -175,7 +156,6 @@ def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
 
 def list_models(
     database: Database,
-    storage: Storage,
     account: Account,
     *,
     genre: str | None = None,
@@ -195,7 +175,6 @@ def list_models(
     narrowed = {"genre": genre, "gender": gender, "age": age, "voice_type": voice_type, "base_language": base_language}
     wanted = {name: value for name, value in narrowed.items() if value is not None}
     words = q.casefold().split() if q else []
-    _adopt(database, storage, account)
     own = select(models.c.folded_name, models.c.id, models.c.card).where(
         models.c.account_id == account.id,
         models.c.state == COMPLETED,
@@ -221,9 +200,8 @@ def list_models(
     return [published for _, published in found[:limit]], _cursor_after(found[limit - 1][0])
 
 
-def all_models(database: Database, storage: Storage, account: Account) -> list[Model]:
+def all_models(database: Database, account: Account) -> list[Model]:
     """All voices of the account in whatever state, and the demo voices, by name."""
-    _adopt(database, storage, account)
     with database.read() as connection:
         own = [_model(row) for row in connection.execute(select(models).where(models.c.account_id == account.id))]
     taken = {model.id for model in own}
@@ -272,7 +250,7 @@ def add_model(
     taken |= {voice.id for voice in _demo_voices()} | _folders(storage, account)
     for _ in range(_TRIES):
         identifier = new_identifier(card["name"], taken)
-        values = _described({**card, "id": identifier}) | {
+        values = described({**card, "id": identifier}) | {
             "account_id": account.id,
             "id": identifier,
             "state": state,
@@ -308,12 +286,12 @@ def set_keys(
 
 def describe(connection: Connection, account_id: str, model_id: str, card: Mapping[str, Any]) -> None:
     """Say anew who a voice is; card: the fields that `Model.card` has, of which the name is needed."""
-    _change(connection, account_id, model_id, **_described(card))
+    _change(connection, account_id, model_id, **described(card))
 
 
 def report_made(connection: Connection, account_id: str, model_id: str, report: dict[str, Any]) -> None:
     """The recordings of a voice have been examined; the report as plain values."""
-    _change(connection, account_id, model_id, data_report=_plain(report))
+    _change(connection, account_id, model_id, data_report=plain_report(report))
 
 
 def training_begun(connection: Connection, account_id: str, model_id: str) -> None:
@@ -337,7 +315,7 @@ def training_completed(
         connection,
         account_id,
         model_id,
-        **_described(asdict(card) | {"id": model_id}),
+        **described(asdict(card) | {"id": model_id}),
         state=COMPLETED,
         error=None,
         failure_told=0,
@@ -427,20 +405,20 @@ def _delete_row(connection: Connection, account: Account, model_id: str, name: s
     return True
 
 
-def _described(card: Mapping[str, Any], stamp: str | None = None) -> dict[str, Any]:
+def described(card: Mapping[str, Any]) -> dict[str, Any]:
     """The columns that say who a voice is."""
     kept = {name: card.get(name) for name in _KEPT}
     kept |= {"description": card.get("description") or "", "traits": list(card.get("traits") or ())}
     narrowed = {name: value if _fits(name, value := card.get(name)) else None for name in _NARROWED}
     listed = {"folded_name": card["name"].casefold(), "texts": _texts(kept)}
-    return {"name": card["name"], "card": kept | ({_STAMP: stamp} if stamp else {}), **listed, **narrowed}
+    return {"name": card["name"], "card": kept, **listed, **narrowed}
 
 
 def _fits(name: str, value: Any) -> bool:
     return isinstance(value, str) and len(value) <= _LENGTHS[name]
 
 
-def _plain(report: dict[str, Any]) -> dict[str, Any]:
+def plain_report(report: dict[str, Any]) -> dict[str, Any]:
     """A report as both databases can hold it: with null for what is no number."""
     plain: dict[str, Any] = json.loads(json.dumps(report), parse_constant=lambda word: None)
     return plain
@@ -493,16 +471,7 @@ def _place_of(cursor: str) -> tuple[str, str]:
     return name, identifier
 
 
-# ---- what the command line has made
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What there is in the folders under one id. `stamp`: changes with the files that say who the voice is."""
-
-    stamp: str
-    has_voice: bool
-    has_dataset: bool
+# ---- folders
 
 
 def _folders(storage: Storage, account: Account) -> set[str]:
@@ -512,120 +481,3 @@ def _folders(storage: Storage, account: Account) -> set[str]:
         folder = storage.folder(f"{account_prefix(account)}{kind}")
         found |= {entry.name for entry in os.scandir(folder)} if folder and folder.is_dir() else set()
     return found
-
-
-def _adopt(database: Database, storage: Storage, account: Account, only: str | None = None) -> None:
-    """Bring the rows of the local account in line with the folders of the command line."""
-    voices, datasets = storage.folder(VOICES), storage.folder(DATASETS)
-    if not account.is_local or voices is None or datasets is None:
-        return
-    names = {only} if only else {name for name in _folders(storage, account) if is_identifier(name)}
-    seen = {name: there for name in names if (there := _seen(voices / name, datasets / name))}
-    state = models.c.card[_STAMP].as_string().label(_STAMP)
-    known = select(models.c.id, models.c.name, models.c.state, models.c.voice_key, models.c.dataset_key, state)
-    known = known.where(models.c.account_id == account.id)
-    if only:
-        known = known.where(models.c.id == only)
-    with database.read() as connection:
-        rows = {row.id: row for row in connection.execute(known)}
-    changed = [
-        name
-        for name in seen.keys() | rows.keys()
-        if not _agree(rows.get(name), seen.get(name)) and not _is_damaged(voices, datasets, name)
-    ]
-    if not changed:
-        return
-    with database.write() as connection:
-        for name in sorted(changed):
-            # looked at anew: what changes rows and folders does both within a transaction
-            row = connection.execute(known.where(models.c.id == name)).one_or_none()
-            _bring_in_line(connection, account, name, row, *_read(voices, datasets, name))
-
-
-def _seen(voice: Path, dataset: Path) -> _Seen | None:
-    card, profile = _stamp(voice / CARD_FILE), _stamp(dataset / MODEL_FILE)
-    stamp = card or profile
-    return _Seen(stamp, card is not None, profile is not None) if stamp else None
-
-
-def _stamp(path: Path) -> str | None:
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return f"{path.name} {stat.st_mtime_ns} {stat.st_size}"
-
-
-def _agree(row: Any, seen: _Seen | None) -> bool:
-    if row is None or row.state == TRAINING:
-        return seen is None or row is not None  # a voice in training is its worker's
-    if row.voice_key is None and row.dataset_key is None:
-        return True  # it is being made
-    if seen is None:
-        return False
-    has = row.voice_key is not None, row.dataset_key is not None
-    return has == (seen.has_voice, seen.has_dataset) and row.stamp == seen.stamp
-
-
-def _read(voices: Path, datasets: Path, name: str) -> tuple[_Seen | None, dict[str, Any] | None]:
-    """What there is under an id, and the columns that say it; these are None where it is damaged."""
-    voice, dataset = voices / name, datasets / name
-    try:
-        if not (voice / CARD_FILE).exists():
-            voice = find_voice(name, [voices])  # beside its place, while another takes it
-    except EngineError:
-        pass
-    seen = _seen(voice, dataset)
-    if seen is None:
-        return None, None
-    try:
-        card = asdict(load_card(voice)) if seen.has_voice else profile_as_json(load_dataset(dataset).profile)
-        history = read_history(dataset / TRAINING_FOLDER) if seen.has_dataset else None
-    except EngineError:
-        return seen, None
-    columns = _described({**card, "id": name}, seen.stamp) | {
-        "voice_key": f"{VOICES}/{name}" if seen.has_voice else None,
-        "dataset_key": f"{DATASETS}/{name}" if seen.has_dataset else None,
-        **_report_in(dataset),
-    }
-    if history is None:
-        return seen, columns
-    return seen, columns | {"epoch": history.epoch, "epochs": history.ceiling if history.state == "completed" else 0}
-
-
-def _report_in(dataset: Path) -> dict[str, Any]:
-    """The column of the data report, where one lies with the recordings."""
-    try:
-        report = json.loads((dataset / REPORT_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {"data_report": _plain(report)} if isinstance(report, dict) else {}
-
-
-def _is_damaged(voices: Path, datasets: Path, name: str) -> bool:
-    seen, columns = _read(voices, datasets, name)
-    return seen is not None and columns is None
-
-
-def _bring_in_line(
-    connection: Connection, account: Account, name: str, row: Any, seen: _Seen | None, columns: dict[str, Any] | None
-) -> None:
-    if _agree(row, seen):
-        return
-    if seen is None:
-        if row.voice_key in (None, f"{VOICES}/{name}"):  # else it lies in a storage that was used before
-            _delete_row(connection, account, name, row.name)
-    elif columns is not None and row is None:
-        state = COMPLETED if seen.has_voice else PENDING
-        values = {"account_id": account.id, "id": name, "state": state, "created_at": Now(), "updated_at": Now()}
-        connection.execute(insert_or_keep(connection, models).values(values | columns))
-    elif columns is not None:
-        _change(connection, account.id, name, state=_state_after(row, seen), **columns)
-
-
-def _state_after(row: Any, seen: _Seen) -> str:
-    """The state of a voice whose files have changed."""
-    if not seen.has_voice:
-        return PENDING if row.state == COMPLETED else str(row.state)
-    made_anew = row.voice_key is None or (row.stamp is not None and row.stamp != seen.stamp)
-    return COMPLETED if row.state != FAILED or made_anew else FAILED

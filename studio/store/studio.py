@@ -10,6 +10,7 @@ from studio.settings.environment import Settings, make_folder
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, local_account
 from studio.store.database import Database, database_url, open_database
+from studio.store.folder_import import import_folders
 from studio.store.migration import upgrade
 from studio.store.signed_links import secret_of, sign
 from studio.store.storage import Storage, open_storage
@@ -55,7 +56,9 @@ def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
         upgrade(database)
         storage = open_storage(service.storage_url, settings.data)
         storage.check()
-        return Studio(settings, service, database, storage, secret_of(database), local_account(database))
+        local = local_account(database)
+        import_folders(database, storage, local)
+        return Studio(settings, service, database, storage, secret_of(database), local)
     except BaseException:
         database.close()
         raise

@@ -133,7 +133,7 @@ def measure_tables(
 
 def _operations(database: Database, storage: Storage, account: Account, secret: str) -> list[_Operation]:
     def page(**given: Any) -> tuple[list[dict[str, Any]], str | None]:
-        return list_models(database, storage, account, limit=PAGE, **given)
+        return list_models(database, account, limit=PAGE, **given)
 
     def some_task() -> tasks.Task:
         return tasks.find(database, account.id, _some_id())
@@ -155,8 +155,8 @@ def _operations(database: Database, storage: Storage, account: Account, secret: 
         _Operation("GET /models, of a genre", True, lambda: page(genre="jazz")),
         _Operation("GET /models, by a word", False, lambda: page(q="bright")),
         _Operation("GET /models, by a word of one", False, lambda: page(q="voice-77")),
-        _Operation("GET /models, all", False, lambda: list_models(database, storage, account)),
-        _Operation("GET /models/{id}", True, lambda: find_model(database, storage, account, "voice-77")),
+        _Operation("GET /models, all", False, lambda: list_models(database, account)),
+        _Operation("GET /models/{id}", True, lambda: find_model(database, account, "voice-77")),
         _Operation("GET /check-task/{id}", True, some_task),
         _Operation("GET /tasks, first page", True, lambda: tasks.list_tasks(database, account.id)),
         _Operation("GET /tasks, failed", True, lambda: tasks.list_tasks(database, account.id, state="failed")),

@@ -56,8 +56,8 @@ def test_large_tables_cost_what_small_ones_do(empty_database_url, tmp_path):
             lambda: tasks.find(database, account.id, known),
             lambda: tasks.list_tasks(database, account.id),
             lambda: tasks.list_tasks(database, account.id, state="failed"),
-            lambda: list_models(database, storage, account, limit=50),
-            lambda: find_model(database, storage, account, "voice-77"),
+            lambda: list_models(database, account, limit=50),
+            lambda: find_model(database, account, "voice-77"),
             lambda: recover(database, 3),
         ):
             explained = plans(database, act)

@@ -118,14 +118,14 @@ def test_in_a_storage_elsewhere_too(studio, other, package, s3_storage, tmp_path
     s3_storage.put_bytes(json.dumps({name: f"{place}/{name}" for name in files}).encode(), f"{place}/files.json")
     for name, path in files.items():
         s3_storage.put_file(path, f"{place}/{name}")
-    row = find_model(there.database, s3_storage, other, model)
+    row = find_model(there.database, other, model)
     with there.database.write() as connection:
         training_reached(connection, other.id, model, 9, place)
         set_keys(connection, row)
     keys = []
     for epoch in (4, 8):
         choose_checkpoint(there, other, model, epoch)
-        keys.append(find_model(there.database, s3_storage, other, model).voice_key)
+        keys.append(find_model(there.database, other, model).voice_key)
         assert voice_details(there, other, model, "", 0.0)["learned"]["best_epoch"] == epoch
     stored = {key.rpartition("/")[0] for key in s3_storage.list_keys(f"accounts/{other.id}/voices")}
     assert stored == {keys[1]}  # what it was before is gone

@@ -14,6 +14,7 @@ from studio.actions.tasks import task_view
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
 from studio.store.accounts import local_account
 from studio.store.catalogue import report_made
+from studio.store.folder_import import import_folders
 from studio.store.idempotency import Idempotency
 from studio.store.tasks import claim, complete, fail, find, list_tasks
 
@@ -178,6 +179,7 @@ def test_a_voice_without_recordings_here_is_not_used_untrained(studio, recording
     shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
     path = studio.settings.voices / "old" / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
+    import_folders(studio.database, studio.storage, studio.local)
     with pytest.raises(WrongState, match="'old' was made with an earlier version"):
         start(studio, recording(), model="old", untrained=True)
 
@@ -194,6 +196,7 @@ def test_a_voice_of_an_earlier_base_is_refused_before_anything_is_stored(studio,
     shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
     path = studio.settings.voices / "old" / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
+    import_folders(studio.database, studio.storage, studio.local)
     with pytest.raises(WrongState, match=r"'old' was made with an earlier version .* Train it again"):
         start(studio, recording(), model="old")
     assert not stored(studio)

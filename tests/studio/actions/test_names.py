@@ -1,7 +1,5 @@
 """What voices and files are called, also when the voice has another name by now, or is gone."""
 
-import shutil
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ from studio.actions.names import named_file, named_take, voice_name
 from studio.actions.packages import export_model, import_model
 from studio.actions.profiles import edit_profile
 from studio.actions.results import result_view
-from studio.actions.voices import delete_model, models_view
+from studio.actions.voices import delete_model
 from studio.store.tasks import claim, find
 
 
@@ -58,12 +56,6 @@ def test_a_later_voice_of_the_same_id_is_another(studio, package, voice, done):
     delete_model(studio, studio.local, voice)
     assert create_model(studio, studio.local, package(name="Kathleen 2")) == model
     assert told(studio, done)[0] == "Mia"
-
-
-def test_a_voice_that_is_deleted_by_hand_leaves_its_name_too(studio, voice, done):
-    shutil.rmtree(studio.settings.voices / voice)
-    assert len(models_view(studio, studio.local)["models"]) == 5
-    assert told(studio, done) == ("Mia", "Mia", "my vocal - Mia.wav", "Mia")
 
 
 def test_names_of_others_stay_as_they_are(studio, other, voice, done, recording):

@@ -12,6 +12,7 @@ from studio.actions.profiles import edit_profile, profile_values
 from studio.actions.voices import model_view, models_view
 from studio.errors import DiskFull, NotFound, WrongState
 from studio.store.catalogue import all_models, find_model
+from studio.store.folder_import import import_folders
 from studio.store.tasks import claim, complete, list_tasks
 
 SAID = {
@@ -25,6 +26,7 @@ SAID = {
 def voice(studio) -> str:
     """A voice without recordings."""
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
+    import_folders(studio.database, studio.storage, studio.local)
     return "mine"
 
 
@@ -132,8 +134,8 @@ def test_in_a_storage_elsewhere_whoever_uses_the_voice_sees_it_too(studio, s3_st
     edit_profile(there, other, model, SAID)
     export_model(there, other, model, tmp_path / "after.zip")
     again = import_model(there, other, tmp_path / "after.zip")
-    assert find_model(there.database, s3_storage, other, again).name == "Nina"
-    edited = find_model(there.database, s3_storage, other, model)
+    assert find_model(there.database, other, again).name == "Nina"
+    edited = find_model(there.database, other, model)
     assert (edited.name, edited.state) == ("Nina", "completed")  # and not one of an earlier base
     assert CARD_FILE in {key.rpartition("/")[2] for key in s3_storage.list_keys("accounts")}
-    assert len(all_models(there.database, s3_storage, other)) == 7
+    assert len(all_models(there.database, other)) == 7

@@ -170,7 +170,7 @@ def test_a_training_is_forgotten_with_all_it_came_to_but_not_the_voice(studio, v
     assert folder.exists()
     forget_training(studio, studio.local, voice)
     assert not folder.exists()
-    model = find_model(studio.database, studio.storage, studio.local, voice)
+    model = find_model(studio.database, studio.local, voice)
     assert (model.state, model.epoch, model.epochs) == ("pending", 0, 0)
     assert (studio.settings.datasets / voice / "audio").exists()
     assert not view(studio, voice)["begun"]

@@ -10,6 +10,7 @@ from studio.actions.packages import export_model, import_model
 from studio.actions.voice_cards import voice_cards, voice_details
 from studio.errors import NotFound
 from studio.store.catalogue import PUBLISHED, report_made
+from studio.store.folder_import import import_folders
 
 NOW_S = 1_800_000_000.0
 TOO_LITTLE = {"findings": [{"code": "too_little", "reason": "There are only 3 s.", "remedy": "Add some."}]}
@@ -38,6 +39,7 @@ def test_one_of_an_earlier_base_says_that_it_must_be_trained_again(studio):
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
     path = studio.settings.voices / "mine" / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    import_folders(studio.database, studio.storage, studio.local)
     states = {one["id"]: one["state"] for one in voice_cards(studio, studio.local, "", NOW_S, ready_only=False)}
     assert (states["mine"], states["koguchi"]) == (TRAIN_AGAIN, "completed")
     assert voice_details(studio, studio.local, "mine", "", NOW_S)["state"] == TRAIN_AGAIN
@@ -68,6 +70,7 @@ def test_one_of_an_earlier_base_can_be_used_untrained_where_its_recordings_are(s
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / model)
     path = studio.settings.voices / model / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    import_folders(studio.database, studio.storage, studio.local)
     card = next(one for one in voice_cards(studio, studio.local, "", NOW_S) if one["id"] == model)
     assert (card["state"], card["untrained"]) == (TRAIN_AGAIN, True)
 
@@ -88,5 +91,7 @@ def test_those_of_others_are_not_there(studio, other, package):
 
 def test_a_damaged_voice_does_not_take_the_others_with_it(studio, tmp_path):
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
+    import_folders(studio.database, studio.storage, studio.local)
     (studio.settings.voices / "mine" / "card.json").write_text("{")
-    assert len(voice_cards(studio, studio.local, "", NOW_S, ready_only=False)) == 5
+    assert len(voice_cards(studio, studio.local, "", NOW_S, ready_only=False)) == 6
+    assert voice_details(studio, studio.local, "mine", "", NOW_S)["learned"] == {}

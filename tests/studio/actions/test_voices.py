@@ -23,7 +23,7 @@ PUBLISHED = {
 
 
 def state(studio, model):
-    return find_model(studio.database, studio.storage, studio.local, model).state
+    return find_model(studio.database, studio.local, model).state
 
 
 def trainings(studio):

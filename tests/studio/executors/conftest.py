@@ -92,7 +92,7 @@ class Installation:
 
     def model(self, model_id: str) -> Model:
         """The voice's row as it is now."""
-        return find_model(self.database, self.storage, self.account, model_id)
+        return find_model(self.database, self.account, model_id)
 
     def submit_training(self, model_id: str, epochs: int, **plan: Any) -> str:
         """A training to so many epochs in all, as the service begins it; its id."""

@@ -25,7 +25,7 @@ def asked(installation):
 
 
 def own(installation):
-    found = all_models(installation.database, installation.storage, installation.account)
+    found = all_models(installation.database, installation.account)
     return [model for model in found if not model.is_demo]
 
 

@@ -14,6 +14,7 @@ from studio.executors import untrained
 from studio.executors.work import run_task
 from studio.store import tasks
 from studio.store.catalogue import find_model, remove_model, set_keys
+from studio.store.folder_import import import_folders
 from studio.store.tables import tasks as rows
 
 
@@ -81,6 +82,7 @@ def test_who_does_not_ask_for_it_is_refused(installation, mia):
 def test_a_voice_that_was_trained_meanwhile_is_used_as_that(installation, mia):
     task_id = convert(installation, mia)
     shutil.copytree(DEMO_VOICES / "kathleen", installation.settings.voices / "mia")
+    import_folders(installation.database, installation.storage, installation.account)
     assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
     assert not installation.task(task_id).result["untrained"]
     assert not home(installation, mia).exists()
@@ -116,7 +118,7 @@ def test_what_is_made_of_one_that_was_deleted_meanwhile_is_deleted_too(installat
     assert "no such voice" in installation.task(task_id).error
     assert not home(installation, mia).exists()
     with pytest.raises(NotFound):
-        find_model(installation.database, installation.storage, installation.account, "mia")
+        find_model(installation.database, installation.account, "mia")
 
 
 def test_one_of_a_storage_elsewhere_is_kept_there(installation, s3_storage, fifteen_seconds, tmp_path):

@@ -1,17 +1,14 @@
-"""The voices of an account: listed, under ids of their own, in one state at a time, in line with the folders."""
+"""The voices of an account: listed, under ids of their own, in one state at a time."""
 
-import json
-import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
-from engine.training.history import TrainingHistory, write_history
-from engine.voices.card import CARD_FILE, DEMO_VOICES, delete_voice, load_card, update_card
+from engine.voices.card import DEMO_VOICES, load_card
 from engine.voices.card_rules import FORMAT
 from studio.errors import Invalid, NotFound
 from studio.store import catalogue, tasks
@@ -25,7 +22,6 @@ from studio.store.catalogue import (
     list_models,
     remove_model,
     report_made,
-    set_keys,
     tell_failure,
     training_begun,
     training_completed,
@@ -53,19 +49,19 @@ def guest(database) -> Account:
 
 @pytest.fixture
 def data(folder_storage) -> Iterator[Path]:
-    """The data folder, with the folders of the command line."""
+    """The data folder, with its folders of voices and recordings."""
     folder = folder_storage.folder("voices").parent
     for name in ("voices", "datasets"):
         (folder / name).mkdir(parents=True)
     return folder
 
 
-def ids(database: Database, storage: Storage, account: Account, **narrowed: object) -> list[str]:
-    return [one["id"] for one in list_models(database, storage, account, **narrowed)[0]]
+def ids(database: Database, account: Account, **narrowed: object) -> list[str]:
+    return [one["id"] for one in list_models(database, account, **narrowed)[0]]
 
 
-def states(database: Database, storage: Storage, account: Account) -> dict[str, str]:
-    return {model.id: model.state for model in all_models(database, storage, account) if not model.is_demo}
+def states(database: Database, account: Account) -> dict[str, str]:
+    return {model.id: model.state for model in all_models(database, account) if not model.is_demo}
 
 
 def added(
@@ -78,28 +74,11 @@ def added(
 
 
 def found(database: Database, account: Account, model: Model) -> Model:
-    """The row as it is, without a look at any folder."""
+    """The row as it is."""
     with database.read() as connection:
         return catalogue._model(
             connection.execute(select(models).where(models.c.account_id == account.id, models.c.id == model.id)).one()
         )
-
-
-def a_voice(data: Path, identifier: str, **changes: object) -> Path:
-    """A voice as the command line makes it."""
-    home = data / "voices" / identifier
-    shutil.copytree(DEMO_VOICES / "kathleen", home)
-    update_card(home, **{"name": identifier.title(), **changes})
-    return home
-
-
-def a_dataset(data: Path, identifier: str, **profile: object) -> Path:
-    """Recordings as the command line brings them in."""
-    home = data / "datasets" / identifier
-    (home / "audio").mkdir(parents=True)
-    (home / "audio" / "one.wav").write_bytes(b"RIFF")
-    (home / "model.json").write_text(json.dumps({"name": identifier.title(), **profile}))
-    return home
 
 
 # ---- lists
@@ -107,11 +86,11 @@ def a_dataset(data: Path, identifier: str, **profile: object) -> Path:
 
 def test_the_demo_voices_are_everybodys(database, folder_storage, me, guest):
     for account in (me, guest):
-        listed, following = list_models(database, folder_storage, account)
+        listed, following = list_models(database, account)
         assert [one["id"] for one in listed] == DEMO
         assert following is None
         assert [list(one) for one in listed] == [FIELDS] * len(DEMO)
-        demo = find_model(database, folder_storage, account, "kathleen")
+        demo = find_model(database, account, "kathleen")
         assert (demo.is_demo, demo.state) == (True, "completed")
         assert demo.published == listed[1] == load_card(DEMO_VOICES / "kathleen").as_published()
 
@@ -119,10 +98,8 @@ def test_the_demo_voices_are_everybodys(database, folder_storage, me, guest):
 def test_only_voices_that_can_be_used_are_listed(database, folder_storage, guest):
     for state in ("pending", "training", "completed", "failed"):
         added(database, folder_storage, guest, state, state)
-    assert ids(database, folder_storage, guest) == ["completed", *DEMO]
-    assert states(database, folder_storage, guest) == {
-        name: name for name in ("pending", "training", "completed", "failed")
-    }
+    assert ids(database, guest) == ["completed", *DEMO]
+    assert states(database, guest) == {name: name for name in ("pending", "training", "completed", "failed")}
     with database.read() as connection:
         assert count_models(connection, guest.id) == 4
 
@@ -130,19 +107,19 @@ def test_only_voices_that_can_be_used_are_listed(database, folder_storage, guest
 @pytest.mark.parametrize("format", [FORMAT - 1, None])  # cards were once kept without it
 def test_a_voice_of_an_earlier_base_is_pending_again_and_not_listed(database, folder_storage, guest, format):
     old = added(database, folder_storage, guest, "Old", voice_key="voices/old/1", format=format)
-    now = find_model(database, folder_storage, guest, old.id)
+    now = find_model(database, guest, old.id)
     assert (now.state, now.is_earlier, now.epoch, now.voice_key) == ("pending", True, 0, "voices/old/1")
-    assert ids(database, folder_storage, guest) == DEMO
-    assert states(database, folder_storage, guest) == {"old": "pending"}
+    assert ids(database, guest) == DEMO
+    assert states(database, guest) == {"old": "pending"}
     with database.write() as connection:
         training_begun(connection, guest.id, old.id)
         training_stopped(connection, guest.id, old.id)
-    assert states(database, folder_storage, guest) == {"old": "pending"}
+    assert states(database, guest) == {"old": "pending"}
 
 
 def test_a_voice_of_which_only_the_name_is_known_has_all_fields(database, folder_storage, guest):
     added(database, folder_storage, guest, "Zoë")
-    assert list_models(database, folder_storage, guest, q="zoë")[0] == [
+    assert list_models(database, guest, q="zoë")[0] == [
         {"id": "zoe", "name": "Zoë", "gender": None, "age": None, "description": "", "base_language": None,
          "traits": [], "genre": None, "voice_type": None, "vocal_range": None}
     ]  # fmt: skip
@@ -152,17 +129,17 @@ def test_lists_can_be_narrowed(database, folder_storage, guest):
     added(database, folder_storage, guest, "Ann", gender="female", genre="rock", age="adult", base_language="en",
           voice_type="alto", traits=["Husky", "Straße"], description="A smoky voice")  # fmt: skip
     added(database, folder_storage, guest, "Ben", gender="male", genre="rock", traits=["bright"])
-    assert ids(database, folder_storage, guest, genre="rock") == ["ann", "ben"]
-    assert ids(database, folder_storage, guest, genre="rock", gender="female") == ["ann"]
-    assert ids(database, folder_storage, guest, voice_type="alto", base_language="en", age="adult") == [
+    assert ids(database, guest, genre="rock") == ["ann", "ben"]
+    assert ids(database, guest, genre="rock", gender="female") == ["ann"]
+    assert ids(database, guest, voice_type="alto", base_language="en", age="adult") == [
         "ann",
         "kathleen",
     ]
-    assert ids(database, folder_storage, guest, q="HUSKY smoky") == ["ann"]
-    assert ids(database, folder_storage, guest, q="strasse") == ["ann"]
-    assert ids(database, folder_storage, guest, q="husky bright") == []
-    assert ids(database, folder_storage, guest, genre="no such genre") == []
-    assert ids(database, folder_storage, guest, q="%") == []
+    assert ids(database, guest, q="HUSKY smoky") == ["ann"]
+    assert ids(database, guest, q="strasse") == ["ann"]
+    assert ids(database, guest, q="husky bright") == []
+    assert ids(database, guest, genre="no such genre") == []
+    assert ids(database, guest, q="%") == []
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
@@ -172,25 +149,25 @@ def test_page_by_page_all_are_seen_once(database, folder_storage, guest, limit):
     seen: list[str] = []
     cursor = None
     while True:
-        listed, cursor = list_models(database, folder_storage, guest, limit=limit, cursor=cursor)
+        listed, cursor = list_models(database, guest, limit=limit, cursor=cursor)
         assert len(listed) <= limit
         seen += [one["id"] for one in listed]
         if cursor is None:
             break
-    assert seen == ids(database, folder_storage, guest)
+    assert seen == ids(database, guest)
     assert sorted(seen) == sorted([*DEMO, "ahre", "anna", "anna-2", "zoe", "gokhan"])
 
 
 @pytest.mark.parametrize("cursor", ["", "nonsense", "bnVsbA", "WzEsMl0", "WyJhIl0", "W1tbW1tb", "é", "e30", "[" * 3000])
 def test_cursors_that_are_none_are_told(database, folder_storage, guest, cursor):
     with pytest.raises(Invalid, match="cursor"):
-        list_models(database, folder_storage, guest, cursor=cursor)
+        list_models(database, guest, cursor=cursor)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1001])
 def test_limits_are_told(database, folder_storage, guest, limit):
     with pytest.raises(Invalid, match="limit"):
-        list_models(database, folder_storage, guest, limit=limit)
+        list_models(database, guest, limit=limit)
 
 
 # ---- whose they are
@@ -200,18 +177,18 @@ def test_each_account_sees_its_own(database, folder_storage, me, guest):
     mine = added(database, folder_storage, me, "Mia", voice_key=None)
     theirs = added(database, folder_storage, guest, "Mia", genre="jazz")
     assert mine.id == theirs.id == "mia"
-    assert find_model(database, folder_storage, guest, "mia").published["genre"] == "jazz"
+    assert find_model(database, guest, "mia").published["genre"] == "jazz"
     with folder_storage.deleting() as take_away, database.write() as connection:
         remove_model(connection, take_away, guest, theirs)
     with pytest.raises(NotFound):
-        find_model(database, folder_storage, guest, "mia")
+        find_model(database, guest, "mia")
     assert found(database, me, mine) == mine
 
 
 @pytest.mark.parametrize("identifier", ["nobody", "", "../etc", "Mia", "a" * 65, "mia\0", "nul", "mia\n", "ü"])
 def test_voices_that_are_not_there(database, folder_storage, me, identifier):
     with pytest.raises(NotFound, match="no such voice") as trouble:
-        find_model(database, folder_storage, me, identifier)
+        find_model(database, me, identifier)
     assert trouble.value.code == "model_not_found"
 
 
@@ -240,8 +217,8 @@ def test_no_id_is_a_demo_voices_or_that_of_a_folder(database, folder_storage, me
 def test_fields_of_any_length_can_be_stored(database, folder_storage, guest):
     card = {"gender": "g" * 5000, "base_language": "a whole sentence", "genre": "rock", "voice_type": None}
     model = added(database, folder_storage, guest, "n" * 100, **card)
-    assert find_model(database, folder_storage, guest, model.id).published["gender"] == "g" * 5000
-    assert ids(database, folder_storage, guest, genre="rock") == [model.id]
+    assert find_model(database, guest, model.id).published["gender"] == "g" * 5000
+    assert ids(database, guest, genre="rock") == [model.id]
 
 
 # ---- states
@@ -254,18 +231,18 @@ def test_from_pending_to_completed(database, folder_storage, guest):
         report_made(connection, guest.id, model.id, {"verdict": "good", "level": float("nan")})
         training_begun(connection, guest.id, model.id)
         training_reached(connection, guest.id, model.id, 7, "trainings/mia/1-1")
-    now = find_model(database, folder_storage, guest, "mia")
+    now = find_model(database, guest, "mia")
     assert (now.state, now.epoch, now.training_key, now.epochs) == ("training", 7, "trainings/mia/1-1", 0)
     assert now.data_report == {"verdict": "good", "level": None}
-    assert ids(database, folder_storage, guest) == DEMO
+    assert ids(database, guest) == DEMO
     with database.write() as connection:
         training_completed(connection, guest.id, model.id, card, "voices/mia/1", epoch=9, epochs=10)
-    now = find_model(database, folder_storage, guest, "mia")
+    now = find_model(database, guest, "mia")
     assert (now.state, now.epoch, now.epochs, now.voice_key) == ("completed", 9, 10, "voices/mia/1")
     assert now.published == {**card.as_published(), "id": "mia"}
     assert now.updated_at >= model.updated_at
     assert now.created_at == model.created_at
-    assert ids(database, folder_storage, guest, voice_type=card.voice_type, q="mia") == ["mia"]
+    assert ids(database, guest, voice_type=card.voice_type, q="mia") == ["mia"]
 
 
 def test_a_failure_is_told_once(database, folder_storage, guest):
@@ -298,176 +275,3 @@ def test_a_stopped_training_leaves_what_was_before(database, folder_storage, gue
         training_failed(connection, guest.id, model.id, "Why.")
         training_stopped(connection, guest.id, model.id)
     assert found(database, guest, model).state == "failed"
-
-
-# ---- what the command line does
-
-
-def test_voices_of_the_command_line_come_and_go(database, folder_storage, me, guest, data):
-    home = a_voice(data, "mia")
-    assert ids(database, folder_storage, me) == sorted([*DEMO, "mia"])
-    assert ids(database, folder_storage, guest) == DEMO
-    model = find_model(database, folder_storage, me, "mia")
-    assert (model.state, model.voice_key, model.dataset_key) == ("completed", "voices/mia", None)
-    update_card(home, name="Amelie", genre="jazz")
-    assert ids(database, folder_storage, me, genre="jazz") == ["mia"]
-    assert find_model(database, folder_storage, me, "mia").created_at == model.created_at
-    delete_voice("mia", data / "voices")
-    with pytest.raises(NotFound):
-        find_model(database, folder_storage, me, "mia")
-    assert states(database, folder_storage, me) == {}
-
-
-def test_recordings_of_the_command_line_become_a_voice(database, folder_storage, me, data):
-    home = a_dataset(data, "mia", genre="jazz")
-    model = find_model(database, folder_storage, me, "mia")
-    assert (model.state, model.dataset_key, model.epoch) == ("pending", "datasets/mia", 0)
-    assert model.published["genre"] == "jazz"
-    a_voice(data, "mia")
-    (home / "training").mkdir()
-    history = TrainingHistory("completed", 20, [{"epoch": 12, "steps": 1, "seconds": 1.0}])
-    write_history(history, home / "training")
-    model = find_model(database, folder_storage, me, "mia")
-    assert (model.state, model.epoch, model.epochs, model.voice_key) == ("completed", 12, 20, "voices/mia")
-    delete_voice("mia", data / "voices")
-    assert find_model(database, folder_storage, me, "mia").state == "pending"
-
-
-def test_the_data_report_of_the_command_line_is_the_services_too(database, folder_storage, me, data):
-    home = a_dataset(data, "mia")
-    (home / "report.json").write_text('{"verdict": "warn", "snr_db": NaN}')
-    report = {"verdict": "warn", "snr_db": None}
-    assert find_model(database, folder_storage, me, "mia").data_report == report
-    (home / "report.json").write_text("cut o")
-    a_voice(data, "mia")
-    assert find_model(database, folder_storage, me, "mia").data_report == report
-
-
-def test_a_failed_training_that_the_command_line_mends(database, folder_storage, me, data):
-    a_dataset(data, "mia")
-    model = find_model(database, folder_storage, me, "mia")
-    with database.write() as connection:
-        training_failed(connection, me.id, "mia", "Why.")
-    assert find_model(database, folder_storage, me, "mia").state == "failed"
-    home = a_voice(data, "mia")
-    assert find_model(database, folder_storage, me, "mia").state == "completed"
-    with database.write() as connection:
-        training_failed(connection, me.id, "mia", "Why.")
-    assert states(database, folder_storage, me) == {"mia": "failed"}
-    update_card(home, name="Trained anew")
-    assert states(database, folder_storage, me) == {"mia": "completed"}
-    assert found(database, me, model).name == "Trained anew"
-
-
-def test_a_failure_after_a_training_of_our_own_stays_one(database, folder_storage, me, data):
-    a_dataset(data, "mia")
-    model = find_model(database, folder_storage, me, "mia")
-    card = load_card(a_voice(data, "mia"))
-    with database.write() as connection:
-        training_completed(connection, me.id, "mia", card, "voices/mia", 5, 5)
-        training_begun(connection, me.id, "mia")
-        training_failed(connection, me.id, "mia", "Why.")
-    assert states(database, folder_storage, me) == {"mia": "failed"}
-    assert found(database, me, model).error == "Why."
-
-
-def test_a_voice_in_training_is_its_workers(database, folder_storage, me, data):
-    a_dataset(data, "mia")
-    find_model(database, folder_storage, me, "mia")
-    with database.write() as connection:
-        training_begun(connection, me.id, "mia")
-    a_voice(data, "mia")
-    shutil.rmtree(data / "datasets" / "mia")
-    assert states(database, folder_storage, me) == {"mia": "training"}
-
-
-def test_a_voice_that_is_being_made_is_left_alone(database, folder_storage, me, data):
-    model = added(database, folder_storage, me, "Mia", "pending")
-    assert states(database, folder_storage, me) == {"mia": "pending"}
-    with database.write() as connection:
-        set_keys(connection, model, dataset_key="datasets/mia")
-    assert states(database, folder_storage, me) == {}  # what it was to be made of is gone
-
-
-def test_damaged_files_bring_nothing_and_take_nothing(database, folder_storage, me, data):
-    a_voice(data, "mia")
-    assert ids(database, folder_storage, me) == sorted([*DEMO, "mia"])
-    (data / "voices" / "mia" / CARD_FILE).write_text("{}")
-    a_voice(data, "ben")
-    (data / "voices" / "ben" / CARD_FILE).write_text("nonsense")
-    (a_dataset(data, "ann") / "model.json").write_text("[]")
-    (data / "voices" / "No id").mkdir()
-    (data / "voices" / "notes.txt").write_text("x")
-    assert states(database, folder_storage, me) == {"mia": "completed"}
-    assert find_model(database, folder_storage, me, "mia").name == "Mia"
-
-
-def test_a_voice_that_is_just_being_replaced_is_not_gone(database, folder_storage, me, data):
-    home = a_voice(data, "mia")
-    number = find_model(database, folder_storage, me, "mia").created_at
-    home.rename(home.with_name("mia.old"))  # as it is for a moment while the engine saves a voice
-    assert states(database, folder_storage, me) == {"mia": "completed"}
-    home.with_name("mia.old").rename(home)
-    assert find_model(database, folder_storage, me, "mia").created_at == number
-
-
-def test_what_lies_in_a_storage_used_before_is_kept(database, folder_storage, me):
-    added(database, folder_storage, me, "Mia", voice_key="voices/mia/3", dataset_key="datasets/mia")
-    assert states(database, folder_storage, me) == {"mia": "completed"}
-
-
-def test_a_storage_elsewhere_adopts_nothing(database, s3_storage, me, tmp_path):
-    for name in ("voices", "datasets"):
-        (tmp_path / "data" / name).mkdir(parents=True)
-    a_voice(tmp_path / "data", "mia")
-    assert ids(database, s3_storage, me) == DEMO
-    added(database, s3_storage, me, "Ben", voice_key="voices/ben/1")
-    assert ids(database, s3_storage, me) == ["ben", *DEMO]
-
-
-def test_many_look_at_once(database, folder_storage, me, data):
-    for number in range(8):
-        a_voice(data, f"voice-{number}")
-    expected = sorted([*DEMO, *(f"voice-{number}" for number in range(8))])
-    seen, begin = [], threading.Barrier(5)
-
-    def look() -> None:
-        begin.wait(30)
-        seen.append(sorted(ids(database, folder_storage, me)))
-
-    threads = [threading.Thread(target=look) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert seen == [expected] * 5
-
-
-def test_what_is_removed_does_not_come_back(database, folder_storage, me, data):
-    a_voice(data, "mia")
-    a_dataset(data, "mia")
-    model = find_model(database, folder_storage, me, "mia")
-    with folder_storage.deleting() as take_away, database.write() as connection:
-        remove_model(connection, take_away, me, model)
-    assert states(database, folder_storage, me) == {}
-    assert [path for path in data.rglob("*") if path.is_file()] == []
-    with pytest.raises(NotFound), database.write() as connection:
-        remove_model(connection, pytest.fail, me, model)
-
-
-def test_what_was_written_meanwhile_is_not_taken_for_gone(sqlite_database, folder_storage, data, monkeypatch):
-    """A voice that is made while another call looks at the folders: that call saw no folder, and then sees the row."""
-    me = local_account(sqlite_database)
-    look = catalogue._folders
-
-    def look_and_be_late(storage: Storage, account: Account) -> set[str]:
-        seen = look(storage, account)
-        monkeypatch.setattr(catalogue, "_folders", look)
-        a_dataset(data, "mia")
-        added(sqlite_database, storage, account, "Other", "pending")
-        with sqlite_database.write() as connection:
-            connection.execute(update(models).values(id="mia", dataset_key="datasets/mia"))
-        return seen
-
-    monkeypatch.setattr(catalogue, "_folders", look_and_be_late)
-    assert states(sqlite_database, folder_storage, me) == {"mia": "pending"}

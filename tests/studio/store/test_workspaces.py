@@ -94,7 +94,7 @@ def pointing(database: Database, model: Model, written: list[str]) -> Callable[[
 
 
 def now(database: Database, storage: Storage, account: Account) -> Model:
-    return find_model(database, storage, account, "mia")
+    return find_model(database, account, "mia")
 
 
 def train_a_little(workspace: Workspace, epoch: int) -> None:
@@ -122,7 +122,7 @@ def kept(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_demo_voice_lies_where_it_came_with_the_program(sqlite_database, storage, guest):
-    demo = find_model(sqlite_database, storage, guest, "koguchi")
+    demo = find_model(sqlite_database, guest, "koguchi")
     assert voice_folder(storage, demo) == DEMO_VOICES / "koguchi"
 
 
@@ -388,13 +388,12 @@ def test_a_killed_worker_holds_nothing(folder_storage, guest):
         pass
 
 
-def test_the_command_line_sees_what_was_trained(sqlite_database, folder_storage, voice):
-    """The local account's folders are those of the command line."""
+def test_voices_of_the_local_account_lie_in_the_data_folder_itself(sqlite_database, folder_storage, voice):
     me = local_account(sqlite_database)
-    assert keep_voice(folder_storage, me, "mia", 1, replace(voice, card=replace(voice.card, id="mia"))) == "voices/mia"
-    model = find_model(sqlite_database, folder_storage, me, "mia")
-    assert (model.state, model.name) == ("completed", voice.card.name)
-    assert voice_folder(folder_storage, model) == folder_storage.folder("voices/mia")
+    with sqlite_database.write() as connection:
+        model = add_model(connection, folder_storage, me, {"name": "Mia"}, "pending")
+    assert keep_voice(folder_storage, me, model.id, 1, voice) == "voices/mia"
+    assert voice_folder(folder_storage, replace(model, voice_key="voices/mia")) == folder_storage.folder("voices/mia")
 
 
 # ---- before the training

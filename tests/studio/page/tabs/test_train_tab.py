@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from playwright.sync_api import Page, expect
 import engine
 from engine.audio.files import Audio, read_audio, write_audio
 from engine.datasets.dataset import create_dataset, load_dataset
+from engine.errors import EngineError
 from engine.training.plan import TrainingPlan
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
@@ -43,7 +45,7 @@ def begun(recordings, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def brought(studio_page) -> Callable[[Path, str], None]:
-    """Brings a dataset into the service's folder, as the command line would; what is there is gone afterwards."""
+    """Brings a dataset into the service's folder, and imports it; what is there is gone afterwards."""
     made = []
 
     def bring(dataset: Path, name: str) -> None:
@@ -51,12 +53,13 @@ def brought(studio_page) -> Callable[[Path, str], None]:
         shutil.copytree(dataset, home)
         profile = home / "model.json"
         profile.write_text(profile.read_text().replace('"Mia"', f'"{name.capitalize()}"'))
+        studio_page.command("voices")  # which imports it
         made.append(name)
 
     yield bring
     for name in made:
-        for kind in ("datasets", "voices"):
-            shutil.rmtree(studio_page.home / kind / name, ignore_errors=True)
+        with suppress(EngineError):  # deleted by its test
+            studio_page.command("voices", "delete", name, "--yes")
 
 
 @pytest.fixture
@@ -193,8 +196,7 @@ def test_the_voice_that_another_tab_asks_for_is_shown(studio_page, page, open_ta
         expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile(f"^{name}"))
     expect(state(page)).to_contain_text("to be trained")
     expect(page.locator("[data-testid=toast-body]")).to_have_count(0)
-    for kind in ("datasets", "voices"):
-        shutil.rmtree(studio_page.home / kind / "ida", ignore_errors=True)
+    studio_page.command("voices", "delete", "ida", "--yes")
     page.get_by_role("button", name="Start training").click()
     expect(page.locator("#train-notice")).to_contain_text("no longer here")
     expect(page.get_by_role("combobox", name="Voice")).to_have_value("")

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 import engine
 from engine.datasets.dataset import create_dataset
+from engine.errors import EngineError
 from engine.training.history import TrainingHistory, write_history
 from engine.voices.card import DEMO_VOICES, load_card, update_card
 
@@ -35,9 +37,10 @@ def trained(studio_page) -> Iterator[Path]:
         )
     shutil.copytree(SAMPLES / "foreign", home / "training" / "originals")
     write_history(history, home / "training")
+    studio_page.command("voices")  # which imports it
     yield home
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.rmtree(studio_page.home / "voices" / "odd", ignore_errors=True)
+    with suppress(EngineError):  # deleted by its test
+        studio_page.command("voices", "delete", "odd", "--yes")
 
 
 @pytest.fixture
@@ -54,7 +57,8 @@ def forget(studio_page) -> Iterator[Callable[[str], None]]:
     names: list[str] = []
     yield names.append
     for name in names:
-        shutil.rmtree(studio_page.home / "voices" / name, ignore_errors=True)
+        with suppress(EngineError):  # it is not there
+            studio_page.command("voices", "delete", name, "--yes")
 
 
 def shown(page: Page):
