@@ -43,6 +43,13 @@ class Scale:
         low, high = self._places(np.array([self.lowest_hertz, self.highest_hertz]))
         return self._hertz(np.linspace(low, high, self.rows + 1))
 
+    @property
+    def centres_hertz(self) -> npt.NDArray[np.float64]:
+        """The middle of each row on the scale, (rows,), rising."""
+        low, high = self._places(np.array([self.lowest_hertz, self.highest_hertz]))
+        edges = np.linspace(low, high, self.rows + 1)
+        return self._hertz((edges[:-1] + edges[1:]) / 2)
+
     def _places(self, hertz: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         if self.name == "note":
             return hertz_to_semitones(hertz)

@@ -11,8 +11,7 @@ from engine.demonstrations.frame_features import KINDS, Features, Kind
 from engine.demonstrations.perturbation_trial import PerturbationTrial
 from engine.demonstrations.resemblance import found_again, similarity
 from engine.demonstrations.speaker_probe import SpeakerProbe
-from engine.plots.analysis import INK, PALE_INK, PITCH_COLOUR, dress
-from engine.plots.spectrogram import new_figure, title
+from engine.plots.style import INK, PALE_INK, PITCH_COLOUR, dress, new_figure, title
 from engine.units import DECIBELS_PER_NEPER, FRAME_RATE
 
 _COLOURS: dict[Kind, str] = {"mel": PALE_INK, "content": PITCH_COLOUR}

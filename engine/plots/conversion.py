@@ -5,10 +5,10 @@ from matplotlib.figure import Figure
 
 from engine.analysis.notes import measure_histogram
 from engine.analysis.spectrogram import ScaleName
-from engine.plots.analysis import INK, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, dress
 from engine.plots.recording import Look
-from engine.plots.spectrogram import draw_pitch, draw_spectrogram, new_figure, scale_named, title
-from engine.units import note_name, note_number
+from engine.plots.spectrogram import draw_pitch, draw_spectrogram, scale_named
+from engine.plots.style import INK, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, dress, new_figure, title
+from engine.units import frame_count, note_name, note_number
 from engine.voices.card import VoiceCard
 
 _BESIDE = 3  # notes shown on each side
@@ -32,15 +32,15 @@ def plot_conversion(
     above, below = figure.subplots(2, 1, sharex=True, sharey=True)
     shown = scale_named(scale)
     for axes, look in ((above, before), (below, after)):
-        draw_spectrogram(axes, look.mono, shown, start_s, end_s)
+        draw_spectrogram(axes, [look.mono], frame_count(len(look.mono)), shown, start_s, end_s)
         dress(axes)
-    draw_pitch(above, before.analysis.pitch, shown, RANGE_COLOUR)
-    draw_pitch(below, after.analysis.pitch, shown, PITCH_COLOUR)
-    draw_pitch(below, before.analysis.pitch.transposed(transpose), shown, RANGE_COLOUR, dashed=True)
+    draw_pitch(above, before.analysis.pitch, RANGE_COLOUR)
+    draw_pitch(below, after.analysis.pitch, PITCH_COLOUR)
+    draw_pitch(below, before.analysis.pitch.transposed(transpose), RANGE_COLOUR, dashed=True)
     title(above, f"before: {before.name}", RANGE_COLOUR)
     moved = f", the pitch of before moved by {transpose:+d} semitones over it" if transpose else ", both pitches"
     title(below, f"after: {after.name}{moved}", PITCH_COLOUR)
-    below.set_xlabel("time (seconds)", color=INK)
+    below.set_xlabel("time", color=INK)
     return figure
 
 

@@ -2,8 +2,9 @@
 recordings side by side.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,15 +12,31 @@ from matplotlib.figure import Figure
 from scipy.ndimage import uniform_filter1d
 
 from engine.analysis.notes import Note, find_notes, measure_histogram
-from engine.analysis.recording import Analysis, analyse
-from engine.analysis.spectrogram import ScaleName, levels_of, windows_around
-from engine.audio.files import Audio, resample
-from engine.plots.analysis import INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, describe, dress
-from engine.plots.spectrogram import draw_notes, draw_pitch, draw_spectrogram, new_figure, rows_at, scale_named, title
-from engine.units import FRAME_RATE, SAMPLE_RATE, note_name, semitones_to_hertz
+from engine.analysis.recording import Analysis, analyse, mono_pieces
+from engine.analysis.spectrogram import NOTE, ScaleName, levels_of, windows_around
+from engine.audio.files import Audio, open_audio, resample
+from engine.plots.spectrogram import (
+    draw_loudness,
+    draw_notes,
+    draw_pitch,
+    draw_range,
+    draw_spectrogram,
+    scale_named,
+)
+from engine.plots.style import (
+    INK,
+    PALE_INK,
+    PITCH_COLOUR,
+    RANGE_COLOUR,
+    SIZE_INCHES,
+    dress,
+    duration_label,
+    new_figure,
+    title,
+)
+from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count, note_name
 
 _WAVEFORM_COLUMNS = 1500
-_QUIETEST_SHOWN_DB = -80.0
 _NOTES_BESIDE = 2  # shown on each side of those that are sung
 _MEAN_COLUMNS = 400  # of a mean spectrum: moments spread over the recording
 _MEAN_ROWS = 9  # of the mel scale, over which it is smoothed
@@ -40,6 +57,45 @@ class Look:
     def duration_s(self) -> float:
         """Seconds."""
         return len(self.mono) / SAMPLE_RATE
+
+
+def describe(analysis: Analysis) -> str:
+    """One line: style, range and voice type, or that there is no voice."""
+    if analysis.vocal_range is None:
+        return "No voice found"
+    notes = f"{analysis.vocal_range.min} to {analysis.vocal_range.max}"
+    return f"{analysis.style.capitalize()}, {notes}, {analysis.voice_type}"
+
+
+def plot_pitch_over_spectrogram(audio: Audio, analysis: Analysis) -> Figure:
+    """Pitch over the spectrogram on a note scale, loudness below it, range and style in the title."""
+    return _plot([resample(audio.mono(), audio.rate, SAMPLE_RATE)], analysis)
+
+
+def plot_file(path: Path | str, analysis: Analysis) -> Figure:
+    """The same for a file of any length, read piece by piece. Raises AudioError if it cannot be read.
+
+    >>> from engine import analyse_file
+    >>> plot_file("vocal.flac", analyse_file("vocal.flac")).savefig("vocal.png")
+    """
+    with open_audio(path) as source:
+        return _plot(mono_pieces(source), analysis)
+
+
+def _plot(pieces: Iterable[np.ndarray], analysis: Analysis) -> Figure:
+    figure = new_figure(*SIZE_INCHES)
+    spectrogram, loudness = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+    draw_spectrogram(spectrogram, pieces, len(analysis.pitch), NOTE)
+    draw_range(spectrogram, analysis.vocal_range)
+    draw_pitch(spectrogram, analysis.pitch)
+    draw_loudness(loudness, analysis.loudness_db)
+    for axes in (spectrogram, loudness):
+        dress(axes)
+    spectrogram.set_xlim(0.0, max(analysis.duration_s, 1.0 / FRAME_RATE))
+    spectrogram.tick_params(labelbottom=False)
+    loudness.set_xlabel("time", color=INK)
+    title(spectrogram, f"{describe(analysis)}   ({duration_label(analysis.duration_s)})")
+    return figure
 
 
 def look_at(audio: Audio, name: str = "") -> Look:
@@ -68,16 +124,16 @@ def plot_recording(
     figure = new_figure(12.0, 7.6)
     waveform, spectrogram, loudness = figure.subplots(3, 1, sharex=True, height_ratios=(1, 4, 1))
     _draw_waveform(waveform, look, start_s, end_s)
-    draw_spectrogram(spectrogram, look.mono, scale_named(scale), start_s, end_s)
+    draw_spectrogram(spectrogram, [look.mono], frame_count(len(look.mono)), scale_named(scale), start_s, end_s)
     spectrogram.set_xlim(start_s, end_s)
-    _draw_range(spectrogram, look, scale)
+    draw_range(spectrogram, look.analysis.vocal_range)
     if notes:
-        draw_notes(spectrogram, look.notes, scale_named(scale))
-    draw_pitch(spectrogram, look.analysis.pitch, scale_named(scale))
-    _draw_loudness(loudness, [look])
+        draw_notes(spectrogram, look.notes)
+    draw_pitch(spectrogram, look.analysis.pitch)
+    draw_loudness(loudness, look.analysis.loudness_db)
     for axes in (waveform, spectrogram, loudness):
         dress(axes)
-    loudness.set_xlabel("time (seconds)", color=INK)
+    loudness.set_xlabel("time", color=INK)
     name = f"{look.name}: " if look.name else ""
     title(waveform, f"{name}{describe(look.analysis)}, {look.duration_s:.1f} s")
     return figure
@@ -90,15 +146,16 @@ def plot_two_recordings(first: Look, second: Look, scale: ScaleName = "note") ->
     above, below = figure.add_subfigure(halves[0]), figure.add_subfigure(halves[1])
     shown = (first, second)
     for axes, look, colour in zip(above.subplots(1, 2, sharey=True), shown, COLOURS, strict=True):
-        draw_spectrogram(axes, look.mono, scale_named(scale))
-        draw_pitch(axes, look.analysis.pitch, scale_named(scale), colour)
-        axes.set_xlabel("time (seconds)", color=INK)
+        draw_spectrogram(axes, [look.mono], frame_count(len(look.mono)), scale_named(scale))
+        draw_pitch(axes, look.analysis.pitch, colour)
+        axes.set_xlabel("time", color=INK)
         dress(axes)
         title(axes, f"{look.name}: {describe(look.analysis)}", colour)
     histogram, loudness, spectrum = below.subplots(1, 3)
     _draw_histograms(histogram, shown)
-    _draw_loudness(loudness, shown)
-    loudness.set_xlabel("time (seconds)", color=INK)
+    for look, colour in zip(shown, COLOURS, strict=True):
+        draw_loudness(loudness, look.analysis.loudness_db, colour, filled=False)
+    loudness.set_xlabel("time", color=INK)
     title(loudness, "loudness (dB)")
     loudness.set_ylabel("")
     _draw_mean_spectra(spectrum, shown)
@@ -130,43 +187,6 @@ def _draw_waveform(axes: Axes, look: Look, start_s: float, end_s: float) -> None
     axes.set_ylabel("waveform", color=INK)
 
 
-def _draw_range(axes: Axes, look: Look, scale: ScaleName) -> None:
-    """The range as two lines with the names of the notes."""
-    found = look.analysis.vocal_range
-    if found is None:
-        return
-    for number, side in ((found.lowest, "top"), (found.highest, "bottom")):
-        hertz = semitones_to_hertz(float(number))
-        (row,) = rows_at(np.array([hertz]), scale_named(scale))
-        axes.axhline(row, color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), zorder=2)
-        axes.annotate(
-            note_name(number),
-            (1.0, row),
-            xycoords=("axes fraction", "data"),
-            xytext=(5, 0),
-            textcoords="offset points",
-            color=RANGE_COLOUR,
-            va=side,
-            fontweight="bold",
-            annotation_clip=False,
-        )
-
-
-def _draw_loudness(axes: Axes, looks: Sequence[Look]) -> None:
-    alone = len(looks) == 1
-    for look, colour in zip(looks, (LOUDNESS_COLOUR,) if alone else COLOURS, strict=True):
-        level_db = np.maximum(look.analysis.loudness_db, _QUIETEST_SHOWN_DB)
-        step = max(1, len(level_db) // _WAVEFORM_COLUMNS)
-        starts = np.arange(0, len(level_db), step)
-        level_db = np.maximum.reduceat(level_db, starts)
-        if alone:
-            axes.fill_between(starts / FRAME_RATE, level_db, _QUIETEST_SHOWN_DB, color=colour, alpha=0.25, linewidth=0)
-        axes.plot(starts / FRAME_RATE, level_db, color=colour, linewidth=1.0)
-    axes.set_ylim(_QUIETEST_SHOWN_DB, 0.0)
-    axes.set_ylabel("loudness (dB)", color=INK)
-    axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
-
-
 def _draw_histograms(axes: Axes, looks: Sequence[Look]) -> None:
     histograms = [measure_histogram(look.analysis.pitch, look.analysis.loudness_db) for look in looks]
     sung = np.flatnonzero(sum(histograms) > 0.05)
@@ -183,15 +203,13 @@ def _draw_histograms(axes: Axes, looks: Sequence[Look]) -> None:
 def _draw_mean_spectra(axes: Axes, looks: Sequence[Look]) -> None:
     """Each recording's mean level over frequency, its loudest at 0 dB."""
     scale = scale_named("mel")
-    edges = scale.edges_hertz
-    hertz = (edges[:-1] + edges[1:]) / 2
     for look, colour in zip(looks, COLOURS, strict=True):
         frames = len(look.analysis.pitch)
         moments = range(0, frames, -(-frames // _MEAN_COLUMNS))
         levels_db = levels_of(np.stack(list(windows_around([look.mono], moments))), scale)
         mean_db = 10.0 * np.log10((10.0 ** (levels_db / 10.0)).mean(0))
         mean_db = uniform_filter1d(mean_db, _MEAN_ROWS)
-        axes.plot(hertz / 1000.0, mean_db - mean_db.max(), color=colour, linewidth=1.3)
+        axes.plot(scale.centres_hertz / 1000.0, mean_db - mean_db.max(), color=colour, linewidth=1.3)
     axes.set_ylim(-_MEAN_SHOWN_DB, 3.0)
     axes.set_xlabel("frequency (kHz)", color=INK)
     axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)

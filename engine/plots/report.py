@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from engine.analysis.vocal_range import SINGING_RANGES
 from engine.datasets.findings import LIMITS, SEVERITY, Finding, Verdict
 from engine.datasets.report import DataReport, RecordingReport
-from engine.plots.analysis import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, duration_label
+from engine.plots.style import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, duration_label
 from engine.units import note_name, note_number
 
 SIZE_INCHES = (12.0, 9.0)

@@ -8,9 +8,9 @@ from engine.analysis.envelope import band_centres
 from engine.analysis.spectrogram import MEL, Scale
 from engine.audio.files import Audio
 from engine.demonstrations.source_filter import SourceFilterParts
-from engine.plots.analysis import INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, dress
-from engine.plots.spectrogram import draw_spectrogram, mark_frequencies, new_figure, rows_at, title
-from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, decibels
+from engine.plots.spectrogram import draw_levels, draw_spectrogram
+from engine.plots.style import INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, dress, new_figure, title
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, decibels, frame_count
 
 _FILTER_SHADES_DB = 70.0
 _MOMENT = 2048  # samples around a moment: 46 ms
@@ -74,27 +74,17 @@ def plot_moment(parts: SourceFilterParts, time_s: float) -> Figure:
 
 
 def _draw(axes: Axes, audio: Audio, start_s: float, end_s: float, text: str) -> None:
-    draw_spectrogram(axes, audio.mono(), MEL, start_s, end_s)
+    draw_spectrogram(axes, [audio.mono()], frame_count(audio.sample_count), MEL, start_s, end_s)
     title(axes, text)
 
 
 def _draw_filter(axes: Axes, gain_db: np.ndarray, scale: Scale, start_s: float, end_s: float) -> None:
     """Gains (frames, BANDS) as shades on the height of a scale."""
     first, stop = max(round(start_s * FRAME_RATE), 0), min(round(end_s * FRAME_RATE) + 1, len(gain_db))
-    shown = gain_db[first:stop]
-    edges = rows_at(np.concatenate([[0.0], band_centres()]), scale)
-    top_db = float(np.percentile(shown, 99.8))
-    axes.pcolormesh(
-        np.arange(first, stop) / FRAME_RATE,
-        (edges[:-1] + edges[1:]) / 2,
-        shown.T,
-        cmap="Blues",
-        vmin=top_db - _FILTER_SHADES_DB,
-        vmax=top_db,
-        shading="nearest",
-        rasterized=True,
-    )
-    mark_frequencies(axes, scale)
+    top_db = float(np.percentile(gain_db[first:stop], 99.8))
+    times_s = np.arange(first, stop) / FRAME_RATE
+    limits = (top_db - _FILTER_SHADES_DB, top_db)
+    draw_levels(axes, gain_db[first:stop].T, times_s, band_centres(), scale, limits, "Blues")
 
 
 def _spectrum_db(audio: Audio, frame: int) -> np.ndarray:

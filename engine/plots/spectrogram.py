@@ -1,41 +1,34 @@
-"""Drawing spectrograms, pitch curves and notes into axes of matplotlib, on a note, mel or linear scale alike.
+"""Draw spectrograms, pitch curves and notes into matplotlib axes whose height is frequency in hertz.
 
-The height of the axes counts rows of the scale, so that all that is drawn over a spectrogram finds its place by its
-frequency, whatever the scale.
+The axes are librosa's (McFee et al., 2015, `librosa.display.specshow`): times in seconds or minutes, frequencies as
+note names or hertz, so whatever is drawn over a spectrogram finds its place by its own time and frequency.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import librosa.display
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from engine.analysis.notes import Note
 from engine.analysis.pitch import Pitch
 from engine.analysis.spectrogram import SCALES, Scale, ScaleName, measure_spectrograms
-from engine.plots.analysis import DPI, INK, PITCH_COLOUR, RANGE_COLOUR
-from engine.units import FRAME_RATE, frame_count, note_name, semitones_to_hertz
+from engine.analysis.vocal_range import VocalRange
+from engine.plots.style import INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR
+from engine.units import FRAME_RATE, note_name, semitones_to_hertz
 
 _MOST_COLUMNS = 1200
+_MOST_PITCH_POINTS = 20_000
 _DARKEST = 330  # of the grey scale, where 255 is the loudest: lines drawn over it stay visible
-_MARKED_HERTZ = (100, 250, 500, 1000, 2000, 4000, 8000, 16000)
-_MARKED_KILOHERTZ = (0, 5, 10, 15, 20)
-_OCTAVES = (36, 48, 60, 72, 84, 96, 108)
+_AXIS_KIND = {"note": "cqt_note", "mel": "mel", "linear": "linear"}  # as specshow names them
 _NAMED_SHARE = 0.015  # of what is shown; shorter notes have no room for a name
 _SURE = 0.15  # of the voicing; below nothing is drawn
 _DASH_FRAMES = 12  # of which half are drawn
-_LEAP_SEMITONES = 3.0  # further apart, two frames are not joined
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """An empty white figure of so many inches that belongs to nobody: no pyplot, no window, nothing to close."""
-    figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+_LEAP_SEMITONES = 3.0  # a line connects two frames only if they are closer
+_QUIETEST_SHOWN_DB = -80.0
 
 
 def scale_named(name: ScaleName) -> Scale:
@@ -43,61 +36,60 @@ def scale_named(name: ScaleName) -> Scale:
     return next(scale for scale in SCALES if scale.name == name)
 
 
-def draw_spectrogram(axes: Axes, samples: np.ndarray, scale: Scale, start_s: float = 0.0, end_s: float = 1e9) -> None:
-    """The spectrogram of mono samples at SAMPLE_RATE between two moments, dark on light, and its frequency axis."""
-    frames = frame_count(len(samples))
+def draw_spectrogram(
+    axes: Axes,
+    pieces: Iterable[np.ndarray],
+    frames: int,
+    scale: Scale,
+    start_s: float = 0.0,
+    end_s: float = float("inf"),
+) -> None:
+    """Draw the spectrogram between two moments, dark on light, with its frequency and time axes.
+
+    pieces: the recording as mono samples at SAMPLE_RATE, `frames` frames in all; it need not be in memory at once. At
+    most _MOST_COLUMNS columns are drawn, so a long recording is sampled.
+    """
     first = min(max(round(start_s * FRAME_RATE), 0), frames - 1)
-    stop = min(max(round(end_s * FRAME_RATE), first + 1), frames)
+    stop = frames if end_s == float("inf") else min(max(round(end_s * FRAME_RATE), first + 1), frames)
     columns = range(first, stop, -(-(stop - first) // _MOST_COLUMNS))
-    (shades,) = measure_spectrograms([samples], columns, [scale])
-    # a column stands around its moment
-    edges_s = (np.array([first, first + len(columns) * columns.step]) - columns.step / 2) / FRAME_RATE
-    axes.imshow(
-        shades,
-        cmap="Greys",
-        vmin=0,
-        vmax=_DARKEST,
-        origin="lower",
-        aspect="auto",
-        interpolation="bilinear",
-        extent=(edges_s[0], edges_s[1], 0, scale.rows),
-    )
-    mark_frequencies(axes, scale)
+    (shades,) = measure_spectrograms(pieces, columns, [scale])
+    draw_levels(axes, shades, np.asarray(columns) / FRAME_RATE, scale.centres_hertz, scale, (0, _DARKEST))
     axes.set_xlim(first / FRAME_RATE, max(stop - 1, first + 1) / FRAME_RATE)
 
 
-def mark_frequencies(axes: Axes, scale: Scale) -> None:
-    """The ticks of a scale's frequencies on the height of the axes."""
-    if scale.name == "note":
-        hertz = [float(semitones_to_hertz(float(note))) for note in _OCTAVES]
-        labels = [f"{note_name(note)}  {value:.0f} Hz" for note, value in zip(_OCTAVES, hertz, strict=True)]
-    elif scale.name == "mel":
-        hertz = [float(value) for value in _MARKED_HERTZ]
-        labels = [f"{value} Hz" if value < 1000 else f"{value // 1000} kHz" for value in _MARKED_HERTZ]
-    else:
-        hertz = [1000.0 * value for value in _MARKED_KILOHERTZ]
-        labels = [f"{value} kHz" for value in _MARKED_KILOHERTZ]
-    axes.set_yticks(rows_at(np.array(hertz), scale), labels)
-    axes.set_ylim(0, scale.rows)
+def draw_levels(
+    axes: Axes,
+    levels: np.ndarray,
+    times_s: np.ndarray,
+    hertz: np.ndarray,
+    scale: Scale,
+    limits: tuple[float, float],
+    cmap: str = "Greys",
+) -> None:
+    """Draw levels (rows, columns) at times and frequencies on the axes of a scale, between two limits of level."""
+    if len(times_s) == 1:  # one column has no width of its own
+        times_s, levels = np.array([times_s[0], times_s[0] + 1 / FRAME_RATE]), np.repeat(levels, 2, axis=1)
+    librosa.display.specshow(
+        levels, x_coords=times_s, y_coords=hertz, x_axis="time", y_axis=_AXIS_KIND[scale.name], cmap=cmap, ax=axes,
+        shading="nearest", vmin=limits[0], vmax=limits[1],
+    )  # fmt: skip
+    axes.set_ylim(scale.lowest_hertz, scale.highest_hertz)
+    axes.set_ylabel("")
+    axes.set_xlabel("")
 
 
-def rows_at(hertz: np.ndarray, scale: Scale) -> np.ndarray:
-    """Where frequencies lie on the height of a scale, in rows; its ends for what is beyond them."""
-    rows: np.ndarray = np.interp(hertz, scale.edges_hertz, np.arange(scale.rows + 1))
-    return rows
+def draw_pitch(axes: Axes, pitch: Pitch, colour: str = PITCH_COLOUR, dashed: bool = False) -> None:
+    """Draw a pitch curve, one value every 10 ms from 0 on: solid where it is sure, fading out with the voicing.
 
-
-def draw_pitch(axes: Axes, pitch: Pitch, scale: Scale, colour: str = PITCH_COLOUR, dashed: bool = False) -> None:
-    """A pitch curve, one value every 10 ms from 0 on: solid where it is sure, fading out with the voicing.
-
-    Dashed it is thinner, and may lie over another one.
+    A dashed curve is thinner, to be drawn over another.
     """
-    times_s = np.arange(len(pitch)) / FRAME_RATE
-    points = np.stack((times_s, rows_at(pitch.hertz, scale)), axis=1)
+    step = -(-len(pitch) // _MOST_PITCH_POINTS)
+    times_s = np.arange(0, len(pitch), step) / FRAME_RATE
+    pitch = pitch[::step]
+    points = np.stack((times_s, pitch.hertz), axis=1)
     segments = np.stack((points[:-1], points[1:]), axis=1)
     shown = np.minimum(pitch.voicing[:-1], pitch.voicing[1:])
-    inside = (pitch.hertz > scale.lowest_hertz) & (pitch.hertz < scale.highest_hertz)
-    joined = (shown > _SURE) & (np.abs(np.diff(pitch.semitones)) < _LEAP_SEMITONES) & inside[:-1] & inside[1:]
+    joined = (shown > _SURE) & (np.abs(np.diff(pitch.semitones)) < _LEAP_SEMITONES)
     if dashed:
         joined &= np.arange(len(joined)) % _DASH_FRAMES < _DASH_FRAMES // 2
     colours = np.tile((*to_rgb(colour), 1.0), (int(joined.sum()), 1))
@@ -114,18 +106,18 @@ def draw_pitch(axes: Axes, pitch: Pitch, scale: Scale, colour: str = PITCH_COLOU
     axes.add_collection(line, autolim=False)
 
 
-def draw_notes(axes: Axes, notes: Sequence[Note], scale: Scale) -> None:
-    """Notes as bars at their pitch, their names above them where there is room."""
+def draw_notes(axes: Axes, notes: Sequence[Note]) -> None:
+    """Draw notes as bars at their pitch, with their names above them where there is room."""
     start_s, end_s = axes.get_xlim()
     for note in notes:
         if note.end_s <= start_s or note.start_s >= end_s:
             continue
-        (row,) = rows_at(semitones_to_hertz(np.array([float(note.midi)])), scale)
-        axes.plot([note.start_s, note.end_s], [row, row], color=RANGE_COLOUR, linewidth=9, alpha=0.3, zorder=2)
+        hertz = float(semitones_to_hertz(float(note.midi)))
+        axes.plot([note.start_s, note.end_s], [hertz, hertz], color=RANGE_COLOUR, linewidth=9, alpha=0.3, zorder=2)
         if note.seconds > _NAMED_SHARE * (end_s - start_s):
             text = axes.annotate(
                 note_name(note.midi),
-                (max(note.start_s, start_s), row),
+                (max(note.start_s, start_s), hertz),
                 xytext=(0, 7),
                 textcoords="offset points",
                 color=RANGE_COLOUR,
@@ -136,6 +128,33 @@ def draw_notes(axes: Axes, notes: Sequence[Note], scale: Scale) -> None:
             text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
 
-def title(axes: Axes, text: str, colour: str = INK) -> None:
-    """A title as all our pictures have it, at the left; what it says is never taken for a formula."""
-    axes.set_title(text, color=colour, fontsize=11, loc="left", parse_math=False)
+def draw_range(axes: Axes, found: VocalRange | None) -> None:
+    """Draw a vocal range as two lines with the names of the notes; nothing where there is none."""
+    if found is None:
+        return
+    for number, side in ((found.lowest, "top"), (found.highest, "bottom")):
+        hertz = float(semitones_to_hertz(float(number)))
+        axes.axhline(hertz, color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), zorder=2)
+        axes.annotate(
+            note_name(number),
+            (1.0, hertz),
+            xycoords=("axes fraction", "data"),
+            xytext=(5, 0),
+            textcoords="offset points",
+            color=RANGE_COLOUR,
+            va=side,
+            fontweight="bold",
+            annotation_clip=False,
+        )
+
+
+def draw_loudness(axes: Axes, loudness_db: np.ndarray, colour: str = LOUDNESS_COLOUR, filled: bool = True) -> None:
+    """Draw levels in dB, one every 10 ms, down to -80 dB; of a long recording the loudest of each stretch."""
+    starts = np.arange(0, len(loudness_db), max(1, len(loudness_db) // _MOST_COLUMNS))
+    level_db = np.maximum.reduceat(np.maximum(loudness_db, _QUIETEST_SHOWN_DB), starts)
+    if filled:
+        axes.fill_between(starts / FRAME_RATE, level_db, _QUIETEST_SHOWN_DB, color=colour, alpha=0.25, linewidth=0)
+    axes.plot(starts / FRAME_RATE, level_db, color=colour, linewidth=1.0)
+    axes.set_ylim(_QUIETEST_SHOWN_DB, 0.0)
+    axes.set_ylabel("loudness (dB)", color=INK)
+    axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)

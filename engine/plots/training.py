@@ -5,7 +5,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from engine.plots.analysis import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, SIZE_INCHES, dress
+from engine.plots.style import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, SIZE_INCHES, dress
 from engine.training.history import TrainingHistory
 
 _LOSSES = {"envelope": "difference (nepers)", "kept": "words lost", "taken": "timbre missed"}

@@ -34,7 +34,7 @@ def analyse(
         "voice_type": analysis.voice_type,
     }
     if plot:
-        from engine.plots.analysis import plot_file
+        from engine.plots.recording import plot_file
 
         write_figure(plot_file(source, analysis), plot)
     if as_json:

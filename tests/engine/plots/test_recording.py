@@ -1,9 +1,23 @@
 import numpy as np
 import pytest
+import soundfile
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
+from engine.analysis.recording import analyse
 from engine.audio.files import Audio
-from engine.plots.recording import Look, look_at, plot_recording, plot_two_recordings
+from engine.plots.recording import (
+    Look,
+    describe,
+    look_at,
+    plot_file,
+    plot_pitch_over_spectrogram,
+    plot_recording,
+    plot_two_recordings,
+)
 from engine.units import SAMPLE_RATE
+
+RATE = SAMPLE_RATE
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +79,54 @@ def test_two_recordings_are_laid_over_each_other(look, sing):
     assert high - low == pytest.approx(12.0, abs=1.5)
     spectra = [line.get_ydata().max() for line in figure.axes[4].lines]
     assert spectra == pytest.approx([0.0, 0.0])
+
+
+# ---- pitch over spectrogram, also of a file
+
+
+def voice(hertz: float, seconds: float) -> np.ndarray:
+    """Eight partials: the pitch detector does not take a pure tone for a voice."""
+    times_s = np.arange(round(seconds * RATE)) / RATE
+    return np.sum([0.2 * np.sin(2 * np.pi * n * hertz * times_s) / n for n in range(1, 9)], 0).astype(np.float32)
+
+
+def pixels(figure: Figure) -> np.ndarray:
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())[..., :3]
+
+
+def test_a_voice_is_drawn_with_its_range_in_the_title():
+    audio = Audio(voice(220.0, 2.0)[None], RATE)
+    figure = plot_pitch_over_spectrogram(audio, analyse(audio))
+    pitch_axes, loudness_axes = figure.axes
+    assert pitch_axes.get_title(loc="left").startswith("Melodic, A3 to A3")
+    assert "2.0 s" in pitch_axes.get_title(loc="left")
+    line = [drawn for drawn in pitch_axes.collections if isinstance(drawn, LineCollection)][-1]
+    assert np.concatenate(line.get_segments())[:, 1] == pytest.approx(220.0, rel=0.01)
+    assert loudness_axes.lines[0].get_ydata() == pytest.approx(-15.2, abs=0.3)
+    assert pixels(figure).mean() > 128  # dark on light
+
+
+@pytest.mark.parametrize("sample_count", [0, 1, 500, RATE])
+def test_silence_of_any_length_can_be_drawn(sample_count):
+    audio = Audio(np.zeros((2, sample_count), np.float32), RATE)
+    result = analyse(audio)
+    assert describe(result) == "No voice found"
+    assert pixels(plot_pitch_over_spectrogram(audio, result)).shape[2] == 3
+
+
+def test_a_file_gives_the_same_picture(tmp_path):
+    samples = np.concatenate((voice(220.0, 5.0), voice(330.0, 4.0)))
+    soundfile.write(tmp_path / "song.wav", samples, RATE, subtype="FLOAT")
+    audio = Audio(samples[None], RATE)
+    result = analyse(audio)
+    in_memory, streamed = plot_pitch_over_spectrogram(audio, result), plot_file(tmp_path / "song.wav", result)
+    np.testing.assert_array_equal(pixels(in_memory), pixels(streamed))
+
+
+def test_the_time_of_a_long_recording_is_in_minutes():
+    audio = Audio(np.zeros((1, 150 * 8_000), np.float32), 8_000)
+    figure = plot_pitch_over_spectrogram(audio, analyse(audio))
+    figure.canvas.draw()
+    labels = [label.get_text() for label in figure.axes[1].get_xticklabels()]
+    assert {"0:30", "1:00", "2:00"} <= set(labels)

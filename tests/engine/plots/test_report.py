@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from engine.datasets.findings import Verdict, finding
 from engine.datasets.report import DataReport, RecordingReport
-from engine.plots.analysis import RANGE_COLOUR
 from engine.plots.report import VERDICT_COLOURS, VERDICT_WORDS, describe, plot_data_report
+from engine.plots.style import RANGE_COLOUR
 
 NOISE = finding("noise", "warn", "The voice is only 20 dB above the noise.")
 

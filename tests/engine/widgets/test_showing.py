@@ -5,7 +5,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
 
 from engine.errors import AudioError, EngineError
-from engine.plots.spectrogram import new_figure
+from engine.plots.style import new_figure
 from engine.widgets import showing
 from engine.widgets.showing import figure_image, figure_png, prepare, show_figure, table
 
