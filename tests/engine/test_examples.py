@@ -21,39 +21,38 @@ LONG = {
 }  # take more than a few seconds
 # what users call; the rest of the engine may have examples, these must
 CALLED_BY_USERS = {
-    "analysis": ("analyse", "analyse_file"),
-    "audio": ("open_audio", "read_audio", "write_audio"),
-    "blend": ("blend_voices",),
-    "card": ("list_voices", "new_identifier"),
-    "clips": ("analysed_clips",),
-    "content_plots": ("plot_perturbation_trial", "plot_speaker_probes"),
-    "conversion": ("convert", "convert_file"),
-    "conversion_settings": ("ConversionSettings", "by_style"),
-    "data_report": ("examine_recordings", "examined"),
-    "dataset": ("create_dataset", "load_dataset"),
+    "analysis.notes": ("find_notes",),
+    "analysis.pitch": ("detect_pitch",),
+    "analysis.recording": ("analyse", "analyse_file"),
+    "audio.files": ("open_audio", "read_audio", "write_audio"),
+    "conversion.convert": ("convert", "convert_file"),
+    "conversion.pitch_edits": ("edit_pitch",),
+    "conversion.preview": ("render_preview",),
+    "conversion.rerendering": ("edit_file", "edit_take"),
+    "conversion.settings": ("ConversionSettings", "by_style"),
+    "datasets.dataset": ("create_dataset", "load_dataset"),
+    "datasets.report": ("examine_recordings", "examined"),
+    "demonstrations.frame_features": ("measure_features",),
+    "demonstrations.perturbation_trial": ("try_perturbation", "warp_voice"),
+    "demonstrations.source_filter": ("take_apart",),
+    "demonstrations.speaker_probe": ("probe_speakers",),
     "devices": ("choose_device",),
-    "evaluation": ("compare_performances", "score_performance", "trace"),
-    "features": ("measure_features",),
-    "frames": ("note_name", "note_number"),
-    "notes": ("find_notes",),
-    "package": ("export_voice", "import_voice"),
-    "perturbation_trial": ("try_perturbation", "warp_voice"),
-    "pitch": ("detect_pitch",),
-    "pitch_edit": ("edit_pitch",),
-    "plots": ("plot_file",),
-    "preview": ("render_preview",),
-    "recording_plots": ("look_at", "plot_recording"),
-    "report_plots": ("plot_data_report",),
-    "rerendering": ("edit_file", "edit_take"),
-    "sounds": ("nearest_sounds",),
-    "source_filter_parts": ("take_apart",),
-    "speaker_probe": ("probe_speakers",),
-    "training": ("estimate_training", "train", "train_dataset", "usable_clips"),
-    "training_history": ("read_history",),
-    "training_plan": ("TrainingPlan",),
-    "training_plots": ("plot_learning_curves",),
-    "untrained": ("untrained_of", "untrained_voice"),
-    "voice": ("load_voice", "save_voice"),
+    "evaluation.scores": ("compare_performances", "score_performance", "trace"),
+    "features.clips": ("analysed_clips",),
+    "features.retrieval": ("nearest_sounds",),
+    "plots.content": ("plot_perturbation_trial", "plot_speaker_probes"),
+    "plots.recording": ("look_at", "plot_file", "plot_recording"),
+    "plots.report": ("plot_data_report",),
+    "plots.training": ("plot_learning_curves",),
+    "training.history": ("read_history",),
+    "training.plan": ("TrainingPlan",),
+    "training.train": ("estimate_training", "train", "train_dataset", "usable_clips"),
+    "training.untrained": ("untrained_of", "untrained_voice"),
+    "units": ("note_name", "note_number", "rounded_duration"),
+    "voices.blend": ("blend_voices",),
+    "voices.card": ("list_voices", "new_identifier"),
+    "voices.package": ("export_voice", "import_voice"),
+    "voices.voice": ("load_voice", "save_voice"),
 }
 # asks judges that are installed apart from the rest
 WITHOUT_EXAMPLE = {"engine.evaluation.scores.compare"}
@@ -103,11 +102,14 @@ def public(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AS
                 yield from public(node.body, f"{node.name}.")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_everything_public_says_what_it_does(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    silent = [name for name, node in public(tree.body) if not ast.get_docstring(node)]
-    assert not [name for name in silent if "." not in name or name.split(".")[1] not in _SAID_BY_THE_CLASS]
+def test_everything_public_says_what_it_does():
+    offenders = []
+    for path in MODULES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        silent = [name for name, node in public(tree.body) if not ast.get_docstring(node)]
+        silent = [name for name in silent if "." not in name or name.split(".")[1] not in _SAID_BY_THE_CLASS]
+        offenders += [f"{module_name(path)}.{name}" for name in silent]
+    assert not offenders
 
 
 @pytest.fixture(scope="module")
@@ -149,8 +151,8 @@ def sources() -> Iterator[str]:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         code = "".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")
         yield re.sub(r"^(\s*)%pip .*$", r"\1pass", code, flags=re.MULTILINE)
-    for path in sorted((ENGINE.parent / "studio" / "commands").glob("*.py")):
-        yield path.read_text(encoding="utf-8")
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ENGINE.parent / "studio" / "commands").glob("*.py"))]
+    yield from (text for text in texts if "import typer" in text)  # the commands, without what they are made of
 
 
 def test_what_is_called_by_readme_notebooks_and_commands_is_among_them():
