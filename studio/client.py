@@ -8,7 +8,6 @@ is made again and starts nothing twice. The token goes to the service alone: lin
 """
 
 import math
-import os
 import secrets
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -23,6 +22,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from engine.errors import Cancelled, EngineError, SettingsError
+from engine.files import replacing
 from engine.progress import Report
 
 T = TypeVar("T")
@@ -194,15 +194,10 @@ class Client:
         OSError where it cannot be written.
         """
         path = Path(path)
-        unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-        try:
-            with unfinished.open("wb") as target:
-                fetch = _Download(self._http, _link(url), target)
-                while not self._patiently(fetch.go_on):
-                    pass  # it got further, so that patience begins anew; it cannot get further without end
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with replacing(path) as unfinished, unfinished.open("wb") as target:
+            fetch = _Download(self._http, _link(url), target)
+            while not self._patiently(fetch.go_on):
+                pass  # it got further, so that patience begins anew; it cannot get further without end
         return path
 
     # ---- waiting

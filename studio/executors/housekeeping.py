@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import and_, delete, or_, select, update
 
+from engine.files import UNFINISHED
 from studio.executors.visitors import delete_old_visitors
 from studio.settings.service import ServiceSettings
 from studio.store import answers
@@ -27,7 +28,7 @@ _LATE_S = 3600.0  # after the end of a task, until nobody still writes files for
 _LOOKED_BACK_S = 3 * DAY_S
 _DRAFTS_KEPT_S = 14 * DAY_S
 _PASSING = re.compile(
-    r"(voice|training)-[0-9a-f]{16}|" + re.escape(GONE) + r"[0-9a-f]{16}|\.voice-[0-9a-f]{16}\.[0-9a-f]{8}\.part"
+    rf"(voice|training)-[0-9a-f]{{16}}|{GONE}[0-9a-f]{{16}}|\.voice-[0-9a-f]{{16}}\.[0-9a-f]{{8}}\{UNFINISHED}"
 )
 
 

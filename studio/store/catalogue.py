@@ -11,7 +11,6 @@ rows.
 Functions that take a Connection join the caller's transaction.
 """
 
-import base64
 import functools
 import json
 import os
@@ -27,6 +26,7 @@ from engine.voices.card_rules import FORMAT, is_identifier
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.database import Database, Now, insert_or_keep
+from studio.store.paging import cursor_after, place_of
 from studio.store.storage import Storage
 from studio.store.tables import models, tasks
 
@@ -171,7 +171,7 @@ def list_models(
     give as `cursor` to see those after them. q: words that are in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:
         raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
-    after = None if cursor is None else _place_of(cursor)
+    after = None if cursor is None else place_of(cursor, str, str)
     narrowed = {"genre": genre, "gender": gender, "age": age, "voice_type": voice_type, "base_language": base_language}
     wanted = {name: value for name, value in narrowed.items() if value is not None}
     words = q.casefold().split() if q else []
@@ -197,7 +197,7 @@ def list_models(
     found.sort(key=lambda one: one[0])
     if limit is None or len(found) <= limit:
         return [published for _, published in found], None
-    return [published for _, published in found[:limit]], _cursor_after(found[limit - 1][0])
+    return [published for _, published in found[:limit]], cursor_after(*found[limit - 1][0])
 
 
 def all_models(database: Database, account: Account) -> list[Model]:
@@ -454,21 +454,6 @@ def _texts(card: Mapping[str, Any]) -> str:
 
 def _place(model: Model) -> tuple[str, str]:
     return model.name.casefold(), model.id
-
-
-def _cursor_after(place: tuple[str, str]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
-
-
-def _place_of(cursor: str) -> tuple[str, str]:
-    try:
-        name, identifier = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if not (isinstance(name, str) and isinstance(identifier, str)):
-            raise ValueError(cursor)
-    except (ValueError, TypeError, RecursionError) as cause:
-        text = "The cursor is none of ours: take `next_cursor` as it was given, or leave it out."
-        raise Invalid([("cursor", text)]) from cause
-    return name, identifier
 
 
 # ---- folders

@@ -24,6 +24,7 @@ from obstore.exceptions import BaseError, PermissionDeniedError, PreconditionErr
 from obstore.store import LocalStore, S3Store
 
 from engine.errors import SettingsError, is_full_disk
+from engine.files import UNFINISHED, replacing, sync_to_disk
 from studio.errors import DiskFull, NotFound, StudioError, Unavailable
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ WORK_FOLDER = "work"
 GONE = "gone-"  # how folders begin there that are being deleted
 _RETRY_S = 5.0
 _AT_ONCE = 8  # files of a folder that are transferred at the same time
-_ENDING = ".part"  # of what is still being written
 _ODD = re.compile(r"[\x00-\x1f\x7f%\\]|[\ud800-\udfff]")
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how obstore says which
 _S3_OPTIONS = ("endpoint", "region")
@@ -225,13 +225,13 @@ class FolderStorage(Storage):
         """Store a small file."""
         with self._place(key) as unfinished:
             unfinished.write_bytes(data)
-            _write_through(unfinished)
+            sync_to_disk(unfinished)
 
     def put_file(self, path: Path, key: str) -> None:
         """Store a file: it is moved, or copied from another disk."""
         with self._place(key) as unfinished:
             _move(path, unfinished)
-            _write_through(unfinished)
+            sync_to_disk(unfinished)
 
     def copy(self, key: str, target: str) -> None:
         """The same file by a second name where the disk has that, as no file here is ever changed; else a copy."""
@@ -241,7 +241,7 @@ class FolderStorage(Storage):
                 unfinished.hardlink_to(original)
             except OSError:
                 shutil.copyfile(original, unfinished)
-                _write_through(unfinished)
+                sync_to_disk(unfinished)
 
     def push_folder(self, folder: Path, prefix: str) -> None:
         """Move a folder to where the prefix is, in one step; what is there already is replaced."""
@@ -250,10 +250,10 @@ class FolderStorage(Storage):
         with _new_file(target) as unfinished:
             _move(folder, unfinished)
             for path in (*unfinished.rglob("*"), unfinished):
-                _write_through(path)
+                sync_to_disk(path)
             self.delete_below(prefix)
         with _understood():
-            _write_through(target.parent)
+            sync_to_disk(target.parent)
 
     def fetch(self, key: str, folder: Path) -> Path:
         """The stored file itself, which must not be changed. Raises NotFound."""
@@ -300,7 +300,7 @@ class FolderStorage(Storage):
         with _new_file(target) as unfinished:
             yield unfinished
         with _understood():
-            _write_through(target.parent)
+            sync_to_disk(target.parent)
 
 
 def open_storage(url: str, data: Path) -> Storage:
@@ -370,7 +370,7 @@ def _as_path(key: str) -> Path:
 
 def _is_unfinished(key: str) -> bool:
     name = key.rpartition("/")[2]
-    return name.startswith(".") and name.endswith(_ENDING)
+    return name.startswith(".") and name.endswith(UNFINISHED)
 
 
 # ---- files
@@ -379,15 +379,8 @@ def _is_unfinished(key: str) -> bool:
 @contextmanager
 def _new_file(target: Path) -> Iterator[Path]:
     """A path to write to; what is there then takes the place of `target` in one step, or leaves no trace."""
-    unfinished = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}{_ENDING}")
-    try:
-        with _understood():
-            yield unfinished
-            unfinished.replace(target)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+    with _understood(), replacing(target) as unfinished:
+        yield unfinished
 
 
 def _make(folder: Path) -> None:
@@ -407,17 +400,6 @@ def _move(source: Path, target: Path) -> None:
             raise
         (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
         (shutil.rmtree if source.is_dir() else os.unlink)(source)
-
-
-def _write_through(path: Path) -> None:
-    """Make sure that a file, or the names in a folder, outlive a power cut."""
-    if path.is_symlink() or (os.name == "nt" and path.is_dir()):  # which cannot be opened
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _at_once(action: Callable[[T], object], things: Iterable[T]) -> None:

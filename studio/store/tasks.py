@@ -12,9 +12,7 @@ was thought dead, and comes back, can write nothing. A task is `queued`, `runnin
 Functions that take a Connection join the caller's transaction, so that a task and what it is about change together.
 """
 
-import base64
 import functools
-import json
 import math
 import secrets
 from collections.abc import Callable, Sequence
@@ -22,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Row,
     Select,
@@ -44,6 +41,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.store.database import Database, Now
+from studio.store.paging import cursor_after, place_of
 from studio.store.tables import accounts, tasks
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -411,11 +409,12 @@ def list_tasks(
         wanted = wanted.where(tasks.c.state == state)
     wanted = wanted.where(tasks.c.kind.not_in(UNLISTED) if kind is None else tasks.c.kind == kind)
     if cursor is not None:
-        wanted = wanted.where(place < _place_of(cursor))
+        wanted = wanted.where(place < row_of(*place_of(cursor, float, str)))
     newest = wanted.order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(limit + 1)
     with database.read() as connection:
         found = [_task(row) for row in connection.execute(newest)]
-    return found[:limit], _cursor_after(found[limit - 1]) if len(found) > limit else None
+    following = cursor_after(found[limit - 1].created_at, found[limit - 1].id) if len(found) > limit else None
+    return found[:limit], following
 
 
 def latest(database: Database, account_id: str, model_id: str, kind: str) -> Task | None:
@@ -495,21 +494,6 @@ def oldest_wait_s(database: Database) -> float:
 
 def _task(row: Row[Any]) -> Task:
     return Task(**{**row._mapping, "cancel_requested": bool(row.cancel_requested)})
-
-
-def _cursor_after(task: Task) -> str:
-    return base64.urlsafe_b64encode(json.dumps([task.created_at, task.id]).encode()).decode().rstrip("=")
-
-
-def _place_of(cursor: str) -> ColumnElement[Any]:
-    try:
-        created_at, task_id = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if not (isinstance(created_at, float) and math.isfinite(created_at) and task_id.isalnum()):
-            raise ValueError(cursor)
-    except (ValueError, TypeError, AttributeError, RecursionError) as cause:
-        text = "The cursor is none of ours: take `next_cursor` as it was given, or leave it out."
-        raise Invalid([("cursor", text)]) from cause
-    return row_of(created_at, task_id)
 
 
 def _plain(value: Any) -> Any:

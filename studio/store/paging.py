@@ -1,0 +1,30 @@
+"""Cursors: where the next page of a list begins, as text that a client gives back."""
+
+import base64
+import json
+import math
+from typing import Any
+
+from studio.errors import Invalid
+
+
+def cursor_after(*place: str | float) -> str:
+    """The cursor for what follows the entry with these sort values."""
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def place_of(cursor: str, *kinds: type) -> tuple[Any, ...]:
+    """The sort values in a cursor, each of its kind. Raises Invalid where `cursor_after` did not make it."""
+    try:
+        place = tuple(json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
+        if tuple(map(type, place)) != kinds or not all(map(_is_storable, place)):
+            raise ValueError(cursor)
+    except (ValueError, TypeError, RecursionError) as cause:
+        text = "The cursor is not valid: send `next_cursor` unchanged, or leave it out."
+        raise Invalid([("cursor", text)]) from cause
+    return place
+
+
+def _is_storable(value: str | float) -> bool:
+    """Whether a database can compare with it. Raises ValueError for halves of characters."""
+    return math.isfinite(value) if isinstance(value, float) else "\0" not in value.encode().decode()

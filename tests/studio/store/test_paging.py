@@ -1,0 +1,22 @@
+import base64
+import json
+
+import pytest
+
+from studio.errors import Invalid
+from studio.store.paging import cursor_after, place_of
+
+
+@pytest.mark.parametrize("place", [(1790000000.25, "8f14"), ("größe", "mia"), ()])
+def test_a_cursor_leads_back_to_its_place(place):
+    assert place_of(cursor_after(*place), *map(type, place)) == place
+
+
+@pytest.mark.parametrize(
+    "place",
+    [[1, "a"], [1.0], [1.0, "a", "b"], [1.0, 2.0], [float("inf"), "a"], [1.0, "\0"], [1.0, "\ud800"], 1.0, None],
+)
+def test_another_place_is_refused(place):
+    cursor = base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+    with pytest.raises(Invalid, match="cursor"):
+        place_of(cursor, float, str)
