@@ -1,7 +1,7 @@
-"""The HTTP service: the app with its gate and routes, and the server that runs it until it is asked to end.
+"""The HTTP service: the app with its middleware and routes, and the server that runs it until it is asked to end.
 
-On SIGTERM or Ctrl-C no new work is taken, calls that are being answered come to their end, then the workers are
-stopped. A second Ctrl-C waits for no call.
+On SIGTERM or Ctrl-C the server refuses new work, finishes the calls in progress and then stops the workers. A second
+Ctrl-C does not wait for calls.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
 from studio.http.metrics import Metrics
-from studio.http.middleware import API, DOCUMENTATION, Doors, Gate
+from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
 from studio.http.problem import problem_of
 from studio.http.protocol import BoundedProtocol
 from studio.http.routes import conversions, documentation, files, health, models, tasks
@@ -47,25 +47,25 @@ _ROUTERS = (
 def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
     """The service as an ASGI app, without a page; something may be mounted at "/" afterwards."""
     app = FastAPI(openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
-    doors, metrics = Doors(), Metrics(studio.database, dict if executor is None else executor.alive)
-    app.state.studio, app.state.executor, app.state.doors, app.state.metrics = studio, executor, doors, metrics
+    state, metrics = ServerState(), Metrics(studio.database, dict if executor is None else executor.alive)
+    app.state.studio, app.state.executor, app.state.server, app.state.metrics = studio, executor, state, metrics
     app.state.checkup = health.Checkup(studio)
     for router in _ROUTERS:
         app.router.routes.extend(router.routes)
     app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
-    app.router.routes.extend(_nothing_else(app))
+    app.router.routes.extend(_unknown_addresses(app))
     app.openapi = documentation.openapi_of(app, studio.service.base_url)  # type: ignore[method-assign]
     for kind in (EngineError, HTTPException, RequestValidationError):
-        app.add_exception_handler(kind, _tell)
-    app.add_middleware(Gate, studio=studio, doors=doors, metrics=metrics)
+        app.add_exception_handler(kind, _problem)
+    app.add_middleware(ServiceMiddleware, studio=studio, state=state, metrics=metrics)
     return app
 
 
 def run_server(settings: Settings, service: ServiceSettings, announce: Callable[[str, bool], None]) -> None:
     """Open the studio and serve it, with its page and workers as the settings say, until SIGTERM or Ctrl-C.
 
-    announce: told the address, and whether only this machine can reach it, once it answers. Raises SettingsError for
-    settings that cannot work, Unavailable where the database or the storage is out of reach.
+    announce: receives the address, and whether only this machine can reach it, once the server answers. Raises
+    SettingsError for settings that cannot work, Unavailable when the database or the storage cannot be reached.
     """
     start_logs()
     studio = open_studio(settings, service)
@@ -96,7 +96,7 @@ def serve_app(
 ) -> None:
     """Serve an app that `build_app` made, with the executor's workers, until SIGTERM or Ctrl-C.
 
-    ready: told the address once it answers. Raises SettingsError where the address cannot be listened at.
+    ready: receives the address once the server answers. Raises SettingsError if it cannot listen there.
     """
     listener = _listener(studio.service.host, studio.service.port)
     config = uvicorn.Config(
@@ -110,7 +110,7 @@ def serve_app(
     )
     host, port = studio.service.host, listener.getsockname()[1]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    server = _Server(config, app.state.doors, studio.service.grace_s, lambda: ready(address))
+    server = _Server(config, app.state.server, studio.service.grace_s, lambda: ready(address))
     try:
         if executor is not None:
             executor.start()
@@ -122,28 +122,28 @@ def serve_app(
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn's server, which when asked to end first turns new work away and answers what has begun."""
+    """Uvicorn's server; when asked to end it first refuses new work and finishes the calls in progress."""
 
-    def __init__(self, config: uvicorn.Config, doors: Doors, grace_s: float, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, state: ServerState, grace_s: float, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._doors, self._grace_s, self._ready = doors, grace_s, ready
+        self._state, self._grace_s, self._ready = state, grace_s, ready
         self._end_at: float | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and say so."""
+        """Begin to listen, and report it."""
         await super().startup(sockets)
         self._ready()
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to end now: not before the calls are answered, unless that takes too long."""
-        if self._doors.shutting_down:
+        """Whether to end now: once all calls are answered, or the time of grace is over."""
+        if self._state.shutting_down:
             self._end_at = self._end_at or time.monotonic() + self._grace_s
-            self.should_exit = self.should_exit or not self._doors.calls or time.monotonic() > self._end_at
+            self.should_exit = self.should_exit or not self._state.calls or time.monotonic() > self._end_at
         return await super().on_tick(counter)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Unlike uvicorn's own, does not raise the signals again at the end, when workers are still to be stopped."""
+        """Do not raise the signals again at the end, as uvicorn does, since the workers must still be stopped."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -155,35 +155,35 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal to end: the first time in order, the second at once."""
-        if self._doors.shutting_down:
+        """Shut down gracefully at the first signal, at once at the second."""
+        if self._state.shutting_down:
             self.should_exit = self.force_exit = True
-        self._doors.shutting_down = True
+        self._state.shutting_down = True
 
 
 def _listener(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.create_server((host, port), family=family, backlog=2048)
-        # for its connections too; asyncio sees to that only for sockets it made itself, and without it an answer in
-        # two pieces waits 40 ms for the other side to acknowledge the first
+        # connections inherit it; asyncio sets it only for sockets of its own, and without it an answer in two pieces
+        # waits 40 ms for the acknowledgement of the first
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as cause:
         if cause.errno == errno.EADDRINUSE:
-            remedy = "something does already, perhaps the studio itself: use that, or choose another with --port."
+            remedy = "the port is in use, perhaps by the studio itself. Use that, or choose another port with --port."
         else:
             remedy = f"{cause.strerror or cause}. Choose another --host or --port."
         raise SettingsError(f"The service cannot listen at {host}, port {port}: {remedy}") from cause
 
 
-async def _tell(request: Request, error: Exception) -> Response:
+async def _problem(request: Request, error: Exception) -> Response:
     """An error as a problem document."""
     return problem_of(error).response()
 
 
-class _NothingElse:
-    """Answers for those of the service's addresses that are none, so that no page mounted later does."""
+class _UnknownAddresses:
+    """Refuses unknown addresses below the service's own, so that a page mounted later does not answer them."""
 
     def __init__(self, known: Sequence[Route]) -> None:
         self._known = known
@@ -197,7 +197,7 @@ class _NothingElse:
         raise HTTPException(404)
 
 
-def _nothing_else(app: FastAPI) -> list[Route]:
-    answer = _NothingElse([route for route in app.router.routes if isinstance(route, Route)])
+def _unknown_addresses(app: FastAPI) -> list[Route]:
+    answer = _UnknownAddresses([route for route in app.router.routes if isinstance(route, Route)])
     paths = [path for area in sorted(API | DOCUMENTATION) for path in (f"/{area}", f"/{area}/{{rest:path}}")]
     return [Route(path, answer, include_in_schema=False) for path in paths]

@@ -1,7 +1,7 @@
-"""Duties: what only one process of an installation does at a time, however many could.
+"""The leader lock: lets one process of an installation do what several could.
 
-Whoever has a duty renews it again and again; once he has not been heard of for as long as he said, another takes it.
-What he says beside it can be read by all.
+The leader renews the lock again and again; once it has not done so for the time it asked for, another process takes
+over. All can read the status it writes beside the lock.
 """
 
 from collections.abc import Mapping
@@ -10,35 +10,36 @@ from typing import Any
 from sqlalchemy import and_, delete, or_, select
 
 from studio.store.database import Database, Now, insert_into
-from studio.store.tables import duties
+from studio.store.tables import leader_locks
 
 
-def take(database: Database, name: str, owner: str, held_s: float, said: Mapping[str, Any]) -> bool:
-    """Take a duty, or renew it, for `held_s` seconds; tells whether it is the owner's now. Raises Unavailable."""
-    values = {"owner": owner, "until": Now() + held_s, "said": dict(said)}
+def acquire(database: Database, name: str, owner: str, held_s: float, status: Mapping[str, Any]) -> bool:
+    """Acquire a lock, or renew it, for `held_s` seconds; returns whether `owner` holds it. Raises Unavailable."""
+    values = {"owner": owner, "until": Now() + held_s, "said": dict(status)}
     with database.write() as connection:
-        taking = (
-            insert_into(connection, duties)
+        acquiring = (
+            insert_into(connection, leader_locks)
             .values(name=name, **values)
             .on_conflict_do_update(
-                index_elements=[duties.c.name],
+                index_elements=[leader_locks.c.name],
                 set_=values,
-                where=or_(duties.c.owner == owner, duties.c.until < Now()),
+                where=or_(leader_locks.c.owner == owner, leader_locks.c.until < Now()),
             )
-            .returning(duties.c.owner)
+            .returning(leader_locks.c.owner)
         )
-        return connection.execute(taking).scalar_one_or_none() == owner
+        return connection.execute(acquiring).scalar_one_or_none() == owner
 
 
-def lay_down(database: Database, name: str, owner: str) -> None:
-    """Leave a duty to whoever comes first, if it is the owner's. Raises Unavailable."""
+def release(database: Database, name: str, owner: str) -> None:
+    """Release a lock, if `owner` holds it. Raises Unavailable."""
     with database.write() as connection:
-        connection.execute(delete(duties).where(and_(duties.c.name == name, duties.c.owner == owner)))
+        held = and_(leader_locks.c.name == name, leader_locks.c.owner == owner)
+        connection.execute(delete(leader_locks).where(held))
 
 
-def last_said(database: Database, name: str) -> dict[str, Any]:
-    """What is said by who has the duty; nothing where nobody has. Raises Unavailable."""
-    spoken = select(duties.c.said).where(duties.c.name == name, duties.c.until >= Now())
+def read_status(database: Database, name: str) -> dict[str, Any]:
+    """The status that the leader has written; empty without a leader. Raises Unavailable."""
+    written = select(leader_locks.c.said).where(leader_locks.c.name == name, leader_locks.c.until >= Now())
     with database.read() as connection:
-        said: dict[str, Any] | None = connection.scalar(spoken)
-    return said or {}
+        status: dict[str, Any] | None = connection.scalar(written)
+    return status or {}

@@ -1,9 +1,8 @@
-"""The local executor: worker processes of this machine, watched by a thread of the server.
+"""The local executor: worker processes of this machine, supervised by a thread of the server.
 
-Workers are started as processes of their own, and told what to do on their stdin (see `studio.executors.worker`). The
-thread replaces those that die, gives their tasks back at once, ends those that hang, and starts workers for trainings
-and for analyses only while there are some. It needs nothing but the database, so it can die itself at any moment: the
-next one finds what was left.
+The thread starts the workers (see `studio.executors.worker`), replaces those that die, gives their tasks back at once,
+ends those that hang, and starts workers for trainings and analyses only while there are such tasks. All it needs to
+know is in the database, so a server that crashes leaves nothing that the next one does not find.
 """
 
 import contextlib
@@ -15,54 +14,25 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 from structlog.typing import FilteringBoundLogger
 
-import studio
 from studio.errors import StudioError
-from studio.executors.housekeeping import sweep
-from studio.executors.lease_watch import LeaseWatch
+from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
+from studio.executors.supervisor import LONGEST_BACKOFF_S, SWEEP_S, Backoff, Supervisor, keep_house
 from studio.executors.worker import LANES, OVERDUE_S, WAKE, Order
-from studio.executors.worker_ids import owner_of
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database, database_url, open_database
-from studio.store.storage import open_storage
 
 COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
 CONVERSIONS, TRAININGS, ANALYSES = "conversions", "trainings", "analyses"
 _LOOK_S = 0.25  # between two looks at the workers
-_RECOVER_S = 2.0  # between two looks for tasks of lost workers
 _IDLE_S = {TRAININGS: 60.0, ANALYSES: 300.0}  # of the lanes that have workers only while there is work for them
-_CANCEL_PATIENCE_S = {CONVERSIONS: 10.0, TRAININGS: 30.0, ANALYSES: 10.0}  # a training saves itself before it stops
-_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.25, 30.0  # until a worker that died at once is replaced
-_HEALTHY_S = 30.0  # whoever lived so long did not die of its start
-_SWEEP_S = 3600.0
-_DEMO_SWEEP_S = 60.0
-_FIRST_SWEEP_S = 5.0
-
-
-@dataclass
-class _Worker:
-    process: subprocess.Popen[bytes]
-    lane: str
-    owner: str
-    number: int  # among those of its lane
-    begun_at: float = field(default_factory=time.monotonic)
-
-    def tell(self, line: bytes) -> None:
-        """Say a line to the worker; one that does not listen misses it."""
-        with contextlib.suppress(OSError, ValueError):
-            if self.process.stdin:
-                self.process.stdin.write(line)
-
-    def dismiss(self) -> None:
-        """Let it finish, or give back, what it is busy with, and end."""
-        with contextlib.suppress(OSError):
-            if self.process.stdin:
-                self.process.stdin.close()
+_FIRST_BACKOFF_S = 0.25  # until a worker that died at once is replaced
+_HEALTHY_S = 30.0  # a worker that lived for so long did not die of its start
+_FIRST_SWEEP_S, _DEMO_SWEEP_S = 5.0, 60.0
 
 
 @dataclass
@@ -70,15 +40,13 @@ class _Lane:
     """The workers of one kind, and when the next may be started."""
 
     wanted: int
-    workers: list[_Worker] = field(default_factory=list)
-    failures: int = 0
-    not_before: float = 0.0
+    workers: list[OrderedProcess] = field(default_factory=list)
+    backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_BACKOFF_S, _HEALTHY_S))
 
-    def lost(self, worker: _Worker) -> None:
-        """One has died: the sooner it did, and the oftener that happens, the longer it takes until the next."""
-        now = time.monotonic()
-        self.failures = 1 if now - worker.begun_at > _HEALTHY_S else self.failures + 1
-        self.not_before = now + min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2**self.failures)
+    @property
+    def has_room(self) -> bool:
+        """Whether another worker may be started now."""
+        return len(self.workers) < self.wanted and self.backoff.is_over
 
 
 class LocalExecutor:
@@ -91,7 +59,7 @@ class LocalExecutor:
         log: FilteringBoundLogger,
         command: Sequence[str] = COMMAND,
     ) -> None:
-        """command: what a worker is started with."""
+        """command: starts a worker."""
         self._settings, self._service, self._log, self._command = settings, service, log, tuple(command)
         self._database: Database = open_database(database_url(service.database_url, settings.data))
         self._lanes = {
@@ -99,13 +67,9 @@ class LocalExecutor:
             TRAININGS: _Lane(service.training_workers),
             ANALYSES: _Lane(service.analysis_workers),
         }
+        self._supervisor = Supervisor(self._database, service.attempts, log, self._end)
         self._woken, self._stopping = threading.Event(), threading.Event()
         self._restarts = 0
-        self._dead: list[str] = []  # owners whose tasks are still to be given back
-        self._recover_at = 0.0
-        self._leases = LeaseWatch(self._database)
-        self._unwanted_since: dict[str, float] = {}  # task -> when its cancellation was first seen
-        self._silent: set[str] = set()  # owners that live, and whose lease was over at the last look
         self._threads = [
             threading.Thread(target=self._watch, name="workers", daemon=True),
             threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
@@ -114,19 +78,19 @@ class LocalExecutor:
     # ---- from outside
 
     def start(self) -> None:
-        """Start the workers, and watch over them until `stop`."""
+        """Start the workers, and supervise them until `stop`."""
         for thread in self._threads:
             thread.start()
 
     def wake(self) -> None:
-        """There is something to do: it is begun at once rather than at the next look."""
+        """Have a new task begun at once rather than at the next look."""
         self._woken.set()
 
     def alive(self) -> dict[str, float]:
-        """How the workers do: `workers`, `training_workers` and `analysis_workers` that live, `restarts` of some that
-        died, and whether they are `watched` over, 0 or 1."""
+        """Living `workers`, `training_workers` and `analysis_workers`, `restarts` of workers that died, and whether
+        they are `watched`, 0 or 1."""
         living = {
-            name: sum(worker.process.returncode is None for worker in tuple(lane.workers))
+            name: sum(worker.popen.returncode is None for worker in tuple(lane.workers))
             for name, lane in self._lanes.items()
         }
         return {
@@ -138,12 +102,12 @@ class LocalExecutor:
         }
 
     def stop(self) -> None:
-        """End all workers; what they are busy with finishes within the time of grace, or goes back into the queue."""
+        """End all workers; their tasks finish within the time of grace, or go back into the queue."""
         self._stopping.set()
         self._woken.set()
         for thread in self._threads:
             if thread.ident is not None:
-                thread.join(_LONGEST_BACKOFF_S)
+                thread.join(LONGEST_BACKOFF_S)
         workers = self._workers()
         self._log.info("workers_ending", within_s=self._service.grace_s)
         for worker in workers:
@@ -151,168 +115,106 @@ class LocalExecutor:
         deadline = time.monotonic() + self._service.grace_s + OVERDUE_S
         for worker in workers:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                worker.process.wait(max(0.0, deadline - time.monotonic()))
+                worker.popen.wait(max(0.0, deadline - time.monotonic()))
             self._kill(worker, "it did not end")
-        with contextlib.suppress(StudioError):  # nothing lost without it: their leases will be over
-            recover(self._database, self._service.attempts, [*self._dead, *(worker.owner for worker in workers)])
+        with contextlib.suppress(StudioError):  # nothing is lost without it: their leases will be over
+            dead = [*self._supervisor.dead, *(worker.order.owner for worker in workers)]
+            recover(self._database, self._service.attempts, dead)
         self._database.close()
 
     # ---- watching
 
     def _watch(self) -> None:
-        """Look after the workers again and again; no trouble of one look ends it."""
-        self._try(self._recover_what_was_left)
+        """Look after the workers again and again; no failure of one look ends it."""
+        self._try(self._find_the_dead)
         while not self._stopping.is_set():
             self._try(self._look)
             if self._woken.wait(_LOOK_S):
                 self._woken.clear()
                 for worker in self._workers():
-                    worker.tell(WAKE)
+                    worker.send(WAKE)
 
     def _try(self, step: Callable[[], None]) -> None:
         try:
             step()
         except StudioError as trouble:
-            self._leases.hold_off()
+            self._supervisor.leases.hold_off()
             self._log.warning("workers_not_looked_after", reason=str(trouble))
         except Exception:
-            self._leases.hold_off()
+            self._supervisor.leases.hold_off()
             self._log.exception("workers_not_looked_after")
+
+    def _find_the_dead(self) -> None:
+        self._supervisor.dead += dead_owners(self._database)
 
     def _look(self) -> None:
         self._bury()
-        self._start_missing()
-        self._leases.notice_sleep()
-        now = time.monotonic()
-        if self._dead or now >= self._recover_at:
-            self._recover_at = now + _RECOVER_S
-            self._leases.notice_a_busy_database()
-            self._end_hanging()
-            self._recover()
-        for lane in _IDLE_S:
-            if waiting(self._database, LANES[lane]):
-                self._start_one(lane)
-
-    def _recover_what_was_left(self) -> None:
-        self._dead += dead_owners(self._database)
-
-    def _recover(self) -> None:
-        """Give back the tasks of the dead at once, and of the silent once that is not the database's own fault."""
-        if not self._leases.counts:
-            return
-        dead = list(self._dead)
-        ended = recover(self._database, self._service.attempts, dead)
-        del self._dead[: len(dead)]
-        for task in ended:
-            self._log.warning("task_lost", task_id=task.id, kind=task.kind, state=task.state)
-        if dead:
+        while self._lanes[CONVERSIONS].has_room:
+            self._start(CONVERSIONS)
+        self._supervisor.leases.notice_sleep()
+        if self._supervisor.look(lambda: {worker.order.owner: worker.order.lane for worker in self._workers()}):
             remove_abandoned(self._database, self._settings.work)
+        for name in _IDLE_S:
+            lane = self._lanes[name]
+            if waiting(self._database, LANES[name]) and lane.has_room and not self._has_idle(lane):
+                self._start(name)
 
     # ---- workers
 
-    def _workers(self) -> list[_Worker]:
+    def _workers(self) -> list[OrderedProcess]:
         return [worker for lane in self._lanes.values() for worker in tuple(lane.workers)]
 
     def _bury(self) -> None:
         for name, lane in self._lanes.items():
-            for worker in [one for one in lane.workers if one.process.poll() is not None]:
+            for worker in [one for one in lane.workers if one.popen.poll() is not None]:
                 lane.workers.remove(worker)
                 worker.dismiss()
-                self._dead.append(worker.owner)
-                if name in _IDLE_S and worker.process.returncode == 0:
+                self._supervisor.dead.append(worker.order.owner)
+                if name in _IDLE_S and worker.popen.returncode == 0:
                     continue  # it had nothing to do
                 self._restarts += 1
-                lane.lost(worker)
-                self._log.warning("worker_died", lane=name, pid=worker.process.pid, status=worker.process.returncode)
-
-    def _start_missing(self) -> None:
-        lane = self._lanes[CONVERSIONS]
-        while len(lane.workers) < lane.wanted and time.monotonic() >= lane.not_before:
-            lane.workers.append(self._started(CONVERSIONS, 0.0))
-
-    def _start_one(self, name: str) -> None:
-        lane = self._lanes[name]
-        if len(lane.workers) < lane.wanted and time.monotonic() >= lane.not_before and not self._has_idle(lane):
-            lane.workers.append(self._started(name, _IDLE_S[name]))
+                lane.backoff.failed(worker.lasted_s)
+                self._log.warning("worker_died", lane=name, pid=worker.popen.pid, status=worker.popen.returncode)
 
     def _has_idle(self, lane: _Lane) -> bool:
-        """Whether one of them will take what waits."""
-        busy = {owner for owner, *_ in signs_of(self._database, [worker.owner for worker in lane.workers])}
-        return any(worker.owner not in busy for worker in lane.workers)
+        """Whether one of its workers will take a waiting task."""
+        busy = {owner for owner, *_ in signs_of(self._database, [worker.order.owner for worker in lane.workers])}
+        return any(worker.order.owner not in busy for worker in lane.workers)
 
-    def _started(self, lane: str, idle_s: float) -> _Worker:
-        threads = self._service.threads or max(1, _cores() // max(1, self._lanes[lane].wanted))
-        process = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            env=environment_of(threads),
-            bufsize=0,
-        )
-        assert process.stdin is not None
-        taken = {one.number for one in self._lanes[lane].workers}
+    def _start(self, name: str) -> None:
+        lane = self._lanes[name]
+        threads = self._service.threads or max(1, _cores() // max(1, lane.wanted))
+        taken = {worker.order.number for worker in lane.workers}
         number = next(number for number in itertools.count() if number not in taken)
-        worker = _Worker(process, lane, owner_of(process.pid), number)
-        order = Order(str(self._settings.data), asdict(self._service), lane, worker.owner, threads, idle_s, number)
-        with contextlib.suppress(OSError, AttributeError):  # dead already, which is noticed at the next look
-            process.stdin.write(order.as_line().encode())
-            os.set_blocking(process.stdin.fileno(), False)  # a worker that does not listen must not hold us up
-        self._log.info("worker_started", lane=lane, pid=process.pid)
-        return worker
+        order = Order(
+            str(self._settings.data), asdict(self._service), name, "", threads, _IDLE_S.get(name, 0.0), number
+        )  # fmt: skip
+        worker = start_process(self._command, order, environment_of(threads))
+        lane.workers.append(worker)
+        self._log.info("worker_started", lane=name, pid=worker.popen.pid)
 
-    def _end_hanging(self) -> None:
-        """Kill workers that do not stop although they are asked to, or do not renew their lease although they live."""
-        workers = {worker.owner: worker for worker in self._workers()}
-        now = time.monotonic()
-        unwanted, silent = {}, set()
-        for owner, task, is_unwanted, is_over in signs_of(self._database, list(workers)):
-            if is_unwanted:
-                unwanted[task] = self._unwanted_since.get(task, now)
-                if now - unwanted[task] > _CANCEL_PATIENCE_S[workers[owner].lane]:
-                    self._kill(workers[owner], "its task was cancelled")
-            if is_over:
-                silent.add(owner)
-                if owner in self._silent and self._leases.counts:
-                    self._kill(workers[owner], "it was not heard of")
-        if silent - self._silent:  # one that lives may have been kept from renewing its lease: it gets another moment
-            self._leases.hold_off()
-        self._unwanted_since, self._silent = unwanted, silent
+    def _end(self, owner: str, reason: str) -> None:
+        """Kill the worker with this id, and count it among the dead."""
+        for worker in self._workers():
+            if worker.order.owner == owner:
+                self._kill(worker, reason)
         self._bury()
 
-    def _kill(self, worker: _Worker, reason: str) -> None:
-        if worker.process.poll() is None:
-            self._log.warning("worker_killed", lane=worker.lane, pid=worker.process.pid, reason=reason)
-            worker.process.kill()
-            worker.process.wait()
+    def _kill(self, worker: OrderedProcess, reason: str) -> None:
+        if worker.popen.poll() is None:
+            self._log.warning("worker_killed", lane=worker.order.lane, pid=worker.popen.pid, reason=reason)
+            worker.popen.kill()
+            worker.popen.wait()
 
     # ---- housekeeping
 
     def _keep_house(self) -> None:
         pause_s = _FIRST_SWEEP_S
         while not self._stopping.wait(pause_s):
-            pause_s = _DEMO_SWEEP_S if self._service.is_demo else _SWEEP_S
-            try:
-                remove_abandoned(self._database, self._settings.work)
-                storage = open_storage(self._service.storage_url, self._settings.data)
-                swept = sweep(self._database, storage, self._service)
-                self._log.info("swept", **{name: value for name, value in asdict(swept).items() if value})
-            except StudioError as trouble:
-                self._log.warning("sweep_failed", reason=str(trouble))
-            except Exception:
-                self._log.exception("sweep_failed")
+            pause_s = _DEMO_SWEEP_S if self._service.is_demo else SWEEP_S
+            keep_house(self._database, self._settings, self._service, self._log)
 
 
 def _cores() -> int:
     """Processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def environment_of(threads: int) -> dict[str, str]:
-    """A worker's environment: this process's, with this project on the path wherever it is, and numbers of threads."""
-    home = str(Path(studio.__path__[0]).parent)
-    path = os.pathsep.join(one for one in (home, os.environ.get("PYTHONPATH", "")) if one)
-    numbers = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    # a thread that waits for another by turning round and round takes the processor from it: where others want to
-    # compute too, conversions took five times as long
-    waiting = {"OMP_WAIT_POLICY": "PASSIVE"}
-    return {**waiting, **os.environ, "PYTHONPATH": path, **dict.fromkeys(numbers, str(threads))}

@@ -72,7 +72,7 @@ _OF_WORKERS = {
     "analysis_workers": "Workers for analyses of the page that live.",
     "nodes": "Nodes of the Ray cluster that do work.",
     "placed": "Tasks that are placed on the Ray cluster, working or waiting for room.",
-    "leads": "Whether this service's dispatcher is the one on duty: 0 or 1.",
+    "leads": "Whether this service's dispatcher leads: 0 or 1.",
     "restarts": "Workers that died and were replaced.",
     "watched": "Whether somebody looks after the workers: 0 or 1.",
 }

@@ -1,8 +1,8 @@
-"""What every call of the service passes through before a route sees it, and its answer on the way out.
+"""Middleware for every call of the service, before its route and after it.
 
-In this order: a request id; the token, before anything of the body is read; whether the service is ending; how often
-the account calls; how much it wants to send, and whether there is room for that. Then the body is counted as it comes.
-Whatever goes wrong behind it leaves as a problem document. The page and what belongs to it pass by.
+In this order: assign a request id; check the token, before the body is read; refuse new work while the service shuts
+down; apply the rate limit; check the announced size of the body and the free disk space. The body is counted as it
+arrives, and every error leaves as a problem document. The page and its files are passed through.
 """
 
 import asyncio
@@ -36,87 +36,87 @@ from studio.store.reading import read_soon
 from studio.store.studio import Studio
 
 API = frozenset({"convert", "check-task", "models", "tasks", "files", "health", "metrics"})
-WITHOUT_API = frozenset({"files", "health"})  # there where the interface is switched off: what the page needs
+WITHOUT_API = frozenset({"files", "health"})  # which the page needs even where the interface is switched off
 DOCUMENTATION = frozenset({"docs", "openapi.json", "docs-files"})
-ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the seams
-DRAINED = 256 << 20  # bytes of a refused body that are read and forgotten, so that the client sees the answer
+ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the boundaries
+DRAINED = 256 << 20  # bytes of a refused body that are read and discarded, so that the client receives the answer
 DRAIN_S = 10.0  # and for no longer than this
 RETRY_S = 5.0
-_ENDS = "The service is shutting down: try again in a moment."
-_COPIES = 3  # of a recording: as it came, as it is stored, and what is made of it
-_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # what a client may have written into the log
+_ENDS = "The service is shutting down. Try again in a moment."
+_COPIES = 3  # of a recording: the upload, the stored file and the result
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # ids of clients that may appear in the log
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass
-class Doors:
-    """What one server process knows of itself: whether it is ending, and what is going on in it."""
+class ServerState:
+    """The state of one server process: whether it is shutting down, and the calls and uploads in progress."""
 
     shutting_down: bool = False
-    calls: int = 0  # that are being answered
-    uploads: Counter[str] = field(default_factory=Counter)  # of them, that bring much, by account
-    # threads of their own for what takes long, so that whoever only asks for a task never waits for it
+    calls: int = 0  # in progress
+    uploads: Counter[str] = field(default_factory=Counter)  # large bodies in progress, by account
+    # slow work has threads of its own, so that quick calls never wait for it
     upload_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     action_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
-    health_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))  # which anybody may ask for
+    health_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))  # open to everybody
 
     @contextmanager
     def upload(self, account_id: str, most: int, most_of_account: int) -> Iterator[None]:
-        """A place for an upload. Raises TooMany where all are taken, or all that one account can have."""
+        """Hold a place for an upload. Raises TooMany if all places, or all of the account, are taken."""
         if self.uploads.total() >= most or self.uploads[account_id] >= most_of_account:
-            raise TooMany("Too many uploads are coming in already: try again in a moment.", RETRY_S, "too_many_uploads")
+            raise TooMany("Too many uploads are in progress. Try again in a moment.", RETRY_S, "too_many_uploads")
         self.uploads[account_id] += 1
         try:
             yield
         finally:
             self.uploads[account_id] -= 1
-            self.uploads += Counter()  # which forgets those that have none
+            self.uploads += Counter()  # removes the accounts without uploads
 
 
 class Bucket:
-    """How many calls an account may make now; it fills up again evenly. Times in seconds of any clock."""
+    """Token bucket: the calls an account may make now. Times in seconds of any clock."""
 
     def __init__(self, per_minute: int, now_s: float) -> None:
         self._per_minute, self._left, self._at_s = per_minute, float(per_minute), now_s
 
     def take(self, now_s: float) -> None:
-        """Take one. Raises TooMany where there is none."""
+        """Count a call. Raises TooMany if the bucket is empty."""
         per_second = self._per_minute / 60
         self._left = min(self._per_minute, self._left + (now_s - self._at_s) * per_second)
         self._at_s = now_s
         if self._left < 1:
             wait_s = (1 - self._left) / per_second
-            raise TooMany(f"More than {self._per_minute} calls in a minute: slow down.", wait_s, "rate_limit")
+            raise TooMany(f"More than {self._per_minute} calls in a minute. Slow down.", wait_s, "rate_limit")
         self._left -= 1
 
 
-class Gate:
-    """ASGI middleware around the whole app; only the service's own addresses are its business."""
+class ServiceMiddleware:
+    """ASGI middleware around the whole app, for the addresses of the service only."""
 
-    def __init__(self, app: ASGIApp, studio: Studio, doors: Doors, metrics: Metrics) -> None:
-        self._app, self._studio, self._doors, self._metrics = app, studio, doors, metrics
+    def __init__(self, app: ASGIApp, studio: Studio, state: ServerState, metrics: Metrics) -> None:
+        self._app, self._studio, self._state, self._metrics = app, studio, state, metrics
         self._buckets: dict[str, Bucket] = {}
         self._reads = SharedReads(studio.database, studio.service.reads_per_minute)
         self._largest_body = studio.service.largest_upload_mb * MEGABYTE + ROOM_BESIDE_A_FILE
         self._log = structlog.get_logger("studio.http")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a call in, or answer it with what is wrong."""
+        """Pass the call on, or answer it with a problem document."""
         area = _area(scope)
         if not area and _area(single := {**scope, "path": re.sub("^/+", "/", scope.get("path", ""))}) in API:
-            scope, area = single, _area(single)  # a base address that ends in a slash, and a path after it
+            scope, area = single, _area(single)  # from a base address that ends in a slash
         if area not in API | DOCUMENTATION:
             await self._app(scope, receive, send)
             return
         request_id = _request_id(Headers(scope=scope))
         exchange = _Exchange(scope, receive, send, request_id, self._largest_body)
         started_s = time.perf_counter()
-        self._doors.calls += 1
+        self._state.calls += 1
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
                 await self._answer(scope, exchange, area)
             finally:
-                self._doors.calls -= 1
+                self._state.calls -= 1
                 self._note(scope, exchange, f"/{area}", time.perf_counter() - started_s)
 
     async def _answer(self, scope: Scope, exchange: "_Exchange", area: str) -> None:
@@ -132,9 +132,9 @@ class Gate:
         except ClientDisconnect:
             exchange.left = True
         except asyncio.CancelledError:
-            if not self._doors.shutting_down:
+            if not self._state.shutting_down:
                 raise
-            # the server ends while a body is still coming in, and waits for it no longer
+            # the server shuts down and no longer waits for the rest of the body
             await exchange.refuse(Unavailable(_ENDS, RETRY_S, "shutting_down"))
         except (EngineError, HTTPException) as error:
             await exchange.refuse(error)
@@ -151,7 +151,7 @@ class Gate:
         secret = _bearer(exchange.headers)
         holder = await read_soon(self._studio.database, holder_of_token, self._studio.database, secret)
         if holder is None:
-            text = "The token is unknown, expired or revoked: make another with `token create`."
+            text = "The token is unknown, expired or revoked. Create another with `token create`."
             raise Unauthorised(text, "token_invalid")
         if not holder.is_noted:
             await to_thread.run_sync(note_use, self._studio.database, holder)
@@ -162,7 +162,7 @@ class Gate:
             if not self._reads.has_one(account.id, now_s):
                 await to_thread.run_sync(self._reads.take, account.id, now_s)
             return account
-        if self._doors.shutting_down:
+        if self._state.shutting_down:
             raise Unavailable(_ENDS, RETRY_S, "shutting_down")
         expected = exchange.expected
         if expected is not None and expected > self._largest_body:
@@ -175,7 +175,7 @@ class Gate:
         count_call(self._studio.database, account.id, service.submissions_per_minute)
         rooms = [shutil.disk_usage(self._studio.settings.data).free, self._studio.storage.free_bytes()]
         if any(room is not None and room < expected * _COPIES + service.free_disk_mb * MEGABYTE for room in rooms):
-            raise DiskFull("There is not enough room on the service's disk for this: delete something, and try again.")
+            raise DiskFull("There is not enough space on the service's disk. Delete something and try again.")
 
     def _bucket(self, account: Account) -> Bucket:
         if account.id not in self._buckets:
@@ -184,20 +184,19 @@ class Gate:
 
     @asynccontextmanager
     async def _room(self, scope: Scope, exchange: "_Exchange") -> AsyncIterator[None]:
-        """A place among the uploads for a body that is not known to be small, and that somebody will read: so nobody
-        without a token can keep others from theirs."""
+        """Hold a place for an upload, unless the body is known to be small. Calls without a token take none."""
         small = exchange.expected is not None and exchange.expected <= ROOM_BESIDE_A_FILE
         if small or scope["method"] != "POST" or scope["state"]["account"] is None:
             yield
             return
         service = self._studio.service
-        with self._doors.upload(
+        with self._state.upload(
             scope["state"]["account"].id, service.uploads_at_once, service.uploads_per_account
         ):  # fmt: skip
             yield
 
     def _note(self, scope: Scope, exchange: "_Exchange", area: str, took_s: float) -> None:
-        route = getattr(scope.get("route"), "path_format", area)  # never what the client wrote
+        route = getattr(scope.get("route"), "path_format", area)  # never the client's text
         account: Account | None = scope["state"]["account"]
         named = {name: scope["state"].get(name) or scope.get("path_params", {}).get(name) for name in _NAMED}
         self._metrics.note_call(scope["method"], route, exchange.status, took_s, exchange.received)
@@ -216,27 +215,27 @@ _NAMED = ("task_id", "model_id")
 
 
 class _Exchange:
-    """One call's messages in both directions: the body is counted, and the answer given a request id."""
+    """The messages of one call: counts the bytes of the body and adds the request id to the answer."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str, largest_body: int) -> None:
         self.headers = Headers(scope=scope)
         self.request_id = request_id
-        self.expected = _expected(self.headers)  # bytes; None where it is not said
+        self.expected = _expected(self.headers)  # bytes; None if unknown
         self.received = 0
-        self.left = False  # the client went away
+        self.left = False  # the client disconnected
         self._status = 0
         self._receive, self._send, self._largest_body = receive, send, largest_body
         self._all_here = self.expected == 0
-        self._waits = self.headers.get("expect", "").lower() == "100-continue"  # with its body, for a word of ours
+        self._waits = self.headers.get("expect", "").lower() == "100-continue"  # before it sends the body
         self._closing = False
 
     @property
     def status(self) -> int:
-        """What was answered; 499 where nobody was left to hear it."""
+        """The status of the answer; 499 if the client disconnected before it."""
         return self._status or (499 if self.left else 500)
 
     async def receive(self) -> Message:
-        """The next of the body. Raises TooLarge when it has become more than is taken."""
+        """Receive the next part of the body. Raises TooLarge once it exceeds the limit."""
         message = await self._receive()
         if message["type"] == "http.request":
             self._waits = False
@@ -247,7 +246,7 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """The next of the answer. A connection whose body was not read to its end is closed, politely."""
+        """Send the next part of the answer. A connection whose body was not read to its end is closed after it."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             headers = MutableHeaders(scope=message)
@@ -264,7 +263,7 @@ class _Exchange:
         await self._send(message)
 
     async def refuse(self, error: Exception) -> None:
-        """Answer with what is wrong; where an answer has begun, it is broken off, which the client notices."""
+        """Answer with a problem document; an answer that has begun is broken off, which the client notices."""
         if self._status:
             return
         response = problem_of(error).response()
@@ -274,7 +273,7 @@ class _Exchange:
         await self.send({"type": "http.response.body", "body": response.body})
 
     async def _drain(self) -> None:
-        """Read on for a little: a client that is still sending would otherwise lose the answer with the connection."""
+        """Read on for a while: a client that is still sending would lose the answer with the connection."""
         drained = 0
         with anyio.move_on_after(DRAIN_S):
             while drained < DRAINED:
@@ -290,16 +289,16 @@ def _area(scope: Scope) -> str:
 
 
 def _bearer(headers: Headers) -> str:
-    """The token of a call. Raises Unauthorised where there is none."""
+    """The token of a call. Raises Unauthorised without one."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        text = "This needs a token: send the header 'Authorization: Bearer TOKEN'; `token create` makes one."
+        text = "A token is required. Send the header 'Authorization: Bearer TOKEN'; `token create` makes one."
         raise Unauthorised(text, "token_missing")
     return secret.strip()
 
 
 def _expected(headers: Headers) -> int | None:
-    """The size of a body in bytes, None where it is not said."""
+    """The size of a body in bytes; None if unknown."""
     said = headers.get("content-length", "0")
     if "transfer-encoding" in headers or not (said.isascii() and said.isdecimal()):
         return None
@@ -308,5 +307,5 @@ def _expected(headers: Headers) -> int | None:
 
 def _request_id(headers: Headers) -> str:
     given = headers.get("x-request-id", "")
-    # it is no secret; and asking the system for random bytes, the thread would have to wait for its turn again
+    # not a secret; random bytes from the system would make the thread wait for its turn again
     return given if _PLAIN_ID.fullmatch(given) else f"{random.getrandbits(96):024x}"

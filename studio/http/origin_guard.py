@@ -1,7 +1,7 @@
-"""Who can reach the service: only whoever sits at this machine, or others too.
+"""Protection of the page that this machine may open without a token.
 
-What is open to the first without a token must not be open to a page elsewhere that has its own name lead to this
-machine (DNS rebinding), nor through a proxy that nobody told us of: so the name that a browser asks for counts too.
+A page elsewhere could resolve its own name to this machine (DNS rebinding), and a proxy could expose it: so requests
+must also ask for this machine by its own name, and come from its own pages.
 """
 
 from collections.abc import Collection
@@ -14,23 +14,22 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from studio.settings.service import LOOPBACK
 
 _REFUSAL = (
-    "This page is for whoever sits at the machine it runs on. To let others in, start the studio with --base-url and "
-    "the address they use: then it asks for a token.\n"
+    "Only the machine this page runs on can open it. To let others in, start the studio with --base-url and the "
+    "address they use: it then requires a token.\n"
 )
 
 
-class OnlyThisMachine:
-    """Middleware that answers 403 to what asks for this machine by a name that is not its own, and to what a page from
-    elsewhere sends: browsers let it send without asking, though not read the answer.
+class OriginGuard:
+    """Middleware that answers 403 to requests for another host name, and to requests that another site's page sends.
 
-    guarded: the areas (first parts of a path) that ask for a token anyway, and are passed on.
+    guarded: first parts of the paths that require a token anyway and are passed on.
     """
 
     def __init__(self, app: ASGIApp, guarded: Collection[str]) -> None:
         self._app, self._guarded = app, guarded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what comes from this machine."""
+        """Pass on requests from this machine."""
         if scope["type"] == "lifespan" or scope["path"].partition("/")[2].partition("/")[0] in self._guarded:
             await self._app(scope, receive, send)
             return

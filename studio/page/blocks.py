@@ -18,7 +18,7 @@ from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.errors import Unauthorised
 from studio.executors.visitors import VisitorCookies, account_of_visitor, cookie_of
 from studio.http.middleware import API
-from studio.http.origin_guard import OnlyThisMachine
+from studio.http.origin_guard import OriginGuard
 from studio.page.early_script import EarlyScript
 from studio.page.start_mark import StartMark
 from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
@@ -49,7 +49,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     local_only = is_for_this_machine(studio.service) and not is_demo
     ask_for_token = not local_only and not is_demo
     if local_only:
-        app.add_middleware(OnlyThisMachine, guarded=API)
+        app.add_middleware(OriginGuard, guarded=API)
     if is_demo:
         app.add_middleware(VisitorCookies)
     app.add_middleware(StartMark)

@@ -14,7 +14,7 @@ from structlog.typing import Processor
 
 _TOKEN = re.compile(r"ts_[A-Za-z0-9_-]{20,}|(?i:(?<=bearer )\S+)|(?i:(?<=signature=)[A-Za-z0-9_%-]+)")
 BLOT = "[hidden]"
-# what says more than anybody wants to know, or says in other words what the gate has said
+# loggers that are too verbose, or that repeat what the middleware logs
 _QUIET = ("python_multipart", "uvicorn.access", "httpx", "httpcore", "asyncio", "alembic")
 
 

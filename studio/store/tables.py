@@ -5,7 +5,7 @@ accounts --< tokens
     |------< tasks     the queue and the truth about all work
     `------< answers   what a POST with an Idempotency-Key was answered
 rates                  how often an account has called in the present minute
-duties                 what only one process of the installation does at a time, and which does
+duties                 leader locks: which process of the installation holds each
 secrets                what links are signed with
 """
 
@@ -153,7 +153,7 @@ rates = Table(
     Column("calls", Integer, nullable=False),
 )
 
-duties = Table(
+leader_locks = Table(
     "duties",
     METADATA,
     Column("name", String(32), primary_key=True),

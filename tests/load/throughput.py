@@ -29,7 +29,7 @@ from engine.audio.files import read_audio
 from engine.errors import EngineError
 from studio.client import Client
 from studio.commands.convert import bundled_sample
-from studio.executors.local import environment_of
+from studio.executors.process import environment_of
 from studio.store.tasks import ACTIVE
 from tests.load.trial_service import TrialService, trial_service
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import EngineError
-from studio.executors.local import environment_of
+from studio.executors.process import environment_of
 from studio.executors.ray.executor import ray_environment
 from studio.settings.environment import PREFIX
 

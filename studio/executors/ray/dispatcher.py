@@ -1,12 +1,12 @@
-"""The dispatcher: places the tasks of the queue on a Ray cluster, and looks after those that are being worked on.
+"""The dispatcher: places workers for the tasks of the queue on a Ray cluster, and supervises them.
 
-It is to the cluster what `studio.executors.local` is to the processes of one machine. What it places is not a certain
-task but a hand: a Ray task that claims the next one when it has got its place, so that priorities hold until then and
-nothing is claimed before somebody can begin it. It gives back the tasks of those that are lost, ends those that hang,
-and can die itself at any moment: the truth is in the database.
+It is to the cluster what `studio.executors.local` is to the processes of one machine. A placed worker is a Ray task that
+claims the next task of the queue once it runs, so priorities hold until then and no task is claimed before it can
+begin. The dispatcher gives back the tasks of lost workers, ends workers that hang, and may die at any moment: all it
+needs to know is in the database.
 
-Started as a worker is, with its order as a line of JSON on stdin; "wake" makes it look at once, the end of stdin ends
-it. On stdout it says how the cluster is, a line of JSON whenever that has changed.
+It is started as a worker is, with its order as a line of JSON on stdin; "wake" makes it look at once, the end of stdin
+ends it. Whenever the state of the cluster has changed, it writes it to stdout as a line of JSON.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -28,28 +28,24 @@ from structlog.typing import FilteringBoundLogger
 
 from studio.errors import StudioError
 from studio.executors import leader_lock
-from studio.executors.housekeeping import sweep
-from studio.executors.lease_watch import LeaseWatch
 from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.executors.recovery import recover, signs_of, waiting
+from studio.executors.supervisor import SWEEP_S, Backoff, Supervisor, keep_house
 from studio.executors.worker import LANES, OVERDUE_S, STOP, read_order
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database, database_url, open_database
-from studio.store.storage import open_storage
 
-DUTY = "dispatch"
-MOST_WAITING = 1000  # hands of a lane that wait for a place: enough for what ends between two looks
-_HELD_S, _RENEW_S = 10.0, 2.0  # the duty
+LOCK = "dispatch"
+MOST_WAITING = 1000  # workers of a lane that wait for a place: enough for what ends between two looks
+_HELD_S, _RENEW_S = 10.0, 2.0  # the leader lock
 _LOOK_S = 0.25
-_RECOVER_S = 2.0
 _SIZE_S = 5.0  # between two looks at how large the cluster is
-_PAUSE_S = 1.0  # of a lane whose hands found nothing to do, as where a voice waits for its other training
-_CANCEL_PATIENCE_S = {"conversions": 10.0, "analyses": 10.0, "trainings": 30.0}
-_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 30.0
-_FIRST_SWEEP_S, _SWEEP_S = 60.0, 3600.0
+_PAUSE_S = 1.0  # of a lane whose workers found nothing to do, as where a voice waits for its other training
+_FIRST_BACKOFF_S = 0.5
+_FIRST_SWEEP_S = 60.0
 
 
 class Cluster(Protocol):
@@ -66,20 +62,14 @@ class Cluster(Protocol):
 
 @dataclass
 class _Lane:
-    """Hands of one kind, by the name they claim under, and when more may be placed."""
+    """Workers of one kind, by the id they claim tasks with, and when more may be placed."""
 
-    hands: set[str] = field(default_factory=set)
-    failures: int = 0
-    not_before: float = 0.0
-
-    def failed(self) -> None:
-        """One came to nothing: the oftener that happens without a success, the longer it takes until the next."""
-        self.failures += 1
-        self.not_before = time.monotonic() + min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** min(self.failures, 10))
+    workers: set[str] = field(default_factory=set)
+    backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_BACKOFF_S))
 
 
 class Dispatcher:
-    """Does the duty, while it has it, by `look` after `look`; `end` at the end."""
+    """Dispatches, while it leads, by one `look` after another; `end` at the end."""
 
     def __init__(
         self,
@@ -94,38 +84,31 @@ class Dispatcher:
         self._name = f"ray/{secrets.token_hex(8)}"
         self._number = 0
         self._lanes = {name: _Lane() for name in LANES}
-        self._leases = LeaseWatch(database)
-        self._dead: list[str] = []
-        self._silent: set[str] = set()
-        self._unwanted_since: dict[str, float] = {}
+        self._supervisor = Supervisor(database, service.attempts, log, self._kill)
         self._killed: set[str] = set()
         self._connected = False
-        self._failures = 0
-        self._renew_at = self._recover_at = self._size_at = self._connect_at = 0.0
+        self._connecting = Backoff(_FIRST_BACKOFF_S)
+        self._renew_at = self._size_at = 0.0
         self._size: dict[str, float] = {}
 
     @property
     def _placed(self) -> int:
-        return sum(len(lane.hands) for lane in self._lanes.values())
+        return sum(len(lane.workers) for lane in self._lanes.values())
 
     def look(self) -> None:
         """Look at everything once. Raises StudioError where the database cannot be reached."""
         now = time.monotonic()
-        self._leases.notice_sleep()
+        self._supervisor.leases.notice_sleep()
         if now >= self._renew_at:
-            said = {**self._size, "placed": self._placed}
-            self.leads = leader_lock.take(self._database, DUTY, self._owner, _HELD_S, said)
+            status = {**self._size, "placed": self._placed}
+            self.leads = leader_lock.acquire(self._database, LOCK, self._owner, _HELD_S, status)
             self._renew_at = now + _RENEW_S
         if not self._connected:
-            if not self.leads or now < self._connect_at:
+            if not self.leads or not self._connecting.is_over:
                 return
             self._connect()
-        self._hear()
-        if self._dead or now >= self._recover_at:
-            self._recover_at = now + _RECOVER_S
-            self._leases.notice_a_busy_database()
-            self._end_hanging()
-            self._recover()
+        self._receive()
+        self._supervisor.look(lambda: {owner: name for name, lane in self._lanes.items() for owner in lane.workers})
         if self.leads:
             for name in self._lanes:
                 self._dispatch(name)
@@ -133,30 +116,30 @@ class Dispatcher:
             self._size, self._size_at = self._cluster.size(), now + _SIZE_S
 
     def hold_off(self) -> None:
-        """The database could not be reached: nobody could renew a lease."""
-        self._leases.hold_off()
+        """Let leases be renewed first: the database could not be reached."""
+        self._supervisor.leases.hold_off()
 
-    def said(self) -> dict[str, float]:
-        """How the cluster is, as whoever is on duty knows it. Raises Unavailable."""
-        known = {**self._size, "placed": self._placed} if self.leads else leader_lock.last_said(self._database, DUTY)
+    def status(self) -> dict[str, float]:
+        """The state of the cluster as the leader knows it. Raises Unavailable."""
+        known = {**self._size, "placed": self._placed} if self.leads else leader_lock.read_status(self._database, LOCK)
         return {**known, "leads": float(self.leads)}
 
     def end(self) -> None:
-        """Let all finish within the time of grace, or give back, what they are busy with, and leave the cluster."""
+        """Let workers finish, or give back, their tasks within the time of grace, and leave the cluster."""
         if self._connected:
             deadline = time.monotonic() + self._service.grace_s + OVERDUE_S
-            owners = [owner for lane in self._lanes.values() for owner in lane.hands]
+            owners = [owner for lane in self._lanes.values() for owner in lane.workers]
             self._cluster.ask_to_stop(owners)
             while self._placed and time.monotonic() < deadline:
                 time.sleep(_LOOK_S)
-                self._hear()
+                self._receive()
             for lane in self._lanes.values():
-                for owner in lane.hands:
+                for owner in lane.workers:
                     self._cluster.kill(owner)
-            with contextlib.suppress(StudioError):  # nothing lost without it: their leases will be over
-                recover(self._database, self._service.attempts, [*self._dead, *owners])
+            with contextlib.suppress(StudioError):  # nothing is lost without it: their leases will be over
+                recover(self._database, self._service.attempts, [*self._supervisor.dead, *owners])
         with contextlib.suppress(StudioError):
-            leader_lock.lay_down(self._database, DUTY, self._owner)
+            leader_lock.release(self._database, LOCK, self._owner)
         if self._connected:
             self._cluster.leave()
 
@@ -166,94 +149,66 @@ class Dispatcher:
         try:
             self._cluster.connect()
         except Exception as cause:  # of whatever kind Ray raises
-            self._failures += 1
-            pause_s = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2**self._failures)
-            self._connect_at = time.monotonic() + pause_s
-            leader_lock.lay_down(self._database, DUTY, self._owner)  # another may have more luck
-            self.leads, self._renew_at = False, self._connect_at
+            self._connecting.failed()
+            leader_lock.release(self._database, LOCK, self._owner)  # another may have more luck
+            self.leads, self._renew_at = False, self._connecting.not_before
             raise StudioError(f"Ray at {self._service.ray_address or 'this machine'}: {cause}", "ray") from cause
-        self._connected, self._failures = True, 0
+        self._connected = True
+        self._connecting.succeeded()
         self._log.info("ray_joined", address=self._service.ray_address or "this machine")
 
-    def _hear(self) -> None:
-        """Learn which hands are free, and which are lost with what they had in work."""
+    def _receive(self) -> None:
+        """Take in which workers have ended, and which are lost with their tasks."""
         for owner, (outcome, text) in self._cluster.ended().items():
-            name, lane = next((name, lane) for name, lane in self._lanes.items() if owner in lane.hands)
-            lane.hands.discard(owner)
+            name, lane = next((name, lane) for name, lane in self._lanes.items() if owner in lane.workers)
+            lane.workers.discard(owner)
             self._killed.discard(owner)
             if outcome in (LOST, TROUBLE):
-                self._log.warning("hand_lost", lane=name, owner=owner, outcome=outcome, reason=text)
-                self._dead.append(owner)
-                lane.failed()
+                self._log.warning("worker_lost", lane=name, owner=owner, outcome=outcome, reason=text)
+                self._supervisor.dead.append(owner)
+                lane.backoff.failed()
             elif outcome == NOTHING:
-                lane.not_before = max(lane.not_before, time.monotonic() + _PAUSE_S)
+                lane.backoff.pause(_PAUSE_S)
             elif outcome == WITHDRAWN:
-                self._dead.append(owner)
+                self._supervisor.dead.append(owner)
             else:
-                lane.failures, lane.not_before = 0, 0.0
+                lane.backoff.succeeded()
 
     def _dispatch(self, name: str) -> None:
-        """Place as many hands as there are tasks that wait, beyond those that wait for a place already."""
+        """Place a worker for each waiting task, less those that are waiting for their place already."""
         lane = self._lanes[name]
-        if time.monotonic() < lane.not_before:
+        if not lane.backoff.is_over:
             return
         ready = waiting(self._database, LANES[name], MOST_WAITING)
         if not ready:
             return
-        busy = {owner for owner, *_ in signs_of(self._database, sorted(lane.hands))}
-        wanted = ready - len(lane.hands - busy)
+        busy = {owner for owner, *_ in signs_of(self._database, sorted(lane.workers))}
+        wanted = ready - len(lane.workers - busy)
         if name == "trainings":
-            wanted = min(wanted, self._service.ray_trainings - len(lane.hands))
+            wanted = min(wanted, self._service.ray_trainings - len(lane.workers))
         for _ in range(wanted):
             self._number += 1
             owner = f"{self._name}/{self._number}"
-            lane.hands.add(owner)
+            lane.workers.add(owner)
             self._cluster.place(name, owner)
-
-    # ---- those who do not do as they should
-
-    def _recover(self) -> None:
-        if not self._leases.counts:
-            return
-        dead = list(self._dead)
-        for task in recover(self._database, self._service.attempts, dead):
-            self._log.warning("task_lost", task_id=task.id, kind=task.kind, state=task.state)
-        del self._dead[: len(dead)]
-
-    def _end_hanging(self) -> None:
-        """End hands that do not stop although they are asked to, or do not renew their lease although they live."""
-        lanes = {owner: name for name, lane in self._lanes.items() for owner in lane.hands}
-        now, unwanted, silent = time.monotonic(), {}, set()
-        for owner, task, is_unwanted, is_over in signs_of(self._database, sorted(lanes)):
-            if is_unwanted:
-                unwanted[task] = self._unwanted_since.get(task, now)
-                if now - unwanted[task] > _CANCEL_PATIENCE_S[lanes[owner]]:
-                    self._kill(owner, "its task was cancelled")
-            if is_over:
-                silent.add(owner)
-                if owner in self._silent and self._leases.counts:
-                    self._kill(owner, "it was not heard of")
-        if silent - self._silent:  # one that lives may have been kept from renewing its lease: it gets another moment
-            self._leases.hold_off()
-        self._unwanted_since, self._silent = unwanted, silent
 
     def _kill(self, owner: str, reason: str) -> None:
         if owner not in self._killed:
             self._killed.add(owner)
-            self._log.warning("hand_killed", owner=owner, reason=reason)
+            self._log.warning("worker_killed", owner=owner, reason=reason)
             self._cluster.kill(owner)
 
 
 def main() -> int:
-    """Dispatch until told to stop; the exit status. See the top of the module for what stdin and stdout say."""
+    """Dispatch until asked to stop; returns the exit status. stdin and stdout: see the top of the module."""
     orders = io.FileIO(sys.stdin.fileno(), closefd=False)
     order = read_order(orders.readline())
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what Ray prints is no answer of ours
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # so that nothing Ray prints mixes with the answers
     service, settings = ServiceSettings(**order.service), Settings(Path(order.data))
     stopping, woken = threading.Event(), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)  # the service decides, which closes stdin when it ends
+        signal.signal(number, signal.SIG_IGN)  # the service closes stdin when it ends
     threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
     start_logs()
     log: FilteringBoundLogger = structlog.get_logger("studio.dispatcher")
@@ -278,14 +233,14 @@ def _go_on(
     woken: threading.Event,
     log: FilteringBoundLogger,
 ) -> None:
-    told: Mapping[str, float] = {}
+    written: Mapping[str, float] = {}
     while not stopping.is_set():
         try:
             dispatcher.look()
-            if (said := dispatcher.said()) != told:
-                told = said
+            if (status := dispatcher.status()) != written:
+                written = status
                 with contextlib.suppress(OSError):
-                    answers.write(json.dumps(said) + "\n")
+                    answers.write(json.dumps(status) + "\n")
                     answers.flush()
         except StudioError as trouble:
             dispatcher.hold_off()
@@ -307,20 +262,13 @@ def _keep_house(
 ) -> None:
     pause_s = _FIRST_SWEEP_S
     while not stopping.wait(pause_s):
-        pause_s = _SWEEP_S
-        if not dispatcher.leads:
-            continue
-        try:
-            swept = sweep(database, open_storage(service.storage_url, settings.data), service)
-            log.info("swept", **{name: value for name, value in asdict(swept).items() if value})
-        except StudioError as trouble:
-            log.warning("sweep_failed", reason=str(trouble))
-        except Exception:
-            log.exception("sweep_failed")
+        pause_s = SWEEP_S
+        if dispatcher.leads:
+            keep_house(database, settings, service, log)
 
 
 def _listen(lines: Iterable[bytes], stopping: threading.Event, woken: threading.Event) -> None:
-    """Do what stdin says until it ends."""
+    """Follow the orders on stdin until it ends."""
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
             if line == STOP:

@@ -1,4 +1,4 @@
-"""What a route knows of the call it answers: whose it is, what came with it, and how to have the work done."""
+"""The call a route answers: its account, its form, and the threads that run its actions."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 
 from studio.errors import Invalid
 from studio.http.bodies import BodyLimits, Form
-from studio.http.middleware import Doors
+from studio.http.middleware import ServerState
 from studio.http.uploads import INCOMING, UploadPlace, received_form
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
@@ -28,21 +28,21 @@ _LONGEST_KEY = 255
 
 @dataclass(frozen=True)
 class Call:
-    """A call that the gate has let in."""
+    """A call that the middleware has admitted."""
 
     request: Request
     studio: Studio
-    doors: Doors
+    server: ServerState
 
     @property
     def account(self) -> Account:
-        """Who calls."""
+        """The caller's account."""
         account: Account = self.request.state.account
         return account
 
     @property
     def request_id(self) -> str:
-        """By which it is found in the log."""
+        """Identifies the call in the log."""
         return str(self.request.state.request_id)
 
     @property
@@ -56,32 +56,32 @@ class Call:
         return time.time()
 
     async def at_once(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What an action gives that reads no more than a row or two, and writes nothing."""
+        """Run an action that reads a row or two and writes nothing."""
         return await read_soon(self.studio.database, action, *args, **kwargs)
 
     async def quickly(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What an action of a few milliseconds gives; it runs in a thread."""
+        """Run an action of a few milliseconds in a thread."""
         return await to_thread.run_sync(partial(action, *args, **kwargs))
 
     async def at_length(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What an action gives that may take seconds; only so many of those run at a time."""
-        return await self._run(self.doors.action_threads, partial(action, *args, **kwargs))
+        """Run an action that may take seconds; their number at a time is limited."""
+        return await self._run(self.server.action_threads, partial(action, *args, **kwargs))
 
     async def _run(self, limiter: CapacityLimiter, work: Callable[[], T]) -> T:
         return await to_thread.run_sync(work, limiter=limiter)
 
     @asynccontextmanager
     async def form(self, *file_fields: str) -> AsyncIterator[Form]:
-        """The body's fields, with files as long as the block lasts. Raises what `received_form` does."""
+        """The fields of the body; its files exist until the block ends. Raises what `received_form` raises."""
         service = self.studio.service
         limits = BodyLimits(service.largest_upload_mb * MEGABYTE, service.free_disk_mb * MEGABYTE)
-        place = UploadPlace(self.studio.settings.work / INCOMING, limits, self.doors.upload_threads)
+        place = UploadPlace(self.studio.settings.work / INCOMING, limits, self.server.upload_threads)
         content_type = self.request.headers.get("content-type", "")
         async with received_form(self.request.stream(), content_type, place, file_fields) as form:
             yield form
 
     def idempotency(self, call: str, form: Form) -> Idempotency | None:
-        """By what a repetition of this call is known, where the client asked for that. Raises Invalid."""
+        """What identifies a repetition of this call, if the client sent a key. Raises Invalid."""
         key = self.request.headers.get(KEY_HEADER)
         if key is None:
             return None
@@ -90,13 +90,13 @@ class Call:
         return Idempotency(call, key, form.fingerprint)
 
     def note(self, **ids: str) -> None:
-        """Have ids of what was made stand in the log of this call: task_id, model_id."""
+        """Add ids of what was created to the log entry of this call: task_id, model_id."""
         for name, value in ids.items():
             setattr(self.request.state, name, value)
 
 
 async def _call(request: Request) -> Any:
-    return Call(request, request.app.state.studio, request.app.state.doors)
+    return Call(request, request.app.state.studio, request.app.state.server)
 
 
 Calling = Annotated[Call, Depends(_call)]

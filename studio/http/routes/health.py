@@ -52,9 +52,9 @@ class Checkup:
 @router.get("/health", response_model=Health, responses=problems())
 async def health(call: Calling) -> JSONResponse:
     """Whether the service can be used. No token is needed."""
-    if call.doors.shutting_down:
+    if call.server.shutting_down:
         raise Unavailable("The service is shutting down.", RETRY_S, "shutting_down")
-    await to_thread.run_sync(call.request.app.state.checkup.check, limiter=call.doors.health_threads)
+    await to_thread.run_sync(call.request.app.state.checkup.check, limiter=call.server.health_threads)
     executor = call.request.app.state.executor
     workers = None if executor is None else int(executor.alive()["workers"])
     return JSONResponse({"status": "ok", "workers": workers})
@@ -70,5 +70,5 @@ async def health(call: Calling) -> JSONResponse:
 )
 async def metrics(call: Calling) -> Response:
     """What the service counts: calls, tasks by kind and state, workers."""
-    said = await call.quickly(call.request.app.state.metrics.text, call.doors.calls)
+    said = await call.quickly(call.request.app.state.metrics.text, call.server.calls)
     return Response(said, media_type=CONTENT_TYPE)

@@ -22,7 +22,8 @@ from engine.training.plan import TrainingPlan
 from engine.voices.profile import profile_as_json
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import Workbench
-from studio.executors.local import COMMAND, LocalExecutor, environment_of
+from studio.executors.local import COMMAND, LocalExecutor
+from studio.executors.process import environment_of
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.worker import Order
 from studio.executors.worker_ids import owner_of

@@ -19,8 +19,9 @@ import pytest
 
 from engine.training.history import read_history
 from engine.voices.voice import load_voice
-from studio.executors import local
-from studio.executors.local import CONVERSIONS, environment_of
+from studio.executors import supervisor
+from studio.executors.local import CONVERSIONS
+from studio.executors.process import environment_of
 from studio.executors.recovery import recover
 from studio.executors.work import run_task
 from studio.store import tasks
@@ -221,7 +222,7 @@ def test_a_worker_that_is_not_heard_of_is_ended_and_its_task_done_by_another(ins
 
 @pytest.mark.slow
 def test_a_worker_that_does_not_hear_of_a_cancellation_is_ended(installation, held, monkeypatch):
-    monkeypatch.setitem(local._CANCEL_PATIENCE_S, CONVERSIONS, 0.5)
+    monkeypatch.setitem(supervisor.CANCEL_PATIENCE_S, CONVERSIONS, 0.5)
     with installation.executor(installation.slow_program(), lease_s=60.0):
         stopped = pid_of(begun(installation, held))
         os.kill(stopped, signal.SIGSTOP)

@@ -3,11 +3,13 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from studio.executors import local
-from studio.executors.local import LocalExecutor, environment_of
+from studio.executors.local import LocalExecutor
+from studio.executors.process import environment_of
 
 WAITS = "import sys\nfor line in sys.stdin: pass\n"  # a worker that does nothing, until it is to end
 
@@ -113,7 +115,7 @@ def test_workers_find_the_program_and_share_the_cores():
     environment = environment_of(3)
     assert (environment["OMP_NUM_THREADS"], environment["OMP_WAIT_POLICY"]) == ("3", "PASSIVE")
     first = environment["PYTHONPATH"].split(":")[0]
-    assert (local.Path(first) / "studio" / "executors").is_dir()
+    assert (Path(first) / "studio" / "executors").is_dir()
 
 
 def test_whoever_watches_over_workers_need_not_load_what_they_need():
@@ -125,10 +127,10 @@ def test_workers_of_a_kind_have_numbers_of_their_own_also_after_one_has_died(ins
     with installation.executor(waiting_worker, conversion_workers=3) as executor:
         installation.eventually(lambda: executor.alive()["workers"] == 3)
         lane = executor._lanes["conversions"]
-        assert sorted(worker.number for worker in lane.workers) == [0, 1, 2]
-        [second] = [worker for worker in lane.workers if worker.number == 1]
-        second.process.kill()
+        assert sorted(worker.order.number for worker in lane.workers) == [0, 1, 2]
+        [second] = [worker for worker in lane.workers if worker.order.number == 1]
+        second.popen.kill()
         installation.eventually(lambda: executor.alive()["restarts"] == 1)
         installation.eventually(lambda: executor.alive()["workers"] == 3)
-        assert sorted(worker.number for worker in lane.workers) == [0, 1, 2]
+        assert sorted(worker.order.number for worker in lane.workers) == [0, 1, 2]
         assert second not in lane.workers

@@ -56,7 +56,7 @@ def test_a_file_is_there_for_as_long_as_it_is_needed(place):
         ([HEAD, b"x" * 2_000_000], TooLarge("Counted elsewhere."), TooLarge),
         ([HEAD, b"x" * 2_000_000, TAIL], None, KeyError),
     ],
-    ids=["ends early", "client gone", "too large", "too large, as the gate counts", "error in the route"],
+    ids=["ends early", "client gone", "too large", "too large, as the middleware counts", "error in the route"],
 )
 def test_nothing_is_left_whatever_happens(place, sent, error, raised):
     async def upload() -> None:

@@ -1,4 +1,4 @@
-"""The dispatcher, on a cluster that is only played: what is placed, what is given back, and who is on leader_lock."""
+"""The dispatcher, on a cluster that is only played: what is placed, what is given back, and which dispatcher leads."""
 
 import time
 
@@ -7,21 +7,21 @@ import structlog
 from sqlalchemy import update
 
 from studio.errors import StudioError
-from studio.executors import leader_lock
+from studio.executors import leader_lock, supervisor
 from studio.executors.ray import dispatcher as ray_dispatcher
 from studio.executors.ray.cluster import LOST, WITHDRAWN
-from studio.executors.ray.dispatcher import DUTY, Dispatcher
+from studio.executors.ray.dispatcher import LOCK, Dispatcher
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.settings.service import ServiceSettings
 from studio.store import tasks
 from studio.store.accounts import local_account
 from studio.store.database import open_database
 from studio.store.migration import upgrade
-from studio.store.tables import duties
+from studio.store.tables import leader_locks
 
 
 class PlayedCluster:
-    """A cluster whose hands do what a test says, and nothing by themselves."""
+    """A cluster whose workers do what a test says, and nothing by themselves."""
 
     def __init__(self) -> None:
         self.placed: dict[str, str] = {}  # owner -> lane
@@ -76,8 +76,9 @@ def cluster() -> PlayedCluster:
 
 @pytest.fixture
 def dispatcher(database, cluster, monkeypatch) -> Dispatcher:
-    for name in ("_RENEW_S", "_RECOVER_S", "_SIZE_S", "_PAUSE_S", "_FIRST_BACKOFF_S"):
+    for name in ("_RENEW_S", "_SIZE_S", "_PAUSE_S", "_FIRST_BACKOFF_S"):
         monkeypatch.setattr(ray_dispatcher, name, 0.0)
+    monkeypatch.setattr(supervisor, "RECOVER_S", 0.0)
     return new_dispatcher(database, cluster)
 
 
@@ -110,7 +111,7 @@ def of_lane(cluster, lane) -> list[str]:
     return [owner for owner, its_lane in cluster.placed.items() if its_lane == lane]
 
 
-def test_as_many_hands_as_tasks_wait(database, dispatcher, cluster):
+def test_as_many_workers_as_tasks_wait(database, dispatcher, cluster):
     for _ in range(3):
         submit(database)
     submit(database, "analysis")
@@ -121,7 +122,7 @@ def test_as_many_hands_as_tasks_wait(database, dispatcher, cluster):
     assert of_lane(cluster, "trainings") == []
 
 
-def test_busy_hands_are_not_counted_among_those_that_wait(database, dispatcher, cluster):
+def test_busy_workers_are_not_counted_among_those_that_wait(database, dispatcher, cluster):
     submit(database)
     dispatcher.look()
     [busy] = cluster.placed
@@ -141,81 +142,81 @@ def test_no_more_trainings_than_are_wanted(database, dispatcher, cluster):
     assert len(of_lane(cluster, "trainings")) == 2
 
 
-def test_a_hand_that_found_nothing_is_not_replaced_at_once(database, dispatcher, cluster, monkeypatch):
+def test_a_worker_that_found_nothing_is_not_replaced_at_once(database, dispatcher, cluster, monkeypatch):
     monkeypatch.setattr(ray_dispatcher, "_PAUSE_S", 100.0)
     submit(database, "training")
     dispatcher.look()
-    [hand] = cluster.placed
-    cluster.end(hand, NOTHING)
+    [worker] = cluster.placed
+    cluster.end(worker, NOTHING)
     dispatcher.look()
     assert cluster.placed == {}
 
 
 @pytest.mark.parametrize("outcome", [LOST, TROUBLE, WITHDRAWN])
-def test_what_a_lost_hand_had_in_work_is_given_back_long_before_its_lease_is_over(
+def test_what_a_lost_worker_had_in_work_is_given_back_long_before_its_lease_is_over(
     database, dispatcher, cluster, account, outcome
 ):
     task = submit(database)
     dispatcher.look()
-    [hand] = cluster.placed
-    claim(database, hand, lease_s=3600.0)
-    cluster.end(hand, outcome)
+    [worker] = cluster.placed
+    claim(database, worker, lease_s=3600.0)
+    cluster.end(worker, outcome)
     dispatcher.look()
     now = tasks.find(database, account.id, task)
     assert (now.state, now.attempt, now.owner) == ("queued", 1, None)
 
 
-def test_a_hand_whose_task_is_done_leaves_nothing_to_give_back(database, dispatcher, cluster, account):
+def test_a_worker_whose_task_is_done_leaves_nothing_to_give_back(database, dispatcher, cluster, account):
     task = submit(database)
     dispatcher.look()
-    [hand] = cluster.placed
-    held = claim(database, hand)
+    [worker] = cluster.placed
+    held = claim(database, worker)
     with database.write() as connection:
         tasks.complete(connection, held, {})
-    cluster.end(hand)
+    cluster.end(worker)
     dispatcher.look()
     assert tasks.find(database, account.id, task).state == "completed"
     assert cluster.placed == {}
 
 
-def test_hands_that_fail_again_and_again_are_placed_more_and_more_rarely(database, dispatcher, cluster, monkeypatch):
-    monkeypatch.setattr(ray_dispatcher, "_FIRST_BACKOFF_S", 100.0)
+def test_workers_that_fail_again_and_again_are_placed_more_and_more_rarely(database, dispatcher, cluster):
+    dispatcher._lanes["conversions"].backoff.first_s = 100.0
     submit(database)
     dispatcher.look()
-    [hand] = cluster.placed
-    cluster.end(hand, TROUBLE, "the database cannot be reached")
+    [worker] = cluster.placed
+    cluster.end(worker, TROUBLE, "the database cannot be reached")
     dispatcher.look()
     assert cluster.placed == {}
 
 
-def test_a_hand_that_does_not_heed_a_cancellation_is_killed_once(database, dispatcher, cluster, account, monkeypatch):
-    monkeypatch.setitem(ray_dispatcher._CANCEL_PATIENCE_S, "conversions", 0.05)
+def test_a_worker_that_does_not_heed_a_cancellation_is_killed_once(database, dispatcher, cluster, account, monkeypatch):
+    monkeypatch.setitem(supervisor.CANCEL_PATIENCE_S, "conversions", 0.05)
     task = submit(database)
     dispatcher.look()
-    [hand] = cluster.placed
-    claim(database, hand)
+    [worker] = cluster.placed
+    claim(database, worker)
     tasks.request_cancel(database, account.id, task)
     dispatcher.look()
     assert cluster.killed == []
     time.sleep(0.1)
     dispatcher.look()
     dispatcher.look()
-    assert cluster.killed == [hand]
+    assert cluster.killed == [worker]
     assert tasks.find(database, account.id, task).state == "cancelled"
 
 
-def test_a_hand_that_is_not_heard_of_is_killed(database, dispatcher, cluster, account, monkeypatch):
+def test_a_worker_that_is_not_heard_of_is_killed(database, dispatcher, cluster, account, monkeypatch):
     monkeypatch.setattr("studio.executors.lease_watch.HOLD_OFF_S", 0.05)
     task = submit(database)
     dispatcher.look()
-    [hand] = cluster.placed
-    claim(database, hand, lease_s=0.05)
+    [worker] = cluster.placed
+    claim(database, worker, lease_s=0.05)
     time.sleep(0.1)
     dispatcher.look()
     assert cluster.killed == []  # it may have been kept from it
     time.sleep(0.1)
     dispatcher.look()
-    assert cluster.killed == [hand]
+    assert cluster.killed == [worker]
     dispatcher.look()
     assert tasks.find(database, account.id, task).state == "queued"
 
@@ -232,9 +233,9 @@ def test_only_one_is_on_duty_and_the_other_takes_over(database, dispatcher, clus
     assert (dispatcher.leads, second.leads) == (True, False)
     assert (len(cluster.placed), second_cluster.connected) == (1, False)
     dispatcher.look()
-    assert second.said() == {"workers": 2.0, "nodes": 1.0, "placed": 1, "leads": 0.0}
+    assert second.status() == {"workers": 2.0, "nodes": 1.0, "placed": 1, "leads": 0.0}
     with database.write() as connection:
-        connection.execute(update(duties).values(until=0.0))  # the first is not heard of
+        connection.execute(update(leader_locks).values(until=0.0))  # the first has not renewed it
     second.look()
     assert second.leads
     assert len(second_cluster.placed) == 1
@@ -245,10 +246,10 @@ def test_only_one_is_on_duty_and_the_other_takes_over(database, dispatcher, clus
 def test_the_end_leaves_the_duty_and_gives_back_what_was_begun(database, dispatcher, cluster, account):
     task = submit(database)
     dispatcher.look()
-    [hand] = cluster.placed
-    claim(database, hand)
+    [worker] = cluster.placed
+    claim(database, worker)
     dispatcher.end()
-    assert cluster.asked == [hand]
+    assert cluster.asked == [worker]
     assert not cluster.connected
     assert tasks.find(database, account.id, task).state == "queued"
     second = new_dispatcher(database, PlayedCluster(), "two")
@@ -270,31 +271,31 @@ def test_a_cluster_that_cannot_be_joined_is_said_and_leaves_the_duty_to_another(
 def test_a_database_that_was_away_costs_nobody_a_lease(database, dispatcher, cluster, account):
     task = submit(database)
     dispatcher.look()
-    [hand] = cluster.placed
-    claim(database, hand, lease_s=0.05)
+    [worker] = cluster.placed
+    claim(database, worker, lease_s=0.05)
     time.sleep(0.1)
     dispatcher.hold_off()
     dispatcher.look()
     assert tasks.find(database, account.id, task).state == "running"
 
 
-# ---- the duty itself, on both databases
+# ---- the lock itself, on both databases
 
 
 def test_a_duty_is_one_owners_until_it_is_over(empty_database_url):
     database = open_database(empty_database_url)
     upgrade(database)
     try:
-        assert leader_lock.take(database, DUTY, "one", 60.0, {"nodes": 1})
-        assert not leader_lock.take(database, DUTY, "two", 60.0, {})
-        assert leader_lock.last_said(database, DUTY) == {"nodes": 1}
-        assert leader_lock.take(database, DUTY, "one", 0.01, {"nodes": 2})
+        assert leader_lock.acquire(database, LOCK, "one", 60.0, {"nodes": 1})
+        assert not leader_lock.acquire(database, LOCK, "two", 60.0, {})
+        assert leader_lock.read_status(database, LOCK) == {"nodes": 1}
+        assert leader_lock.acquire(database, LOCK, "one", 0.01, {"nodes": 2})
         time.sleep(0.1)
-        assert leader_lock.last_said(database, DUTY) == {}
-        assert leader_lock.take(database, DUTY, "two", 60.0, {})
-        leader_lock.lay_down(database, DUTY, "one")  # it is not his to leave
-        assert not leader_lock.take(database, DUTY, "one", 60.0, {})
-        leader_lock.lay_down(database, DUTY, "two")
-        assert leader_lock.take(database, DUTY, "one", 60.0, {})
+        assert leader_lock.read_status(database, LOCK) == {}
+        assert leader_lock.acquire(database, LOCK, "two", 60.0, {})
+        leader_lock.release(database, LOCK, "one")  # another process holds it
+        assert not leader_lock.acquire(database, LOCK, "one", 60.0, {})
+        leader_lock.release(database, LOCK, "two")
+        assert leader_lock.acquire(database, LOCK, "one", 60.0, {})
     finally:
         database.close()

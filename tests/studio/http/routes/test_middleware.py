@@ -1,4 +1,4 @@
-"""The gate: who comes in, with how much and how often, before anything of the body is read."""
+"""The middleware: tokens, sizes and rates are checked before the body is read."""
 
 import io
 import json
@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from studio.errors import TooMany
-from studio.http.middleware import Bucket, Doors
+from studio.http.middleware import Bucket, ServerState
 from studio.http.problem import MEDIA_TYPE
 from studio.settings.logs import start_logs
 from studio.store.accounts import revoke_token
@@ -132,7 +132,7 @@ def exchanged(http, head: str, body: bytes = b"", wait_s: float = 5.0) -> bytes:
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """A gate that reads on for a shorter time."""
+    """A middleware that drains a refused body for a shorter time."""
     monkeypatch.setattr("studio.http.middleware.DRAIN_S", 0.3)
 
 
@@ -266,15 +266,15 @@ def test_only_so_many_uploads_come_in_at_a_time(serve):
 
 
 def test_one_account_cannot_take_all_places():
-    doors = Doors()
-    with doors.upload("a", 3, 2), doors.upload("a", 3, 2):
-        with pytest.raises(TooMany), doors.upload("a", 3, 2):
+    state = ServerState()
+    with state.upload("a", 3, 2), state.upload("a", 3, 2):
+        with pytest.raises(TooMany), state.upload("a", 3, 2):
             pass
-        with doors.upload("b", 3, 2), pytest.raises(TooMany), doors.upload("c", 3, 2):
+        with state.upload("b", 3, 2), pytest.raises(TooMany), state.upload("c", 3, 2):
             pass
-    assert not doors.uploads
-    with doors.upload("c", 3, 2):
-        assert doors.uploads.total() == 1
+    assert not state.uploads
+    with state.upload("c", 3, 2):
+        assert state.uploads.total() == 1
 
 
 @pytest.mark.parametrize("token", [True, False])
@@ -291,7 +291,7 @@ def test_calls_whose_body_nobody_reads_take_no_place_among_the_uploads(serve, to
 
 def test_while_it_is_ending_nothing_new_is_taken(serve):
     ending = serve()
-    ending.app.state.doors.shutting_down = True
+    ending.app.state.server.shutting_down = True
     answer = ending.client().post("/models/nobody/train", data={"epochs": "1"})
     assert is_problem(answer, 503, "shutting_down")
     assert int(answer.headers["retry-after"]) >= 1
@@ -370,7 +370,7 @@ def test_a_client_that_goes_away_leaves_nothing(serve):
         connection.sendall(head.replace("\n", "\r\n").encode() + HEAD + b"x" * 2_000_000)
         time.sleep(0.3)
     end_s = time.monotonic() + 5
-    while time.monotonic() < end_s and (service.app.state.doors.calls or incoming(service)):
+    while time.monotonic() < end_s and (service.app.state.server.calls or incoming(service)):
         time.sleep(0.02)
     assert not incoming(service)
-    assert (service.app.state.doors.calls, service.app.state.doors.uploads.total()) == (0, 0)
+    assert (service.app.state.server.calls, service.app.state.server.uploads.total()) == (0, 0)

@@ -1,0 +1,121 @@
+"""Supervision of workers, wherever they run: tasks of lost workers are given back, workers that hang are ended.
+
+The local executor supervises processes of this machine, the Ray dispatcher workers it has placed on a cluster. Both
+start what has died again, after a pause that grows with each failure.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+
+from structlog.typing import FilteringBoundLogger
+
+from studio.errors import StudioError
+from studio.executors.housekeeping import sweep
+from studio.executors.lease_watch import LeaseWatch
+from studio.executors.recovery import recover, remove_abandoned, signs_of
+from studio.settings.environment import Settings
+from studio.settings.service import ServiceSettings
+from studio.store.database import Database
+from studio.store.storage import open_storage
+
+RECOVER_S = 2.0  # between two searches for tasks of lost workers
+SWEEP_S = 3600.0
+LONGEST_BACKOFF_S = 30.0
+CANCEL_PATIENCE_S = {"conversions": 10.0, "trainings": 30.0, "analyses": 10.0}  # a training saves itself first
+
+
+@dataclass
+class Backoff:
+    """When to try again after failures: the more of them in a row, the later."""
+
+    first_s: float
+    healthy_s: float = float("inf")  # what ran for longer did not fail at its start
+    failures: int = 0
+    not_before: float = 0.0  # of the monotonic clock
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the next attempt may begin."""
+        return time.monotonic() >= self.not_before
+
+    def failed(self, lasted_s: float = 0.0) -> None:
+        """Count a failure after so many seconds."""
+        self.failures = 1 if lasted_s > self.healthy_s else self.failures + 1
+        self.pause(min(LONGEST_BACKOFF_S, self.first_s * 2 ** min(self.failures, 10)))
+
+    def succeeded(self) -> None:
+        """Forget all failures."""
+        self.failures, self.not_before = 0, 0.0
+
+    def pause(self, seconds: float) -> None:
+        """Wait at least so long."""
+        self.not_before = max(self.not_before, time.monotonic() + seconds)
+
+
+class Supervisor:
+    """Looks after the tasks that workers hold. For one thread."""
+
+    def __init__(
+        self, database: Database, attempts: int, log: FilteringBoundLogger, kill: Callable[[str, str], None]
+    ) -> None:
+        """kill: ends the worker of that id, for a reason that it logs."""
+        self._database, self._attempts, self._log, self._kill = database, attempts, log, kill
+        self.leases = LeaseWatch(database)
+        self.dead: list[str] = []  # ids of workers whose tasks are still to be given back
+        self._recover_at = 0.0
+        self._unwanted_since: dict[str, float] = {}  # task -> when its cancellation was first seen
+        self._silent: set[str] = set()  # workers that live, and whose lease was over at the last look
+
+    def look(self, lanes: Callable[[], Mapping[str, str]]) -> list[str]:
+        """Look after everything that is due; `lanes` gives the lane of each worker that lives, by its id.
+
+        Returns the dead workers whose tasks were given back. Raises Unavailable.
+        """
+        if not self.dead and time.monotonic() < self._recover_at:
+            return []
+        self._recover_at = time.monotonic() + RECOVER_S
+        self.leases.notice_a_busy_database()
+        self._end_hanging(lanes())
+        return self._recover()
+
+    def _end_hanging(self, lanes: Mapping[str, str]) -> None:
+        """Kill workers that ignore a cancellation, or do not renew their lease although they live."""
+        now = time.monotonic()
+        unwanted, silent = {}, set()
+        for owner, task, is_unwanted, is_over in signs_of(self._database, sorted(lanes)):
+            if is_unwanted:
+                unwanted[task] = self._unwanted_since.get(task, now)
+                if now - unwanted[task] > CANCEL_PATIENCE_S[lanes[owner]]:
+                    self._kill(owner, "its task was cancelled")
+            if is_over:
+                silent.add(owner)
+                if owner in self._silent and self.leases.counts:
+                    self._kill(owner, "it did not renew its lease")
+        if silent - self._silent:  # something may have kept it from renewing its lease: it gets another moment
+            self.leases.hold_off()
+        self._unwanted_since, self._silent = unwanted, silent
+
+    def _recover(self) -> list[str]:
+        """Give back the tasks of dead workers at once, and of silent ones unless the database was the cause."""
+        if not self.leases.counts:
+            return []
+        dead = list(self.dead)
+        for task in recover(self._database, self._attempts, dead):
+            self._log.warning("task_lost", task_id=task.id, kind=task.kind, state=task.state)
+        del self.dead[: len(dead)]
+        return dead
+
+
+def keep_house(
+    database: Database, settings: Settings, service: ServiceSettings, log: FilteringBoundLogger
+) -> None:  # fmt: skip
+    """Delete what is no longer needed; a failure is logged, and the next call tries again."""
+    try:
+        remove_abandoned(database, settings.work)
+        swept = sweep(database, open_storage(service.storage_url, settings.data), service)
+        log.info("swept", **{name: value for name, value in asdict(swept).items() if value})
+    except StudioError as trouble:
+        log.warning("sweep_failed", reason=str(trouble))
+    except Exception:
+        log.exception("sweep_failed")
