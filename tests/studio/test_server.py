@@ -129,7 +129,7 @@ def test_an_address_that_is_taken_is_told_in_a_sentence(tmp_path):
     assert ended.returncode == 1
     last = ended.stderr.strip().splitlines()[-1]
     assert last.startswith(f"The service cannot listen at 127.0.0.1, port {settings['PORT']}")
-    assert last.endswith("perhaps the studio itself: use that, or choose another with --port.")
+    assert last.endswith("perhaps by the studio itself. Use that, or choose another port with --port.")
 
 
 def test_the_server_loads_no_networks():

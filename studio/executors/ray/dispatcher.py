@@ -1,6 +1,6 @@
 """The dispatcher: places workers for the tasks of the queue on a Ray cluster, and supervises them.
 
-It is to the cluster what `studio.executors.local` is to the processes of one machine. A placed worker is a Ray task that
+It is to the cluster what `studio.executors.local` is to the processes of one machine. A worker is a Ray task that
 claims the next task of the queue once it runs, so priorities hold until then and no task is claimed before it can
 begin. The dispatcher gives back the tasks of lost workers, ends workers that hang, and may die at any moment: all it
 needs to know is in the database.
