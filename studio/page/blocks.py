@@ -1,7 +1,7 @@
 """The page: tabs over the same actions as the service's routes.
 
-On this machine alone it works as the local account. Where others can reach it, it asks for a token, and whoever has
-one works in that token's account. In a demo every browser has an account of its own for a while.
+On this machine alone, visitors work in the local account. Where others can reach the page, they log in with a token and
+work in its account. In a demo, every browser has an account of its own for a while.
 """
 
 import os
@@ -25,19 +25,19 @@ from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machi
 from studio.store.accounts import Account, account_of_token, find_account, may_still_come_in
 from studio.store.studio import Studio
 
-# before gradio is imported: it looks hosts up otherwise, and starts a second server where it finds Node
+# before importing gradio, which otherwise looks hosts up and, with Node installed, starts a second server
 OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
 STATIC = Path(__file__).parent / "static"
-_DELETE_CACHE_S = (3600, 86400)  # how often, and how old
+_DELETE_CACHE_S = (3600, 86400)  # interval, and age of what is deleted
 _DELETE_DEMO_CACHE_S = (600, 3600)
-_LOOK_S = 0.05  # between two looks for events
-_BEYOND = 4  # times the largest upload is let in, so that who is above it is told so in a sentence, where it happened
+_LOOK_S = 0.05  # between two checks for events
+_BEYOND = 4  # times the largest upload pass gradio, so that the action can refuse larger ones in a sentence
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
 
 
 def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
-    """The app with the page at "/", behind its own routes."""
+    """Mount the page at "/", behind the app's own routes."""
     os.environ.update(OFFLINE)
     os.environ.setdefault("GRADIO_TEMP_DIR", str(studio.settings.work / "page"))
     import gradio as gr
@@ -59,7 +59,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     account_of = _account_named(studio) if ask_for_token else _visitor(studio) if is_demo else _local(studio)
     page = build_page(studio, account_of)
     page.queue(default_concurrency_limit=_CALLS_AT_ONCE, api_open=False)
-    page._queue.sleep_when_free = _LOOK_S  # gradio looks for events every millisecond, which keeps a core 5 % busy
+    page._queue.sleep_when_free = _LOOK_S  # gradio's own millisecond keeps a core 5 % busy
     return gr.mount_gradio_app(
         app,
         page,
@@ -67,8 +67,8 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         ssr_mode=False,
         run_history=False,
         auth=_check(studio) if ask_for_token else None,
-        footer_links=[],  # the page has a Settings tab of its own
-        auth_message="The name is that of your account, the password a token of it.",
+        footer_links=[],  # the page has its own Settings tab
+        auth_message="Use your account name, and one of its tokens as the password.",
         max_file_size=_BEYOND * studio.service.largest_upload_mb * MEGABYTE,
         theme=theme(),
         head=head(),
@@ -76,31 +76,31 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
 
 
 def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
-    """The page with all its tabs, as gradio has it."""
+    """Build the page with all its tabs."""
     import gradio as gr
 
     from studio.page.parts.checked_events import CheckedEvents
     from studio.page.parts.element import element
     from studio.page.parts.page import Page
     from studio.page.tabs.convert import build_convert_tab
-    from studio.page.tabs.create import build_create_tab
+    from studio.page.tabs.create import CreateTab
     from studio.page.tabs.explore import build_explore_tab
-    from studio.page.tabs.history import build_history_tab
-    from studio.page.tabs.settings import build_settings_tab
-    from studio.page.tabs.train import build_train_tab
-    from studio.page.tabs.voices import build_voices_tab
+    from studio.page.tabs.history import HistoryTab
+    from studio.page.tabs.settings import SettingsTab
+    from studio.page.tabs.train import TrainTab
+    from studio.page.tabs.voices import VoicesTab
 
-    tabs: dict[str, Callable[[Page, gr.Tab], None]] = {
+    tabs: dict[str, Callable[[Page, gr.Tab], object]] = {
         "Convert": build_convert_tab,
-        "History": build_history_tab,
-        "Voices": build_voices_tab,
-        "Create": build_create_tab,
-        "Train": build_train_tab,
+        "History": HistoryTab,
+        "Voices": VoicesTab,
+        "Create": CreateTab,
+        "Train": TrainTab,
         "Explore": build_explore_tab,
-        "Settings": build_settings_tab,
+        "Settings": SettingsTab,
     }
     if studio.service.is_demo:
-        del tabs["Settings"]  # tokens and the machine are its host's business
+        del tabs["Settings"]  # tokens and the machine are the host's concern
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
     with CheckedEvents(title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
         heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
@@ -117,9 +117,9 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
 
 def _demo_terms(service: ServiceSettings) -> str:
     return (
-        f"<p>A demo: recordings of up to {in_words(60 * service.longest_audio_minutes)}, trainings of up to "
-        f"{service.epochs_at_most} epochs, and after {in_words(60 * service.visitor_minutes)} all of yours is deleted. "
-        "On a machine of your own nothing is limited.</p>"
+        f"<p>Demo limits: recordings of up to {in_words(60 * service.longest_audio_minutes)}, trainings of up to "
+        f"{service.epochs_at_most} epochs; all your data is deleted after {in_words(60 * service.visitor_minutes)}. "
+        "There are no limits when you run the studio yourself.</p>"
     )
 
 
@@ -147,7 +147,9 @@ def _account_named(studio: Studio) -> Callable[[Any], Account]:
     def account_of(request: Any) -> Account:
         account = find_account(studio.database, request.username or "")
         if not may_still_come_in(studio.database, account):  # a session outlives the token it began with
-            raise Unauthorised("All tokens of this account have expired or been revoked: make a new one and log in.")
+            raise Unauthorised(
+                "All tokens of this account have expired or been revoked. Create a new one and log in again."
+            )
         return account
 
     return account_of

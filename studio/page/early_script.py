@@ -1,4 +1,4 @@
-"""A script of ours that the page runs before Gradio's: what Gradio takes as a page's head comes after them."""
+"""Run one of our scripts before Gradio's own, which precede anything in the `head` that Gradio accepts."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -7,14 +7,14 @@ _HEAD = b"<head>"
 
 
 class EarlyScript:
-    """Middleware that puts a script at the beginning of the page's head. source: its path on this server."""
+    """Middleware that inserts a script at the beginning of the page's head. source: its path on this server."""
 
     def __init__(self, app: ASGIApp, source: str) -> None:
         self._app = app
         self._tag = f'<script src="{source}"></script>'.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, and where it is the page, with the script in it."""
+        """Insert the script into the response if it is the page."""
         if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return

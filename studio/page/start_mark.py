@@ -1,4 +1,4 @@
-"""A mark of the server that answers, by which a page notices that it was started anew and has forgotten the page."""
+"""A mark of the running server, by which an open page notices a restart."""
 
 import secrets
 
@@ -10,13 +10,13 @@ _OF_THE_PAGE = "/gradio_api/"
 
 
 class StartMark:
-    """Middleware that puts it on all answers to what a page that is open asks; `restart.js` reads it there."""
+    """Middleware that marks every response to an open page; `restart.js` reads the mark."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app, self._mark = app, secrets.token_hex(8)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, with the mark."""
+        """Add the mark to the response's headers."""
         if scope["type"] != "http" or not scope["path"].startswith(_OF_THE_PAGE):
             await self._app(scope, receive, send)
             return

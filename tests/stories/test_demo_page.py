@@ -50,7 +50,7 @@ def is_converted(page: Page) -> None:
 
 def test_each_browser_converts_for_itself(new_visitor, open_tab, photographed):
     one = new_visitor()
-    expect(one.locator("#heading")).to_contain_text("after 60 minutes all of yours is deleted")
+    expect(one.locator("#heading")).to_contain_text("all your data is deleted after 60 minutes")
     expect(one.locator("#tabs > .tab-wrapper").first.get_by_role("tab")).to_have_text(TABS)
     convert_sample(one, "Speech")
     is_converted(one)
@@ -60,7 +60,7 @@ def test_each_browser_converts_for_itself(new_visitor, open_tab, photographed):
     photographed(one, "demo-result")
 
     other = new_visitor("History")
-    expect(other.locator("timbre-tasks .empty")).to_contain_text("is listed here, until it is deleted")
+    expect(other.locator("timbre-tasks .empty")).to_contain_text("until they are deleted")
     open_tab(other, "Convert")
     expect(other.locator("#convert-result")).to_be_hidden()
     one.reload()
@@ -88,7 +88,7 @@ def test_one_who_waits_is_told_for_how_many_and_about_how_long(new_visitor, tmp_
     expect(first.locator("#convert-bar")).to_contain_text("%", timeout=WORK_MS)  # it is under way
     second.get_by_role("button", name="Convert", exact=True).click()
     said = second.locator("#convert-bar")
-    expect(said).to_contain_text(re.compile(r"Waiting: 1 ahead, begins in about \d+ (s|min)"))
+    expect(said).to_contain_text(re.compile(r"Waiting: 1 ahead, starts in about \d+ (s|min)"))
     for page in (second, first):
         page.get_by_role("button", name="Cancel", exact=True).click()
         expect(page.locator("#convert-ended")).to_contain_text("was cancelled")

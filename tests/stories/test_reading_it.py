@@ -6,10 +6,10 @@ from playwright.sync_api import Page, expect
 TABS = ["Convert", "History", "Voices", "Create", "Train", "Explore", "Settings"]
 FOLDS = {
     "Convert": ["Advanced settings", "Edit pitch"],
-    "Voices": ["Blend two"],
+    "Voices": ["Blend voices"],
     "Create": ["Range, licence and source"],
     "Train": ["More settings"],
-    "Settings": ["Make a token"],
+    "Settings": ["Create token"],
 }
 WORK_MS = 120_000
 NAMELESS = """

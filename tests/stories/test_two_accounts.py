@@ -9,7 +9,7 @@ import engine
 from tests.load.trial_service import TrialService, trial_service
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
-NOTHING = "Nothing here yet"
+NOTHING, NOTHING_DONE = "No recordings yet", "Nothing here yet"
 
 
 def logged_in(browser: Browser, service: TrialService, name: str) -> Page:
@@ -41,7 +41,7 @@ def test_neither_sees_what_the_other_has(browser, open_tab, tmp_path):
         open_tab(bert, "Create")
         expect(bert.locator("#create-gathered")).to_contain_text(NOTHING)
         open_tab(bert, "History")
-        expect(bert.locator("timbre-tasks .empty")).to_contain_text("There is nothing here yet")
+        expect(bert.locator("timbre-tasks .empty")).to_contain_text(NOTHING_DONE)
         open_tab(bert, "Convert")
         expect(bert.locator("#convert-drop")).to_be_visible()
         expect(bert.locator("#convert-listening")).to_be_hidden()

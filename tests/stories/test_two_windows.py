@@ -54,7 +54,7 @@ def delete(page: Page, name: str) -> None:
     expect(page.locator("#voice-head h2")).to_have_text(name)
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete it").click()
-    expect(page.locator("#voices-notice")).to_contain_text("The voice is deleted.")
+    expect(page.locator("#voices-notice")).to_contain_text("Voice deleted.")
 
 
 def test_a_voice_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_visitor, voice):
@@ -74,7 +74,7 @@ def test_a_voice_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_vi
     expect(here.locator("#convert-voices [aria-checked=true]")).to_have_count(1)
 
     come_back(third)
-    expect(third.locator("#voices-notice")).to_contain_text("no longer here")
+    expect(third.locator("#voices-notice")).to_contain_text("has been deleted")
     expect(third.locator("#voices-cards").get_by_role("radio", name="Mia")).to_have_count(0)
 
 
@@ -101,9 +101,9 @@ def test_what_a_worker_has_done_is_seen_without_leaving(new_visitor, voice):
     page.locator("#voices-cards").get_by_role("radio", name="Ida").click()
     expect(page.locator("#voice-head h2")).to_have_text("Ida")
     page.locator("#voice-recordings").get_by_role("button").first.click()
-    page.get_by_role("button", name="Examine them now").click()
+    page.get_by_role("button", name="Check now").click()
     expect(page.get_by_role("button", name="Recordings: ")).to_be_visible(timeout=WORK_MS)
-    expect(page.get_by_text("They are being examined")).to_be_hidden()
+    expect(page.get_by_text("Checking the recordings")).to_be_hidden()
 
 
 def test_a_result_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_visitor):

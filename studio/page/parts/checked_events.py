@@ -1,11 +1,11 @@
-"""A page that looks at what a browser sends before an event begins.
+"""A page that checks what a browser sends before an event begins.
 
-No file is taken but those that were uploaded to the page. A browser names files by their paths, and gradio (6.31) looks
-whether such a file was uploaded only in a page that it has launched itself. In one that is mounted beside a service,
-anybody could have any file of this machine read to him, and any address asked.
+Only files uploaded to the page are accepted. A browser names files by their paths, and gradio (6.31) checks that such a
+file was uploaded only in a page that it has launched itself. In a page mounted beside a service, anybody could read any
+file of this machine and request any address.
 
-What is no choice of a list any more is nothing. A browser may still send what was chosen when the list has other
-choices already, and gradio then refuses the whole event, with a sentence that nobody can do anything about.
+A value that is no longer a choice of its list becomes None. A browser may still send the old choice after the list has
+changed, and gradio would then refuse the whole event with an error that the visitor cannot act on.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ _REFUSAL = "This file was not uploaded here."
 
 
 class CheckedEvents(gr.Blocks):
-    """Blocks whose events are refused where they name another file, in a value or in the data of the event, and are
-    given None for what is no choice any more."""
+    """Blocks that refuse events naming other files, in a value or in the event's data, and pass None for choices that
+    are gone."""
 
     async def process_api(self, block_fn: Any, inputs: list[Any], *positional: Any, **options: Any) -> dict[str, Any]:
-        """As in gradio. Raises gr.Error for a file that was not uploaded."""
+        """Run the event as gradio does. Raises gr.Error for a file that was not uploaded."""
         event = options.get("event_data")
         if names_other_file([inputs, event and event._data], Path(get_upload_folder())):
             raise gr.Error(_REFUSAL, print_exception=False)
@@ -31,14 +31,14 @@ class CheckedEvents(gr.Blocks):
         return await super().process_api(block_fn, with_choices_left(components, inputs), *positional, **options)
 
     def _as_seen(self, block_fn: Any, state: Any) -> list[Any]:
-        """The components an event is given the values of, as they are in the session."""
+        """Return the input components of an event as they are in the session."""
         inputs = (self.fns[block_fn] if isinstance(block_fn, int) else block_fn).inputs
         return [state[one._id] if state is not None and one._id in state else one for one in inputs]
 
 
 def with_choices_left(components: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """The values, and None for each that is no choice of its dropdown."""
-    pairs = zip(components, values, strict=False)  # how many there should be is for gradio to say
+    """Replace values that are no choice of their dropdown by None."""
+    pairs = zip(components, values, strict=False)  # gradio checks their number
     seen = [None if isinstance(one, gr.Dropdown) and _is_gone(one, value) else value for one, value in pairs]
     return [*seen, *values[len(seen) :]]
 
@@ -49,14 +49,14 @@ def _is_gone(dropdown: gr.Dropdown, value: Any) -> bool:
 
 
 def names_other_file(value: Any, folder: Path) -> bool:
-    """Whether a file that does not lie in the folder is named anywhere in what a browser sent."""
+    """Whether a value sent by a browser names a file outside the folder anywhere."""
     allowed = folder.resolve()
     to_see = [value]
     while to_see:
         now = to_see.pop()
         if isinstance(now, dict):
             path = now.get("path")
-            # only what says of itself that it is a file is taken for one
+            # only marked as a file counts as one
             if "meta" in now and isinstance(path, str) and not _lies_in(path, allowed):
                 return True
             to_see += now.values()
@@ -68,5 +68,5 @@ def names_other_file(value: Any, folder: Path) -> bool:
 def _lies_in(path: str, folder: Path) -> bool:
     try:
         return folder in Path(path).resolve().parents
-    except (OSError, ValueError):  # no path at all
+    except (OSError, ValueError):  # not a path
         return False

@@ -1,7 +1,6 @@
 """A settings dataclass of the engine as controls of the page, and their values as settings again.
 
-Ranges and what one hears of each setting come from the fields, so a setting that is added to the engine is a control
-here without a line of code.
+Ranges and descriptions come from the fields, so a setting added to the engine becomes a control without further code.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,22 +9,22 @@ from typing import Any
 
 import gradio as gr
 
-STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}  # by the presets of ConversionSettings
+STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}  # by preset of ConversionSettings
 _UNITS = {"ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%"}
 _STEPS_OF_A_RANGE = 100
 
 
 def controls(settings: type[Any], names: Sequence[str] | None = None, **at: Any) -> dict[str, Any]:
-    """One control for each field of a settings dataclass, or for those named, in that order, made where this is called.
+    """Lay out a control for each field of a settings dataclass, or for those named, in that order.
 
-    at: first values other than the defaults.
+    at: initial values other than the defaults.
     """
     known = {one.name: one for one in fields(settings)}
     return {name: _control(known[name], at.get(name, known[name].default)) for name in names or known}
 
 
 def settings_of(made: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str, Any]:
-    """The fields that `values`, by control, say; whole numbers where the setting's range is whole."""
+    """Return the fields from values by control, as whole numbers where the setting's range is whole."""
     given = {}
     for name, control in made.items():
         value = values[control]
@@ -34,7 +33,7 @@ def settings_of(made: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str,
 
 
 def title_of(name: str) -> str:
-    """A setting's name for people: formant_shift_semitones -> Formant shift (semitones)."""
+    """Return the label of a setting: formant_shift_semitones -> Formant shift (semitones)."""
     words = name.split("_")
     unit = f" ({_UNITS[words.pop()]})" if len(words) > 1 and words[-1] in _UNITS else ""
     return " ".join(words).capitalize() + unit
@@ -49,7 +48,7 @@ def _control(one: "Field[Any]", value: Any) -> Any:
     lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
     whole = isinstance(lowest, int)
     number = value if isinstance(value, int | float) else 0
-    if _is_wide(lowest, highest):  # without its limits: gradio would tell them in a corner, the engine tells them well
+    if _is_wide(lowest, highest):  # without limits: gradio reports them in a corner, the engine in a sentence
         return gr.Number(number, label=title, info=meaning, precision=0 if whole else None)
     step = 1 if whole else (highest - lowest) / _STEPS_OF_A_RANGE
     return gr.Slider(
@@ -58,7 +57,7 @@ def _control(one: "Field[Any]", value: Any) -> Any:
 
 
 def _is_wide(lowest: float, highest: float) -> bool:
-    """Whether a slider would leave out too many values: of whole numbers, or of those that count by their ratio."""
+    """Whether the range is too wide for a slider, in steps or in ratio."""
     if isinstance(lowest, int):
         return highest - lowest > 10 * _STEPS_OF_A_RANGE
     return lowest > 0 and highest / lowest > 10 * _STEPS_OF_A_RANGE

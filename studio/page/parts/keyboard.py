@@ -1,6 +1,6 @@
-"""A picture of a keyboard: which notes a voice has, those of a recording, and how long each is sung.
+"""A picture of a keyboard: the range of a voice, that of a recording, and the duration of each note.
 
-It is SVG text without anything in it that a user has written: notes are numbers here, and labels are escaped.
+The SVG contains nothing written by a user unescaped: notes are numbers, and labels are escaped.
 """
 
 import html
@@ -12,8 +12,8 @@ from engine.units import note_name
 
 _BLACK = {1: 1, 3: 2, 6: 4, 8: 5, 10: 6}  # pitch class -> white keys of its octave that lie left of it
 _WHITE = {0: 0, 2: 1, 4: 2, 5: 3, 7: 4, 9: 5, 11: 6}
-_FIRST, _LAST = 36, 83  # C2 to B5, which all pictures show at least
-_KEY, _KEY_HEIGHT = 12.0, 46.0  # of a white key, in the picture's own units
+_FIRST, _LAST = 36, 83  # C2 to B5, the least that is shown
+_KEY, _KEY_HEIGHT = 12.0, 46.0  # of a white key, in the picture's units
 _BLACK_KEY, _BLACK_HEIGHT = 7.4, 28.0
 _ROW, _BAR = 17.0, 5.0  # of the stretches above the keys
 _HISTOGRAM = 44.0
@@ -24,7 +24,7 @@ Kind = Literal["voice", "recording", "stated"]
 
 @dataclass(frozen=True)
 class Stretch:
-    """Notes next to each other, from the lowest to the highest, as MIDI numbers; kind: its colour."""
+    """A range of MIDI notes, the highest included; kind: its colour."""
 
     low: int
     high: int
@@ -33,10 +33,10 @@ class Stretch:
 
 
 def keyboard_svg(stretches: Sequence[Stretch], seconds: Mapping[int, float] | None = None) -> str:
-    """A keyboard with stretches marked above it; the keys of the first are coloured.
+    """Draw a keyboard with ranges above it; the keys of the first are coloured.
 
-    seconds: how long each note (MIDI number) is heard, as bars; those outside the first stretch are in another colour.
-    Nothing is drawn where there is nothing to show.
+    seconds: the duration of each MIDI note, drawn as bars; those outside the first range have another colour. Returns
+    nothing where there is nothing to show.
     """
     sung = {note: time_s for note, time_s in (seconds or {}).items() if time_s > 0}
     notes = [*sung, *(note for one in stretches for note in (one.low, one.high))]
@@ -61,7 +61,7 @@ def keyboard_svg(stretches: Sequence[Stretch], seconds: Mapping[int, float] | No
 
 
 def _across(note: int) -> float:
-    """The middle of a key."""
+    """Return the position of the middle of a key."""
     octave, place = divmod(note, 12)
     if place in _BLACK:
         return (7 * octave + _BLACK[place]) * _KEY
@@ -89,7 +89,7 @@ def _bars(sung: Mapping[int, float], inside: tuple[int, int], left: float, heigh
 def _marked(one: Stretch, left: float, width: float, y: float) -> list[str]:
     start, stop = (edge - left for edge in _edges(one.low, one.high))
     middle = (start + stop) / 2
-    # a label that would not fit in the middle of its stretch begins, or ends, with the picture
+    # a label near an edge is aligned to it
     place, anchor = (middle, "middle") if 70 < middle < width - 70 else (0, "start") if middle <= 70 else (width, "end")
     return [
         f'<text class="label" x="{place:.1f}" y="{y + _ROW - _BAR - 3:.1f}" text-anchor="{anchor}">'
@@ -116,9 +116,11 @@ def _keys(notes: range, inside: tuple[int, int] | None, left: float, y: float) -
 
 
 def _said(stretches: Sequence[Stretch], sung: Mapping[int, float], inside: tuple[int, int]) -> str:
-    """The picture in words."""
+    """Describe the picture in words."""
     parts = [f"{one.label}: {note_name(one.low)} to {note_name(one.high)}" for one in stretches]
     outside_s = sum(time_s for note, time_s in sung.items() if not inside[0] <= note <= inside[1])
     if sung and stretches:
-        parts.append(f"{outside_s:.0f} of {sum(sung.values()):.0f} s of singing lie outside" if outside_s else "")
+        parts.append(
+            f"{outside_s:.0f} of {sum(sung.values()):.0f} s of singing are outside this range" if outside_s else ""
+        )
     return "Keyboard. " + ". ".join(part for part in parts if part)

@@ -1,13 +1,13 @@
-"""What a browser remembers of the page, so that it is there again after a reload and a restart."""
+"""What a browser remembers of the page across reloads and restarts."""
 
 from typing import Any
 
 import gradio as gr
 
 _PREFIX = "timbre-"
-_THEME = "timbre-theme"  # which is no account's, and kept by page/static/theme.js
-_SECRET = "timbre-studio"  # a fixed one, so that what is remembered outlives a restart
-# in the browser: what it keeps of the forms is not for whoever logs in next
+_THEME = "timbre-theme"  # of no account, and kept by page/static/theme.js
+_SECRET = "timbre-studio"  # fixed, so that the memory outlives a restart
+# in the browser: the next person to log in shall not see the contents of the forms
 FORGET = f"""
 for (const key of Object.keys(localStorage)) {{
   if (key.startsWith("{_PREFIX}") && key !== "{_THEME}") localStorage.removeItem(key);
@@ -16,5 +16,5 @@ for (const key of Object.keys(localStorage)) {{
 
 
 def remembered(name: str, value: Any = None) -> gr.BrowserState:
-    """A state that the browser keeps under this name; value: where it has none."""
+    """Return a state that the browser keeps under this name; value: the initial one."""
     return gr.BrowserState(value, storage_key=f"{_PREFIX}{name}", secret=_SECRET)

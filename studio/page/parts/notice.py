@@ -1,4 +1,4 @@
-"""Sentences where they belong: beside what they are about, not in a corner of the page."""
+"""Messages shown beside the form or list they belong to, not in a corner of the page."""
 
 import html
 import re
@@ -10,27 +10,27 @@ _FOR_PROGRAMS = re.compile(r": GET /.*")
 
 
 def notice(elem_id: str | None = None) -> gr.HTML:
-    """A place for one sentence, which says nothing at first."""
+    """Lay out an empty notice for one sentence."""
     return gr.HTML("", visible=False, elem_id=elem_id, elem_classes="notice")
 
 
 def told(text: str) -> Any:
-    """The notice with a sentence that tells something."""
+    """Show a piece of information in the notice."""
     return _notice(text, "status", "told")
 
 
 def told_error(text: str) -> Any:
-    """The notice with a sentence that says what is wrong and what to do."""
+    """Show an error in the notice."""
     return _notice(text, "alert", "wrong")
 
 
 def sentence_of(error: Exception) -> str:
-    """What an error says, without the calls of the service that would help a program."""
-    return _FOR_PROGRAMS.sub(": it may have been deleted meanwhile.", str(error))
+    """Return the message of an error without API requests, which only help programs."""
+    return _FOR_PROGRAMS.sub(": it may have been deleted.", str(error))
 
 
 def silent() -> Any:
-    """The notice without a sentence."""
+    """Clear the notice."""
     return gr.HTML(value="", visible=False)
 
 

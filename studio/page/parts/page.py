@@ -1,4 +1,4 @@
-"""The page as its tabs see it: whose it is, how events are wired, and how one tab sends the visitor to another."""
+"""The page as its tabs use it: accounts, the wiring of events, and the way from one tab to another."""
 
 import functools
 import time
@@ -15,29 +15,32 @@ from studio.store.accounts import Account
 from studio.store.studio import Studio
 
 Updates = Mapping[Any, Any] | None
-_OURS = "Something went wrong in the studio. The reason is in its log."
-_FRESH_S = 10.0  # what is wished by another tab comes just before this one is shown
+_OURS = "Something went wrong in the studio. See its log for details."
+_FRESH_S = 10.0  # another tab's wish arrives just before this one is shown
 _AT_ONCE = 8  # calls of the same event by different visitors
 
 
 @dataclass(frozen=True)
 class Visit:
-    """Who looks at the page, at the moment of one event."""
+    """The account and the time of one event."""
 
     studio: Studio
     account: Account
     now_s: float  # since 1970
-    base_url: str = ""  # links lead to wherever the page was loaded from
+    base_url: str = ""  # empty: links are relative to the page's address
 
     def just_wished(self, wish: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """What another tab wishes, where that is as new as the tab's being shown for it; else nothing."""
+        """Return the wish of another tab if it is new; else nothing."""
         return wish if wish and self.now_s - wish["at"] < _FRESH_S else {}
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a tab is built with. `tabs` holds the tabs by their ids; `wishes` what another tab asks of each; `heading`
-    is always there; `returning` tells when somebody comes back to this window."""
+    """The page under construction.
+
+    tabs: the tabs by their ids; wishes: what another tab asks of each; heading: a component that is always visible;
+    returning: reports that the visitor returned to this window.
+    """
 
     studio: Studio
     account_of: Callable[[gr.Request], Account]
@@ -56,10 +59,10 @@ class Page:
         notice: gr.HTML | None = None,
         **options: Any,
     ) -> Any:
-        """Wire an event privately: `action(visit, *values)` gives new values by component.
+        """Wire an event privately: `action(visit, *values)` returns new values by component.
 
-        inputs: a sequence gives values one by one, a set one dict by component. Where there is a `notice`, an
-        EngineError is told in it, and it is silent after an action that went well. options: those of the event.
+        inputs: a sequence passes values one by one, a set passes one dict by component. A `notice` shows errors, and is
+        cleared after a success. options: those of the event.
         """
         told = [*outputs, *([notice] if notice is not None else [])]
 
@@ -78,7 +81,7 @@ class Page:
         notice: gr.HTML | None = None,
         **options: Any,
     ) -> Any:
-        """As `on`, for events that carry data (those of our own elements): `action(visit, data, *values)`."""
+        """Wire an event that carries data, as those of our own elements do: `action(visit, data, *values)`."""
         told = [*outputs, *([notice] if notice is not None else [])]
 
         @functools.wraps(action)
@@ -96,8 +99,8 @@ class Page:
         notice: gr.HTML | None = None,
         **options: Any,
     ) -> None:
-        """Wire what is done whenever a tab comes to be seen: when it is chosen, and when somebody comes back to the
-        window with it, since meanwhile something may have changed in another window. Otherwise as `on`."""
+        """Wire as `on` what is done whenever a tab becomes visible: when it is selected, and when the visitor returns
+        to its window, since something may have changed in another one."""
         self.on(tab.select, action, inputs, outputs, notice, **options)
         self.on_return(tab, action, inputs, outputs, **options)
 
@@ -109,7 +112,7 @@ class Page:
         outputs: Sequence[Any] = (),
         **options: Any,
     ) -> None:
-        """The second of these alone."""
+        """Wire only the second of these."""
 
         @functools.wraps(action)
         def come_back(visit: Visit, told: Any, *values: Any) -> Updates:
@@ -117,8 +120,16 @@ class Page:
 
         self.on_data(self.returning.returned, come_back, inputs, outputs, **options)
 
+    def stop_on_leaving(self, tab: gr.Tab, timer: gr.Timer) -> None:
+        """Stop a tab's timer as soon as another tab is shown."""
+
+        def leave(visit: Visit, to: dict[str, Any]) -> Updates:
+            return None if to.get("value") == tab.label else {timer: gr.Timer(active=False)}
+
+        self.on_data(self.tabs.select, leave, [], [timer])
+
     def go(self, tab: str, **wish: Any) -> dict[Any, Any]:
-        """Updates that show another tab and tell it what is wished there; `self.tabs` and its wish are outputs then."""
+        """Return updates that show another tab with a wish; `self.tabs` and its wish must be outputs."""
         return {self.tabs: gr.Tabs(selected=tab), self.wishes[tab]: wish | {"at": time.time()}}
 
     def _done(
@@ -136,7 +147,7 @@ class Page:
             if notice is None:
                 raise gr.Error(sentence_of(error), print_exception=False) from error
             given = {notice: told_error(sentence_of(error))}
-        except Exception as error:  # a mistake of ours: its reason is for the log, a sentence for the visitor
+        except Exception as error:  # a bug: the log gets the reason, the visitor a sentence
             structlog.get_logger("studio.page.blocks").exception("failed", action=action.__qualname__)
             if notice is None:
                 raise gr.Error(_OURS, print_exception=False) from error
@@ -156,7 +167,7 @@ class Page:
         outputs: Sequence[Any],
         options: dict[str, Any],
     ) -> Any:
-        # gradio looks at annotations to find what it shall give
+        # gradio reads the annotations to find what to pass
         handler.__annotations__ = {"request": gr.Request, "event": gr.EventData}
         del handler.__wrapped__  # type: ignore[attr-defined]
         return event(
@@ -166,7 +177,7 @@ class Page:
             **{
                 "api_visibility": "private",
                 "show_progress": "hidden",
-                # gradio counts time 60 times a second on what waits, for ever where that is taken away meanwhile
+                # gradio updates a timer 60 times a second on a waiting component, for ever if that is removed
                 "show_progress_on": self.heading,
                 "concurrency_limit": _AT_ONCE,
                 **({"show_progress_on": None} if "show_progress" in options else {}),

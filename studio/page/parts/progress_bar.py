@@ -1,13 +1,13 @@
-"""How far something is: a bar and a line of text."""
+"""A progress bar with a line of text, and times as text."""
 
 import html
 
 _LONG_S = 90.0
-_STEP_S = 5  # seconds that are left are told in such steps, so that the line does not flicker
+_STEP_S = 5  # steps of the remaining seconds, so that the line does not flicker
 
 
 def progress_bar(fraction: float, text: str) -> str:
-    """A bar of 0..1 with what is going on, as HTML."""
+    """Return a bar of 0..1 with the text below it, as HTML."""
     said = html.escape(text)
     share = min(max(fraction, 0.0), 1.0)
     bar = f'<progress max="1" value="{share:.3f}" aria-label="{said}"></progress>'
@@ -15,13 +15,13 @@ def progress_bar(fraction: float, text: str) -> str:
 
 
 def time_left(seconds: float | None) -> str:
-    """About how long it still takes, for people; nothing while that is unknown."""
+    """Return the remaining time as text; nothing while unknown."""
     return "" if seconds is None else f"about {_rounded(seconds)} left"
 
 
 def time_until(seconds: float | None) -> str:
-    """About when it begins, for people; nothing while that is unknown."""
-    return "" if seconds is None else f"begins in about {_rounded(seconds)}"
+    """Return the time until the start as text; nothing while unknown."""
+    return "" if seconds is None else f"starts in about {_rounded(seconds)}"
 
 
 def _rounded(seconds: float) -> str:

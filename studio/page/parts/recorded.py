@@ -1,4 +1,4 @@
-"""Recordings that are made in the page, which gradio calls all alike, under names that can be told apart."""
+"""Distinct names for recordings made in the page, which gradio all calls the same."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ _OF_GRADIO = "audio.wav"
 
 
 def recorded(page: Page, audio: gr.Audio) -> gr.State:
-    """Whether what comes next from this component is recorded with it, and not a file."""
+    """Return a state: whether the next audio of this component is a recording rather than a file."""
     is_recorded = gr.State(False)
     page.on(audio.start_recording, lambda visit: {is_recorded: True}, [], [is_recorded])
     page.on(audio.upload, lambda visit: {is_recorded: False}, [], [is_recorded])
@@ -19,7 +19,7 @@ def recorded(page: Page, audio: gr.Audio) -> gr.State:
 
 
 def name_of(path: str, is_recorded: bool, now_s: float) -> str:
-    """What a recording is called: as its file, or by when it was made."""
+    """Return the file's name, or for a recording one with its time."""
     name = Path(path).name
     if not is_recorded or name != _OF_GRADIO:
         return name

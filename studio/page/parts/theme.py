@@ -1,4 +1,4 @@
-"""The page's colours and type. Only fonts that the reader's own system has; nothing is asked of anybody."""
+"""The page's colours and fonts. Only system fonts are used, so nothing is downloaded."""
 
 import gradio as gr
 from gradio.themes.utils.colors import Color
@@ -11,7 +11,7 @@ _MAGENTA = Color(
 
 
 def theme() -> gr.themes.Base:
-    """The theme, for light and dark."""
+    """Return the theme, for light and dark."""
     return gr.themes.Base(
         primary_hue=_MAGENTA,
         secondary_hue="slate",
@@ -19,7 +19,7 @@ def theme() -> gr.themes.Base:
         radius_size="md",
         font=["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"],
         font_mono=["ui-monospace", "Cascadia Mono", "Menlo", "monospace"],
-    ).set(  # gradio's own are too faint to be read easily
+    ).set(  # gradio's own have too little contrast
         body_text_color_subdued="*neutral_500",
         link_text_color_dark="*secondary_400",
     )

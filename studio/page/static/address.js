@@ -1,8 +1,8 @@
-// <timbre-address>: not seen; keeps the tab that is seen in the page's address, as #history, so that Back and Forward go
-// through the tabs, and a link and a reload lead to one.
-// data: {tabs: {id: label}}, the first of which needs no word in the address.
+// <timbre-address>: invisible; keeps the visible tab in the page's address, as #history, so that Back, Forward, links
+// and reloads lead to tabs.
+// data: {tabs: {id: label}}; the first tab has the plain address.
 
-const PAGE = "#tabs .tab-wrapper"; // the first is of the page's tabs, others are within one
+const PAGE = "#tabs .tab-wrapper"; // the first match is the page's, others are inside it
 
 class Address extends HTMLElement {
   #tabs = null;
@@ -11,11 +11,11 @@ class Address extends HTMLElement {
 
   set data({ tabs }) {
     const selected = this.#selected();
-    // it may be here before the tabs are
-    if (!selected) return void requestAnimationFrame(() => this.isConnected && (this.data = { tabs }));
-    const begins = this.#tabs === null;
-    this.#tabs = tabs;
-    if (begins) this.#begin(selected);
+    if (selected) {
+      const begins = this.#tabs === null;
+      this.#tabs = tabs;
+      if (begins) this.#begin(selected);
+    } else requestAnimationFrame(() => this.isConnected && (this.data = { tabs })); // the tabs are not there yet
   }
 
   disconnectedCallback() {
@@ -30,7 +30,7 @@ class Address extends HTMLElement {
     window.addEventListener("popstate", this.#show);
     this.#seen = this.#first;
     if (selected === this.#seen) this.#show();
-    else this.#note(); // somebody was quicker than this
+    else this.#note(); // a tab was chosen meanwhile
   }
 
   #selected() {
@@ -45,7 +45,7 @@ class Address extends HTMLElement {
     return Object.keys(this.#tabs)[0];
   }
 
-  /** The tab that the address asks for; where there is no room for all, some are in a menu. */
+  /** Show the tab in the address; on narrow screens some tabs are in a menu. */
   #show = () => {
     const tab = this.#wanted();
     if (tab === this.#seen) return;

@@ -1,6 +1,5 @@
-// Gradio takes a file as audio by what the browser says it is, and says nothing of those it leaves out: a recording in
-// WebM, which browsers call a video, or one without an ending. All of them are sent; the server looks into them, and
-// says what is wrong with those that it cannot read.
+// Gradio trusts the browser on which files are audio and silently drops the others: a WebM recording, which browsers call
+// a video, or a file without an extension. Here all files are sent; the server reads them and reports bad ones.
 
 const PLACES = "#convert-drop, #explore-first, #explore-second";
 const ACCEPTED = "audio/*,video/webm,.webm,.m4a,.aac,.opus,.aif,.aiff";
@@ -10,7 +9,7 @@ const isIn = (target) => target instanceof Element && target.closest(PLACES) !==
 const isInput = (target) => target instanceof HTMLInputElement && target.type === "file" && isIn(target);
 const isAudio = (file) => file.type.startsWith("audio/");
 
-// The same files, all of which say that they are audio; null where they do already.
+// The same files, all declared as audio; null if they already are.
 function asAudio(files) {
   if (!files || [...files].every(isAudio)) return null;
   const made = new DataTransfer();
@@ -19,7 +18,7 @@ function asAudio(files) {
 }
 
 document.addEventListener("click", (event) => {
-  if (isInput(event.target)) event.target.accept = ACCEPTED; // what is offered to choose from
+  if (isInput(event.target)) event.target.accept = ACCEPTED; // for the file dialog
 }, true);
 
 document.addEventListener("change", (event) => {

@@ -1,5 +1,5 @@
-// <timbre-command>: lines for a terminal, to be copied. data: {what, command, otherwise}; "{origin}" in the command is
-// where this page was loaded from. Without a command `otherwise` is said.
+// <timbre-command>: terminal commands to copy. data: {what, command, otherwise}; "{origin}" in the command stands for
+// the address of this page. Without a command, `otherwise` is shown.
 
 import { copyButton } from "./copying.js";
 import { make } from "./dom.js";
@@ -7,8 +7,9 @@ import { make } from "./dom.js";
 class Command extends HTMLElement {
   set data(given) {
     const command = given?.command?.replaceAll("{origin}", location.origin);
-    if (!command) return this.replaceChildren(make("p", {}, given?.otherwise ?? ""));
-    this.replaceChildren(make("p", {}, given.what), make("pre", { tabindex: "0", "aria-label": "Lines for a terminal" }, make("code", {}, command)), copyButton(command));
+    this.replaceChildren(...(command ? [
+      make("p", {}, given.what), make("pre", { tabindex: "0", "aria-label": "Terminal commands" }, make("code", {}, command)), copyButton(command),
+    ] : [make("p", {}, given?.otherwise ?? "")]));
   }
 }
 

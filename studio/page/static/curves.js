@@ -1,13 +1,13 @@
-// <timbre-curves>: how something went from epoch to epoch: small charts over one axis, to be read and to choose from.
+// <timbre-curves>: values from epoch to epoch, as small charts over one axis, on which an epoch can be chosen.
 //
-// data: {epochs: the last on the axis, kept: epoch or null, chosen: epoch or null, choices: [epochs that can be chosen],
+// data: {epochs: the last on the axis, kept: best epoch or null, chosen: epoch or null, choices: [selectable epochs],
 // charts: [{title, unit, lines: [{label, colour: "accent" | "range" | "good", points: [[epoch, value]], marks: bool}]}]}.
-// Pointing at a chart tells the values there. A click, or the arrow keys, choose one of the choices: tells `chosen`
+// Pointing at a chart shows the values there. A click or the arrow keys choose one of the choices: sends `chosen`
 // {epoch}.
 
 import { make, tell } from "./dom.js";
 
-const WIDTH = 300, HEIGHT = 170; // of a chart in its own units
+const WIDTH = 300, HEIGHT = 170; // of a chart, in its own units
 const LEFT = 34, RIGHT = 10, TOP = 16, BOTTOM = 24;
 const TICKS = 4;
 
@@ -48,7 +48,7 @@ class Curves extends HTMLElement {
       make("text", { x: WIDTH - RIGHT, y: HEIGHT - 1, "text-anchor": "end" }, "epoch")));
     if (Number.isFinite(kept)) {
       svg.append(marker("kept", across(kept)), make("g", { class: "grid" },
-        make("text", { x: across(kept), y: TOP - 7, "text-anchor": across(kept) > WIDTH - 30 ? "end" : "middle" }, "kept")));
+        make("text", { x: across(kept), y: TOP - 7, "text-anchor": across(kept) > WIDTH - 30 ? "end" : "middle" }, "best")));
     }
     if (Number.isFinite(chosen) && chosen !== kept) svg.append(marker("chosen", across(chosen)));
     for (const line of chart.lines) svg.append(this.#line(line, across, up));
@@ -114,12 +114,12 @@ function nearest(epochs, epoch) {
   return epochs.reduce((best, one) => (Math.abs(one - epoch) < Math.abs(best - epoch) ? one : best), epochs[0] ?? 0);
 }
 
-// How many decimals say a step of ticks exactly, up to 4: 3 for 0.025.
+// The number of decimals that a step of ticks needs, up to 4: 3 for 0.025.
 function digitsOf(step) {
   return [0, 1, 2, 3].find((digits) => Math.abs(step - step.toFixed(digits)) < 1e-3 * step) ?? 4;
 }
 
-// What the lines of a chart are at an epoch: of those that have no value there, the last one before.
+// Write the values of a chart's lines at an epoch, or their last values before it.
 function sayAt(chart, epoch, digits) {
   const said = chart.lines.map((line) => {
     const before = line.points.filter(([at, value]) => at <= epoch && Number.isFinite(value)).at(-1);
@@ -128,7 +128,7 @@ function sayAt(chart, epoch, digits) {
   return [`epoch ${epoch}`, ...said.filter(Boolean)].join(" · ");
 }
 
-// Round numbers that hold low..high between them.
+// Round numbers that enclose low..high.
 function niceTicks(low, high) {
   if (!Number.isFinite(low)) return [0, 1];
   const span = high - low || Math.abs(high) || 1;

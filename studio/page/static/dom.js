@@ -1,4 +1,4 @@
-// Making elements: texts are texts, whatever users wrote into them.
+// Making elements: text from users stays text.
 
 const SVG = new Set(["svg", "g", "path", "line", "circle", "rect", "text", "title", "polyline"]);
 
@@ -13,12 +13,12 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
-// What an element tells the page.
+// Send an event of an element to the page.
 export function tell(element, name, detail) {
   element.dispatchEvent(new CustomEvent(`tell-${name}`, { detail }));
 }
 
-// A time (seconds since 1970) as people say it: "12:03", "yesterday, 18:20", "3 Mar, 18:20".
+// Write a time (seconds since 1970) briefly: "12:03", "yesterday, 18:20", "3 Mar, 18:20".
 export function when(seconds) {
   const time = new Date(seconds * 1000), today = new Date();
   const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });

@@ -1,5 +1,5 @@
-// <timbre-facts>: what is known, line by line. data: {rows: [{label, value, note, state: "good" | "warn" | "bad"}],
-// otherwise: what is said where there are none}.
+// <timbre-facts>: labelled values. data: {rows: [{label, value, note, state: "good" | "warn" | "bad"}], otherwise: text
+// shown without rows}.
 
 import { make } from "./dom.js";
 

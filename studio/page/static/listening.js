@@ -1,4 +1,4 @@
-// Listening to short sounds, one at a time: who has them is told which is heard, and stops where another part plays.
+// Play short sounds one at a time; the owner is notified of changes, and a sound stops when another part plays.
 
 import { openSound, rest } from "./sound.js";
 
@@ -11,13 +11,13 @@ export class Listening {
   #heard = null;
   #ending = 0;
 
-  /** owner: the element it is for; changed: called whenever another sound, or none, is heard. */
+  /** owner: the element with the sounds; changed: called whenever a sound starts or stops. */
   constructor(owner, changed) {
     this.#owner = owner;
     this.#changed = changed;
   }
 
-  /** The name of the sound that is heard, or null. */
+  /** The name of the current sound, or null. */
   get heard() {
     return this.#heard;
   }
@@ -31,7 +31,7 @@ export class Listening {
     this.quiet();
   }
 
-  /** Play the sound at this address, or stop it where it is heard already. */
+  /** Play the sound at this address, or stop it if it is playing. */
   async toggle(name, url) {
     const stops = this.#heard === name;
     this.quiet();

@@ -1,30 +1,29 @@
-// <timbre-report>: what was found in recordings, as a page to be read before a voice is made of them.
+// <timbre-report>: the check of a voice's recordings.
 //
 // data: the data report as the engine writes it (verdict, findings, recordings, total_s, usable_s, style, vocal_range,
-// voice_type, level_db, snr_db, reverberation_s, bandwidth_hertz, ...), and `subject`: what is told first.
+// voice_type, level_db, snr_db, reverberation_s, bandwidth_hertz, ...).
 
 import { make } from "./dom.js";
 
 const VERDICTS = {
-  pass: ["✓", "Good to train on"],
-  warn: ["!", "Can be trained on, with warnings"],
-  fail: ["✗", "Not good to train on"],
+  pass: ["✓", "Ready for training"],
+  warn: ["!", "Usable, with warnings"],
+  fail: ["✗", "Not suitable for training"],
 };
-const STYLES = { melodic: "sung", rhythmic: "rhythmic, as in rap", spoken: "spoken" };
+const STYLES = { melodic: "sung", rhythmic: "rapped", spoken: "spoken" };
 const ORDER = { fail: 0, warn: 1, pass: 2 };
-const FIRST = 12; // recordings that are listed at once
+const FIRST = 12; // recordings listed at first
 
 class Report extends HTMLElement {
   set data(report) {
-    if (!report) return this.replaceChildren();
-    this.replaceChildren(verdict(report), facts(report), ...findings(report.findings), recordings(report.recordings));
+    this.replaceChildren(...(report ? [verdict(report), facts(report), ...findings(report.findings), recordings(report.recordings)] : []));
   }
 }
 
 function verdict({ verdict, total_s: total, usable_s: usable, recordings }) {
   const [mark, words] = VERDICTS[verdict];
   const many = recordings.length === 1 ? "1 recording" : `${recordings.length} recordings`;
-  const amount = `${length(usable)} of voice to learn from, in ${many} of ${length(total)}`;
+  const amount = `${length(usable)} of usable voice in ${many} (${length(total)} in total)`;
   return make("div", { class: "verdict", "data-verdict": verdict, role: "status" },
     make("span", { class: "mark", "aria-hidden": "true" }, mark),
     make("div", {}, make("strong", {}, words), make("span", {}, amount)));
@@ -32,23 +31,23 @@ function verdict({ verdict, total_s: total, usable_s: usable, recordings }) {
 
 function facts(report) {
   const rows = [
-    ["Heard", heard(report)],
-    ["Usual level", number(report.level_db, "dB", 0) + spread(report.level_spread_db)],
-    ["Voice over noise", number(report.snr_db, "dB", 0)],
-    ["Room", report.reverberation_s === null ? "" : `${report.reverberation_s.toFixed(2)} s until it has died away`],
-    ["Highest frequencies", report.bandwidth_hertz === null ? "" : `up to ${(report.bandwidth_hertz / 1000).toFixed(1)} kHz`],
+    ["Detected", detected(report)],
+    ["Level", number(report.level_db, "dB", 0) + spread(report.level_spread_db)],
+    ["Signal-to-noise ratio", number(report.snr_db, "dB", 0)],
+    ["Reverberation time", number(report.reverberation_s, "s", 2)],
+    ["Bandwidth", report.bandwidth_hertz === null ? "" : `up to ${(report.bandwidth_hertz / 1000).toFixed(1)} kHz`],
   ].filter(([, value]) => value);
   return make("dl", { class: "measured" }, rows.map(([label, value]) => make("div", {}, make("dt", {}, label), make("dd", {}, value))));
 }
 
-function heard({ style, vocal_range: range, voice_type: type }) {
-  if (!range) return "no voice was found";
+function detected({ style, vocal_range: range, voice_type: type }) {
+  if (!range) return "no voice found";
   return [STYLES[style] ?? style, `${range[0]} to ${range[1]}`, type].filter(Boolean).join(", ");
 }
 
 function findings(found) {
-  if (!found.length) return [make("p", { class: "nothing" }, "Nothing was found against these recordings.")];
-  return [make("h3", { class: "part" }, "What to know"), make("ul", { class: "plain findings" }, found.map(finding))];
+  if (!found.length) return [make("p", { class: "nothing" }, "No problems found.")];
+  return [make("h3", { class: "part" }, "Findings"), make("ul", { class: "plain findings" }, found.map(finding))];
 }
 
 function finding({ verdict, reason, remedy }) {
@@ -63,7 +62,7 @@ function recordings(all) {
   const longest = Math.max(...all.map((one) => one.duration_s), 1);
   const count = { pass: 0, warn: 0, fail: 0 };
   for (const one of all) count[one.verdict] += 1;
-  const told = [count.fail && `${count.fail} not good`, count.warn && `${count.warn} with warnings`, count.pass && `${count.pass} good`];
+  const told = [count.fail && `${count.fail} unsuitable`, count.warn && `${count.warn} with warnings`, count.pass && `${count.pass} good`];
   const list = make("ul", { class: "plain recordings" }, sorted.slice(0, FIRST).map((one) => recording(one, longest)));
   const rest = sorted.slice(FIRST);
   const more = rest.length ? make("button", { type: "button", class: "more", onclick: () => {
@@ -73,7 +72,7 @@ function recordings(all) {
     list.children[next].tabIndex = -1;
     list.children[next].focus();
   } }, `Show all ${all.length}`) : null;
-  return make("section", {}, make("h3", { class: "part" }, "Recording by recording ", make("small", {}, told.filter(Boolean).join(", "))), list, more);
+  return make("section", {}, make("h3", { class: "part" }, "Recordings ", make("small", {}, told.filter(Boolean).join(", "))), list, more);
 }
 
 function recording(one, longest) {
@@ -85,7 +84,7 @@ function recording(one, longest) {
   const measures = [
     one.duration_s ? `${length(one.usable_s)} of ${length(one.duration_s)}` : "",
     number(one.level_db, "dB", 0),
-    one.snr_db === null ? "" : `${one.snr_db.toFixed(0)} dB over noise`,
+    one.snr_db === null ? "" : `${one.snr_db.toFixed(0)} dB SNR`,
     one.bandwidth_hertz ? `${(one.bandwidth_hertz / 1000).toFixed(1)} kHz` : "",
   ].filter(Boolean).join(" · ");
   return make("li", { "data-verdict": one.verdict },
@@ -100,10 +99,10 @@ function number(value, unit, digits) {
 }
 
 function spread(db) {
-  return db !== null && db >= 3 ? `, differs by ${db.toFixed(0)} dB from one recording to the next` : "";
+  return db !== null && db >= 3 ? `, varies by ${db.toFixed(0)} dB between recordings` : "";
 }
 
-/** Seconds as people say them: 9.5 s, 83 s, 12.4 min. */
+/** Write seconds with a suitable unit: 9.5 s, 83 s, 12.4 min. */
 export function length(seconds) {
   if (seconds < 20) return `${seconds.toFixed(1)} s`;
   return seconds < 120 ? `${seconds.toFixed(0)} s` : `${(seconds / 60).toFixed(1)} min`;

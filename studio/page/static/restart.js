@@ -1,8 +1,8 @@
-// A page that was open when its server was started anew is loaded anew: the server remembers nothing of it any more,
-// and what was put in, set and begun comes back from the browser's memory. The same where one has to log in again.
+// Reload an open page after its server has restarted: the new server does not know the page, and the browser restores
+// inputs, settings and running work from its memory. The same when the visitor has to log in again.
 
 const HEADER = "X-Timbre-Start";
-const UNKNOWN = 401; // whoever was logged in before the server was started anew
+const UNKNOWN = 401; // the session was lost in the restart
 const ask = window.fetch.bind(window);
 let mark = null;
 

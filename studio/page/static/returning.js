@@ -1,13 +1,13 @@
-// <timbre-returning>: not seen; tells `returned` {tab}, the name of the tab that is seen, when somebody comes back to
-// this window from elsewhere: what it shows may have been changed in another one, or by a worker.
+// <timbre-returning>: invisible; sends `returned` {tab}, the name of the visible tab, when the visitor returns to this
+// window: its contents may have changed in another window or through a worker.
 
 import { tell } from "./dom.js";
 
-const AWAY_MS = 1000; // shorter than this nobody was anywhere
-const SEEN = "#tabs [role=tab][aria-selected=true]"; // the first is of the page, others are within it
+const AWAY_MS = 1000; // shorter absences do not count
+const SEEN = "#tabs [role=tab][aria-selected=true]"; // the first match is the page's, others are inside it
 
 class Returning extends HTMLElement {
-  #left = null; // when, where nobody is in this window
+  #left = null; // the time of leaving, while away
 
   connectedCallback() {
     window.addEventListener("blur", this.#leave);

@@ -1,9 +1,9 @@
-// <timbre-tasks>: tasks as a list; each opens to show its settings, sounds and errors, and what can be done with it.
+// <timbre-tasks>: tasks as a list; each opens to show its settings, sounds, errors and actions.
 //
 // data: {tasks: [{id, title, kind, state, label, progress, message, error, created_s, took, facts: [[name, value]],
 // player: data of <timbre-player>, note, actions: [{name, label, question}]}], open: id or null, empty: text}.
-// An action with a question asks it first. Tells `asked` {id, action}.
-// A row stays as it is, open and playing, while its data are the same.
+// An action with a question asks for confirmation. Sends `asked` {id, action}.
+// A row stays open and playing while its data are unchanged.
 
 import { make, tell, when, wholeTime } from "./dom.js";
 
@@ -11,7 +11,7 @@ const MARKS = { queued: "⋯", running: "▸", completed: "✓", failed: "!", ca
 
 class Tasks extends HTMLElement {
   #rows = new Map(); // id -> Row
-  #opened = null; // what the data asked to be open last
+  #opened = null; // the row last opened by the data
   #list = make("ul");
   #empty = make("p", { class: "empty" });
 
@@ -28,7 +28,7 @@ class Tasks extends HTMLElement {
     const items = [...kept.values()].map((row) => row.item);
     settle(this.#list, items);
     if (place >= 0 && !this.#list.contains(document.activeElement)) {
-      items[Math.min(place, items.length - 1)]?.querySelector("button").focus(); // what had it is gone
+      items[Math.min(place, items.length - 1)]?.querySelector("button").focus(); // the focused row is gone
     }
     this.#empty.textContent = tasks.length ? "" : (given?.empty ?? "");
     if (!this.#list.isConnected) this.append(this.#list, this.#empty);
@@ -66,7 +66,7 @@ class Row {
     this.#head.setAttribute("aria-expanded", isOpen);
     this.#inside.hidden = !isOpen;
     if (isOpen) this.#showInside(null);
-    else this.#inside.replaceChildren(); // which ends what plays
+    else this.#inside.replaceChildren(); // which also stops the sound
   }
 
   #turn() {
@@ -132,7 +132,7 @@ class Row {
   }
 
   #tell(action) {
-    for (const button of this.#inside.querySelectorAll(".actions button")) button.disabled = true; // once is enough
+    for (const button of this.#inside.querySelectorAll(".actions button")) button.disabled = true; // against a second click
     tell(this.#owner, "asked", { id: this.#task.id, action: action.name });
     setTimeout(() => this.#inside.querySelector(".question") ? this.#leave(action) : this.#again(), 3000);
   }
@@ -142,10 +142,10 @@ class Row {
   }
 }
 
-// Make the children of a node these, touching none that is in its place already: what is moved loses focus and sound.
+// Set the children of a node, without moving those already in place: a moved one loses its focus and its sound.
 function settle(node, children) {
   const wanted = new Set(children);
-  for (const child of [...node.children]) if (!wanted.has(child)) child.remove();
+  for (const child of Array.from(node.children)) if (!wanted.has(child)) child.remove();
   children.forEach((child, place) => {
     if (node.children[place] !== child) node.insertBefore(child, node.children[place] ?? null);
   });

@@ -1,10 +1,10 @@
-// <timbre-theme>: light, dark, or as the system has it; kept in this browser, and in force from the first moment.
-// Gradio sets the class "dark" by the system's wish alone: where something else was chosen here, that is put right.
+// <timbre-theme>: light, dark or the system's theme; stored in this browser and applied as soon as the page loads.
+// Gradio sets the class "dark" from the system alone, so another choice is applied again whenever that changes.
 
 import { make } from "./dom.js";
 
 const KEY = "timbre-theme";
-const CHOICES = { system: "As the system", light: "Light", dark: "Dark" };
+const CHOICES = { system: "System", light: "Light", dark: "Dark" };
 const system = matchMedia("(prefers-color-scheme: dark)");
 
 function chosen() {
@@ -12,7 +12,7 @@ function chosen() {
     const kept = localStorage.getItem(KEY);
     return kept in CHOICES ? kept : "system";
   } catch {
-    return "system"; // a browser that keeps nothing
+    return "system"; // storage is blocked
   }
 }
 
@@ -32,7 +32,7 @@ class Theme extends HTMLElement {
     try {
       localStorage.setItem(KEY, name);
     } catch {
-      // it holds until the page is left
+      // the choice lasts until the page is closed
     }
     apply(name);
   }

@@ -1,15 +1,15 @@
-// <timbre-tokens>: the tokens of an account, which can be revoked, and one that was just made, which is told once.
+// <timbre-tokens>: the tokens of an account, which can be revoked, and a new one, which is shown once.
 //
 // data: {made: {name, secret} or null, tokens: [{id, name, state, created_s, expires_s, used_s}], warning: text}.
-// Tells `revoke` {id}, after a question, and `noted` {} when the new token has been put away.
+// Sends `revoke` {id}, once confirmed, and `noted` {} when the new token has been copied.
 
 import { copyButton } from "./copying.js";
 import { make, tell, when, wholeTime } from "./dom.js";
 
-const WORDS = { valid: "holds", expired: "has expired", revoked: "revoked" };
+const WORDS = { valid: "valid", expired: "expired", revoked: "revoked" };
 
 class Tokens extends HTMLElement {
-  #asked = null; // the token that is to be revoked, perhaps
+  #asked = null; // the id of the token to confirm revoking
   #data = null;
 
   set data(given) {
@@ -23,24 +23,24 @@ class Tokens extends HTMLElement {
     const live = tokens.filter((token) => token.state === "valid"), over = tokens.filter((token) => token.state !== "valid");
     this.replaceChildren(...[
       made ? this.#made(made) : null,
-      live.length ? this.#table(live, true) : make("p", { class: "none" }, "There is no valid token."),
+      live.length ? this.#table(live, true) : make("p", { class: "none" }, "No valid tokens."),
       over.length ? make("details", {}, make("summary", {}, `No longer valid (${over.length})`), this.#table(over, false)) : null,
     ].filter(Boolean));
   }
 
   #made({ name, secret }) {
-    const shown = make("input", { type: "text", readonly: true, value: secret, spellcheck: "false", autocomplete: "off", "aria-label": `The new token ${name}`,
+    const shown = make("input", { type: "text", readonly: true, value: secret, spellcheck: "false", autocomplete: "off", "aria-label": `New token ${name}`,
       onfocus: (event) => event.target.select() });
     return make("div", { class: "made", role: "group", "aria-label": "New token" },
-      make("p", {}, "This is the new token. It is shown this once: copy it now, and keep it like a password."),
+      make("p", {}, "Copy your new token now: it is shown only once. Keep it secret, like a password."),
       make("div", { class: "row" }, shown, copyButton(secret),
-        make("button", { type: "button", class: "plain", onclick: () => tell(this, "noted", {}) }, "I have it")));
+        make("button", { type: "button", class: "plain", onclick: () => tell(this, "noted", {}) }, "Done")));
   }
 
   #table(tokens, canRevoke) {
-    const head = ["Name", "Made", "Holds until", "Last used", ""].map((title) => make("th", { scope: "col" }, title || make("span", { class: "unseen" }, "Revoke")));
+    const head = ["Name", "Created", "Expires", "Last used", ""].map((title) => make("th", { scope: "col" }, title || make("span", { class: "unseen" }, "Revoke")));
     const rows = tokens.map((token) => make("tr", { "data-state": token.state },
-      make("td", { class: "name" }, token.name), time(token.created_s), time(token.expires_s, "it is revoked"), time(token.used_s, "never"),
+      make("td", { class: "name" }, token.name), time(token.created_s), time(token.expires_s, "never"), time(token.used_s, "never"),
       make("td", {}, canRevoke ? this.#revoking(token) : make("span", {}, WORDS[token.state]))));
     return make("table", { class: "list" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   }
@@ -49,7 +49,7 @@ class Tokens extends HTMLElement {
     if (this.#asked !== token.id) {
       return make("button", { type: "button", class: "plain", "aria-label": `Revoke ${token.name}`, onclick: () => this.#ask(token.id) }, "Revoke");
     }
-    return make("span", { class: "question" }, make("span", {}, this.#data.warning ?? "Whoever uses it is locked out at once."),
+    return make("span", { class: "question" }, make("span", {}, this.#data.warning ?? "Programs that use it lose access at once."),
       make("button", { type: "button", class: "plain sure", onclick: () => tell(this, "revoke", { id: token.id }) }, `Revoke ${token.name}`),
       make("button", { type: "button", class: "plain keep", onclick: () => this.#ask(null) }, "Keep it"));
   }

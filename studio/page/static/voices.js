@@ -1,39 +1,39 @@
-// <timbre-voices>: voices to choose one of, as cards that can be searched, narrowed and listened to.
+// <timbre-voices>: voices as cards to search, filter, listen to and choose from.
 //
 // data: {voices: [{id, name, description, gender, age, genre, voice_type, base_language, traits, vocal_range: {min,
-// max}, demo, preview_url, state}], chosen, range: {low, high, label}}. Without `chosen` the choice stays as it is. range
-// (MIDI numbers): a recording's own, drawn on every card to compare with. Tells `chosen` {id}. A voice whose `state` is there and not "completed" says so and
-// can be chosen all the same.
-// Keys: arrows, home and end within the cards; a card's preview is the button beside it.
+// max}, demo, preview_url, state}], chosen, range: {low, high, label}}. Without `chosen` the choice is kept. range (MIDI
+// numbers): that of a recording, drawn on every card for comparison. A `state` other than "completed" is shown on the
+// card, which can still be chosen. Sends `chosen` {id}.
+// Keys: arrows, Home and End move between the cards; each card has a preview button.
 
 import { make, tell } from "./dom.js";
-import { openSound, rest } from "./sound.js";
+import { Listening } from "./listening.js";
 
 const FILTERS = { gender: "Gender", genre: "Genre", voice_type: "Voice type", base_language: "Language" };
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
-const FEW = 5; // voices that need no search
+const FEW = 5; // voices: no search is needed
 const MOST_TRAITS = 4; // on a card
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 
 export class Voices extends HTMLElement {
   #data = null;
-  #playing = null; // the sound of a preview
-  #ending = 0;
+  #listening = new Listening(this, () => this.#mark());
   #search = null;
   #selects = {};
-  #heard = null; // the id of the voice whose preview plays
 
   set data(given) {
     const before = this.#data;
     this.#data = given && { ...given, chosen: given.chosen ?? before?.chosen, range: given.range };
-    const told = (one, as) => as([one.voices, one.range]);
-    const isSame = (as) => before && given && told(before, as) === told(given, as);
-    // what is heard goes on where nothing is another
-    if (isSame(JSON.stringify) || (this.#playing && isSame(lasting))) return this.#mark();
-    this.#quiet();
-    if (given) this.#build();
-    else this.replaceChildren();
+    const written = (one, as) => as([one.voices, one.range]);
+    const isSame = (as) => before && given && written(before, as) === written(given, as);
+    // a preview that is playing is not interrupted by new links to the same files
+    if (isSame(JSON.stringify) || (this.#listening.heard && isSame(lasting))) this.#mark();
+    else {
+      this.#listening.quiet();
+      if (given) this.#build();
+      else this.replaceChildren();
+    }
   }
 
   get data() {
@@ -41,12 +41,11 @@ export class Voices extends HTMLElement {
   }
 
   connectedCallback() {
-    document.addEventListener("timbre-play", this.#interrupted);
+    this.#listening.begin();
   }
 
   disconnectedCallback() {
-    document.removeEventListener("timbre-play", this.#interrupted);
-    this.#quiet();
+    this.#listening.end();
   }
 
   choose(id, tells = true) {
@@ -54,8 +53,6 @@ export class Voices extends HTMLElement {
     this.#mark();
     if (tells) tell(this, "chosen", { id });
   }
-
-  // ---- what one sees
 
   #build() {
     const words = this.#search?.value ?? "";
@@ -80,7 +77,7 @@ export class Voices extends HTMLElement {
     }
     const group = { class: "cards", role: "radiogroup", "aria-label": "Voice", onkeydown: (event) => this.#key(event) };
     const cards = make("div", group, voices.map((voice) => this.#card(voice)));
-    this.append(bar, cards, make("p", { class: "none", role: "status" }, "No voice is like that."));
+    this.append(bar, cards, make("p", { class: "none", role: "status" }, "No matching voice."));
     this.#narrow();
   }
 
@@ -109,16 +106,17 @@ export class Voices extends HTMLElement {
     const bar = make("span", { class: "range-bar", "aria-hidden": "true" }, stretch("voice", midi(min), midi(max)));
     if (range) bar.append(stretch("recording", range.low, range.high));
     const notes = make("span", { class: "notes" }, `${min}–${max}`);
-    return make("span", { class: "range", title: `Sings and speaks from ${min} to ${max}` }, bar, notes);
+    return make("span", { class: "range", title: `Range: ${min} to ${max}` }, bar, notes);
   }
 
   #preview(voice) {
     const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path"));
-    return make("button", { type: "button", class: "preview", onclick: () => this.#listen(voice) }, drawn);
+    return make("button", { type: "button", class: "preview", onclick: () => this.#listening.toggle(voice.id, voice.preview_url) }, drawn);
   }
 
-  /** Which card is chosen, which can be reached by the tabulator, and which is heard. */
+  /** Mark the chosen card, the one that the Tab key reaches, and the one that is playing. */
   #mark() {
+    if (!this.#data || !this.childElementCount) return;
     const cards = [...this.querySelectorAll(".card")];
     const shown = cards.filter((card) => !card.hidden);
     const reached = shown.find((card) => card.dataset.id === this.#data.chosen) ?? shown[0];
@@ -130,8 +128,8 @@ export class Voices extends HTMLElement {
       choose.tabIndex = card === reached ? 0 : -1;
       const preview = card.querySelector(".preview");
       if (!preview) continue;
-      const plays = card.dataset.id === this.#heard;
-      preview.setAttribute("aria-label", `${plays ? "Stop" : "Hear"} ${card.querySelector(".name").textContent}`);
+      const plays = card.dataset.id === this.#listening.heard;
+      preview.setAttribute("aria-label", `${plays ? "Stop" : "Play"} ${card.querySelector(".name").textContent}`);
       preview.setAttribute("aria-pressed", plays);
       preview.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
     }
@@ -163,41 +161,6 @@ export class Voices extends HTMLElement {
     shown[to].click();
     shown[to].focus();
   }
-
-  // ---- previews
-
-  async #listen(voice) {
-    const stops = this.#heard === voice.id;
-    this.#quiet();
-    if (stops) return;
-    document.dispatchEvent(new CustomEvent("timbre-play", { detail: { player: this } }));
-    this.#heard = voice.id;
-    this.#mark();
-    try {
-      const sound = await openSound(voice.preview_url);
-      if (this.#heard !== voice.id) return;
-      await sound.start(0);
-      if (this.#heard !== voice.id) return sound.stop();
-      this.#playing = sound;
-      this.#ending = setTimeout(() => this.#quiet(), sound.duration * 1000 + 100);
-    } catch {
-      this.#quiet();
-    }
-  }
-
-  #interrupted = (event) => {
-    if (event.detail.player !== this) this.#quiet(false);
-  };
-
-  #quiet(rests = true) {
-    clearTimeout(this.#ending);
-    const sound = this.#playing;
-    this.#playing = null;
-    this.#heard = null;
-    sound?.stop();
-    if (sound && rests) setTimeout(() => this.#playing ?? rest(), 100); // after the fade
-    if (this.#data && this.childElementCount) this.#mark();
-  }
 }
 
 /** C#4 -> 61 */
@@ -206,7 +169,7 @@ export function midi(note) {
   return SEMITONES[letter] + (sharp ? 1 : 0) + 12 * (Number(octave) + 1);
 }
 
-/** What is given, as text, without what is another in each link to the same file. */
+/** The data as text, without the parts of a link that differ between links to the same file. */
 function lasting(given) {
   return JSON.stringify(given).replace(/(expires|signature)=[^&"]*/g, "");
 }
@@ -219,7 +182,7 @@ function stretch(name, low, high) {
   return made;
 }
 
-/** A value as people say it: the language "de" is German. */
+/** The name of a value: "de" as a language is German. */
 function said(name, value) {
   if (!value) return "";
   if (name !== "base_language") return value;

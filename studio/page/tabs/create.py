@@ -1,4 +1,4 @@
-"""The Create tab: a voice of one's own: recordings, who it is, consent, and what is found in it before any training."""
+"""The Create tab: make a voice of recordings, a profile and consent; its recordings are checked before training."""
 
 from contextlib import suppress
 from datetime import date, datetime
@@ -16,92 +16,103 @@ from studio.page.parts.profile_form import profile_form
 from studio.page.tabs.create_recordings import build_recordings
 from studio.page.tabs.create_report import build_report
 
+_CONSENT = "I confirm that everyone heard in these recordings has agreed to this"
+_NO_CONSENT = "Tick the box above: a voice needs the consent of the person heard."
+_NEXT = "<p>Your recordings are checked first. You start the training afterwards.</p>"
 
-def build_create_tab(page: Page, tab: gr.Tab) -> None:
-    """Layout and events; to be called inside `tab`."""
-    kept = remembered("create")  # what the form holds
-    has_come = gr.State(False)  # whether what was kept has been filled in again
-    with gr.Column(elem_id="create-form") as form_place:
+
+class CreateTab:
+    """Layout, events and wiring; made inside the tab."""
+
+    def __init__(self, page: Page, tab: gr.Tab) -> None:
+        self._page = page
+        self._kept = remembered("create")  # the contents of the form
+        self._is_restored = gr.State(False)
+        with gr.Column(elem_id="create-form") as self._place:
+            self._lay_out()
+        self._report = build_report(page)
+        self._recordings.connect(page, self._form)
+        self._wire(tab)
+
+    def _lay_out(self) -> None:
         gr.HTML("<h2>1. Recordings</h2>")
-        recordings = build_recordings(page)
-        gr.HTML("<h2>2. Who it is</h2>")
-        form = profile_form(_today(), consent="<h2>3. Consent</h2>")
-        sure = gr.Checkbox(
-            label="I confirm that whoever is heard in these recordings has agreed to this", elem_id="create-sure"
-        )
-        gr.HTML("<p>Next you see what is good and what is not in them. Nothing is trained yet.</p>")
-        make = gr.Button("Examine the recordings", variant="primary", size="lg", elem_id="create-make")
-        problem = notice("create-problem")
-    report = build_report(page, tab)
-    recordings.connect(page, form)
+        self._recordings = build_recordings()
+        gr.HTML("<h2>2. About the voice</h2>")
+        self._form = profile_form(_today(), consent="<h2>3. Consent</h2>")
+        self._consent = gr.Checkbox(label=_CONSENT, elem_id="create-sure")
+        gr.HTML(_NEXT)
+        self._make = gr.Button("Check recordings", variant="primary", size="lg", elem_id="create-make")
+        self._problem = notice("create-problem")
 
-    def create(visit: Visit, given: dict[Any, Any]) -> Updates:
-        values = form.values(given)
-        if not given[sure]:
-            text = "Tick the box above: no voice is made without the consent of the person who is heard."
-            raise Invalid([("consent", text)])
-        model = create_from_draft(visit.studio, visit.account, given[recordings.draft], values)
+    def _wire(self, tab: gr.Tab) -> None:
+        page, report, controls = self._page, self._report, self._form.components
+        draft = self._recordings.draft
+        everything = [
+            *self._recordings.outputs, *controls, self._consent, self._kept, self._is_restored, *report.outputs,
+            self._place,
+        ]  # fmt: skip
+        page.on(self._make.click, self._create, {draft, self._consent, *controls}, everything, notice=self._problem)
+        # restoring counts as a change: a quick visitor may have typed before it
+        changed = partial(gr.on, [*(control.change for control in controls), self._is_restored.change])
+        page.on(changed, self._keep, {self._is_restored, *controls}, [self._kept], trigger_mode="always_last")
+        page.on(tab.select, self._restore, [self._is_restored, self._kept, draft, report.model], everything)
+        page.on(report.another.click, lambda visit: self._begin_anew(), [], everything)
+        for button, there in ((report.train, "train"), (report.convert, "convert")):
+            page.on(
+                button.click, lambda visit, model, there=there: self._go(visit, model, there), [report.model],
+                [page.tabs, page.wishes[there], *everything], notice=report.problem,
+            )  # fmt: skip
+        for button, only_good in ((report.change, False), (report.without_bad, True)):
+            page.on(
+                button.click, lambda visit, model, only_good=only_good: self._take_back(visit, model, only_good),
+                [report.model], everything, notice=report.problem,
+            )  # fmt: skip
+
+    def _create(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+        values = self._form.values(given)
+        if not given[self._consent]:
+            raise Invalid([("consent", _NO_CONSENT)])
+        model = create_from_draft(visit.studio, visit.account, given[self._recordings.draft], values)
         return {
-            **recordings.show(visit, None),
-            **form.filled({"consent": {"date": _today().isoformat()}}),
-            sure: False,
-            kept: None,
-            **report.begin(visit, model),
-            form_place: gr.Column(visible=False),
+            **self._recordings.show(visit, None),
+            **self._form.filled({"consent": {"date": _today().isoformat()}}),
+            self._consent: False,
+            self._kept: None,
+            **self._show_report(visit, model),
         }
 
-    def remember(visit: Visit, given: dict[Any, Any]) -> Updates:
-        return {kept: form.kept(given)} if given[has_come] else None
+    def _keep(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+        return {self._kept: self._form.kept(given)} if given[self._is_restored] else None
 
-    def come(
-        visit: Visit, come_before: bool, stored: dict[str, Any] | None, draft: str | None, model: str | None
+    def _restore(
+        self, visit: Visit, is_restored: bool, kept: dict[str, Any] | None, draft: str | None, model: str | None
     ) -> Updates:
-        """What was here when the tab was left, or the page."""
-        updates = {has_come: True, **recordings.show(visit, draft), **report.end()}
-        if not come_before:
-            updates |= form.restored(stored or {})
+        updates = {self._is_restored: True, **self._recordings.show(visit, draft), **self._report.end()}
+        if not is_restored:
+            updates |= self._form.restored(kept or {})
         if model is not None:
-            with suppress(NotFound):  # it was deleted since
-                updates |= report.begin(visit, model) | {form_place: gr.Column(visible=False)}
+            with suppress(NotFound):  # it may have been deleted
+                updates |= self._show_report(visit, model)
         return updates
 
-    def begin_anew(visit: Visit) -> dict[Any, Any]:
-        return report.end() | {form_place: gr.Column(visible=True)}
+    def _show_report(self, visit: Visit, model: str) -> dict[Any, Any]:
+        return {**self._report.begin(visit, model), self._place: gr.Column(visible=False)}
 
-    def go(visit: Visit, model: str | None, there: str) -> Updates:
-        return page.go(there, voice=model) | begin_anew(visit) if model else None
+    def _begin_anew(self) -> dict[Any, Any]:
+        return self._report.end() | {self._place: gr.Column(visible=True)}
 
-    def take_back(visit: Visit, model: str | None, only_good: bool) -> Updates:
-        brought = report.take_back(visit, model, only_good)
+    def _go(self, visit: Visit, model: str | None, there: str) -> Updates:
+        return self._page.go(there, voice=model) | self._begin_anew() if model else None
+
+    def _take_back(self, visit: Visit, model: str | None, only_good: bool) -> Updates:
+        draft = self._report.take_back(visit, model, only_good)
         return {
-            **recordings.show(visit, brought.draft_id),
-            **form.filled(brought.values),
-            **report.end(),
-            form_place: gr.Column(visible=True),
+            **self._recordings.show(visit, draft.draft_id),
+            **self._form.filled(draft.values),
+            **self._begin_anew(),
         }
-
-    everything = [*recordings.outputs, *form.components, sure, kept, has_come, *report.outputs, form_place]
-    page.on(make.click, create, {recordings.draft, sure, *form.components}, everything, notice=problem)
-    # also once it has come: what somebody quick has written before
-    changed = partial(gr.on, [*(control.change for control in form.components), has_come.change])
-    page.on(changed, remember, {has_come, *form.components}, [kept], trigger_mode="always_last")
-    page.on(tab.select, come, [has_come, kept, recordings.draft, report.model], everything)
-    page.on(report.another.click, begin_anew, [], everything)
-    for button, there in ((report.train, "train"), (report.convert, "convert")):
-        page.on(
-            button.click, lambda visit, model, there=there: go(visit, model, there), [report.model],
-            [page.tabs, page.wishes[there], *everything], notice=report.problem,
-        )  # fmt: skip
-    page.on(
-        report.change.click, lambda visit, model: take_back(visit, model, only_good=False), [report.model],
-        everything, notice=report.problem,
-    )  # fmt: skip
-    page.on(
-        report.without_bad.click, lambda visit, model: take_back(visit, model, only_good=True), [report.model],
-        everything, notice=report.problem,
-    )  # fmt: skip
 
 
 def _today() -> date:
-    """The day it is where this runs."""
+    """Return the local date."""
     return datetime.now().astimezone().date()

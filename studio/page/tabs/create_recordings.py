@@ -1,4 +1,4 @@
-"""The recordings of the Create tab: files, zips and what is recorded here, in a list that grows."""
+"""The recordings of the Create tab: uploaded files, ZIP archives and takes from the microphone, in one list."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,12 @@ from studio.page.parts.notice import notice, silent, told, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import ProfileForm
 
-_MOST_TOLD = 5  # files that were not taken
+_MOST_NAMED = 5  # rejected files
 
 
 @dataclass(frozen=True)
 class Recordings:
-    """The components. draft: the id of what is gathered, which the browser remembers."""
+    """The components. draft: the id of the collected recordings, remembered by the browser."""
 
     draft: gr.BrowserState
     files: gr.File
@@ -29,11 +29,11 @@ class Recordings:
 
     @property
     def outputs(self) -> list[Any]:
-        """What `show` changes."""
+        """The components changed by `show`."""
         return [self.draft, self.gathered, self.said]
 
     def show(self, visit: Visit, draft_id: str | None) -> dict[Any, Any]:
-        """Updates that show a draft, or none."""
+        """Return updates that show a draft, or an empty list."""
         found = draft_view(visit.studio, visit.account, draft_id, visit.base_url, visit.now_s) if draft_id else []
         return {
             self.draft: draft_id,
@@ -42,14 +42,14 @@ class Recordings:
         }
 
     def connect(self, page: Page, form: ProfileForm) -> None:
-        """Wire the events; `form` is filled in with what a zip says of the voice."""
+        """Wire the events; `form` is filled in from a ZIP archive with a profile."""
 
         def brought(visit: Visit, came: Brought) -> dict[Any, Any]:
             updates = self.show(visit, came.draft_id) | form.filled(came.values, only_said=True)
             if came.refused:
-                updates[self.said] = told_error(_told(came.refused))
+                updates[self.said] = told_error(_rejected(came.refused))
             elif came.values:
-                updates[self.said] = told("What the zip says of the voice has been filled in below.")
+                updates[self.said] = told("The form below has been filled in from the ZIP archive.")
             return updates
 
         def add(visit: Visit, files: list[str] | None, draft_id: str | None) -> Updates:
@@ -75,7 +75,7 @@ class Recordings:
                 drop_draft(visit.studio, visit.account, draft_id)
             return self.show(visit, None)
 
-        # one after the other: each adds to the draft that the one before has begun
+        # one at a time: each adds to the draft begun by the one before
         in_turn: dict[str, Any] = {"concurrency_id": "create", "concurrency_limit": 1}
         filled = [*self.outputs, *form.components]
         page.on(
@@ -90,16 +90,16 @@ class Recordings:
         page.on_data(self.gathered.cleared, clear, [self.draft], self.outputs, notice=self.said, **in_turn)
 
 
-def build_recordings(page: Page) -> Recordings:
-    """Layout."""
+def build_recordings() -> Recordings:
+    """Lay out the components."""
     draft = remembered("create-draft")
     with gr.Row(equal_height=True):
         files = gr.File(
-            label="Recordings, or a zip of them", file_count="multiple", height=170,
+            label="Recordings or a ZIP archive", file_count="multiple", height=170,
             file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
         )  # fmt: skip
         microphone = gr.Audio(
-            label="Or record here", sources=["microphone"], type="filepath",
+            label="Or record now", sources=["microphone"], type="filepath",
             format="wav", editable=False, buttons=[], elem_id="create-microphone",
         )  # fmt: skip
     said = notice("create-recordings-notice")
@@ -107,6 +107,6 @@ def build_recordings(page: Page) -> Recordings:
     return Recordings(draft, files, microphone, gathered, said)
 
 
-def _told(refused: tuple[str, ...]) -> str:
-    more = f" And {len(refused) - _MOST_TOLD} more were not taken." if len(refused) > _MOST_TOLD else ""
-    return " ".join(refused[:_MOST_TOLD]) + more
+def _rejected(reasons: tuple[str, ...]) -> str:
+    more = f" {len(reasons) - _MOST_NAMED} more rejected." if len(reasons) > _MOST_NAMED else ""
+    return " ".join(reasons[:_MOST_NAMED]) + more

@@ -1,4 +1,4 @@
-"""What was found in the recordings of a new voice, on the Create tab: to be read before anything is trained."""
+"""The check of a new voice's recordings, on the Create tab: read it before training."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +18,12 @@ from studio.page.tabs.voices_report import report_picture
 
 _POLL_S = 0.5
 _ACTIVE = ("queued", "running")
-_NOT_TRAINABLE = "too_little"  # the finding with which no training can begin
+_NOT_TRAINABLE = "too_little"  # the finding that rules out training
 
 
 @dataclass(frozen=True)
 class Report:
-    """The components. model: the id of the voice whose recordings are examined, which the browser remembers."""
+    """The components. model: the id of the voice whose recordings are checked, remembered by the browser."""
 
     model: gr.BrowserState
     place: gr.Column
@@ -42,18 +42,18 @@ class Report:
 
     @property
     def outputs(self) -> list[Any]:
-        """What the events change."""
+        """The components changed by the events."""
         return [
             self.model, self.place, self.heading, self.progress, self.picture, self.page, self.problem, self.train,
             self.convert, self.without_bad, self.change, self.again, self.timer,
         ]  # fmt: skip
 
     def begin(self, visit: Visit, model: str) -> dict[Any, Any]:
-        """Updates that show how a new voice is examined."""
+        """Return updates that follow the check of a new voice."""
         return {self.model: model, **self.look(visit, model)}
 
     def end(self) -> dict[Any, Any]:
-        """Updates after which nothing is shown here."""
+        """Return updates that hide the report."""
         return {
             self.model: None,
             self.place: gr.Column(visible=False),
@@ -64,7 +64,7 @@ class Report:
         }
 
     def look(self, visit: Visit, model: str) -> dict[Any, Any]:
-        """Updates that show how it stands now. Raises NotFound."""
+        """Return updates that show the current state. Raises NotFound."""
         view = model_view(visit.studio, visit.account, model)
         task = examination_view(visit.studio, visit.account, model)
         report = view["data_report"]
@@ -80,11 +80,11 @@ class Report:
             self.progress: gr.HTML(value=progress_bar(task["progress"], message), visible=waits),
             self.picture: gr.HTML(value=report_picture(report) if report else ""),
             self.page: gr.HTML(value=shown(report)),
-            self.problem: told_error(task["error"] or "The recordings were not examined.") if failed else silent(),
+            self.problem: told_error(task["error"] or "The recordings could not be checked.") if failed else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
             self.convert: gr.Button(visible=bool(report) and view["untrained"]),
             self.without_bad: gr.Button(
-                f"Leave out the {len(bad)} bad ones" if len(bad) > 1 else "Leave out the bad one",
+                f"Remove {len(bad)} unsuitable recordings" if len(bad) > 1 else "Remove the unsuitable recording",
                 visible=bool(bad) and some_are_good,
             ),
             self.change: gr.Button(visible=not waits),
@@ -93,14 +93,14 @@ class Report:
         }
 
     def take_back(self, visit: Visit, model: str | None, only_good: bool) -> Brought:
-        """The recordings as a draft again. Raises NotFound, WrongState."""
+        """Turn the recordings back into a draft. Raises NotFound, WrongState."""
         if model is None:
-            raise NotFound("This voice is no longer here.")
+            raise NotFound("This voice has been deleted.")
         return take_back(visit.studio, visit.account, model, visit.now_s, only_good)
 
 
-def build_report(page: Page, tab: gr.Tab) -> Report:
-    """Layout and events."""
+def build_report(page: Page) -> Report:
+    """Lay out and wire the report."""
     model = remembered("create-voice")
     timer = gr.Timer(_POLL_S, active=False)
     with gr.Column(visible=False, elem_id="create-report") as place:
@@ -110,12 +110,12 @@ def build_report(page: Page, tab: gr.Tab) -> Report:
         picture = gr.HTML()
         problem = notice("create-report-problem")
         with gr.Row():
-            train = gr.Button("Train it", variant="primary", visible=False)
+            train = gr.Button("Train this voice", variant="primary", visible=False)
             convert = gr.Button("Convert with this voice", visible=False)
-            without_bad = gr.Button("Leave out the bad ones", visible=False)
-            change = gr.Button("Change the recordings", visible=False)
-            again = gr.Button("Examine them again", visible=False)
-            another = gr.Button("Make another voice")
+            without_bad = gr.Button("Remove unsuitable recordings", visible=False)
+            change = gr.Button("Change recordings", visible=False)
+            again = gr.Button("Check again", visible=False)
+            another = gr.Button("Create another voice")
     report = Report(
         model, place, heading, progress, picture, found, problem, train, convert, without_bad, change, again, another,
         timer,
@@ -135,5 +135,5 @@ def build_report(page: Page, tab: gr.Tab) -> Report:
 
 
 def _head(name: str) -> dict[str, Any]:
-    """Data of <timbre-voice>, for one that has only just been made."""
-    return {"name": f"The recordings of {name}", "badge": "", "kind": [], "description": "", "traits": []}
+    """Return data of <timbre-voice> for a new voice."""
+    return {"name": f"Recordings of {name}", "badge": "", "kind": [], "description": "", "traits": []}

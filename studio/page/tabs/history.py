@@ -1,4 +1,4 @@
-"""The History tab: all work there is and was, to be heard, repeated, cancelled and deleted."""
+"""The History tab: all conversions and trainings, to play, repeat, cancel and delete."""
 
 from typing import Any
 
@@ -8,98 +8,109 @@ from studio.actions.history import history_view, repeat_task
 from studio.actions.tasks import cancel_task, delete_task, task_view
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice, told
-from studio.page.parts.page import Page, Visit
+from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.history_rows import KINDS, STATES, row_of
 
 _POLL_S = 1.0
 _ALL = ""
-_EMPTY = "There is nothing here yet. What you convert and train is listed here, and stays when the studio is closed."
-_EMPTY_DEMO = "There is nothing here yet. What you convert and train is listed here, until it is deleted."
-_NONE_SUCH = "There is nothing of this kind: show everything to see the rest."
+_EMPTY = "Nothing here yet. Your conversions and trainings appear here, and stay after you close the studio."
+_EMPTY_DEMO = "Nothing here yet. Your conversions and trainings appear here until they are deleted."
+_NO_MATCH = "No matching tasks. Clear the filters to see all."
+_REPEATED = "Started again with the same settings. The new task is at the top of the list."
+
+Cursors = list[str | None]  # of the pages leading to the one shown
 
 
-def build_history_tab(page: Page, tab: gr.Tab) -> None:
-    """Layout and events; to be called inside `tab`."""
-    with gr.Row(elem_classes="history-choice"):
-        kind = gr.Dropdown([("Everything", _ALL), *((label, one) for one, label in KINDS.items())], value=_ALL,
-                           label="Show", filterable=False)  # fmt: skip
-        state = gr.Dropdown([("In any state", _ALL), *((label, one) for one, label in STATES.items())], value=_ALL,
-                            label="State", filterable=False)  # fmt: skip
-    said = notice("history-notice")
-    tasks = element("tasks", events=("asked",), elem_id="history-tasks")
-    with gr.Row():
-        newer = gr.Button("Newer", size="sm", visible=False)
-        older = gr.Button("Older", size="sm", visible=False)
-    cursors = gr.State([None])  # of the pages on the way to the one that is shown
-    opened = gr.State(None)
-    timer = gr.Timer(_POLL_S, active=False)
-    asked = [kind, state, cursors, opened]
-    seen = [tasks, timer, newer, older]
+class HistoryTab:
+    """Layout, events and wiring; made inside the tab."""
 
-    def show(visit: Visit, kind_asked: str, state_asked: str, way: list[str | None], open_task: str | None) -> Any:
-        found = history_view(
-            visit.studio, visit.account, visit.base_url, visit.now_s,
-            kind=kind_asked or None, state=state_asked or None, cursor=way[-1],
-        )  # fmt: skip
+    def __init__(self, page: Page, tab: gr.Tab) -> None:
+        self._page = page
+        self._lay_out()
+        self._wire(tab)
+
+    def _lay_out(self) -> None:
+        with gr.Row(elem_classes="history-choice"):
+            self._kind = _filter("Type", "All types", KINDS)
+            self._state = _filter("Status", "Any status", STATES)
+        self._notice = notice("history-notice")
+        self._tasks = element("tasks", events=("asked",), elem_id="history-tasks")
+        with gr.Row():
+            self._newer = gr.Button("Newer", size="sm", visible=False)
+            self._older = gr.Button("Older", size="sm", visible=False)
+        self._cursors, self._opened = gr.State([None]), gr.State(None)
+        self._timer = gr.Timer(_POLL_S, active=False)
+
+    def _wire(self, tab: gr.Tab) -> None:
+        page, wish = self._page, self._page.wishes["history"]
+        asked = [self._kind, self._state, self._cursors, self._opened]
+        seen = [self._tasks, self._timer, self._newer, self._older]
+        elsewhere = [page.tabs, *(page.wishes[name] for name in ("convert", "train", "voices"))]
+        page.on_seen(tab, self._show, asked, seen)
+        page.on(self._timer.tick, self._show, asked, seen, trigger_mode="once")
+        page.stop_on_leaving(tab, self._timer)
+        for choice in (self._kind, self._state):
+            page.on(choice.input, self._apply_filters, asked[:2], [*seen, self._cursors, self._opened])
+        page.on(self._older.click, self._show_older, asked[:3], [*seen, self._cursors])
+        page.on(self._newer.click, self._show_newer, asked[:3], [*seen, self._cursors])
+        page.on(wish.change, self._open_wished, [wish], [*seen, *asked])
+        page.on_data(self._tasks.asked, self._act, asked, [*seen, *elsewhere], notice=self._notice)
+
+    def _show(self, visit: Visit, kind: str, state: str, cursors: Cursors, opened: str | None) -> dict[Any, Any]:
+        found = _found(visit, kind, state, cursors)
         rows = [row_of(task) for task in found["tasks"]]
-        empty = _NONE_SUCH if kind_asked or state_asked else _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
-        data = {"tasks": rows, "open": open_task, "empty": empty}
+        empty = _NO_MATCH if kind or state else _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
         return {
-            tasks: gr.HTML(value=shown(data)),
-            timer: gr.Timer(active=any(row["state"] in ("queued", "running") for row in rows)),
-            newer: gr.Button(visible=len(way) > 1),
-            older: gr.Button(visible=found["next_cursor"] is not None),
+            self._tasks: shown({"tasks": rows, "open": opened, "empty": empty}),
+            self._timer: gr.Timer(active=any(row["state"] in ("queued", "running") for row in rows)),
+            self._newer: gr.Button(visible=len(cursors) > 1),
+            self._older: gr.Button(visible=found["next_cursor"] is not None),
         }
 
-    def narrow(visit: Visit, kind_asked: str, state_asked: str) -> Any:
-        return {cursors: [None], opened: None, **show(visit, kind_asked, state_asked, [None], None)}
+    def _apply_filters(self, visit: Visit, kind: str, state: str) -> Updates:
+        return {self._cursors: [None], self._opened: None, **self._show(visit, kind, state, [None], None)}
 
-    def go_older(visit: Visit, kind_asked: str, state_asked: str, way: list[str | None]) -> Any:
-        found = history_view(
-            visit.studio, visit.account, visit.base_url, visit.now_s,
-            kind=kind_asked or None, state=state_asked or None, cursor=way[-1],
-        )  # fmt: skip
-        further = [*way, found["next_cursor"]] if found["next_cursor"] else way
-        return {cursors: further, **show(visit, kind_asked, state_asked, further, None)}
+    def _show_older(self, visit: Visit, kind: str, state: str, cursors: Cursors) -> Updates:
+        following = _found(visit, kind, state, cursors)["next_cursor"]
+        further = [*cursors, following] if following else cursors
+        return {self._cursors: further, **self._show(visit, kind, state, further, None)}
 
-    def go_newer(visit: Visit, kind_asked: str, state_asked: str, way: list[str | None]) -> Any:
-        back = way[:-1] or [None]
-        return {cursors: back, **show(visit, kind_asked, state_asked, back, None)}
+    def _show_newer(self, visit: Visit, kind: str, state: str, cursors: Cursors) -> Updates:
+        back = cursors[:-1] or [None]
+        return {self._cursors: back, **self._show(visit, kind, state, back, None)}
 
-    def follow(visit: Visit, wish: dict[str, Any] | None) -> Any:
+    def _open_wished(self, visit: Visit, wish: dict[str, Any] | None) -> Updates:
         if not wish:
             return None
         task_id = wish.get("task")
-        view = {kind: _ALL, state: _ALL, cursors: [None], opened: task_id}
-        return view | show(visit, _ALL, _ALL, [None], task_id)
+        view = {self._kind: _ALL, self._state: _ALL, self._cursors: [None], self._opened: task_id}
+        return view | self._show(visit, _ALL, _ALL, [None], task_id)
 
-    def act(visit: Visit, data: dict[str, Any], *asked_for: Any) -> Any:
-        task_id, action = str(data.get("id")), data.get("action")
-        sentence = None
-        if action == "cancel":
-            cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
-        elif action == "delete":
-            delete_task(visit.studio, visit.account, task_id)
-        elif action == "repeat":
-            repeat_task(visit.studio, visit.account, task_id)
-            sentence = told("It is begun again with the same settings: see the top of the list.")
-        elif action == "convert":
-            return page.go("convert", task=task_id)
-        elif action in ("train", "voice"):
-            view = task_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
-            return page.go("train" if action == "train" else "voices", voice=view["model"])
-        return show(visit, *asked_for) | ({said: sentence} if sentence else {})
+    def _act(self, visit: Visit, data: dict[str, Any], *asked: Any) -> Updates:
+        task_id = str(data.get("id"))
+        match data.get("action"):
+            case "cancel":
+                cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+            case "delete":
+                delete_task(visit.studio, visit.account, task_id)
+            case "repeat":
+                repeat_task(visit.studio, visit.account, task_id)
+                return self._show(visit, *asked) | {self._notice: told(_REPEATED)}
+            case "convert":
+                return self._page.go("convert", task=task_id)
+            case "train" | "voice" as action:
+                view = task_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+                return self._page.go("train" if action == "train" else "voices", voice=view["model"])
+        return self._show(visit, *asked)
 
-    def leave(visit: Visit, chosen: dict[str, Any]) -> Any:
-        return {timer: gr.Timer(active=False)} if chosen.get("value") != "History" else None
 
-    page.on_seen(tab, show, asked, seen)
-    page.on(timer.tick, show, asked, seen, trigger_mode="once")
-    for choice in (kind, state):
-        page.on(choice.input, narrow, [kind, state], [*seen, cursors, opened])
-    page.on(older.click, go_older, [kind, state, cursors], [*seen, cursors])
-    page.on(newer.click, go_newer, [kind, state, cursors], [*seen, cursors])
-    page.on(page.wishes["history"].change, follow, [page.wishes["history"]], [*seen, kind, state, cursors, opened])
-    elsewhere = [page.tabs, *(page.wishes[name] for name in ("convert", "train", "voices"))]
-    page.on_data(tasks.asked, act, asked, [*seen, *elsewhere], notice=said)
-    page.on_data(page.tabs.select, leave, [], [timer])
+def _filter(label: str, every: str, choices: dict[str, str]) -> gr.Dropdown:
+    named = [(every, _ALL), *((name, value) for value, name in choices.items())]
+    return gr.Dropdown(named, value=_ALL, label=label, filterable=False)
+
+
+def _found(visit: Visit, kind: str, state: str, cursors: Cursors) -> dict[str, Any]:
+    return history_view(
+        visit.studio, visit.account, visit.base_url, visit.now_s,
+        kind=kind or None, state=state or None, cursor=cursors[-1],
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tasks as rows of <timbre-tasks>: what they are, how they stand and what can be done with them, in words."""
+"""Tasks as rows of <timbre-tasks>: title, status, facts, sounds and actions."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,20 +12,20 @@ from studio.page.tabs.convert_scores import kept_note
 
 KINDS = {"conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend"}
 STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
-_PRESETS = {"auto": "by what is heard", **STYLES}
+_PRESETS = {"auto": "automatic", **STYLES}
 _CANCEL = {"name": "cancel", "label": "Cancel"}
 _STOP = {"name": "cancel", "label": "Stop"}
 _REPEAT = {"name": "repeat", "label": "Convert again"}
 _CONVERT = {"name": "convert", "label": "Open in Convert"}
 _TRAIN = {"name": "train", "label": "Open in Train"}
 _VOICE = {"name": "voice", "label": "Open in Voices"}
-_QUESTION = "Delete this entry? The voice stays."
-_QUESTIONS = {"conversion": "Delete this with its recording and its takes?"}
+_QUESTION = "Delete this entry? The voice is kept."
+_QUESTIONS = {"conversion": "Delete this conversion with its recording and takes?"}
 _DELETE = {"name": "delete", "label": "Delete"}
 
 
 def row_of(task: Mapping[str, Any]) -> dict[str, Any]:
-    """The row of a task that `history_view` or `queue_view` told of."""
+    """Return the row of a task from `history_view` or `queue_view`."""
     return {
         "id": task["id"],
         "title": _title(task),
@@ -53,14 +53,14 @@ def _title(task: Mapping[str, Any]) -> str:
 
 def _kind(task: Mapping[str, Any]) -> str:
     kind = "Edited take" if task.get("edit_of") else KINDS.get(task["kind"], str(task["kind"]).capitalize())
-    return f"{kind} to {task['epochs']} epochs" if task["kind"] == "training" else kind
+    return f"{kind}, {task['epochs']} epochs" if task["kind"] == "training" else kind
 
 
 def _label(task: Mapping[str, Any]) -> str:
     if task["state"] == "running":
         return f"{100 * task['progress']:.0f} %"
     if task["state"] == "queued" and task.get("place"):
-        return "Next" if task["place"] == 1 else f"Waiting, {task['place']} in the queue"
+        return "Next in line" if task["place"] == 1 else f"Waiting, number {task['place']} in line"
     return STATES[task["state"]]
 
 
@@ -75,7 +75,7 @@ def _seconds(written: str) -> float:
 
 
 def _facts(task: Mapping[str, Any]) -> list[list[str]]:
-    """What it was done with, as names and values."""
+    """Return the task's settings as names and values."""
     facts = []
     if task["kind"] == "conversion":
         found = task.get("output_settings") or {}
@@ -86,7 +86,7 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
         if task.get("preset"):
             facts.append(["Preset", _PRESETS.get(task["preset"], task["preset"])])
         if found:
-            facts.append(["Style heard", STYLES[found["vocal_style"]]])
+            facts.append(["Detected style", STYLES[found["vocal_style"]]])
         for name, value in task["settings"].items():
             moved = found.get("transpose") if name == "transpose" and value == "auto" else None
             facts.append([title_of(name), _said(value) if moved is None else f"auto: {moved:+d}"])
@@ -113,7 +113,7 @@ def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
         {
             "label": f"Take {number}" if len(takes) > 1 else "After",
             "url": takes[number - 1],
-            "note": kept_note(shares[number - 1], len(takes) > 1 and number == order[0], "of the notes kept"),
+            "note": kept_note(shares[number - 1], len(takes) > 1 and number == order[0]),
             "downloads": [
                 {"label": "wav", "url": takes[number - 1], "name": named_take(name, voice, number, len(takes), "wav")}
             ],
@@ -127,7 +127,7 @@ def _note(task: Mapping[str, Any]) -> str:
     if task.get("note"):
         return str(task["note"])
     if task["kind"] == "training" and task["state"] == "cancelled":
-        return "What was learned until then is kept: it can go on from there."
+        return "The progress is saved: training can continue from there."
     return ""
 
 
@@ -138,7 +138,7 @@ def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [_STOP if kind == "training" else _CANCEL, *(beside if kind == "training" else [])]
     again = {
         "conversion": _REPEAT if state == "completed" else _REPEAT | {"label": "Try again"},
-        "training": None if state == "completed" else _REPEAT | {"label": "Go on"},
+        "training": None if state == "completed" else _REPEAT | {"label": "Continue"},
     }.get(kind)
     if kind == "conversion" and task.get("input_audio_url") is None:
         again, beside = None, []

@@ -1,120 +1,128 @@
-"""The Settings tab: tokens and calls for programs, the theme, and how the installation is."""
+"""The Settings tab: tokens and commands for programs, the theme, and the state of the installation."""
 
 from typing import Any
 
 import gradio as gr
 
 from studio.actions.calls import last_call
-from studio.actions.state import (
-    checkup_view,
-    limits_view,
-    machine_view,
-    start_checkup,
-    storage_view,
-    work_view,
-)
+from studio.actions.state import checkup_view, limits_view, machine_view, start_checkup, storage_view, work_view
 from studio.actions.tokens import make_token, take_back_token, tokens_view
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import FORGET
 from studio.page.parts.notice import notice, told
-from studio.page.parts.page import Page, Visit
+from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
 from studio.settings.service import is_for_this_machine
 
 _POLL_S = 1.0
-_LEAVE = f"""() => {{ {FORGET} location.assign("/logout?all_session=false"); }}"""
+_LOG_OUT = f"""() => {{ {FORGET} location.assign("/logout?all_session=false"); }}"""
 _EXPIRY = {"never": None, "in 30 days": 30, "in 90 days": 90, "in a year": 365}
-_NOTHING_DONE = "Convert something, or train a voice: the line that does the same from a program is then shown here."
-_LAST_TOKEN = "This is the only token: without it nobody can log in here any more, you included."
-_NOT_TRIED = "What the machine can do has not been tried yet."
+_TOKENS = "## Tokens\nPrograms need a token to use this service. It gives access to your account."
+_TERMINAL = (
+    "## Use from a terminal\nYour last action on this page as commands. Set `$TOKEN` to one of your tokens. "
+    "All requests are described in the [API documentation](/docs)."
+)
+_NOTHING_DONE = "Convert a recording or train a voice to see the matching commands here."
+_LAST_TOKEN = "This is the only valid token. Without it nobody can log in to this account, including you."
+_NOT_CHECKED = "This machine has not been checked yet."
+_CHECK = "Check this machine"
 
 
-def build_settings_tab(page: Page, tab: gr.Tab) -> None:
-    """Layout and events; to be called inside `tab`."""
-    with gr.Row(equal_height=False):
-        with gr.Column(min_width=360):
-            gr.Markdown("## Tokens\nA program that uses the service needs a token. It works in your account.")
-            tokens = element("tokens", events=("revoke", "noted"), elem_id="tokens")
-            with gr.Row(equal_height=True):
-                name = gr.Textbox(label="What it is for", placeholder="my program", max_length=200)
-                expiry = gr.Dropdown(
-                    [(label, label) for label in _EXPIRY], value=next(iter(_EXPIRY)), label="It ends", filterable=False
-                )
-            make = gr.Button("Make a token", variant="primary")
-            said = notice("tokens-notice")
-            if not is_for_this_machine(page.studio.service):  # there one has logged in
-                log_out = gr.Button("Log out", size="sm")
-                log_out.click(None, js=_LEAVE, api_visibility="private", show_progress="hidden")
-            gr.Markdown(
-                "## From a program\nWhat you did last on the page, as lines for a terminal. "
-                "`$TOKEN` stands for a token of yours; all calls are described [here](/docs)."
-            )
-            call = element("command", elem_id="last-call")
-            gr.Markdown("## Limits")
-            element("facts", data={"rows": limit_rows(limits_view(page.studio))}, elem_id="limits")
-        with gr.Column(min_width=360):
-            gr.Markdown("## Look")
-            element("theme", data={}, elem_id="theme")
-            gr.Markdown("## Machine")
-            machine = element("facts", elem_id="machine")
-            findings = element("facts", elem_id="findings")
-            check = gr.Button("Try what it can do", size="sm")
-            checked = notice("machine-notice")
-            gr.Markdown("## Storage")
-            storage = element("facts", elem_id="storage")
-    timer = gr.Timer(_POLL_S, active=False)
+class SettingsTab:
+    """Layout, events and wiring; made inside the tab."""
 
-    def listed(visit: Visit, made: dict[str, str] | None = None) -> Any:
+    def __init__(self, page: Page, tab: gr.Tab) -> None:
+        self._page = page
+        with gr.Row(equal_height=False):
+            with gr.Column(min_width=360):
+                self._lay_out_access()
+            with gr.Column(min_width=360):
+                self._lay_out_machine()
+        self._timer = gr.Timer(_POLL_S, active=False)
+        self._wire(tab)
+
+    def _lay_out_access(self) -> None:
+        gr.Markdown(_TOKENS)
+        self._tokens = element("tokens", events=("revoke", "noted"), elem_id="tokens")
+        with gr.Row(equal_height=True):
+            self._name = gr.Textbox(label="Token name", placeholder="My program", max_length=200)
+            self._expiry = gr.Dropdown(list(_EXPIRY), value=next(iter(_EXPIRY)), label="Expires", filterable=False)
+        self._make = gr.Button("Create token", variant="primary")
+        self._token_notice = notice("tokens-notice")
+        if not is_for_this_machine(self._page.studio.service):  # only there does one log in
+            log_out = gr.Button("Log out", size="sm")
+            log_out.click(None, js=_LOG_OUT, api_visibility="private", show_progress="hidden")
+        gr.Markdown(_TERMINAL)
+        self._call = element("command", elem_id="last-call")
+        gr.Markdown("## Limits")
+        element("facts", data={"rows": limit_rows(limits_view(self._page.studio))}, elem_id="limits")
+
+    def _lay_out_machine(self) -> None:
+        gr.Markdown("## Appearance")
+        element("theme", data={}, elem_id="theme")
+        gr.Markdown("## Machine")
+        self._machine = element("facts", elem_id="machine")
+        self._findings = element("facts", elem_id="findings")
+        self._check = gr.Button(_CHECK, size="sm")
+        self._check_notice = notice("machine-notice")
+        gr.Markdown("## Storage")
+        self._storage = element("facts", elem_id="storage")
+
+    def _wire(self, tab: gr.Tab) -> None:
+        page, checked = self._page, [self._findings, self._check, self._timer]
+        page.on(tab.select, self._show, [], [self._call, self._machine, self._storage, self._tokens, *checked])
+        for event in (self._make.click, self._name.submit):
+            page.on(
+                event, self._make_token, [self._name, self._expiry], [self._name, self._tokens],
+                notice=self._token_notice,
+            )  # fmt: skip
+        page.on_data(self._tokens.revoke, self._revoke, [], [self._tokens], notice=self._token_notice)
+        page.on_data(
+            self._tokens.noted, lambda visit, _: self._listed(visit), [], [self._tokens], notice=self._token_notice
+        )
+        page.on(self._check.click, self._start_check, [], checked, notice=self._check_notice)
+        page.on(self._timer.tick, self._checked, [], checked, trigger_mode="once")
+        page.stop_on_leaving(tab, self._timer)
+        page.on_data(page.tabs.select, self._hide_new_token, [], [self._tokens])
+
+    def _show(self, visit: Visit) -> Updates:
+        studio, account = visit.studio, visit.account
+        if checkup_view(studio, account) is None and studio.service.executor == "local":
+            start_checkup(studio, account)  # once; later only on request
+        return {
+            self._call: shown((last_call(studio, account) or {}) | {"otherwise": _NOTHING_DONE}),
+            self._machine: shown({"rows": machine_rows(machine_view(studio, account), work_view(studio, account))}),
+            self._storage: shown({"rows": storage_rows(storage_view(studio, account))}),
+            **self._listed(visit),
+            **self._checked(visit),
+        }
+
+    def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> dict[Any, Any]:
         found = tokens_view(visit.studio, visit.account)
         is_last = not visit.account.is_local and sum(one["state"] == "valid" for one in found) == 1
         data = {"made": made, "tokens": token_rows(found)} | ({"warning": _LAST_TOKEN} if is_last else {})
-        return {tokens: gr.HTML(value=shown(data))}
+        return {self._tokens: shown(data)}
 
-    def tried(visit: Visit) -> Any:
+    def _checked(self, visit: Visit) -> dict[Any, Any]:
         found = checkup_view(visit.studio, visit.account)
         is_active = found is not None and found["state"] in ("queued", "running")
-        data = {"rows": finding_rows(found), "otherwise": _NOT_TRIED}
         return {
-            findings: gr.HTML(value=shown(data)),
-            check: gr.Button("Trying …" if is_active else "Try what it can do", interactive=not is_active),
-            timer: gr.Timer(active=is_active),
+            self._findings: shown({"rows": finding_rows(found), "otherwise": _NOT_CHECKED}),
+            self._check: gr.Button("Checking …" if is_active else _CHECK, interactive=not is_active),
+            self._timer: gr.Timer(active=is_active),
         }
 
-    def show(visit: Visit) -> Any:
-        studio, account = visit.studio, visit.account
-        if checkup_view(studio, account) is None and studio.service.executor == "local":
-            start_checkup(studio, account)  # once; later it is asked for
-        facts = machine_rows(machine_view(studio, account), work_view(studio, account))
-        return {
-            call: gr.HTML(value=shown((last_call(studio, account) or {}) | {"otherwise": _NOTHING_DONE})),
-            machine: gr.HTML(value=shown({"rows": facts})),
-            storage: gr.HTML(value=shown({"rows": storage_rows(storage_view(studio, account))})),
-            **listed(visit),
-            **tried(visit),
-        }
+    def _make_token(self, visit: Visit, name: str, expiry: str) -> Updates:
+        made, secret = make_token(visit.studio, visit.account, name.strip() or "unnamed", _EXPIRY[expiry])
+        return {self._name: "", **self._listed(visit, {"name": made["name"], "secret": secret})}
 
-    def make_one(visit: Visit, wanted: str, until: str) -> Any:
-        made, secret = make_token(visit.studio, visit.account, wanted.strip() or "unnamed", _EXPIRY[until])
-        return {name: "", **listed(visit, {"name": made["name"], "secret": secret})}
+    def _revoke(self, visit: Visit, data: dict[str, Any]) -> Updates:
+        revoked = take_back_token(visit.studio, visit.account, str(data.get("id")))
+        return {self._token_notice: told(f"Token '{revoked['name']}' has been revoked."), **self._listed(visit)}
 
-    def revoke(visit: Visit, data: dict[str, Any]) -> Any:
-        gone = take_back_token(visit.studio, visit.account, str(data.get("id")))
-        return {said: told(f"The token '{gone['name']}' is revoked."), **listed(visit)}
-
-    def try_out(visit: Visit) -> Any:
+    def _start_check(self, visit: Visit) -> Updates:
         start_checkup(visit.studio, visit.account)
-        return tried(visit)
+        return self._checked(visit)
 
-    def leave(visit: Visit, chosen: dict[str, Any]) -> Any:
-        if chosen.get("value") == "Settings":
-            return None
-        return {timer: gr.Timer(active=False), **listed(visit)}  # a new token is not left lying about
-
-    page.on(tab.select, show, [], [call, machine, storage, tokens, findings, check, timer])
-    page.on(make.click, make_one, [name, expiry], [name, tokens], notice=said)
-    page.on(name.submit, make_one, [name, expiry], [name, tokens], notice=said)
-    page.on_data(tokens.revoke, revoke, [], [tokens], notice=said)
-    page.on_data(tokens.noted, lambda visit, data: listed(visit), [], [tokens], notice=said)
-    page.on(check.click, try_out, [], [findings, check, timer], notice=checked)
-    page.on(timer.tick, tried, [], [findings, check, timer], trigger_mode="once")
-    page.on_data(page.tabs.select, leave, [], [timer, tokens])
+    def _hide_new_token(self, visit: Visit, to: dict[str, Any]) -> Updates:
+        return None if to.get("value") == "Settings" else self._listed(visit)

@@ -1,4 +1,4 @@
-"""The course of a training for the Train tab: its curves, its sounds and its state, as the elements have them."""
+"""The course of a training as data for the elements of the Train tab: status, curves and sounds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,43 +7,41 @@ from engine.training.plan import MAY_CHANGE, TrainingPlan
 from engine.units import rounded_duration
 from studio.actions.trainings import seconds_left
 
-_MOST_POINTS = 300  # of a curve, which is no wider on the page
-_FIRST_EPOCHS = (
-    TrainingPlan().epochs
-)  # what is proposed for a new voice, and how many more for one that has been trained
-_SCORES = (  # name in the history, what it is called, how it is written
+_MOST_POINTS = 300  # of a curve: no more fit on the page
+_FIRST_EPOCHS = TrainingPlan().epochs  # proposed for a new voice, and on top for a trained one
+_SCORES = (  # name in the history, label, format
     ("likeness", "likeness", ".3f"),
-    ("content", "words kept", ".3f"),
-    ("mel_distance", "difference of held-out recordings", ".2f"),
+    ("content", "intelligibility", ".3f"),
+    ("mel_distance", "spectral distance of held-out recordings", ".2f"),
     ("pitch_error_cents", "pitch error in cents", ".0f"),
 )
 _STATES = {
-    "pending": "to be trained",
+    "pending": "not trained yet",
     "training": "in training",
     "completed": "trained",
-    "failed": "its training failed",
+    "failed": "training failed",
 }
 
 
 def choice_of(voice: Mapping[str, Any]) -> tuple[str, str]:
-    """A voice in the list of those that can be trained: what is shown, and its id."""
+    """Return the label and the id of a trainable voice."""
     is_stopped = voice["state"] == "pending" and voice["epoch"]
     stands = f"stopped at epoch {voice['epoch']}" if is_stopped else _STATES[voice["state"]]
     return f"{voice['name']} ({stands})", voice["id"]
 
 
 def is_active(view: Mapping[str, Any]) -> bool:
-    """Whether the voice's training waits or goes on."""
+    """Whether the voice's training is queued or running."""
     return view["task"] is not None and view["task"]["state"] in ("queued", "running")
 
 
 def is_timed(view: Mapping[str, Any]) -> bool:
-    """Whether a worker is finding out how long it takes."""
+    """Whether a worker is estimating the training time."""
     return view["estimating"] is not None and view["estimating"]["state"] in ("queued", "running")
 
 
 def proposed_epochs(view: Mapping[str, Any]) -> int:
-    """The total to propose: what was asked for and not reached, else so many more."""
+    """Return the total to propose: the one requested but not reached, or a further run."""
     asked = int(view["task"]["epochs"] if view["task"] else view["epochs"])
     if asked > view["epoch"] and view["state"] != "completed":
         return asked
@@ -51,13 +49,12 @@ def proposed_epochs(view: Mapping[str, Any]) -> int:
 
 
 def start_label(view: Mapping[str, Any]) -> str:
-    """What the button that begins it says."""
-    return f"Go on from epoch {view['epoch']}" if view["epoch"] else "Start training"
+    """Return the label of the start button."""
+    return f"Continue from epoch {view['epoch']}" if view["epoch"] else "Start training"
 
 
 def given_settings(view: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the settings on the page those that are to be said: all that are no default; where the training was begun,
-    those that can still change."""
+    """Return the settings to send: those that differ from the defaults or, after the start, those that may change."""
     default = TrainingPlan()
     return {
         name: value
@@ -67,30 +64,30 @@ def given_settings(view: Mapping[str, Any], settings: Mapping[str, Any]) -> dict
 
 
 def estimate_text(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0) -> str:
-    """How long it takes, as a sentence."""
+    """Return the expected duration as a sentence."""
     if is_timed(view):
-        return f"Finding out how long it takes here: {view['estimating']['message'] or 'waiting for a worker'} …"
+        return f"Estimating the training time: {view['estimating']['message'] or 'waiting for a worker'} …"
     seconds = seconds_left(view, epochs, evaluate_epochs)
     if seconds is None:
-        return (view["estimating"] or {}).get("error") or "How long it takes here is not known yet."
+        return (view["estimating"] or {}).get("error") or "The training time is not known yet."
     if epochs <= view["epoch"]:
-        return f"It has {_epochs(view['epoch'])} already: ask for more to go on."
+        return f"Already trained for {_epochs(view['epoch'])}. Set a higher number to continue."
     more = f"from epoch {view['epoch']} to {epochs}" if view["epoch"] else f"for {_epochs(epochs)}"
-    return f"About {rounded_duration(seconds)} {more} on this machine; less where it ends by itself."
+    return f"About {rounded_duration(seconds)} {more} on this machine, less if training stops early."
 
 
 def state_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Where the training stands, line by line."""
-    rows: list[dict[str, Any]] = [{"label": "State", "value": _state(view)}]
+    """Return the status of the training as rows."""
+    rows: list[dict[str, Any]] = [{"label": "Status", "value": _state(view)}]
     history = view["history"]
     if view["error"]:
-        rows.append({"label": "It ended with", "value": view["error"], "state": "bad"})
+        rows.append({"label": "Error", "value": view["error"], "state": "bad"})
     if history is None:
         return rows
-    rows.append({"label": "Epochs so far", "value": f"{view['epoch']} of {history['ceiling']}"})
-    if kept := _kept(view):
-        value = f"epoch {kept['epoch']}, score {kept['score']:.3f}"
-        rows.append({"label": "Kept", "value": value, "note": "the best moment so far is the voice", "state": "good"})
+    rows.append({"label": "Epochs", "value": f"{view['epoch']} of {history['ceiling']}"})
+    if best := _best(view):
+        value = f"epoch {best['epoch']}, score {best['score']:.3f}"
+        rows.append({"label": "Best checkpoint", "value": value, "state": "good"})
     if view["chosen_epoch"] is not None:
         rows.append({"label": "In use", "value": f"epoch {view['chosen_epoch']}", "note": "chosen by ear"})
     rows += [{"label": f"Epoch {event['epoch']}", "value": event["text"]} for event in history["events"][-5:]]
@@ -98,32 +95,32 @@ def state_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def curves(view: Mapping[str, Any], chosen: int | None) -> dict[str, Any] | None:
-    """Data of <timbre-curves>; None before there is anything to draw."""
+    """Return data of <timbre-curves>; None while there is nothing to draw."""
     history, evaluations = view["history"], view["evaluations"]
     if history is None or not (history["epochs"] or evaluations):
         return None
     epochs = history["epochs"]
-    kept = _kept(view)
+    best = _best(view)
     charts: list[dict[str, Any]] = [
         {
-            "title": "On what it never heard",
+            "title": "Quality on new recordings",
             "unit": "higher is better",
             "lines": [
                 _line("likeness", "accent", evaluations, "likeness", marks=True),
-                _line("words kept", "range", evaluations, "content", marks=True),
+                _line("intelligibility", "range", evaluations, "content", marks=True),
                 _line("score", "good", evaluations, "score", marks=True),
             ],
         },
         {
-            "title": "Difference from the voice",
-            "unit": "nepers, less is better",
+            "title": "Spectral distance to the voice",
+            "unit": "nepers, lower is better",
             "lines": [
-                _line("while learning", "accent", epochs, "envelope"),
+                _line("training recordings", "accent", epochs, "envelope"),
                 _line("held-out recordings", "range", evaluations, "mel_distance", marks=True),
             ],
         },
         {
-            "title": "Still missed while learning",
+            "title": "Remaining errors in training",
             "unit": "0 is best",
             "lines": [_line("timbre", "accent", epochs, "taken"), _line("words", "range", epochs, "kept")],
         },
@@ -131,7 +128,7 @@ def curves(view: Mapping[str, Any], chosen: int | None) -> dict[str, Any] | None
     shown = [chart | {"lines": [line for line in chart["lines"] if line["points"]]} for chart in charts]
     return {
         "epochs": max(view["epoch"], history["ceiling"] if is_active(view) else 0, 1),
-        "kept": kept["epoch"] if kept else None,
+        "kept": best["epoch"] if best else None,
         "chosen": chosen,
         "choices": [line["epoch"] for line in evaluations if line["sounds"]],
         "charts": [chart for chart in shown if chart["lines"]],
@@ -139,37 +136,36 @@ def curves(view: Mapping[str, Any], chosen: int | None) -> dict[str, Any] | None
 
 
 def sounds(view: Mapping[str, Any], part: str | None, chosen: int | None) -> dict[str, Any] | None:
-    """Data of <timbre-player>: one part as it was before, at the beginning, at the kept moment, at the last, and at
-    the one that was chosen; None where there is nothing to hear."""
+    """Return data of <timbre-player>: a part as recorded and at the compared checkpoints; None without any."""
     original = next((one for one in view["parts"] if one["name"] == part), None)
-    lines = _heard(view, part, chosen)
+    lines = _playable(view, part, chosen)
     if original is None or not lines:
         return None
-    kept = _kept(view)
+    best = _best(view)
     tracks = [{"label": "Original", "url": original["url"]}]
     tracks += [
-        {"label": _moment(line), "url": line["sounds"][part], "note": f"score {line['score']:.3f}"} for line in lines
+        {"label": _name(line), "url": line["sounds"][part], "note": f"score {line['score']:.3f}"} for line in lines
     ]
     epochs = [line["epoch"] for line in lines]
-    first = chosen if chosen in epochs else kept["epoch"] if kept and kept["epoch"] in epochs else epochs[-1]
+    first = chosen if chosen in epochs else best["epoch"] if best and best["epoch"] in epochs else epochs[-1]
     return {"id": f"train-{view['id']}-{part}", "tracks": tracks, "chosen": 1 + epochs.index(first)}
 
 
 def score_rows(view: Mapping[str, Any], part: str | None, chosen: int | None) -> list[dict[str, Any]]:
-    """The scores of the moments that can be heard, line by line."""
+    """Return the scores of the playable checkpoints as rows."""
     return [
         {
-            "label": _moment(line),
+            "label": _name(line),
             "value": ", ".join(
                 f"{name} {line[score]:{form}}" for score, name, form in _SCORES if line.get(score) is not None
             ),
         }
-        for line in _heard(view, part, chosen)
+        for line in _playable(view, part, chosen)
     ]
 
 
 def signature(view: Mapping[str, Any]) -> list[Any]:
-    """What is another one once there is something new to draw or to hear."""
+    """Return a value that changes with the curves and sounds."""
     history = view["history"]
     counted = [len(history["epochs"]), len(history["evaluations"]), history["ceiling"]] if history else []
     return [view["id"], view["state"], *counted]
@@ -183,27 +179,27 @@ def _state(view: Mapping[str, Any]) -> str:
     task = view["task"]
     if not is_active(view):
         stopped = view["state"] == "pending" and view["epoch"] > 0
-        return "stopped: it can go on" if stopped else _STATES[view["state"]]
+        return "stopped, can be continued" if stopped else _STATES[view["state"]]
     if task["state"] == "running":
         return _STATES["training"]
-    return "waits: it is next" if task["place"] == 1 else f"waits: {task['place']} in the queue"
+    return "queued, next in line" if task["place"] == 1 else f"queued, number {task['place']} in line"
 
 
-def _kept(view: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _best(view: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((line for line in view["evaluations"] if line["kept"]), None)
 
 
-def _heard(view: Mapping[str, Any], part: str | None, chosen: int | None) -> list[Mapping[str, Any]]:
-    """The evaluations that are heard side by side: the first, the kept, the last, and the one that was chosen."""
-    heard = [line for line in view["evaluations"] if part in line["sounds"]]
-    kept = _kept(view)
-    wanted = {line["epoch"] for line in (*heard[:1], *heard[-1:])} | {chosen, kept["epoch"] if kept else None}
-    return [line for line in heard if line["epoch"] in wanted]
+def _playable(view: Mapping[str, Any], part: str | None, chosen: int | None) -> list[Mapping[str, Any]]:
+    """Return the playable evaluations to compare: the first, the best, the last and the chosen one."""
+    playable = [line for line in view["evaluations"] if part in line["sounds"]]
+    best = _best(view)
+    wanted = {line["epoch"] for line in (*playable[:1], *playable[-1:])} | {chosen, best["epoch"] if best else None}
+    return [line for line in playable if line["epoch"] in wanted]
 
 
-def _moment(line: Mapping[str, Any]) -> str:
+def _name(line: Mapping[str, Any]) -> str:
     name = f"Epoch {line['epoch']}" if line["epoch"] else "Before training"
-    return f"{name} (kept)" if line["kept"] else name
+    return f"{name} (best)" if line["kept"] else name
 
 
 def _line(

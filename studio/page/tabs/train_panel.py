@@ -1,16 +1,16 @@
-"""What the Train tab shows of the voice that is chosen in it, and of what is in the queue."""
+"""The components of the Train tab and their updates for the chosen voice and the queue."""
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
-from engine.training.plan import MAY_CHANGE
+from engine.training.plan import MAY_CHANGE, TrainingPlan
 from studio.actions.trainings import queue_view, start_estimate, trainable_view, training_view
-from studio.page.parts.controls import settings_of
-from studio.page.parts.element import shown
+from studio.page.parts.controls import controls, settings_of
+from studio.page.parts.element import element, shown
+from studio.page.parts.notice import notice
 from studio.page.parts.page import Visit
 from studio.page.tabs.history_rows import row_of
 from studio.page.tabs.train_course import (
@@ -28,43 +28,64 @@ from studio.page.tabs.train_course import (
 )
 
 Given = Mapping[Any, Any]  # values by component
-NO_VOICES = "There is nothing to train yet: make a voice of recordings on the Create tab first."
+NO_VOICES = "No voices to train yet. Make one on the Create tab."
 CHOOSE = "Choose a voice first."
+_QUESTION = "Delete the training progress? The recordings and the current voice are kept."
 _NOTHING_WAITS = (
-    "Nothing is being trained. Several voices can be started: they are trained one after the other. Curves and sounds "
-    "of a voice are shown here, from its first minutes on."
+    "No training is running. You can queue several voices: they are trained one after the other. Curves and sound "
+    "samples appear here after the first minutes."
 )
+_POLL_S = 1.0
+_SETTINGS = ("patience", "evaluate_epochs", "batch", "learning_rate", "foreign", "seed")
 
 
-@dataclass(frozen=True)
 class Panel:
-    """The components. made: the controls of TrainingPlan; drawn: a state with what is drawn already, so that it is
-    not sent again; chosen: one with the epoch that was chosen to be heard."""
+    """The components. made: controls of TrainingPlan by field; drawn: signature of the curves and sounds on display,
+    which are not sent again; chosen: the epoch chosen for listening."""
 
-    voice: gr.Dropdown
-    state: gr.HTML
-    estimate: gr.HTML
-    start: gr.Button
-    stop: gr.Button
-    afresh: gr.Button
-    queue: gr.HTML
-    course: gr.HTML
-    part: gr.Dropdown
-    player: gr.HTML
-    scores: gr.HTML
-    timer: gr.Timer
-    drawn: gr.State
-    chosen: gr.State
-    made: Mapping[str, Any]
+    def __init__(self) -> None:
+        with gr.Row(equal_height=False):
+            with gr.Column(scale=2, min_width=320):
+                self._lay_out_controls()
+            with gr.Column(scale=5, min_width=360):
+                self._lay_out_course()
+        self.timer = gr.Timer(_POLL_S, active=False)
+        self.drawn, self.chosen = gr.State([]), gr.State(None)
+
+    def _lay_out_controls(self) -> None:
+        self.voice = gr.Dropdown([], label="Voice", info="Voices created here from recordings.")
+        self.state = element("facts", elem_id="train-state")
+        self.made = controls(TrainingPlan, ["epochs"])
+        self.estimate = gr.HTML(elem_id="train-estimate")
+        with gr.Row():
+            self.start = gr.Button("Start training", variant="primary", interactive=False)
+            self.stop = gr.Button("Stop", variant="stop", visible=False)
+        self.notice = notice("train-notice")
+        with gr.Accordion("More settings", open=False):
+            self.made |= controls(TrainingPlan, _SETTINGS)
+            self.measure = gr.Button("Estimate time with these settings", size="sm")
+            self.afresh = gr.Button("Start over …", size="sm", visible=False)
+            with gr.Group(visible=False) as self.question:
+                gr.Markdown(_QUESTION)
+                with gr.Row():
+                    self.forget = gr.Button("Delete progress", variant="stop", size="sm")
+                    self.keep = gr.Button("Keep it", size="sm")
+
+    def _lay_out_course(self) -> None:
+        self.queue = element("tasks", events=("asked",), elem_id="train-queue")
+        self.course = element("curves", events=("chosen",), elem_id="train-curves")
+        self.part = gr.Dropdown([], label="Listen to", visible=False, filterable=False)
+        self.player = element("player", elem_id="train-player")
+        self.scores = element("facts", elem_id="train-scores")
 
     @property
     def asked(self) -> set[Any]:
-        """What the events need to be given."""
+        """The inputs of the events."""
         return {self.voice, self.part, self.drawn, self.chosen, *self.made.values()}
 
     @property
     def seen(self) -> list[Any]:
-        """What `show` changes."""
+        """The components changed by `show`."""
         return [
             self.voice, self.state, self.estimate, self.start, self.stop, self.afresh, self.queue, self.course,
             self.part, self.player, self.scores, self.timer, self.drawn,
@@ -72,41 +93,40 @@ class Panel:
 
     @property
     def all(self) -> list[Any]:
-        """What `choose` changes."""
+        """The components changed by `choose`."""
         return [*self.seen, self.chosen, *self.made.values()]
 
     @property
     def fixed(self) -> list[Any]:
-        """The controls of what cannot change once a training has begun."""
+        """The controls that are locked once a training has begun."""
         return [control for name, control in self.made.items() if name not in MAY_CHANGE]
 
     def values(self, given: Given) -> tuple[int, dict[str, Any]]:
-        """The epochs that are asked for, and the other settings."""
+        """Return the epochs and the other settings."""
         settings = settings_of(self.made, {**given, **{one: given[one] or 0 for one in self.made.values()}})
         return int(settings.pop("epochs")), settings
 
     def view(self, visit: Visit, model: str | None) -> dict[str, Any] | None:
-        """All that is known of a voice's training; None for one that is not there, or cannot be trained."""
+        """Return everything known of a voice's training; None for a missing or untrainable voice."""
         if model not in [one["id"] for one in trainable_view(visit.studio, visit.account)]:
             return None
         return training_view(visit.studio, visit.account, str(model), visit.base_url, visit.now_s)
 
     def show(self, visit: Visit, given: Given, again: bool = False) -> dict[Any, Any]:
-        """What there is to see; curves and sounds only where there is something new in them, or `again`."""
+        """Update what is shown; curves and sounds only where they have changed, or with `again`."""
         voices = trainable_view(visit.studio, visit.account)
         view = self.view(visit, given[self.voice])
         waiting = queue_view(visit.studio, visit.account, visit.base_url, visit.now_s)
-        rows = [row_of(task) for task in waiting]
         now = {
-            self.queue: gr.HTML(value=shown({"tasks": rows, "empty": _NOTHING_WAITS})),
+            self.queue: shown({"tasks": [row_of(task) for task in waiting], "empty": _NOTHING_WAITS}),
             self.timer: gr.Timer(active=bool(waiting) or (view is not None and is_timed(view))),
         }
-        listed = self._listed(voices, view)  # not at every look: somebody may just be choosing
+        listed = self._listed(voices, view)  # not at every tick: the list may be open
         if view is None:
             return now | listed | self._nothing(NO_VOICES if not voices else CHOOSE)
         busy = is_active(view)
         now |= {
-            self.state: gr.HTML(value=shown({"rows": state_rows(view)})),
+            self.state: shown({"rows": state_rows(view)}),
             self.estimate: self.estimated(given, view),
             self.start: gr.Button(start_label(view), interactive=not busy),
             self.stop: gr.Button(visible=busy),
@@ -117,22 +137,18 @@ class Panel:
         return now | listed | self._drawing(view, given)
 
     def come_back(self, visit: Visit, given: Given) -> dict[Any, Any]:
-        """What there is to see for somebody who was in another window, where voices may have been made or deleted."""
+        """As `show`, with voices made or deleted in another window meanwhile."""
         listed = self._listed(trainable_view(visit.studio, visit.account), self.view(visit, given[self.voice]))
         return listed | self.show(visit, given)
 
-    def _listed(self, voices: Sequence[Mapping[str, Any]], view: Mapping[str, Any] | None) -> dict[Any, Any]:
-        choices = [choice_of(one) for one in voices]
-        return {self.voice: gr.Dropdown(choices=choices, value=view["id"] if view else None)}
-
-    def estimated(self, given: Given, view: Mapping[str, Any]) -> Any:
-        """How long it takes, while that is a question."""
+    def estimated(self, given: Given, view: Mapping[str, Any]) -> str:
+        """Return the expected duration as HTML; nothing while training."""
         epochs, settings = self.values(given)
         text = "" if is_active(view) else estimate_text(view, epochs, settings["evaluate_epochs"])
-        return gr.HTML(value=f"<p>{html.escape(text)}</p>")
+        return f"<p>{html.escape(text)}</p>"
 
     def choose(self, visit: Visit, given: Given, model: str | None) -> dict[Any, Any]:
-        """Another voice: its own number of epochs is proposed, and it is measured how long a new one takes."""
+        """Show another voice with a proposed number of epochs; start timing a new one."""
         view = self.view(visit, model)
         given = {**given, self.voice: model, self.chosen: None}
         if view is None:
@@ -143,7 +159,7 @@ class Panel:
         return self.restore(visit, given, view)
 
     def restore(self, visit: Visit, given: Given, view: Mapping[str, Any]) -> dict[Any, Any]:
-        """The voice and the settings that are given."""
+        """Show the given voice and settings."""
         fixed = self.fixed if view["begun"] else []
         return {
             self.chosen: given[self.chosen],
@@ -151,31 +167,35 @@ class Panel:
             **self.show(visit, given, again=True),
         }
 
+    def heard(self, view: Mapping[str, Any] | None, part: str | None, chosen: int | None) -> dict[Any, Any]:
+        """Show the sounds of one part and the scores of their checkpoints."""
+        data = sounds(view, part, chosen) if view else None
+        rows = score_rows(view, part, chosen) if view else []
+        return {self.player: shown(data), self.scores: shown({"rows": rows})}
+
+    def _listed(self, voices: Sequence[Mapping[str, Any]], view: Mapping[str, Any] | None) -> dict[Any, Any]:
+        choices = [choice_of(one) for one in voices]
+        return {self.voice: gr.Dropdown(choices=choices, value=view["id"] if view else None)}
+
     def _drawing(self, view: Mapping[str, Any], given: Given) -> dict[Any, Any]:
         parts = [(one["label"], one["name"]) for one in view["parts"]] if view["evaluations"] else []
         names = [name for _, name in parts]
-        heard = given[self.part] if given[self.part] in names else names[0] if names else None
+        part = given[self.part] if given[self.part] in names else names[0] if names else None
         return {
-            self.course: gr.HTML(value=shown(curves(view, given[self.chosen]))),
-            self.part: gr.Dropdown(choices=parts, value=heard, visible=bool(parts)),
-            **self.heard(view, heard, given[self.chosen]),
+            self.course: shown(curves(view, given[self.chosen])),
+            self.part: gr.Dropdown(choices=parts, value=part, visible=bool(parts)),
+            **self.heard(view, part, given[self.chosen]),
             self.drawn: signature(view),
         }
 
-    def heard(self, view: Mapping[str, Any] | None, part: str | None, chosen: int | None) -> dict[Any, Any]:
-        """The sounds of one part, and the scores of the moments they are from."""
-        data = sounds(view, part, chosen) if view else None
-        rows = score_rows(view, part, chosen) if view else []
-        return {self.player: gr.HTML(value=shown(data)), self.scores: gr.HTML(value=shown({"rows": rows}))}
-
     def _nothing(self, why: str) -> dict[Any, Any]:
         return {
-            self.state: gr.HTML(value=shown({"rows": [], "otherwise": why})),
-            self.estimate: gr.HTML(value=""),
+            self.state: shown({"rows": [], "otherwise": why}),
+            self.estimate: "",
             self.start: gr.Button("Start training", interactive=False),
             self.stop: gr.Button(visible=False),
             self.afresh: gr.Button(visible=False),
-            self.course: gr.HTML(value=""),
+            self.course: shown(None),
             self.part: gr.Dropdown(visible=False),
             **self.heard(None, None, None),
             self.drawn: [],

@@ -1,4 +1,4 @@
-"""The Voices tab: the library: heard, looked at, changed, carried elsewhere, blended and deleted."""
+"""The Voices tab: the library, where voices are played, edited, exported, imported, blended and deleted."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,156 +18,186 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, told
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.voices_blend import build_blend
+from studio.page.tabs.voices_checkpoints import build_checkpoints
 from studio.page.tabs.voices_edit import build_edit
-from studio.page.tabs.voices_moments import build_moments
 from studio.page.tabs.voices_panel import build_details, build_panel
 from studio.page.tabs.voices_report import BADGES
 
-# what shows a voice is done one after the other, so that the last that was asked for is shown
+# one at a time, so that the last voice asked for is the one shown
 IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
 _POLL_S = 2.0
-_GONE = "This voice is no longer here."
+_GONE = "This voice has been deleted."
 
 
-def build_voices_tab(page: Page, tab: gr.Tab) -> None:
-    """Layout and events; to be called inside `tab`."""
-    chosen = remembered("voices")
-    # what is shown of all voices and of the chosen one, as far as it changes by itself or in another window
-    listed, looked_at = gr.State(None), gr.State(None)
-    timer = gr.Timer(_POLL_S, active=False)
-    with gr.Row(elem_id="voices", equal_height=False):
-        with gr.Column(scale=4, min_width=320):
-            with gr.Row(elem_id="voices-begin"):
-                bring = gr.UploadButton("Import", file_types=[".zip"], size="sm", min_width=90, elem_id="voices-import")
-                to_blend = gr.Button("Blend two", size="sm", min_width=90, elem_id="voices-to-blend")
-                create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
-            said = notice("voices-notice")
-            blend = build_blend(page, to_blend)
-            cards = element("voices", events=("chosen",), elem_id="voices-cards")
-        with gr.Column(scale=7, min_width=320, elem_id="voices-panel"):
-            panel = build_panel()
-            edit = build_edit(page, chosen)
-            details = build_details()
-            moments = build_moments(page, chosen)
+class VoicesTab:
+    """Layout, events and wiring; made inside the tab.
 
-    def library(visit: Visit, model: str | None) -> dict[Any, Any]:
-        """Updates that show the voices there are, and this one of them, or the first."""
+    listed, looked_at: what may change of all voices and of the chosen one, as last shown.
+    """
+
+    def __init__(self, page: Page, tab: gr.Tab) -> None:
+        self._page = page
+        self._chosen = remembered("voices")
+        self._listed, self._looked_at = gr.State(None), gr.State(None)
+        self._timer = gr.Timer(_POLL_S, active=False)
+        with gr.Row(elem_id="voices", equal_height=False):
+            with gr.Column(scale=4, min_width=320):
+                self._lay_out_library()
+            with gr.Column(scale=7, min_width=320, elem_id="voices-panel"):
+                self._panel = build_panel()
+                self._edit = build_edit(page, self._chosen)
+                self._details = build_details()
+                self._checkpoints = build_checkpoints(page, self._chosen)
+        self._all = [
+            self._chosen, self._cards, self._listed, self._looked_at, self._timer, *self._panel.outputs,
+            *self._edit.outputs, *self._details.outputs, *self._checkpoints.outputs, *self._blend.choices,
+        ]  # fmt: skip
+        self._wire_library(tab)
+        self._wire_voice()
+
+    def _lay_out_library(self) -> None:
+        with gr.Row(elem_id="voices-begin"):
+            self._import = gr.UploadButton(
+                "Import", file_types=[".zip"], size="sm", min_width=90, elem_id="voices-import"
+            )
+            to_blend = gr.Button("Blend voices", size="sm", min_width=90, elem_id="voices-to-blend")
+            self._create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
+        self._notice = notice("voices-notice")
+        self._blend = build_blend(self._page, to_blend)
+        self._cards = element("voices", events=("chosen",), elem_id="voices-cards")
+
+    def _wire_library(self, tab: gr.Tab) -> None:
+        page, chosen, wish, said = self._page, self._chosen, self._page.wishes["voices"], self._notice
+        for event in (tab.select, wish.change):
+            page.on(event, self._open, [chosen, wish], self._all, notice=said, **IN_TURN)
+        for again in (partial(page.on, self._timer.tick), partial(page.on_return, tab)):
+            again(
+                self._look_again, [chosen, self._listed, self._looked_at], [*self._all, said],
+                trigger_mode="once", **IN_TURN,
+            )  # fmt: skip
+        page.stop_on_leaving(tab, self._timer)
+        page.on_data(self._cards.chosen, self._choose, [], self._all, notice=said, **IN_TURN)
+        page.on(
+            self._import.upload, self._import_package, [self._import], self._all,
+            notice=said, show_progress="minimal", **IN_TURN,
+        )  # fmt: skip
+        page.on(
+            self._blend.timer.tick, self._follow_blend, [self._blend.task], [*self._all, *self._blend.outputs, said],
+            notice=self._blend.problem, trigger_mode="once", **IN_TURN,
+        )  # fmt: skip
+        page.on(self._create.click, lambda visit: {page.tabs: gr.Tabs(selected="create")}, [], [page.tabs])
+
+    def _wire_voice(self) -> None:
+        page, chosen, edit, checkpoints = self._page, self._chosen, self._edit, self._checkpoints
+        page.on(
+            edit.sure.click, self._save, {chosen, *edit.form.components}, self._all, notice=edit.problem, **IN_TURN
+        )  # fmt: skip
+        page.on(
+            edit.delete.click, self._delete, [chosen], [*self._all, self._notice], notice=edit.problem, **IN_TURN
+        )  # fmt: skip
+        page.on(self._details.examine.click, self._examine, [chosen], self._all, notice=self._notice, **IN_TURN)
+        page.on(
+            checkpoints.choose.click, self._use_checkpoint, [chosen, checkpoints.heard], self._all,
+            notice=checkpoints.said, **IN_TURN,
+        )  # fmt: skip
+        for button, there in ((self._panel.convert, "convert"), (self._panel.train, "train")):
+            page.on(
+                button.click, lambda visit, model, there=there: page.go(there, voice=model) if model else None,
+                [chosen], [page.tabs, page.wishes[there]],
+            )  # fmt: skip
+
+    def _library(self, visit: Visit, model: str | None) -> dict[Any, Any]:
+        """Show all voices, and this one of them or the first."""
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s, ready_only=False)
         known = [voice["id"] for voice in voices]
-        model = model if model is not None and model in known else str(known[0])  # the demo voices are always there
-        return {chosen: model, **listing(voices, model), **one(visit, model)}
+        model = model if model is not None and model in known else str(known[0])  # there are always the demo voices
+        return {self._chosen: model, **self._listing(voices, model), **self._one(visit, model)}
 
-    def listing(voices: Sequence[dict[str, Any]], model: str | None) -> dict[Any, Any]:
-        """Updates that show the cards, this one chosen or, where it is None, the one that is."""
-        told_states = [voice | {"state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
-        data = {"voices": told_states, **({"chosen": model} if model else {})}
-        return {cards: shown(data), **blend.offered(voices), listed: _changing(voices)}
+    def _listing(self, voices: Sequence[dict[str, Any]], model: str | None) -> dict[Any, Any]:
+        """Show the cards and choose this one; None keeps the choice."""
+        badged = [voice | {"state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
+        data = {"voices": badged, **({"chosen": model} if model else {})}
+        return {self._cards: shown(data), **self._blend.offered(voices), self._listed: _changing(voices)}
 
-    def one(visit: Visit, model: str) -> dict[Any, Any]:
-        """Updates that show a voice. Raises NotFound."""
+    def _one(self, visit: Visit, model: str) -> dict[Any, Any]:
+        """Show a voice. Raises NotFound."""
         voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        return {**known_of(visit, voice), **edit.offer(voice)}
+        return {**self._described(visit, voice), **self._edit.offer(voice)}
 
-    def known_of(visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def _described(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
         return {
-            **panel.show(voice), **details.show(visit, voice), **moments.show(visit, voice),
-            looked_at: _changing([voice]), timer: gr.Timer(active=True),  # it stops by itself where nothing is going on
-        }  # fmt: skip
+            **self._panel.show(voice),
+            **self._details.show(visit, voice),
+            **self._checkpoints.show(visit, voice),
+            self._looked_at: _changing([voice]),
+            self._timer: gr.Timer(active=True),  # stopped at its first tick where no worker is busy
+        }
 
-    def look_again(visit: Visit, model: str | None, listed_before: Any, looked_at_before: Any) -> Updates:
-        """What is another by now than is shown; what somebody plays, searches or writes is left alone."""
-        if model is None or (looked_at_before and looked_at_before[0][0] != model):  # another was chosen meanwhile
+    def _look_again(self, visit: Visit, model: str | None, listed: Any, looked_at: Any) -> Updates:
+        """Update only what has changed, so that playing, searching and typing are not disturbed."""
+        if model is None or (looked_at and looked_at[0][0] != model):  # another voice was chosen meanwhile
             return None
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s, ready_only=False)
         if model not in [voice["id"] for voice in voices]:
-            return library(visit, None) | {said: told(_GONE)}
-        updates = listing(voices, None) if _changing(voices) != listed_before else {}
+            return self._library(visit, None) | {self._notice: told(_GONE)}
+        updates = self._listing(voices, None) if _changing(voices) != listed else {}
         voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        if _changing([voice]) != looked_at_before:
-            updates |= known_of(visit, voice) | edit.offered(voice)
-        return updates | {timer: gr.Timer(active=_is_busy(voice) or any(map(_is_busy, voices)))}
+        if _changing([voice]) != looked_at:
+            updates |= self._described(visit, voice) | self._edit.offered(voice)
+        return updates | {self._timer: gr.Timer(active=_is_busy(voice) or any(map(_is_busy, voices)))}
 
-    def leave(visit: Visit, to: dict[str, Any]) -> Updates:
-        return {timer: gr.Timer(active=False)} if to.get("value") != tab.label else None
-
-    def choose(visit: Visit, data: dict[str, Any]) -> Updates:
+    def _choose(self, visit: Visit, data: dict[str, Any]) -> Updates:
         try:
-            return {chosen: data["id"], **one(visit, str(data["id"]))}
+            return {self._chosen: data["id"], **self._one(visit, str(data["id"]))}
         except NotFound:
-            return library(visit, None) | {said: told(_GONE)}
+            return self._library(visit, None) | {self._notice: told(_GONE)}
 
-    def come(visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
-        return library(visit, visit.just_wished(wish).get("voice") or model)
+    def _open(self, visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
+        return self._library(visit, visit.just_wished(wish).get("voice") or model)
 
-    def take_in(visit: Visit, package: str | None) -> Updates:
+    def _import_package(self, visit: Visit, package: str | None) -> Updates:
         if package is None:
             return None
         refuse_large(visit.studio, Path(package))
         model = import_model(visit.studio, visit.account, Path(package))
         voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
-        stated = f"Licence: {voice['licence'] or 'not stated'}; made from: {voice['source'] or 'not stated'}."
-        return library(visit, model) | {said: told(f"{voice['name']} is here now. {stated}")}
+        stated = f"Licence: {voice['licence'] or 'not specified'}. Source: {voice['source'] or 'not specified'}."
+        return self._library(visit, model) | {self._notice: told(f"{voice['name']} has been imported. {stated}")}
 
-    def save(visit: Visit, given: dict[Any, Any]) -> Updates:
-        if given[chosen] is None:
+    def _save(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+        model = given[self._chosen]
+        if model is None:
             return None
-        edit.save(visit, given, given[chosen])
-        return library(visit, given[chosen])
+        self._edit.save(visit, given, model)
+        return self._library(visit, model)
 
-    def delete(visit: Visit, model: str | None) -> Updates:
+    def _delete(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
         delete_model(visit.studio, visit.account, model)
-        return library(visit, None) | {said: told("The voice is deleted.")}
+        return self._library(visit, None) | {self._notice: told("Voice deleted.")}
 
-    def examine(visit: Visit, model: str | None) -> Updates:
+    def _examine(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
         examine_again(visit.studio, visit.account, model)
-        return library(visit, model)
+        return self._library(visit, model)
 
-    def take_moment(visit: Visit, model: str | None, epoch: int | None) -> Updates:
-        sentence = moments.take(visit, model, epoch)
-        return library(visit, model) | {moments.said: told(sentence)}
+    def _use_checkpoint(self, visit: Visit, model: str | None, epoch: int | None) -> Updates:
+        sentence = self._checkpoints.use(visit, model, epoch)
+        return self._library(visit, model) | {self._checkpoints.said: told(sentence)}
 
-    def blended(visit: Visit, task: str | None) -> Updates:
-        updates, new = blend.look(visit, task)
-        return updates | library(visit, new) | {said: told("The blend is ready: hear it.")} if new else updates
-
-    all_of_it = [
-        chosen, cards, listed, looked_at, timer, *panel.outputs, *edit.outputs, *details.outputs, *moments.outputs,
-        *blend.choices,
-    ]  # fmt: skip
-    wish = page.wishes["voices"]
-    page.on(tab.select, come, [chosen, wish], all_of_it, notice=said, **IN_TURN)
-    page.on(wish.change, come, [chosen, wish], all_of_it, notice=said, **IN_TURN)
-    for again in (partial(page.on, timer.tick), partial(page.on_return, tab)):
-        again(look_again, [chosen, listed, looked_at], [*all_of_it, said], trigger_mode="once", **IN_TURN)
-    page.on_data(page.tabs.select, leave, [], [timer])
-    page.on_data(cards.chosen, choose, [], all_of_it, notice=said, **IN_TURN)
-    page.on(bring.upload, take_in, [bring], all_of_it, notice=said, show_progress="minimal", **IN_TURN)
-    page.on(edit.sure.click, save, {chosen, *edit.form.components}, all_of_it, notice=edit.problem, **IN_TURN)
-    page.on(details.examine.click, examine, [chosen], all_of_it, notice=said, **IN_TURN)
-    page.on(edit.delete.click, delete, [chosen], [*all_of_it, said], notice=edit.problem, **IN_TURN)
-    page.on(moments.choose.click, take_moment, [chosen, moments.heard], all_of_it, notice=moments.said, **IN_TURN)
-    page.on(
-        blend.timer.tick, blended, [blend.task], [*all_of_it, *blend.outputs, said],
-        notice=blend.problem, trigger_mode="once", **IN_TURN,
-    )  # fmt: skip
-    for button, there in ((panel.convert, "convert"), (panel.train, "train")):
-        page.on(
-            button.click, lambda visit, model, there=there: page.go(there, voice=model) if model else None,
-            [chosen], [page.tabs, page.wishes[there]],
-        )  # fmt: skip
-    page.on(create.click, lambda visit: {page.tabs: gr.Tabs(selected="create")}, [], [page.tabs])
+    def _follow_blend(self, visit: Visit, task: str | None) -> Updates:
+        updates, new = self._blend.look(visit, task)
+        return updates | self._library(visit, new) | {self._notice: told("The blend is ready.")} if new else updates
 
 
 def _changing(voices: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    """What is another one when a voice was changed, or a worker is done with it."""
+    """Return what differs once a voice was edited or a worker has finished with it."""
     return [[voice["id"], voice["name"], voice["state"], voice.get("data_report") is None] for voice in voices]
 
 
 def _is_busy(voice: Mapping[str, Any]) -> bool:
-    """Whether a worker may have it: it is in training, or its recordings are to be examined."""
+    """Whether a worker may be training the voice or checking its recordings."""
     unexamined = voice.get("has_recordings") and voice["data_report"] is None
     return voice["state"] == "training" or bool(unexamined)

@@ -1,4 +1,4 @@
-"""Blending two voices, on the Voices tab: which, how much of each, and how far the worker is."""
+"""Blending two voices, on the Voices tab: the choice, the shares and the progress."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _POLL_S = 0.5
 
 @dataclass(frozen=True)
 class Blend:
-    """The components. task: the id of the blend that is being made."""
+    """The components. task: the id of the running blend."""
 
     place: gr.Column
     first: gr.Dropdown
@@ -33,21 +33,21 @@ class Blend:
 
     @property
     def choices(self) -> list[Any]:
-        """What `offered` changes."""
+        """The components changed by `offered`."""
         return [self.first, self.second]
 
     @property
     def outputs(self) -> list[Any]:
-        """What `look` changes."""
+        """The components changed by `look`."""
         return [self.place, self.begin, self.stop, self.progress, self.problem, self.task, self.timer]
 
     def offered(self, voices: Sequence[Mapping[str, Any]]) -> dict[Any, Any]:
-        """Updates with the voices that can be blended."""
+        """Return updates with the voices available for blending."""
         ready = [(voice["name"], voice["id"]) for voice in voices if voice["state"] == "completed"]
         return {self.first: gr.Dropdown(choices=ready), self.second: gr.Dropdown(choices=ready)}
 
     def look(self, visit: Visit, task_id: str | None) -> tuple[dict[Any, Any], str | None]:
-        """Updates that show how a blend stands, and once it is made the id of its voice."""
+        """Return updates that show a blend's progress and, once it is done, the id of its voice."""
         if task_id is None:
             return self._idle(), None
         try:
@@ -66,9 +66,9 @@ class Blend:
             }, None
         updates = self._idle()
         if view.state == "failed":
-            return updates | {self.problem: told_error(view.error or "The blend came to nothing.")}, None
+            return updates | {self.problem: told_error(view.error or "Blending failed.")}, None
         if view.model_id is None:
-            return updates | {self.problem: told("The blend was stopped.")}, None
+            return updates | {self.problem: told("Blending was stopped.")}, None
         return updates | {self.place: gr.Column(visible=False)}, view.model_id
 
     def _idle(self) -> dict[Any, Any]:
@@ -82,14 +82,14 @@ class Blend:
 
 
 def build_blend(page: Page, opener: gr.Button) -> Blend:
-    """Layout and events; `opener` shows it."""
+    """Lay out and wire the form; `opener` shows it."""
     with gr.Column(visible=False, elem_id="voices-blend") as place:
-        gr.HTML('<h3 aria-level="2">A voice between two voices</h3>')
+        gr.HTML('<h3 aria-level="2">Blend two voices</h3>')
         with gr.Row():
-            first = gr.Dropdown([], label="One voice", min_width=140)
-            second = gr.Dropdown([], label="Another voice", min_width=140)
-        share = gr.Slider(0, 100, 50, step=5, label="How much of the other (%)", buttons=["reset"])
-        name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Left out: after both")
+            first = gr.Dropdown([], label="First voice", min_width=140)
+            second = gr.Dropdown([], label="Second voice", min_width=140)
+        share = gr.Slider(0, 100, 50, step=5, label="Share of the second voice (%)", buttons=["reset"])
+        name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Optional")
         with gr.Row():
             begin = gr.Button("Blend", variant="primary", size="sm", elem_id="voices-blend-begin")
             close = gr.Button("Close", size="sm")
@@ -100,7 +100,7 @@ def build_blend(page: Page, opener: gr.Button) -> Blend:
     blend = Blend(place, first, second, begin, stop, progress, problem, gr.State(None), timer)
 
     def show(visit: Visit) -> Updates:
-        running = active_blend(visit.studio, visit.account)  # it may have been begun before the page was loaded
+        running = active_blend(visit.studio, visit.account)  # perhaps since before the page was loaded
         return {place: gr.Column(visible=True), **(blend.look(visit, running.task_id)[0] if running else {})}
 
     def start(visit: Visit, one: str | None, other: str | None, percent: float, called: str | None) -> Updates:

@@ -1,4 +1,4 @@
-"""What can be done with a voice of one's own: said anew, fetched as a package, and, after a question, deleted."""
+"""The actions on a voice: edit its profile, export it as a package and, once confirmed, delete it."""
 
 import html
 from collections.abc import Mapping
@@ -36,11 +36,11 @@ class Edit:
 
     @property
     def outputs(self) -> list[Any]:
-        """What `close` and `offer` change."""
+        """The components changed by `close` and `offer`."""
         return [self.edit, self.export, self.ask, self.form_place, self.question, self.file]
 
     def close(self) -> dict[Any, Any]:
-        """Updates after which neither the form, nor the question, nor a package is shown."""
+        """Return updates that hide the form, the question and the package."""
         return {
             self.form_place: gr.Column(visible=False),
             self.question: gr.Column(visible=False),
@@ -48,11 +48,11 @@ class Edit:
         }
 
     def offer(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
-        """Updates that offer what can be done with a voice: a demo voice stays as it is."""
+        """Return updates that close everything and offer the actions on a voice; a demo voice cannot be changed."""
         return self.close() | self.offered(voice)
 
     def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
-        """The same, where what is open stays open."""
+        """Return updates that offer the actions, and leave open what is open."""
         return {
             self.edit: gr.Button(visible=not voice["demo"]),
             self.export: gr.Button(visible=voice["state"] in ("completed", TRAIN_AGAIN) or bool(voice["preview_url"])),
@@ -60,12 +60,12 @@ class Edit:
         }
 
     def save(self, visit: Visit, given: Mapping[Any, Any], model: str) -> None:
-        """Say anew who the voice is. Raises as `edit_profile` does."""
+        """Store the profile in the form. Raises as `edit_profile` does."""
         edit_profile(visit.studio, visit.account, model, self.form.values(given))
 
 
 def build_edit(page: Page, chosen: gr.BrowserState) -> Edit:
-    """Layout and events."""
+    """Lay out and wire the actions."""
     with gr.Row(elem_id="voice-more"):
         edit = gr.Button("Edit", size="sm", scale=0, min_width=110, elem_id="voice-edit")
         export = gr.Button("Export", size="sm", scale=0, min_width=110, elem_id="voice-export")
@@ -81,7 +81,7 @@ def build_edit(page: Page, chosen: gr.BrowserState) -> Edit:
         form = profile_form()
         with gr.Row():
             sure = gr.Button("Save", variant="primary", elem_id="voice-save")
-            leave = gr.Button("Leave it as it was")
+            leave = gr.Button("Cancel")
     part = Edit(edit, export, ask, form_place, form, sure, question, asked, delete, file, problem)
 
     def begin(visit: Visit, model: str | None) -> Updates:
@@ -112,7 +112,7 @@ def build_edit(page: Page, chosen: gr.BrowserState) -> Edit:
 
 
 def _question(voice: Mapping[str, Any]) -> str:
-    """What goes with a voice, as HTML."""
+    """Return the question before deleting, which names what is deleted, as HTML."""
     count = len((voice["data_report"] or {}).get("recordings", ()))
     recordings = "its recording" if count == 1 else f"its {count} recordings" if count else "its recordings"
     parts = [f"<strong>{html.escape(voice['name'])}</strong>"]
@@ -120,4 +120,4 @@ def _question(voice: Mapping[str, Any]) -> str:
         parts.append(recordings)
         parts += ["its training"] if voice["training"]["history"] else []
     listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-    return f'<p role="alert">Delete {listed}? This cannot be undone. What was converted with it stays.</p>'
+    return f'<p role="alert">Delete {listed}? This cannot be undone. Conversions made with it are kept.</p>'

@@ -1,4 +1,4 @@
-"""One voice of the library: who it is, what it sounds like, what it was made of and what its training came to."""
+"""One voice of the library: profile, preview, recordings and training."""
 
 import html
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.page import Visit
 from studio.page.tabs.voices_report import about, head, range_picture, report_picture, training_rows
 
-_WORDS = {"pass": "good to train on", "warn": "can be trained on, with warnings", "fail": "not good to train on"}
-_WAITS = "They are being examined: come back in a moment."
-_NOT_YET = "They have not been examined yet; they are before the voice is first trained."
+_WORDS = {"pass": "ready for training", "warn": "usable, with warnings", "fail": "not suitable for training"}
+_CHECKING = "Checking the recordings …"
+_UNCHECKED = "Not checked yet. The recordings are checked before the first training at the latest."
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The components of what is always seen."""
+    """The components that are always visible."""
 
     head: gr.HTML
     preview: gr.HTML
@@ -29,11 +29,11 @@ class Panel:
 
     @property
     def outputs(self) -> list[Any]:
-        """What `show` changes."""
+        """The components changed by `show`."""
         return [self.head, self.preview, self.range, self.convert, self.train]
 
     def show(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
-        """Updates that show a voice, given all that is known of it."""
+        """Return updates that show a voice, as `voice_details` describes it."""
         return {
             self.head: shown(head(voice)),
             self.preview: shown(_preview(voice)),
@@ -45,7 +45,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Details:
-    """The components of what can be unfolded."""
+    """The components inside the accordions, and the facts above them."""
 
     about: gr.HTML
     recordings: gr.Accordion
@@ -58,26 +58,26 @@ class Details:
 
     @property
     def outputs(self) -> list[Any]:
-        """What `show` changes."""
+        """The components changed by `show`."""
         return [
             self.about, self.recordings, self.examined, self.examine, self.report, self.picture, self.training,
             self.learned,
         ]  # fmt: skip
 
     def show(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
-        """Updates that show what a voice was made of, and what its training came to."""
+        """Return updates that show the recordings of a voice and the results of its training."""
         learned, report = training_rows(voice), voice["data_report"]
-        waits, is_active = "", False
+        status, is_active = "", False
         if report is None and voice["has_recordings"]:
             task = examination_view(visit.studio, visit.account, voice["id"])
             is_active = task["state"] in ("queued", "running")
-            waits = _WAITS if is_active else task["error"] or _NOT_YET
+            status = _CHECKING if is_active else task["error"] or _UNCHECKED
         label = f"Recordings: {_WORDS[report['verdict']]}" if report else "Recordings"
         return {
             self.about: shown(about(voice)),
             self.recordings: gr.Accordion(label, visible=voice["has_recordings"]),
-            self.examined: gr.HTML(value=f"<p>{html.escape(waits)}</p>", visible=bool(waits)),
-            self.examine: gr.Button(visible=bool(waits) and not is_active),
+            self.examined: gr.HTML(value=f"<p>{html.escape(status)}</p>", visible=bool(status)),
+            self.examine: gr.Button(visible=bool(status) and not is_active),
             self.report: shown(report),
             self.picture: _picture(report_picture(report) if report else ""),
             self.training: gr.Accordion(visible=bool(learned)),
@@ -86,7 +86,7 @@ class Details:
 
 
 def build_panel() -> Panel:
-    """Layout."""
+    """Lay out the components."""
     head_part = element("voice", elem_id="voice-head")
     preview = element("player", elem_id="voice-preview")
     range_part = gr.HTML(elem_id="voice-range")
@@ -97,11 +97,11 @@ def build_panel() -> Panel:
 
 
 def build_details() -> Details:
-    """Layout."""
+    """Lay out the components."""
     about_part = element("facts", elem_id="voice-about")
     with gr.Accordion("Recordings", open=False, visible=False, elem_id="voice-recordings") as recordings:
         examined = gr.HTML(visible=False)
-        examine = gr.Button("Examine them now", size="sm", visible=False)
+        examine = gr.Button("Check now", size="sm", visible=False)
         report = element("report")
         picture = gr.HTML()
     with gr.Accordion("Training", open=False, visible=False, elem_id="voice-training") as training:
@@ -110,7 +110,7 @@ def build_details() -> Details:
 
 
 def _preview(voice: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Data of <timbre-player>; None where there is nothing to hear."""
+    """Return data of <timbre-player>; None without a preview."""
     if voice["preview_url"] is None:
         return None
     return {"id": f"voice-{voice['id']}", "tracks": [{"label": voice["name"], "url": voice["preview_url"]}]}
@@ -122,5 +122,5 @@ def _picture(drawn: str) -> gr.HTML:
 
 def _train_label(voice: Mapping[str, Any]) -> str:
     if voice["state"] == "training":
-        return "Watch its training"
-    return "Train it further" if voice["training"]["current_epoch"] else "Train this voice"
+        return "Follow training"
+    return "Continue training" if voice["training"]["current_epoch"] else "Train this voice"

@@ -1,4 +1,4 @@
-"""What a voice was made of and what it came to, for the Voices tab, as the elements have it."""
+"""A voice as data for the elements of the Voices tab: profile, recordings and training."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,18 +11,18 @@ _KINDS = ("voice_type", "gender", "age", "genre")
 BADGES = {
     "pending": "untrained",
     "training": "in training",
-    "failed": "its training failed",
-    TRAIN_AGAIN: "made with an earlier version: train it again, or bring it in anew",
+    "failed": "training failed",
+    TRAIN_AGAIN: "made with an earlier version: train or import it again",
 }
 _SCORES = (
-    ("likeness", "Likeness", "how much other people's recordings sound like it; 1 is best"),
-    ("content", "Words kept", "how well they are understood; 1 is best"),
-    ("pitch_error_cents", "Pitch error", "cents from the melody that was sung"),
+    ("likeness", "Likeness", "similarity of converted recordings to the voice; 1 is best"),
+    ("content", "Intelligibility", "how well the words are kept; 1 is best"),
+    ("pitch_error_cents", "Pitch error", "deviation from the sung melody"),
 )
 
 
 def range_picture(voice: Mapping[str, Any]) -> str:
-    """The range of a voice on a keyboard; empty where it is not known yet."""
+    """Draw the range of a voice on a keyboard; return nothing while it is unknown."""
     notes = voice.get("vocal_range")
     if not notes:
         return ""
@@ -31,10 +31,10 @@ def range_picture(voice: Mapping[str, Any]) -> str:
 
 
 def report_picture(report: Mapping[str, Any]) -> str:
-    """How long each note is heard in the recordings, with what is heard and what is stated as range."""
+    """Draw the duration of each note in the recordings, with the detected and the stated range."""
     stretches = []
     if heard := report.get("vocal_range"):
-        stretches.append(Stretch(note_number(heard[0]), note_number(heard[1]), f"heard: {heard[0]} to {heard[1]}"))
+        stretches.append(Stretch(note_number(heard[0]), note_number(heard[1]), f"detected: {heard[0]} to {heard[1]}"))
     if stated := report.get("stated_range"):
         low, high = stated
         stretches.append(Stretch(note_number(low), note_number(high), f"stated: {low} to {high}", "stated"))
@@ -43,8 +43,8 @@ def report_picture(report: Mapping[str, Any]) -> str:
 
 
 def head(voice: Mapping[str, Any]) -> dict[str, Any]:
-    """Data of <timbre-voice>."""
-    badge = "comes with the studio" if voice["demo"] else BADGES.get(voice["state"], "")
+    """Return data of <timbre-voice>."""
+    badge = "built-in" if voice["demo"] else BADGES.get(voice["state"], "")
     return {
         "name": voice["name"],
         "state": voice["state"],
@@ -56,35 +56,35 @@ def head(voice: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def about(voice: Mapping[str, Any]) -> dict[str, Any]:
-    """Data of <timbre-facts>: whose it is and what may be done with it."""
+    """Return data of <timbre-facts>: licence, source and consent."""
     consent = voice["consent"]
     given = [consent.get("by", ""), consent.get("date", "")]
     rows = [
         ("Licence", voice["licence"], ""),
-        ("Made from", voice["source"], ""),
+        ("Source", voice["source"], ""),
         ("Consent", consent.get("statement", ""), ", ".join(one for one in given if one)),
-        ("Voices in it", _parts(voice["learned"].get("blend")), ""),
-        ("Id", voice["id"], "for the command line and other programs"),
+        ("Blended from", _parts(voice["learned"].get("blend")), ""),
+        ("ID", voice["id"], "for the command line and the API"),
     ]
     return {"rows": [{"label": label, "value": value, "note": note} for label, value, note in rows if value]}
 
 
 def training_rows(voice: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Data of <timbre-facts>: what its training came to; nothing where it was not trained."""
+    """Return rows of <timbre-facts> about the last training; none for an untrained voice."""
     learned = voice["learned"]
     rows: list[dict[str, Any]] = []
     if voice["error"]:
-        rows.append({"label": "The last training", "value": voice["error"], "state": "bad"})
+        rows.append({"label": "Last training", "value": voice["error"], "state": "bad"})
     if "minutes" in learned:
-        rows.append({"label": "Learned from", "value": f"{learned['minutes']:g} minutes of recordings"})
+        rows.append({"label": "Trained on", "value": f"{learned['minutes']:g} minutes of recordings"})
     if "best_epoch" in learned:
-        how = "chosen by ear" if learned.get("chosen") else "the best moment by its score"
+        how = "chosen by ear" if learned.get("chosen") else "best score"
         value = f"epoch {learned['best_epoch']} of {learned.get('epochs', learned['best_epoch'])}"
-        rows.append({"label": "The voice is that of", "value": value, "note": how})
+        rows.append({"label": "Checkpoint", "value": value, "note": how})
     scores = learned.get("scores") or {}
     for name, label, note in _SCORES:
         if isinstance(scores.get(name), int | float):
-            value = f"{scores[name]:.0f}" if name == "pitch_error_cents" else f"{scores[name]:.2f}"
+            value = f"{scores[name]:.0f} cents" if name == "pitch_error_cents" else f"{scores[name]:.2f}"
             rows.append({"label": label, "value": value, "note": note})
     return rows
 

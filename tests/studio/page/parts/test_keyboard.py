@@ -56,7 +56,7 @@ def test_notes_outside_are_told_apart_and_the_longest_is_the_tallest():
 def test_it_is_told_in_words_too():
     picture = drawn([Stretch(48, 60, "the voice")], {47: 2.0, 48: 8.0})
     assert picture.get("role") == "img"
-    assert picture.get("aria-label") == "Keyboard. the voice: C3 to C4. 2 of 10 s of singing lie outside"
+    assert picture.get("aria-label") == "Keyboard. the voice: C3 to C4. 2 of 10 s of singing are outside this range"
 
 
 def test_what_a_label_says_stays_text():

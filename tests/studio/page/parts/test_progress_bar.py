@@ -10,7 +10,7 @@ from studio.page.parts.progress_bar import progress_bar, time_left, time_until
 )
 def test_times_are_told_as_people_do(seconds, said):
     assert time_left(seconds) == f"about {said} left"
-    assert time_until(seconds) == f"begins in about {said}"
+    assert time_until(seconds) == f"starts in about {said}"
 
 
 def test_what_is_not_known_is_not_told():

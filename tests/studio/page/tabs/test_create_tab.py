@@ -22,7 +22,7 @@ NAME = 'Mia <b>of</b> the "tests"'
 def page(visitor, open_tab) -> Page:
     """Somebody who wants to make a voice."""
     open_tab(visitor, "Create")
-    expect(visitor.locator("#create-gathered")).to_contain_text("Nothing here yet")
+    expect(visitor.locator("#create-gathered")).to_contain_text("No recordings yet")
     return visitor
 
 
@@ -36,12 +36,12 @@ def rows(page: Page):
 
 def fill(page: Page, name: str) -> None:
     page.get_by_label("Name", exact=True).fill(name)
-    page.get_by_role("radio", name="It is my own voice").check()
-    page.get_by_role("textbox", name="Who has agreed").fill("Mia")
+    page.get_by_role("radio", name="My own voice").check()
+    page.get_by_role("textbox", name="Consent given by").fill("Mia")
 
 
 def examine(page: Page) -> None:
-    page.get_by_role("button", name="Examine the recordings").click()
+    page.get_by_role("button", name="Check recordings").click()
 
 
 def problem(page: Page):
@@ -85,12 +85,12 @@ def test_a_voice_is_made_of_files_and_what_is_recorded_here(page, made, open_tab
     open_tab(page, "Create")
     expect(rows(page)).to_have_count(2)
     expect(page.get_by_label("Name", exact=True)).to_have_value(NAME)
-    expect(page.get_by_role("textbox", name="Who has agreed")).to_have_value("Mia")
+    expect(page.get_by_role("textbox", name="Consent given by")).to_have_value("Mia")
     page.locator("#create-sure").get_by_role("checkbox").check()
     examine(page)
     found = page.locator("#create-found")
     expect(found.locator(".verdict")).to_contain_text("in 2 recordings", timeout=WORK_MS)
-    expect(page.locator("#create-report h2")).to_have_text(f"The recordings of {NAME}")
+    expect(page.locator("#create-report h2")).to_have_text(f"Recordings of {NAME}")
     expect(found).to_contain_text("There are only")
     expect(page.locator("#create-report svg.keyboard")).to_be_visible()
     photographed(page, "create-report")
@@ -98,17 +98,17 @@ def test_a_voice_is_made_of_files_and_what_is_recorded_here(page, made, open_tab
     page.reload()
     open_tab(page, "Create")
     expect(found.locator(".verdict")).to_be_visible()
-    page.get_by_role("button", name="Change the recordings").click()
+    page.get_by_role("button", name="Change recordings").click()
     expect(rows(page)).to_have_count(2)
     expect(page.get_by_label("Name", exact=True)).to_have_value(NAME)
     page.locator("#create-sure").get_by_role("checkbox").check()
     examine(page)
     expect(found.locator(".verdict")).to_be_visible(timeout=WORK_MS)
-    page.get_by_role("button", name="Train it").click()
+    page.get_by_role("button", name="Train this voice").click()
     expect(page.get_by_role("tab", name="Train", exact=True)).to_have_attribute("aria-selected", "true")
-    expect(page.get_by_role("combobox", name="Voice", exact=True)).to_have_value(f"{NAME} (to be trained)")
+    expect(page.get_by_role("combobox", name="Voice", exact=True)).to_have_value(f"{NAME} (not trained yet)")
     open_tab(page, "Create")
-    expect(page.get_by_role("button", name="Examine the recordings")).to_be_visible()
+    expect(page.get_by_role("button", name="Check recordings")).to_be_visible()
     assert (made / "model.json").is_file()
 
 
@@ -143,7 +143,7 @@ def test_a_voice_is_used_before_it_is_trained_and_is_marked_as_that(page, made, 
     page.locator("#convert-voices").get_by_role("radio", name="Mia").click()
     hint.get_by_role("button", name="Train", exact=True).click()
     expect(page.get_by_role("tab", name="Train", exact=True)).to_have_attribute("aria-selected", "true")
-    expect(page.get_by_role("combobox", name="Voice", exact=True)).to_have_value(f"{NAME} (to be trained)")
+    expect(page.get_by_role("combobox", name="Voice", exact=True)).to_have_value(f"{NAME} (not trained yet)")
     open_tab(page, "Voices")
     page.locator("#voices-cards").get_by_role("radio", name="Mia").click()
     expect(page.locator("#voice-head .badge")).to_have_text("untrained")
@@ -169,6 +169,6 @@ def test_a_zip_fills_in_what_it_says_and_what_is_no_recording_is_told(page, tmp_
     expect(problem(page)).to_contain_text("5.3 seconds of sound")
     expect(rows(page)).to_have_count(1)
     page.get_by_role("button", name="Remove day 1/speech.flac").click()
-    expect(page.locator("#create-gathered")).to_contain_text("Nothing here yet")
+    expect(page.locator("#create-gathered")).to_contain_text("No recordings yet")
     examine(page)
     expect(problem(page)).to_contain_text("Add recordings first")

@@ -26,7 +26,7 @@ def test_a_conversion_is_told_with_what_was_found():
     row = row_of(TASK)
     assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 → Mia", "Conversion", "Done", "12 s")
     assert row["facts"] == [
-        ["Preset", "by what is heard"], ["Style heard", "Singing"], ["Transpose", "auto: +12"],
+        ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
         ["Formant shift (semitones)", "0.5"],
     ]  # fmt: skip
     assert names(row) == ["repeat", "convert", "delete"]
@@ -42,13 +42,13 @@ def test_an_edited_take_says_how_much_was_edited():
 def test_it_is_heard_before_and_after():
     player = row_of(TASK)["player"]
     assert [track["label"] for track in player["tracks"]] == ["Before", "Take 1", "Take 2"]
-    assert [track.get("note") for track in player["tracks"]] == [None, "best · 90 % of the notes kept", None]
+    assert [track.get("note") for track in player["tracks"]] == [None, "best · 90 % of the melody kept", None]
     assert player["chosen"] == 1
     assert player["tracks"][2]["downloads"][0]["name"] == "my song - Mia 2.wav"
     kept_badly = [{"pitch_accuracy": 0.7, "voicing_error": 0.0}, {"pitch_accuracy": 0.9, "voicing_error": 0.0}]
     turned = row_of(TASK | {"scores": kept_badly})["player"]["tracks"]  # as Convert shows them
     assert [(track["label"], track["url"]) for track in turned[1:]] == [("Take 2", "/files/2"), ("Take 1", "/files/1")]
-    assert turned[1]["note"] == "best · 90 % of the notes kept"
+    assert turned[1]["note"] == "best · 90 % of the melody kept"
     assert turned[1]["downloads"][0]["name"] == "my song - Mia 2.wav"
     alone = row_of(TASK | {"output_audio_urls": ["/files/1"], "scores": []})["player"]
     assert [track["label"] for track in alone["tracks"]] == ["Before", "After"]
@@ -63,8 +63,8 @@ def test_what_was_deleted_can_not_be_heard_or_repeated():
 @pytest.mark.parametrize(
     ("changed", "label", "actions"),
     [
-        ({"state": "queued", "place": 1}, "Next", ["cancel"]),
-        ({"state": "queued", "place": 3}, "Waiting, 3 in the queue", ["cancel"]),
+        ({"state": "queued", "place": 1}, "Next in line", ["cancel"]),
+        ({"state": "queued", "place": 3}, "Waiting, number 3 in line", ["cancel"]),
         ({"state": "queued", "place": None}, "Waiting", ["cancel"]),
         ({"state": "running", "progress": 0.424}, "42 %", ["cancel"]),
         ({"state": "failed"}, "Failed", ["repeat", "convert", "delete"]),
@@ -80,10 +80,10 @@ def test_each_state_has_its_word_and_what_can_be_done(changed, label, actions):
 def test_a_training_goes_on_where_it_was_stopped():
     row = row_of(TRAINING | {"state": "cancelled"})
     assert (row["title"], row["kind"], row["facts"]) == (
-        "Mia", "Training to 40 epochs", [["Epochs", "40"], ["Batch", "8"]],
+        "Mia", "Training, 40 epochs", [["Epochs", "40"], ["Batch", "8"]],
     )  # fmt: skip
-    assert [action["label"] for action in row["actions"]] == ["Go on", "Open in Train", "Delete"]
-    assert "it can go on" in row["note"]
+    assert [action["label"] for action in row["actions"]] == ["Continue", "Open in Train", "Delete"]
+    assert "training can continue" in row["note"]
     assert names(row_of(TRAINING)) == ["train", "delete"]
     assert [action["label"] for action in row_of(TRAINING | {"state": "running"})["actions"]] == [
         "Stop", "Open in Train",

@@ -111,7 +111,7 @@ def test_a_conversion_is_heard_repeated_and_deleted(studio_page, page, open_tab,
     photographed(page, "history")
 
     inside.get_by_role("button", name="Convert again").click()
-    expect(page.locator("#history-notice")).to_contain_text("begun again")
+    expect(page.locator("#history-notice")).to_contain_text("Started again")
     expect(page.locator("timbre-tasks .task")).to_have_count(3)
     expect(page.locator("timbre-tasks .task .label").first).to_have_text("Done", timeout=WORK_MS)
     again = page.locator("timbre-tasks .task").first
@@ -146,11 +146,11 @@ def test_what_failed_says_why_and_names_are_nothing_but_text(page, open_tab, cle
 def test_what_waits_is_cancelled(page, open_tab, clean, database):
     put(database, "first.wav", "second.wav")
     open_tab(page, "History")
-    expect(row(page, "first.wav").locator(".label")).to_have_text("Next")
-    expect(row(page, "second.wav").locator(".label")).to_have_text("Waiting, 2 in the queue")
+    expect(row(page, "first.wav").locator(".label")).to_have_text("Next in line")
+    expect(row(page, "second.wav").locator(".label")).to_have_text("Waiting, number 2 in line")
     opened(page, "first.wav").get_by_role("button", name="Cancel").click()
     expect(row(page, "first.wav").locator(".label")).to_have_text("Cancelled")
-    expect(row(page, "second.wav").locator(".label")).to_have_text("Next")
+    expect(row(page, "second.wav").locator(".label")).to_have_text("Next in line")
 
 
 def test_what_was_done_long_ago_is_leafed_to_and_narrowed(page, open_tab, clean, database):
@@ -162,14 +162,14 @@ def test_what_was_done_long_ago_is_leafed_to_and_narrowed(page, open_tab, clean,
     expect(page.locator("timbre-tasks .title")).to_have_text([re.compile(f"old 0{number}") for number in (3, 2, 1, 0)])
     page.get_by_role("button", name="Newer").click()
     expect(page.locator("timbre-tasks .title").first).to_contain_text("new.wav")
-    page.get_by_label("State", exact=True).click()
+    page.get_by_label("Status", exact=True).click()
     page.get_by_role("option", name="Waiting").click()
     expect(page.locator("timbre-tasks .task")).to_have_count(1)
-    page.get_by_label("Show", exact=True).click()
+    page.get_by_label("Type", exact=True).click()
     page.get_by_role("option", name="Training").click()
-    expect(page.locator("timbre-tasks .empty")).to_contain_text("nothing of this kind")
+    expect(page.locator("timbre-tasks .empty")).to_contain_text("No matching tasks")
 
 
 def test_one_who_has_done_nothing_is_told_what_this_is(page, open_tab, clean):
     open_tab(page, "History")
-    expect(page.locator("timbre-tasks .empty")).to_contain_text("There is nothing here yet")
+    expect(page.locator("timbre-tasks .empty")).to_contain_text("Nothing here yet")

@@ -31,7 +31,7 @@ def test_findings_tell_what_matters_and_every_fault():
 
 def test_a_storage_elsewhere_says_so_and_names_no_secrets():
     [row] = storage_rows({"place": None, "is_folder": False, "free_bytes": None, "areas": {}})
-    assert "elsewhere" in row["value"]
+    assert "external" in row["value"]
 
 
 def test_room_that_was_not_counted_to_its_end_is_more():
@@ -42,9 +42,7 @@ def test_room_that_was_not_counted_to_its_end_is_more():
 
 def test_limits_that_do_not_limit_are_said_so():
     rows = limit_rows([{"name": "keep_outputs_days", "value": 0.0, "meaning": "", "option": "--keep-outputs-days"}])
-    assert rows == [
-        {"label": "Conversions are kept", "value": "until they are deleted", "note": "serve --keep-outputs-days"}
-    ]
+    assert rows == [{"label": "Conversions kept for", "value": "until deleted", "note": "serve --keep-outputs-days"}]
 
 
 def test_a_service_whose_work_is_done_elsewhere_says_so():
@@ -52,4 +50,4 @@ def test_a_service_whose_work_is_done_elsewhere_says_so():
                "conversion_workers": 0, "training_workers": 0}  # fmt: skip
     rows = {row["label"]: row["value"] for row in machine_rows(machine, {"running": 1, "queued": 2})}
     assert rows["Workers"].startswith("none here")
-    assert rows["Your work now"] == "1 running, 2 waiting"
+    assert rows["Your tasks"] == "1 running, 2 waiting"

@@ -32,15 +32,15 @@ def status(service, token: str) -> int:
 
 def test_a_token_is_made_shown_once_copied_and_revoked(studio_page, page, open_tab):
     name = "my <b>program</b>"
-    page.get_by_label("What it is for").fill(name)
-    page.get_by_role("button", name="Make a token").click()
-    shown = page.get_by_label(f"The new token {name}")
+    page.get_by_label("Token name").fill(name)
+    page.get_by_role("button", name="Create token").click()
+    shown = page.get_by_label(f"New token {name}")
     token = shown.input_value()
     assert status(studio_page, token) == 200
     page.locator("#tokens .made .copy").click()
     assert page.evaluate("navigator.clipboard.readText()") == token
 
-    page.get_by_role("button", name="I have it").click()
+    page.get_by_role("button", name="Done").click()
     expect(shown).to_have_count(0)
     open_tab(page, "History")
     open_tab(page, "Settings")
@@ -53,13 +53,13 @@ def test_a_token_is_made_shown_once_copied_and_revoked(studio_page, page, open_t
     assert status(studio_page, token) == 200
     page.get_by_role("button", name=f"Revoke {name}").click()
     page.locator("#tokens .sure").click()
-    expect(page.locator("#tokens-notice")).to_contain_text("is revoked")
+    expect(page.locator("#tokens-notice")).to_contain_text("has been revoked")
     assert status(studio_page, token) == 401
     expect(page.locator("#tokens details")).to_contain_text("No longer valid")
 
 
 def test_a_new_token_is_not_left_lying_about(page, open_tab):
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     expect(page.locator("#tokens .made")).to_have_count(1)
     open_tab(page, "Convert")
     expect(page.locator("#tokens .made")).to_have_count(0)
@@ -100,7 +100,7 @@ def test_the_theme_is_kept(page, open_tab):
     page.wait_for_function(is_dark)
     open_tab(page, "Settings")
     expect(page.get_by_label("Dark", exact=True)).to_be_checked()
-    page.get_by_label("As the system", exact=True).check()
+    page.get_by_label("System", exact=True).check()
     assert not page.evaluate(is_dark)
 
 
@@ -118,6 +118,6 @@ def test_machine_storage_and_limits_are_told(studio_page, page):
     expect(page.locator("#machine")).to_contain_text("1 for conversions, 1 for trainings")
     expect(page.locator("#storage")).to_contain_text(str(studio_page.home))
     expect(page.locator("#limits")).to_contain_text("60 minutes")
-    page.get_by_role("button", name="Try what it can do").click()
+    page.get_by_role("button", name="Check this machine").click()
     expect(page.locator("#findings")).to_contain_text("Device cpu", timeout=WORK_MS)
-    expect(page.get_by_role("button", name="Try what it can do")).to_be_enabled()
+    expect(page.get_by_role("button", name="Check this machine")).to_be_enabled()

@@ -44,19 +44,19 @@ RUNNING = BEGUN | {"state": "training", "task": BEGUN["task"] | {"state": "runni
 def test_before_anything_there_is_nothing_to_draw_or_to_hear():
     assert curves(BEFORE, None) is None
     assert sounds(BEFORE, "speech-high", None) is None
-    assert [row["value"] for row in state_rows(BEFORE)] == ["to be trained"]
+    assert [row["value"] for row in state_rows(BEFORE)] == ["not trained yet"]
     assert (start_label(BEFORE), proposed_epochs(BEFORE), is_active(BEFORE)) == ("Start training", 100, False)
 
 
-def test_curves_hold_what_was_learned_and_judged_with_units_and_the_kept_moment():
+def test_curves_hold_what_was_learned_and_judged_with_units_and_the_best_checkpoint():
     data = curves(BEGUN, 30)
     assert (data["epochs"], data["kept"], data["chosen"], data["choices"]) == (40, 20, 30, [0, 10, 20, 30, 40])
     assert curves(RUNNING, None)["epochs"] == 100  # where it goes
     assert all(chart["unit"] for chart in data["charts"])
     labels = [[line["label"] for line in chart["lines"]] for chart in data["charts"]]
     assert labels == [
-        ["likeness", "words kept", "score"],
-        ["while learning", "held-out recordings"],
+        ["likeness", "intelligibility", "score"],
+        ["training recordings", "held-out recordings"],
         ["timbre", "words"],
     ]
     assert data["charts"][1]["lines"][0]["points"][:2] == [[1, 1.0], [2, 0.5]]
@@ -76,43 +76,43 @@ def test_what_was_not_measured_is_left_out():
     assert [line["label"] for line in data["charts"][0]["lines"]] == ["likeness", "score"]
 
 
-def test_one_hears_the_original_the_beginning_the_kept_and_the_last_moment():
+def test_one_hears_the_original_the_first_the_best_and_the_last_checkpoint():
     data = sounds(BEGUN, "speech-high", None)
     assert [track["label"] for track in data["tracks"]] == [
         "Original",
         "Before training",
-        "Epoch 20 (kept)",
+        "Epoch 20 (best)",
         "Epoch 40",
     ]
     assert data["tracks"][data["chosen"]]["url"] == "/files/20"
 
 
-def test_and_the_moment_that_was_chosen():
+def test_and_the_checkpoint_that_was_chosen():
     data = sounds(BEGUN, "speech-high", 10)
     assert data["tracks"][data["chosen"]]["label"] == "Epoch 10"
     assert len(data["tracks"]) == 5
     assert sounds(BEGUN, "nothing", 10) is None
-    assert sounds(BEGUN, "speech-high", 7)["chosen"] == 2  # none such: the kept one
+    assert sounds(BEGUN, "speech-high", 7)["chosen"] == 2  # none such: the best one
 
 
 def test_the_scores_of_what_is_heard_are_told():
     rows = score_rows(BEGUN, "speech-high", None)
-    assert [row["label"] for row in rows] == ["Before training", "Epoch 20 (kept)", "Epoch 40"]
-    assert rows[0]["value"] == "likeness 0.800, words kept 0.700, difference of held-out recordings 0.50"
+    assert [row["label"] for row in rows] == ["Before training", "Epoch 20 (best)", "Epoch 40"]
+    assert rows[0]["value"] == "likeness 0.800, intelligibility 0.700, spectral distance of held-out recordings 0.50"
     assert score_rows(BEFORE, None, None) == []
 
 
 def test_it_says_where_it_stands():
     rows = {row["label"]: row["value"] for row in state_rows(BEGUN)}
     assert rows == {
-        "State": "stopped: it can go on", "Epochs so far": "40 of 100", "Kept": "epoch 20, score 0.900",
+        "Status": "stopped, can be continued", "Epochs": "40 of 100", "Best checkpoint": "epoch 20, score 0.900",
         "Epoch 3": "A batch is now 8 pieces.",
     }  # fmt: skip
     assert state_rows(RUNNING)[0]["value"] == "in training"
     waits = RUNNING | {"task": BEGUN["task"] | {"state": "queued", "place": 2}}
-    assert state_rows(waits)[0]["value"] == "waits: 2 in the queue"
+    assert state_rows(waits)[0]["value"] == "queued, number 2 in line"
     failed = {row["label"]: row for row in state_rows(BEGUN | {"state": "failed", "error": "Too little voice."})}
-    assert failed["It ended with"]["state"] == "bad"
+    assert failed["Error"]["state"] == "bad"
     chosen = {row["label"]: row["value"] for row in state_rows(BEGUN | {"chosen_epoch": 10})}
     assert chosen["In use"] == "epoch 10"
 
@@ -121,11 +121,11 @@ def test_it_says_where_it_stands():
     ("changed", "epochs", "said"),
     [
         ({}, 100, "from epoch 40 to 100 on this machine"),
-        ({}, 40, "It has 40 epochs already: ask for more to go on."),
+        ({}, 40, "Already trained for 40 epochs. Set a higher number to continue."),
         ({"epoch": 0}, 100, "About 51 min for 100 epochs"),
         ({"timed": None}, 100, "not known yet"),
         ({"timed": None, "estimating": {"state": "failed", "error": "Too little.", "message": ""}}, 100, "Too little."),
-        ({"estimating": {"state": "running", "error": None, "message": "a.wav"}}, 100, "Finding out how long"),
+        ({"estimating": {"state": "running", "error": None, "message": "a.wav"}}, 100, "Estimating the training time"),
     ],
 )
 def test_it_says_how_long_it_takes(changed, epochs, said):
@@ -137,7 +137,7 @@ def test_the_number_of_epochs_is_proposed():
     assert proposed_epochs(BEGUN | {"state": "completed", "epochs": 100}) == 200
     assert proposed_epochs(BEGUN | {"state": "completed", "epochs": 300, "task": None}) == 400
     assert proposed_epochs(BEGUN | {"epochs": 40, "task": None}) == 140  # the command line has trained it
-    assert start_label(BEGUN) == "Go on from epoch 40"
+    assert start_label(BEGUN) == "Continue from epoch 40"
 
 
 def test_settings_that_cannot_change_are_not_said_again():
@@ -155,6 +155,6 @@ def test_the_signature_changes_with_what_is_drawn():
 
 
 def test_a_voice_is_told_with_how_it_stands():
-    assert choice_of(BEFORE) == ("Mia (to be trained)", "mia")
+    assert choice_of(BEFORE) == ("Mia (not trained yet)", "mia")
     assert choice_of(BEGUN)[0] == "Mia (stopped at epoch 40)"
     assert choice_of(BEGUN | {"state": "completed"})[0] == "Mia (trained)"

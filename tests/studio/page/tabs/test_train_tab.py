@@ -85,21 +85,21 @@ def test_a_training_goes_on_and_is_watched_and_heard(studio_page, page, open_tab
     brought(begun, "mia")
     open_tab(page, "Train")
     choose(page, "Mia")
-    expect(state(page)).to_contain_text("stopped: it can go on")
+    expect(state(page)).to_contain_text("stopped, can be continued")
     expect(page.locator("timbre-curves figure")).to_have_count(3)
     expect(page.locator("#train-estimate")).to_contain_text("from epoch 1 to")
     page.get_by_label("Epochs", exact=True).fill("3")
     page.get_by_label("Epochs", exact=True).press("Tab")
     expect(page.locator("#train-estimate")).to_contain_text("from epoch 1 to 3")
-    page.get_by_role("button", name="Go on from epoch 1").click()
+    page.get_by_role("button", name="Continue from epoch 1").click()
     expect(page.locator("#train-queue .task")).to_have_count(1)
     expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
-    expect(page.get_by_role("button", name="Go on from epoch 1")).to_be_disabled()
+    expect(page.get_by_role("button", name="Continue from epoch 1")).to_be_disabled()
 
     expect(state(page)).to_contain_text("trained", timeout=WORK_MS)  # by itself: it is followed
     expect(page.locator("#train-queue .task")).to_have_count(0)
     expect(page.locator("#train-state")).to_contain_text("3 of 3")
-    expect(page.locator("#train-state")).to_contain_text(re.compile(r"Kept✓? ?epoch \d, score \d\.\d{3}"))
+    expect(page.locator("#train-state")).to_contain_text(re.compile(r"Best checkpoint✓? ?epoch \d, score \d\.\d{3}"))
     assert (studio_page.home / "voices" / "mia" / "card.json").is_file()
 
     expect(page.locator("#train-player [role=radio]").first).to_contain_text("Original")
@@ -113,10 +113,10 @@ def test_a_training_goes_on_and_is_watched_and_heard(studio_page, page, open_tab
     expect(curve).to_be_focused()
     photographed(page, "train")
 
-    page.get_by_role("button", name="Go on from epoch 3").click()
-    expect(page.locator("#train-notice")).to_contain_text("has been trained for 3 epochs already")
+    page.get_by_role("button", name="Continue from epoch 3").click()
+    expect(page.locator("#train-notice")).to_contain_text("is already trained for 3 epochs")
     open_tab(page, "History")
-    expect(page.locator("timbre-tasks .task").first).to_contain_text("Training to 3 epochs")
+    expect(page.locator("timbre-tasks .task").first).to_contain_text("Training, 3 epochs")
 
 
 def test_several_are_queued_and_stopped(page, open_tab, brought, begun):
@@ -128,9 +128,9 @@ def test_several_are_queued_and_stopped(page, open_tab, brought, begun):
         expect(state(page)).to_contain_text("stopped")
         page.get_by_label("Epochs", exact=True).fill("900")
         page.get_by_label("Epochs", exact=True).press("Tab")
-        page.get_by_role("button", name="Go on from epoch 1").click()
+        page.get_by_role("button", name="Continue from epoch 1").click()
         expect(page.locator("#train-queue .task").filter(has_text=name)).to_have_count(1)
-    expect(state(page)).to_contain_text("waits: it is next")
+    expect(state(page)).to_contain_text("queued, next in line")
     waiting = page.locator("#train-queue .task").filter(has_text="Bea")
     waiting.locator(".task-head").click()
     waiting.locator(".actions .train").click()
@@ -139,9 +139,9 @@ def test_several_are_queued_and_stopped(page, open_tab, brought, begun):
     choose(page, "Ada")
     expect(state(page)).to_contain_text("in training", timeout=WORK_MS)
     page.get_by_role("button", name="Stop", exact=True).click()
-    expect(page.locator("#train-notice")).to_contain_text("can go on")
-    expect(state(page)).to_contain_text("stopped: it can go on", timeout=WORK_MS)
-    expect(page.locator("#train-queue .empty")).to_contain_text("Nothing is being trained")
+    expect(page.locator("#train-notice")).to_contain_text("training can continue")
+    expect(state(page)).to_contain_text("stopped, can be continued", timeout=WORK_MS)
+    expect(page.locator("#train-queue .empty")).to_contain_text("No training is running")
 
 
 def test_a_new_voice_is_timed_and_what_was_learned_can_be_forgotten(studio_page, page, open_tab, brought, begun):
@@ -151,13 +151,13 @@ def test_a_new_voice_is_timed_and_what_was_learned_can_be_forgotten(studio_page,
     page.get_by_text("More settings").click()
     batch = page.get_by_role("slider", name=re.compile("^Batch|range slider for Batch")).first
     expect(batch).to_be_disabled()
-    page.get_by_role("button", name="Begin afresh").click()
-    page.get_by_role("button", name="Forget it").click()
-    expect(page.locator("#train-notice")).to_contain_text("begins anew")
-    expect(state(page)).to_contain_text("to be trained")
+    page.get_by_role("button", name="Start over").click()
+    page.get_by_role("button", name="Delete progress").click()
+    expect(page.locator("#train-notice")).to_contain_text("starts from scratch")
+    expect(state(page)).to_contain_text("not trained yet")
     expect(batch).to_be_enabled()
     assert not (studio_page.home / "datasets" / "cleo" / "training").exists()
-    expect(page.locator("#train-estimate")).to_contain_text("Finding out how long it takes here")
+    expect(page.locator("#train-estimate")).to_contain_text("Estimating the training time")
     expect(page.locator("#train-estimate")).to_contain_text(re.compile(r"About \d+ \w+"), timeout=WORK_MS)
 
 
@@ -168,7 +168,7 @@ def test_errors_are_told_where_they_happen_and_the_form_keeps_its_values(page, o
     expect(state(page)).to_contain_text("stopped")
     page.get_by_label("Epochs", exact=True).fill("0")
     page.get_by_label("Epochs", exact=True).press("Tab")
-    page.get_by_role("button", name="Go on from epoch 1").click()
+    page.get_by_role("button", name="Continue from epoch 1").click()
     expect(page.locator("#train-notice [role=alert]")).to_contain_text("epochs must be a whole number from 1")
     page.get_by_label("Epochs", exact=True).fill("77")
     page.get_by_label("Epochs", exact=True).press("Tab")
@@ -194,11 +194,11 @@ def test_the_voice_that_another_tab_asks_for_is_shown(studio_page, page, open_ta
         expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile(f"^{name}"))
         page.wait_for_timeout(1500)  # and stays so
         expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile(f"^{name}"))
-    expect(state(page)).to_contain_text("to be trained")
+    expect(state(page)).to_contain_text("not trained yet")
     expect(page.locator("[data-testid=toast-body]")).to_have_count(0)
     studio_page.command("voices", "delete", "ida", "--yes")
     page.get_by_role("button", name="Start training").click()
-    expect(page.locator("#train-notice")).to_contain_text("no longer here")
+    expect(page.locator("#train-notice")).to_contain_text("has been deleted")
     expect(page.get_by_role("combobox", name="Voice")).to_have_value("")
 
 

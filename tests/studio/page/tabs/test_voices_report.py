@@ -15,31 +15,29 @@ def rows(facts):
 def test_a_voice_says_who_it_is_without_what_says_nothing():
     assert head(VOICE)["kind"] == ["alto", "female"]
     assert (head(VOICE)["badge"], head(VOICE | {"state": "pending"})["badge"]) == ("", "untrained")
-    assert head(VOICE | {"demo": True})["badge"] == "comes with the studio"
+    assert head(VOICE | {"demo": True})["badge"] == "built-in"
 
 
 def test_whose_it_is_and_what_it_was_blended_of():
-    assert rows(about(VOICE)["rows"]) == {"Id": ("mia", "for the command line and other programs")}
+    assert rows(about(VOICE)["rows"]) == {"ID": ("mia", "for the command line and the API")}
     blend = {"share": 0.25, "voices": [{"name": "Kathleen"}, {"name": "Koguchi"}]}
     consent = {"statement": "It is mine.", "by": "Mia", "date": "2026-03-31"}
     shown = rows(about(VOICE | {"consent": consent, "learned": {"blend": blend}})["rows"])
     assert shown["Consent"] == ("It is mine.", "Mia, 2026-03-31")
-    assert shown["Voices in it"][0] == "Kathleen (75 %), Koguchi (25 %)"
+    assert shown["Blended from"][0] == "Kathleen (75 %), Koguchi (25 %)"
 
 
 def test_what_the_training_came_to():
     scores = {"likeness": 0.9626, "content": None, "pitch_error_cents": 7.56}
     learned = {"minutes": 11.8, "epochs": 10, "best_epoch": 4, "scores": scores}
     shown = rows(training_rows(VOICE | {"learned": learned}))
-    assert shown["The voice is that of"] == ("epoch 4 of 10", "the best moment by its score")
-    assert (shown["Likeness"][0], shown["Pitch error"][0]) == ("0.96", "8")
-    assert "Words kept" not in shown
+    assert shown["Checkpoint"] == ("epoch 4 of 10", "best score")
+    assert (shown["Likeness"][0], shown["Pitch error"][0]) == ("0.96", "8 cents")
+    assert "Intelligibility" not in shown
     chosen = rows(training_rows(VOICE | {"learned": learned | {"chosen": True}}))
-    assert chosen["The voice is that of"][1] == "chosen by ear"
+    assert chosen["Checkpoint"][1] == "chosen by ear"
     assert training_rows(VOICE) == []
-    assert rows(training_rows(VOICE | {"error": "The disk was full."})) == {
-        "The last training": ("The disk was full.", "")
-    }
+    assert rows(training_rows(VOICE | {"error": "The disk was full."})) == {"Last training": ("The disk was full.", "")}
 
 
 def test_ranges_are_drawn_where_they_are_known():
@@ -48,7 +46,7 @@ def test_ranges_are_drawn_where_they_are_known():
     drawn = report_picture(
         {"vocal_range": ["F3", "D5"], "stated_range": ["E3", "E5"], "pitch_histogram": {"53": 2.0, "40": 1.0}}
     )
-    assert "heard: F3 to D5" in drawn
+    assert "detected: F3 to D5" in drawn
     assert "stated: E3 to E5" in drawn
-    assert "1 of 3 s of singing lie outside" in drawn
+    assert "1 of 3 s of singing are outside this range" in drawn
     assert report_picture({"vocal_range": None, "stated_range": None, "pitch_histogram": {}}) == ""

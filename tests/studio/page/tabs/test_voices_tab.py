@@ -1,4 +1,4 @@
-"""The Voices tab as visitors use it: heard, edited, blended, carried elsewhere, taken from a moment, deleted."""
+"""The Voices tab as visitors use it: heard, edited, blended, carried elsewhere, set to a checkpoint, deleted."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from engine.voices.card import DEMO_VOICES, load_card, update_card
 SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 120_000  # for what the engine does, on a busy machine
 ODD = "<img src=x onerror=alert(1)>"
-MADE_OF = {0: "koguchi", 4: "kerstin", 8: "kathleen"}  # demo voices instead of the moments of a training
+MADE_OF = {0: "koguchi", 4: "kerstin", 8: "kathleen"}  # demo voices instead of the checkpoints of a training
 SCORES = {"likeness": 0.9, "content": 0.8, "mel_distance": 0.5, "pitch_error_cents": 8.0, "voicing_error": 0.1}
 
 
@@ -109,19 +109,19 @@ def test_a_voice_comes_in_is_edited_and_deleted_after_a_question(page, studio_pa
     bring(page, tmp_path / "no.zip")
     expect(page.locator("#voices-notice")).to_contain_text("no voice package", timeout=WORK_MS)
     bring(page, package)
-    expect(page.locator("#voices-notice")).to_contain_text("Koguchi is here now. Licence: ", timeout=WORK_MS)
+    expect(page.locator("#voices-notice")).to_contain_text("Koguchi has been imported. Licence: ", timeout=WORK_MS)
     expect(shown(page)).to_have_text("Koguchi")
 
     button(page, "Edit").click()
     form = page.locator("#voice-form")
     expect(form.get_by_label("Name", exact=True)).to_have_value("Koguchi")
     form.get_by_label("Name", exact=True).fill(ODD)
-    form.get_by_label("On which day").fill("May")
+    form.get_by_label("Date of consent").fill("May")
     photographed(page, "voices-edit")
     button(page, "Save").click()
     expect(page.locator("#voice-problem")).to_contain_text("must be a day")
     expect(form.get_by_label("Name", exact=True)).to_have_value(ODD)
-    form.get_by_label("On which day").fill("2026-03-31")
+    form.get_by_label("Date of consent").fill("2026-03-31")
     button(page, "Save").click()
     expect(shown(page)).to_have_text(ODD)
     card = load_card(studio_page.home / "voices" / "koguchi-2")
@@ -140,11 +140,11 @@ def test_a_voice_comes_in_is_edited_and_deleted_after_a_question(page, studio_pa
 
 def test_two_voices_are_blended(page, forget, photographed):
     forget("half-and-half")
-    button(page, "Blend two").click()
+    button(page, "Blend voices").click()
     button(page, "Blend").click()
     expect(page.locator("#voices-blend-problem")).to_contain_text("Choose two voices")
     blend = page.locator("#voices-blend")
-    for label, name in (("One voice", "Kathleen"), ("Another voice", "Koguchi")):
+    for label, name in (("First voice", "Kathleen"), ("Second voice", "Koguchi")):
         choice = blend.get_by_role("combobox", name=label)
         choice.fill(name)
         choice.press("Enter")
@@ -158,7 +158,7 @@ def test_two_voices_are_blended(page, forget, photographed):
     expect(page.locator("#voice-preview .time")).to_contain_text("/ 0:0")
 
 
-def test_the_moments_of_a_training_are_heard_side_by_side_and_one_is_chosen(
+def test_the_checkpoints_of_a_training_are_heard_side_by_side_and_one_is_chosen(
     page, trained, studio_page, open_tab, photographed
 ):
     page.reload()
@@ -167,19 +167,19 @@ def test_the_moments_of_a_training_are_heard_side_by_side_and_one_is_chosen(
     choose(page, ODD)
     expect(page.locator("#voice-head .badge")).to_have_text("untrained")
     expect(button(page, "Convert with this voice")).to_be_visible()  # as it is before its training
-    page.locator("#voice-moments").get_by_role("button", name="Moments of its training").click()
-    tracks = page.locator("#voice-moments-player").get_by_role("radio")
+    page.locator("#voice-checkpoints").get_by_role("button", name="Checkpoints").click()
+    tracks = page.locator("#voice-checkpoints-player").get_by_role("radio")
     expect(tracks).to_have_count(4)
     expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")  # the best
     tracks.nth(2).click()
-    photographed(page, "voices-moments")
-    button(page, "Make epoch 4 the voice").click()
-    expect(page.locator("#voice-moments-notice")).to_contain_text("that of epoch 4 now")
-    expect(page.locator("#voice-moments-choose")).to_have_text("Epoch 4 is the voice")
+    photographed(page, "voices-checkpoints")
+    button(page, "Use epoch 4").click()
+    expect(page.locator("#voice-checkpoints-notice")).to_contain_text("now uses epoch 4")
+    expect(page.locator("#voice-checkpoints-choose")).to_have_text("Epoch 4 is in use")
     expect(button(page, "Convert with this voice")).to_be_visible()
     home = studio_page.home / "voices" / "odd"
     assert (home / "weights.safetensors").read_bytes() == (DEMO_VOICES / "kerstin" / "weights.safetensors").read_bytes()
-    button(page, "Train it further").click()
+    button(page, "Continue training").click()
     expect(page.get_by_role("tab", name="Train", exact=True)).to_have_attribute("aria-selected", "true")
     open_tab(page, "Voices")
     expect(shown(page)).to_have_text(ODD)

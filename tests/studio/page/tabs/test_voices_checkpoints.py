@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from studio.page.tabs.voices_moments import MOST, side_by_side
+from studio.page.tabs.voices_checkpoints import MOST, side_by_side
 
 
 def training(count, kept):
@@ -10,7 +10,7 @@ def training(count, kept):
 
 
 @pytest.mark.parametrize(("count", "kept", "epoch"), [(40, 17, 230), (40, 0, 390), (12, 11, None), (200, 100, 1010)])
-def test_of_many_moments_some_are_heard_side_by_side_and_those_that_matter_always(count, kept, epoch):
+def test_of_many_checkpoints_some_are_heard_side_by_side_and_those_that_matter_always(count, kept, epoch):
     lines = training(count, kept)
     epochs = [line["epoch"] for line in side_by_side(lines, epoch)]
     assert len(epochs) == MOST

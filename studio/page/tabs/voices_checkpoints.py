@@ -1,4 +1,4 @@
-"""The moments of a voice's training side by side: heard one after the other, and any of them made the voice."""
+"""The checkpoints of a voice's training side by side, to hear and to choose the one the voice uses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,14 @@ from studio.page.parts.notice import notice, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.train_course import curves
 
-MOST = 9  # moments side by side: as many as there are keys for
+MOST = 9  # checkpoints side by side: one for each number key
+
+_NONE_CHOSEN = "Choose a checkpoint to use it"
 
 
 @dataclass(frozen=True)
-class Moments:
-    """The components. heard: the epoch of the moment that is heard, None for the original."""
+class Checkpoints:
+    """The components. heard: the epoch of the selected checkpoint, None for the original recording."""
 
     place: gr.Accordion
     course: gr.HTML
@@ -34,11 +36,11 @@ class Moments:
 
     @property
     def outputs(self) -> list[Any]:
-        """What `show` changes."""
+        """The components changed by `show`."""
         return [self.place, self.course, self.part, self.player, self.choose, self.said, self.heard, self.epochs]
 
     def show(self, visit: Visit, voice: Mapping[str, Any], part: str | None = None) -> dict[Any, Any]:
-        """Updates that show the moments of a voice, heard in this part or the first."""
+        """Return updates that show the checkpoints of a voice, with the sounds of this part or the first."""
         none = {self.place: gr.Accordion(visible=False), self.player: shown(None), self.heard: None, self.epochs: []}
         if not voice["has_recordings"]:
             return none
@@ -60,38 +62,37 @@ class Moments:
     def hear(
         self, model: str, view: Mapping[str, Any], part: str, epoch: int | None, in_use: int | None
     ) -> dict[Any, Any]:
-        """Updates that offer moments to be heard in a part, that of `epoch` chosen. in_use: that of the voice."""
+        """Return updates that offer the sounds of a part, with `epoch` selected. in_use: the epoch of the voice."""
         lines = side_by_side([line for line in view["evaluations"] if part in line["sounds"]], epoch)
         epochs = [line["epoch"] for line in lines]
         original = next(one for one in view["parts"] if one["name"] == part)
         tracks = [{"label": "Original", "url": original["url"]}]
         tracks += [{"label": _label(line), "url": line["sounds"][part], "note": _note(line, in_use)} for line in lines]
         place = 1 + epochs.index(epoch) if epoch in epochs else 0
-        data = {"id": f"moments-{model}-{part}", "tracks": tracks, "chosen": place}
+        data = {"id": f"checkpoints-{model}-{part}", "tracks": tracks, "chosen": place}
         return {self.player: shown(data), self.epochs: epochs, self.heard: epoch, **self.offer(view, epoch, in_use)}
 
     def offer(self, view: Mapping[str, Any], epoch: int | None, in_use: int | None) -> dict[Any, Any]:
-        """Updates of the button that makes the moment which is heard the voice."""
+        """Return updates of the button that makes the voice use the selected checkpoint."""
         line = next((one for one in view["evaluations"] if one["epoch"] == epoch), None)
         if line is None:
-            return {self.choose: gr.Button("Choose a moment to make it the voice", interactive=False)}
+            return {self.choose: gr.Button(_NONE_CHOSEN, interactive=False)}
         if epoch == in_use:
-            return {self.choose: gr.Button(f"Epoch {epoch} is the voice", interactive=False)}
+            return {self.choose: gr.Button(f"Epoch {epoch} is in use", interactive=False)}
         if not line["complete"]:
-            return {self.choose: gr.Button(f"Of epoch {epoch} only the sound was kept", interactive=False)}
-        return {self.choose: gr.Button(f"Make epoch {epoch} the voice", interactive=True)}
+            return {self.choose: gr.Button(f"Epoch {epoch} was kept only as sound", interactive=False)}
+        return {self.choose: gr.Button(f"Use epoch {epoch}", interactive=True)}
 
-    def take(self, visit: Visit, model: str | None, epoch: int | None) -> str:
-        """Make a moment the voice; gives what to say of it. Raises as `choose_checkpoint` does."""
+    def use(self, visit: Visit, model: str | None, epoch: int | None) -> str:
+        """Make the voice use a checkpoint; return a sentence about it. Raises as `choose_checkpoint` does."""
         if model is None or epoch is None:
-            raise Invalid([("epoch", "Choose one of the moments first.")])
+            raise Invalid([("epoch", "Choose a checkpoint first.")])
         choose_checkpoint(visit.studio, visit.account, model, epoch)
-        return f"The voice is that of epoch {epoch} now. Training it further goes on from its end all the same."
+        return f"The voice now uses epoch {epoch}. Further training still continues from the last epoch."
 
 
 def side_by_side(lines: Sequence[Mapping[str, Any]], epoch: int | None) -> list[Mapping[str, Any]]:
-    """At most MOST of the evaluations, spread over the training, among them the first, the last, the kept, and that of
-    `epoch`."""
+    """Spread at most MOST evaluations over the training; keep the first, last and best one and that of `epoch`."""
     wanted = {0, len(lines) - 1}
     wanted |= {place for place, line in enumerate(lines) if line["kept"] or line["epoch"] == epoch}
     spread = [round(number * (len(lines) - 1) / (MOST - 1)) for number in range(MOST)]
@@ -101,18 +102,18 @@ def side_by_side(lines: Sequence[Mapping[str, Any]], epoch: int | None) -> list[
     return [line for place, line in enumerate(lines) if place in wanted]
 
 
-def build_moments(page: Page, chosen: gr.BrowserState) -> Moments:
-    """Layout and events."""
-    with gr.Accordion("Moments of its training", open=False, visible=False, elem_id="voice-moments") as place:
+def build_checkpoints(page: Page, chosen: gr.BrowserState) -> Checkpoints:
+    """Lay out and wire the comparison."""
+    with gr.Accordion("Checkpoints", open=False, visible=False, elem_id="voice-checkpoints") as place:
         course = element("curves", events=("chosen",), elem_id="voice-curves")
         part = gr.Dropdown([], label="Listen to", filterable=False)
-        player = element("player", events=("chosen",), elem_id="voice-moments-player")
-        choose = gr.Button("Choose a moment to make it the voice", interactive=False, elem_id="voice-moments-choose")
-        said = notice("voice-moments-notice")
-    moments = Moments(place, course, part, player, choose, said, gr.State(None), gr.State([]))
+        player = element("player", events=("chosen",), elem_id="voice-checkpoints-player")
+        choose = gr.Button(_NONE_CHOSEN, interactive=False, elem_id="voice-checkpoints-choose")
+        said = notice("voice-checkpoints-notice")
+    checkpoints = Checkpoints(place, course, part, player, choose, said, gr.State(None), gr.State([]))
 
     def look(visit: Visit, model: str) -> tuple[dict[str, Any], int | None]:
-        """What was heard, and the epoch of the moment that the voice is."""
+        """Return the auditions, and the epoch in use."""
         heard = auditions_view(visit.studio, visit.account, model, visit.base_url, visit.now_s)
         voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
         return heard, voice["learned"].get("best_epoch")
@@ -121,7 +122,7 @@ def build_moments(page: Page, chosen: gr.BrowserState) -> Moments:
         if model is None or name is None:
             return None
         heard, in_use = look(visit, model)
-        return moments.hear(model, heard, name, epoch, in_use)
+        return checkpoints.hear(model, heard, name, epoch, in_use)
 
     def another_track(visit: Visit, data: dict[str, Any], model: str | None, epochs: list[int]) -> Updates:
         if model is None:
@@ -129,15 +130,15 @@ def build_moments(page: Page, chosen: gr.BrowserState) -> Moments:
         place = int(data["index"]) - 1
         epoch = epochs[place] if 0 <= place < len(epochs) else None
         heard, in_use = look(visit, model)
-        return {moments.heard: epoch, **moments.offer(heard, epoch, in_use)}
+        return {checkpoints.heard: epoch, **checkpoints.offer(heard, epoch, in_use)}
 
-    def another_moment(visit: Visit, data: dict[str, Any], model: str | None, name: str | None) -> Updates:
+    def another_checkpoint(visit: Visit, data: dict[str, Any], model: str | None, name: str | None) -> Updates:
         return another_part(visit, model, name, data["epoch"])
 
-    page.on(part.input, another_part, [chosen, part, moments.heard], moments.outputs, notice=said)
-    page.on_data(player.chosen, another_track, [chosen, moments.epochs], moments.outputs, notice=said)
-    page.on_data(course.chosen, another_moment, [chosen, part], moments.outputs, notice=said)
-    return moments
+    page.on(part.input, another_part, [chosen, part, checkpoints.heard], checkpoints.outputs, notice=said)
+    page.on_data(player.chosen, another_track, [chosen, checkpoints.epochs], checkpoints.outputs, notice=said)
+    page.on_data(course.chosen, another_checkpoint, [chosen, part], checkpoints.outputs, notice=said)
+    return checkpoints
 
 
 def _label(line: Mapping[str, Any]) -> str:
@@ -145,6 +146,6 @@ def _label(line: Mapping[str, Any]) -> str:
 
 
 def _note(line: Mapping[str, Any], in_use: int | None) -> str:
-    more = ["the best"] if line["kept"] else []
-    more += ["the voice"] if line["epoch"] == in_use else []
+    more = ["best"] if line["kept"] else []
+    more += ["in use"] if line["epoch"] == in_use else []
     return ", ".join([f"score {line['score']:.3f}", *more])
