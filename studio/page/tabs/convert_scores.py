@@ -36,9 +36,9 @@ def scores_table(takes: list[dict[str, Any]]) -> str:
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
 
 
-def kept_note(share: float | None, is_best: bool, what: str = "of the melody kept") -> str | None:
+def kept_note(share: float | None, is_best: bool) -> str | None:
     """What is said beside a take: whether it is the best of several, and its `kept_share`; None for neither."""
-    said = None if share is None else f"{100 * share:.0f} % {what}"
+    said = None if share is None else f"{100 * share:.0f} % of the melody kept"
     return " · ".join(filter(None, ["best" if is_best else None, said])) or None
 
 
