@@ -72,11 +72,10 @@ def test_a_notebook_explains_itself_and_its_cells_are_short(name):
     assert all(len(cell.source.splitlines()) <= 22 for cell in cells)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_notebook_starts_a_page_or_asks_for_input(name):
-    source = "\n".join(cell.source for cell in code_cells(name))
-    for word in ("gradio", "uvicorn", "subprocess", "os.system", "run_server", "input(", "getpass"):
-        assert word not in source
+def test_no_notebook_starts_a_page_or_asks_for_input():
+    sources = {name: "\n".join(cell.source for cell in code_cells(name)) for name in NAMES}
+    forbidden = ("gradio", "uvicorn", "subprocess", "os.system", "run_server", "input(", "getpass")
+    assert not [(name, word) for name, source in sources.items() for word in forbidden if word in source]
 
 
 # ---- where nothing is installed yet
@@ -246,9 +245,7 @@ def imported(path: Path) -> set[str]:
 
 def test_only_notebooks_need_their_widgets():
     """The rest of the engine and the studio run where neither ipywidgets nor IPython is installed."""
-    for package in ("engine", "studio"):
-        for path in (ROOT / package).rglob("*.py"):
-            if path.parent != ROOT / "engine" / "widgets":
-                needed = imported(path)
-                assert not [name for name in needed if name.split(".")[0] in ("ipywidgets", "IPython")], path
-                assert not [name for name in needed if f"{name}.".startswith("engine.widgets.")], path
+    paths = [path for package in ("engine", "studio") for path in (ROOT / package).rglob("*.py")]
+    others = [path for path in paths if path.parent != ROOT / "engine" / "widgets"]
+    unwanted = ("ipywidgets.", "IPython.", "engine.widgets.")
+    assert not [(path, name) for path in others for name in imported(path) if f"{name}.".startswith(unwanted)]
