@@ -82,21 +82,21 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
     from studio.page.parts.checked_events import CheckedEvents
     from studio.page.parts.element import element
     from studio.page.parts.page import Page
-    from studio.page.tabs.convert import build_convert_tab
+    from studio.page.tabs.convert import ConvertTab
     from studio.page.tabs.create import CreateTab
-    from studio.page.tabs.explore import build_explore_tab
+    from studio.page.tabs.explore import ExploreTab
     from studio.page.tabs.history import HistoryTab
     from studio.page.tabs.settings import SettingsTab
     from studio.page.tabs.train import TrainTab
     from studio.page.tabs.voices import VoicesTab
 
     tabs: dict[str, Callable[[Page, gr.Tab], object]] = {
-        "Convert": build_convert_tab,
+        "Convert": ConvertTab,
         "History": HistoryTab,
         "Voices": VoicesTab,
         "Create": CreateTab,
         "Train": TrainTab,
-        "Explore": build_explore_tab,
+        "Explore": ExploreTab,
         "Settings": SettingsTab,
     }
     if studio.service.is_demo:

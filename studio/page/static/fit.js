@@ -1,6 +1,6 @@
 // <timbre-fit>: which notes of a recording lie within a voice's range, live while the transpose slider moves.
 //
-// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, transpose, isHeard}. isHeard: whether there is a
+// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, transpose, isAnalysed}. isAnalysed: whether there is a
 // recording; low, high: MIDI numbers or null;
 // auto: the shift that would be chosen, or null; transpose: a number, or null for auto. What the slider says comes as
 // "timbre-transpose" {semitones} on the document, null for auto.
@@ -84,7 +84,7 @@ class Fit extends HTMLElement {
     const said = make("p", { role: "status" });
     const shifted = shift === 0 ? "original key" : `${shift > 0 ? "up" : "down"} ${Math.abs(shift)} semitone${Math.abs(shift) === 1 ? "" : "s"}`;
     if (!histogram.length) {
-      if (this.#data.isHeard) said.append("No notes found in the recording. ");
+      if (this.#data.isAnalysed) said.append("No notes found in the recording. ");
       said.append(`${voice.name}'s range: ${voice.low === null ? "unknown" : `${noteName(voice.low)} to ${noteName(voice.high)}`}.`);
       return said;
     }

@@ -1,7 +1,6 @@
-"""Where the recording lies against the voice, and the shift between them: the transpose slider with its picture."""
+"""How the recording fits the voice's range, and the shift between them: the transpose slider with its picture."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -22,34 +21,31 @@ _FITTED = "(isAuto, semitones) => isAuto ? (document.querySelector('timbre-fit')
 _IN_BROWSER: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
-@dataclass(frozen=True)
 class Fit:
-    """The part of the tab with the shift: whether it is found by itself, and in semitones."""
+    """The part of the tab with the shift: whether it is found automatically, and in semitones.
 
-    auto: gr.Checkbox
-    transpose: gr.Slider
+    alone: whether the recording is what is converted, and not several.
+    """
 
+    def __init__(self, page: Page, recording: Recording, alone: gr.State, voice: Voice) -> None:
+        self.recording, self.alone, self.voice = recording, alone, voice
+        gr.HTML("<h2>Pitch</h2>")
+        self.picture = element("fit", elem_id="convert-fit")
+        self.auto = gr.Checkbox(True, label="Auto octave", elem_id="convert-auto")
+        self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
+        seen = {voice.chosen, recording.analysed, alone, self.auto, self.transpose}
+        for event in (voice.chosen.change, recording.analysed.change, alone.change):
+            page.on(event, self.fit, seen, [self.picture, self.transpose])
+        both = [self.auto, self.transpose]
+        self.transpose.input(None, self.transpose, self.auto, js=_MOVED, **_IN_BROWSER)
+        self.auto.input(None, both, self.transpose, js=_FITTED, **_IN_BROWSER)
+        gr.on([self.auto.change, self.transpose.change], None, both, None, js=_CHANGED, **_IN_BROWSER)
 
-def build_fit(page: Page, recording: Recording, alone: gr.State, voice: Voice) -> Fit:
-    """Layout and events. alone: whether the recording is what is converted, and not several."""
-    gr.HTML("<h2>Pitch</h2>")
-    picture = element("fit", elem_id="convert-fit")
-    auto = gr.Checkbox(True, label="Auto octave", elem_id="convert-auto")
-    transpose = controls(ConversionSettings, ["transpose"])["transpose"]
-
-    def fit(visit: Visit, given: Mapping[Any, Any]) -> Updates:
-        if not given[voice.chosen]:
-            return {picture: shown(None)}
-        looked_at = given[recording.looked_at] if given[alone] else None
-        found = fit_view(visit.studio, visit.account, given[voice.chosen], looked_at)
-        data = found | {"transpose": None if given[auto] else given[transpose], "isHeard": looked_at is not None}
-        # what has no pitch is not moved, and of what is not heard yet nothing is known
-        return {picture: shown(data)} | ({transpose: found["auto"] or 0} if given[auto] else {})
-
-    seen = {voice.chosen, recording.looked_at, alone, auto, transpose}
-    for event in (voice.chosen.change, recording.looked_at.change, alone.change):
-        page.on(event, fit, seen, [picture, transpose])
-    transpose.input(None, transpose, auto, js=_MOVED, **_IN_BROWSER)
-    auto.input(None, [auto, transpose], transpose, js=_FITTED, **_IN_BROWSER)
-    gr.on([auto.change, transpose.change], None, [auto, transpose], None, js=_CHANGED, **_IN_BROWSER)
-    return Fit(auto, transpose)
+    def fit(self, visit: Visit, given: Mapping[Any, Any]) -> Updates:
+        if not given[self.voice.chosen]:
+            return {self.picture: shown(None)}
+        analysed = given[self.recording.analysed] if given[self.alone] else None
+        found = fit_view(visit.studio, visit.account, given[self.voice.chosen], analysed)
+        is_auto, semitones = given[self.auto], given[self.transpose]
+        data = found | {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None}
+        return {self.picture: shown(data)} | ({self.transpose: found["auto"] or 0} if is_auto else {})

@@ -1,181 +1,169 @@
-"""The recording of the Convert tab: dropped, recorded or a sample; heard, trimmed, and told about."""
+"""The recording of the Convert tab: uploaded, recorded or a sample; to be heard and trimmed, with what was found."""
 
 import html
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
-from studio.actions.arrivals import take_upload, workplace
 from studio.actions.samples import SAMPLES, take_sample
-from studio.errors import NotFound, WrongState
 from studio.page.parts.controls import STYLES
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
-from studio.page.parts.recorded import name_of, recorded
+from studio.page.parts.recorded import recorded
+from studio.page.tabs import analyses
 
-PLAYER = "convert-recording"
+# what fills the form is done one after the other, so that nobody is too quick for it
+IN_TURN: dict[str, Any] = {"concurrency_id": "convert", "concurrency_limit": 1}
 _POLL_S = 0.4
+_FOUND = ("id", "file_name", "summary", "pitch_histogram", "roll", "duration_s")
+
+Chosen = dict[str, Any]
 
 
-@dataclass(frozen=True)
 class Recording:
     """The part of the tab with the recording.
 
-    chosen: {id, start_s, stop_s} of an analysis, or None. looked_at: what was found in it, or None: {id, summary,
-    pitch_histogram, settled}; settled: the settings belong to it already. kept: what the browser remembers of it.
+    chosen: {id, start_s, stop_s, settled} of an analysis, or None; settled: the settings belong to it already.
+    analysed: what was found in it, or None: {id, summary, pitch_histogram, ..., settled}. kept: what the browser
+    remembers of it.
     """
 
-    chosen: gr.State
-    looked_at: gr.State
-    kept: gr.BrowserState
-    outputs: list[Any]
-    timer: gr.Timer
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.chosen, self.analysed = gr.State(None), gr.State(None)
+        self.kept = remembered("convert-recording")
+        self.timer = gr.Timer(_POLL_S, active=False)
+        self.drop = gr.Audio(
+            label="Recording", type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
+            elem_id="convert-drop",
+        )  # fmt: skip
+        self.is_recorded = recorded(page, self.drop)
+        with gr.Column(visible=False, elem_id="convert-taken") as self.taken:
+            self.player = element("recording", events=("trimmed",), elem_id="convert-recording")
+            with gr.Row(elem_classes="facts"):
+                self.facts = gr.HTML(elem_id="convert-facts")
+                self.explore = gr.Button("Open in Explore", size="sm", scale=0, min_width=130)
+                self.change = gr.Button("Change recording", size="sm", scale=0, min_width=150)
+        with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
+            self.progress = gr.HTML(elem_id="convert-listening")
+            self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+        self.problem = notice("convert-recording-problem")
+        with gr.Row(elem_classes="samples"):
+            gr.HTML("<span>Or try a sample:</span>", elem_classes="samples-title")
+            self.samples = [gr.Button(sample.title, size="sm", scale=0, min_width=110) for sample in SAMPLES]
+        self._wire()
+
+    def _wire(self) -> None:
+        page, problem, chosen = self.page, self.problem, self.chosen
+        uploaded = [self.drop, self.is_recorded, chosen]
+        page.on(self.drop.input, self.put_in, uploaded, [self.drop, *self.outputs], notice=problem, **IN_TURN)
+        for button, sample in zip(self.samples, SAMPLES, strict=True):
+            page.on(button.click, self.put_in_sample(sample.title), [chosen], self.outputs, notice=problem, **IN_TURN)
+        outputs = [self.drop, self.taken, self.player, self.facts, self.analysing, self.progress, *self.outputs]
+        page.on(self.timer.tick, self.look, [chosen], outputs, notice=problem)
+        page.on_data(self.player.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN)
+        page.on(self.cancel.click, self.give_up, [chosen], outputs, notice=problem, **IN_TURN)
+        page.on(self.change.click, self.put_away, [], outputs, notice=problem, **IN_TURN)
+        page.on(self.explore.click, self.go_and_explore, [chosen], [page.tabs, page.wishes["explore"]])
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What changes when another recording is taken."""
+        return [self.chosen, self.analysed, self.kept, self.timer]
 
     def take(self, analysis: str, settled: bool = False) -> dict[Any, Any]:
-        """Updates that put in a recording that is looked at, or is to be."""
+        """Return updates that take a recording, whose analysis may still be running."""
         chosen = {"id": analysis, "start_s": None, "stop_s": None, "settled": settled}
-        return {self.chosen: chosen, self.kept: chosen, self.looked_at: None, self.timer: gr.Timer(active=True)}
+        return {self.chosen: chosen, self.kept: chosen, self.analysed: None, self.timer: gr.Timer(active=True)}
 
-    def restore(self, visit: Visit, kept: dict[str, Any] | None) -> dict[Any, Any]:
-        """Updates that put in what was there when the page was left, if it still is."""
+    def restore(self, visit: Visit, kept: Chosen | None) -> dict[Any, Any]:
+        """Return updates that take what this browser had when it left, if it is still there."""
         if not kept:
             return {}
-        try:
-            analysis_view(visit.studio, visit.account, kept["id"], visit.base_url, visit.now_s)
-        except NotFound:
+        if analyses.find(visit, kept["id"]) is None:
             return {self.kept: None}
         return {self.chosen: kept | {"settled": True}, self.timer: gr.Timer(active=True)}
 
     def stretch_of(self, chosen: Mapping[str, Any]) -> tuple[float, float] | None:
-        """The part to convert, in seconds; None for the whole."""
+        """Return the part to convert, in seconds; None for the whole."""
         if chosen.get("start_s") is None or chosen.get("stop_s") is None:
             return None
         return chosen["start_s"], chosen["stop_s"]
 
-
-def build_recording(page: Page, in_turn: dict[str, Any]) -> Recording:
-    """Layout and events. in_turn: the options of events that fill the form."""
-    chosen, looked_at = gr.State(None), gr.State(None)
-    kept = remembered("convert-recording")
-    timer = gr.Timer(_POLL_S, active=False)
-    drop = gr.Audio(
-        label="Recording", type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
-        elem_id="convert-drop",
-    )  # fmt: skip
-    is_recorded = recorded(page, drop)
-    with gr.Column(visible=False, elem_id="convert-taken") as taken:
-        player = element("recording", events=("trimmed",), elem_id="convert-recording")
-        with gr.Row(elem_classes="facts"):
-            facts = gr.HTML(elem_id="convert-facts")
-            closer = gr.Button("Open in Explore", size="sm", scale=0, min_width=130)
-            other = gr.Button("Change recording", size="sm", scale=0, min_width=150)
-    with gr.Row(visible=False, elem_classes="progress-line") as listening:
-        progress = gr.HTML(elem_id="convert-listening")
-        stop = gr.Button("Cancel", size="sm", scale=0, min_width=90)
-    problem = notice("convert-recording-problem")
-    with gr.Row(elem_classes="samples"):
-        gr.HTML("<span>Or try a sample:</span>", elem_classes="samples-title")
-        samples = [gr.Button(sample.title, size="sm", scale=0, min_width=110) for sample in SAMPLES]
-    part = Recording(chosen, looked_at, kept, [chosen, looked_at, kept, timer], timer)
-
-    def end_listening(visit: Visit, to: dict[str, Any] | None) -> None:
-        if to:
-            with suppress(NotFound, WrongState):  # it has ended
-                cancel_analysis(visit.studio, visit.account, to["id"])
-
-    def replace(visit: Visit, before: dict[str, Any] | None, analysis: str) -> dict[Any, Any]:
-        """Take the new one; what was there is not listened to any further, so that nothing waits for it."""
-        end_listening(visit, before)
-        return part.take(analysis)
-
-    def put_in(visit: Visit, path: str | None, was_recorded: bool, now: dict[str, Any] | None) -> Updates:
+    def put_in(self, visit: Visit, path: str | None, is_recorded: bool, now: Chosen | None) -> Updates:
         if path is None:
-            return {problem: gr.skip()}
+            return {self.problem: gr.skip()}
         try:
-            with workplace(visit.studio) as place:
-                copy = take_upload(visit.studio, Path(path), place / "recording")
-                name = name_of(path, was_recorded, visit.now_s)
-                return replace(visit, now, start_analysis(visit.studio, visit.account, copy, name))
+            return self._replace(visit, now, analyses.start(visit, path, is_recorded))
         except EngineError as error:  # room for another one
-            return {problem: told_error(str(error)), drop: gr.Audio(value=None)}
+            return {self.problem: told_error(str(error)), self.drop: gr.Audio(value=None)}
 
-    def put_in_sample(title: str) -> Any:
-        return lambda visit, now: replace(visit, now, take_sample(visit.studio, visit.account, title))
+    def put_in_sample(self, title: str) -> Callable[..., Updates]:
+        return lambda visit, now: self._replace(visit, now, take_sample(visit.studio, visit.account, title))
 
-    def look(visit: Visit, now: dict[str, Any] | None) -> Updates:
+    def look(self, visit: Visit, now: Chosen | None) -> Updates:
         if now is None:
-            return {timer: gr.Timer(active=False)}
-        view = analysis_view(visit.studio, visit.account, now["id"], visit.base_url, visit.now_s)
-        if view["state"] in ("queued", "running"):
-            text = f"Analysing {view['file_name']}"
+            return {self.timer: gr.Timer(active=False)}
+        view = analyses.view(visit, now["id"])
+        if view["state"] in analyses.BUSY:
             return {
-                listening: gr.Row(visible=True),
-                progress: progress_bar(view["progress"], text),
-                drop: gr.Audio(value=None, visible=False),
-                taken: gr.Column(visible=False),
+                self.analysing: gr.Row(visible=True),
+                self.progress: progress_bar(view["progress"], f"Analysing {view['file_name']}"),
+                self.drop: gr.Audio(value=None, visible=False),
+                self.taken: gr.Column(visible=False),
             }
-        ended = {timer: gr.Timer(active=False), listening: gr.Row(visible=False)}
         if view["state"] != "completed":
             why = view["error"] or "The analysis was cancelled."
-            return ended | {
-                problem: told_error(f"{view['file_name']}: {why}"),
-                chosen: None, kept: None, looked_at: None,
-                drop: gr.Audio(visible=True), taken: gr.Column(visible=False),
-            }  # fmt: skip
-        found = {name: view[name] for name in ("id", "file_name", "summary", "pitch_histogram", "roll", "duration_s")}
-        return ended | {
-            drop: gr.Audio(value=None, visible=False),
-            taken: gr.Column(visible=True),
-            player: shown(_player(view, now)),
-            facts: gr.HTML(_facts(view)),
-            looked_at: found | {"settled": now.get("settled", False)},
+            return self._nothing() | {self.problem: told_error(f"{view['file_name']}: {why}")}
+        return {
+            self.timer: gr.Timer(active=False),
+            self.analysing: gr.Row(visible=False),
+            self.drop: gr.Audio(value=None, visible=False),
+            self.taken: gr.Column(visible=True),
+            self.player: shown(_player(view, now)),
+            self.facts: gr.HTML(_facts(view)),
+            self.analysed: {name: view[name] for name in _FOUND} | {"settled": now.get("settled", False)},
         }
 
-    def trim(visit: Visit, told: dict[str, Any], now: dict[str, Any] | None) -> Updates:
+    def trim(self, visit: Visit, stretch: dict[str, Any], now: Chosen | None) -> Updates:
         if now is None:
             return None
-        trimmed = now | {"start_s": told["start_s"], "stop_s": told["stop_s"]}
-        return {chosen: trimmed, kept: trimmed}
+        trimmed = now | {"start_s": stretch["start_s"], "stop_s": stretch["stop_s"]}
+        return {self.chosen: trimmed, self.kept: trimmed}
 
-    def put_away(visit: Visit) -> Updates:
+    def put_away(self, visit: Visit) -> Updates:
+        return self._nothing() | {self.player: shown(None), self.drop: gr.Audio(value=None, visible=True)}
+
+    def give_up(self, visit: Visit, now: Chosen | None) -> Updates:
+        analyses.cancel(visit, now["id"] if now else None)
+        return self.put_away(visit)
+
+    def go_and_explore(self, visit: Visit, now: Chosen | None) -> Updates:
+        return self.page.go("explore", recording=now["id"]) if now else None
+
+    def _replace(self, visit: Visit, before: Chosen | None, analysis: str) -> dict[Any, Any]:
+        """Take another recording; the analysis of the one before is cancelled, so that nothing waits for it."""
+        analyses.cancel(visit, before["id"] if before else None)
+        return self.take(analysis)
+
+    def _nothing(self) -> dict[Any, Any]:
+        """Return updates that wait for a recording again."""
         return {
-            chosen: None, kept: None, looked_at: None, player: shown(None), timer: gr.Timer(active=False),
-            drop: gr.Audio(value=None, visible=True), taken: gr.Column(visible=False),
-            listening: gr.Row(visible=False),
+            self.chosen: None, self.kept: None, self.analysed: None, self.timer: gr.Timer(active=False),
+            self.drop: gr.Audio(visible=True), self.taken: gr.Column(visible=False),
+            self.analysing: gr.Row(visible=False),
         }  # fmt: skip
 
-    def give_up(visit: Visit, now: dict[str, Any] | None) -> Updates:
-        end_listening(visit, now)
-        return put_away(visit)
 
-    def explore(visit: Visit, now: dict[str, Any] | None) -> Updates:
-        return page.go("explore", recording=now["id"]) if now else None
-
-    page.on(drop.input, put_in, [drop, is_recorded, chosen], [drop, *part.outputs], notice=problem, **in_turn)
-    for button, sample in zip(samples, SAMPLES, strict=True):
-        page.on(button.click, put_in_sample(sample.title), [chosen], part.outputs, notice=problem, **in_turn)
-    outputs = [drop, taken, player, facts, listening, progress, *part.outputs]
-    page.on(timer.tick, look, [chosen], outputs, notice=problem)
-    page.on_data(player.trimmed, trim, [chosen], [chosen, kept], **in_turn)
-    page.on(stop.click, give_up, [chosen], outputs, notice=problem, **in_turn)
-    page.on(other.click, put_away, [], outputs, notice=problem, **in_turn)
-    page.on(closer.click, explore, [chosen], [page.tabs, page.wishes["explore"]])
-    return part
-
-
-def _player(view: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
+def _player(view: dict[str, Any], chosen: Chosen) -> dict[str, Any]:
     trimmed = chosen.get("start_s") is not None
     return {
-        "id": PLAYER,
+        "id": "convert-recording",
         "recording": view["id"],
         "tracks": [{"label": view["file_name"], "url": view["audio_url"]}],
         "trim": {"start_s": chosen["start_s"], "stop_s": chosen["stop_s"]} if trimmed else None,
@@ -183,15 +171,15 @@ def _player(view: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def _facts(view: dict[str, Any]) -> str:
-    """What was found in a recording, in a line."""
+    """Return what was found in a recording, in a line of HTML."""
     summary = view["summary"]
-    voice = summary["vocal_range"]
-    said = [view["file_name"], f"{view['duration_s']:.1f} s"]
+    voice, loudness = summary["vocal_range"], summary["loudness_lufs"]
+    facts = [view["file_name"], f"{view['duration_s']:.1f} s"]
     if voice is not None:
-        said += [STYLES[summary["style"]].lower(), f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
+        facts += [STYLES[summary["style"]].lower(), f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
     else:
-        said.append("silence" if summary["loudness_lufs"] is None else "no pitch found")
-    if summary["loudness_lufs"] is not None:
-        said.append(f"{summary['loudness_lufs']:.0f} LUFS")
-    name, *rest = map(html.escape, said)
+        facts.append("silence" if loudness is None else "no pitch found")
+    if loudness is not None:
+        facts.append(f"{loudness:.0f} LUFS")
+    name, *rest = map(html.escape, facts)
     return f"<p><b>{name}</b> · {' · '.join(rest)}</p>"

@@ -1,12 +1,13 @@
-"""What is said of a conversion in words and numbers."""
+"""A conversion in words and numbers."""
 
 import html
 from typing import Any
 
 from studio.page.parts.controls import STYLES
+from studio.page.parts.progress_bar import time_left, time_until
 
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
-# name, what it says, of the scores
+# score, title, meaning
 _COLUMNS = (
     ("pitch_accuracy", "Pitch accuracy", "Time within half a semitone of the target pitch. 100 % is best."),
     ("pitch_corr", "Melody", "Correlation of the pitch curve with the recording's. 1 is best."),
@@ -16,7 +17,7 @@ _COLUMNS = (
 
 
 def heading(view: dict[str, Any]) -> str:
-    """Whose performance it is in whose voice, and how it was made, as HTML."""
+    """Return the title of a conversion and how it was made, as HTML."""
     facts = [_shift(view["transpose"])]
     if view["style"]:
         facts.append(f"{STYLES[view['style']].lower()}")
@@ -29,15 +30,27 @@ def heading(view: dict[str, Any]) -> str:
 
 
 def scores_table(takes: list[dict[str, Any]]) -> str:
-    """Scores of all takes, the best first, as HTML."""
+    """Return the scores of all takes as HTML, the best first."""
     head = "".join(f'<th scope="col" title="{html.escape(says)}">{title}</th>' for _, title, says in _COLUMNS)
     rows = "".join(_row(take) for take in takes)
     legend = "".join(f"<li><b>{title}</b>: {html.escape(says)}</li>" for _, title, says in _COLUMNS)
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
 
 
+def progress_line(view: dict[str, Any]) -> str:
+    """Return how far a conversion is that has not ended, in a line."""
+    if view["is_ending"]:
+        return "Cancelling"
+    if view["state"] != "running":
+        if not view["ahead"]:
+            return "Starting"
+        return ", ".join(filter(None, [f"Waiting: {view['ahead']} ahead", time_until(view["starts_in_s"])]))
+    done = f"{view['message'] or 'converting'} {100 * view['progress']:.0f} %".capitalize()
+    return ", ".join(filter(None, [done, time_left(view["left_s"])]))
+
+
 def kept_note(share: float | None, is_best: bool) -> str | None:
-    """What is said beside a take: whether it is the best of several, and its `kept_share`; None for neither."""
+    """Return the note beside a take: whether it is the best of several, and its `kept_share`; None for neither."""
     said = None if share is None else f"{100 * share:.0f} % of the melody kept"
     return " · ".join(filter(None, ["best" if is_best else None, said])) or None
 

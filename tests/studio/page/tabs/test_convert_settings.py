@@ -1,14 +1,15 @@
 """Which preset the settings of the Convert tab ask for."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from studio.page.tabs.convert_settings import Settings
 
-SETTINGS: Any = Settings(*("preset", "fit", "takes", {}, "kept"))
+SETTINGS: Any = SimpleNamespace(preset="preset")
 
 
 @pytest.mark.parametrize(("chosen", "asked"), [(None, "auto"), ("spoken", "spoken")])
 def test_without_a_preset_the_recording_says_which(chosen, asked):
-    assert SETTINGS.preset_of({"preset": chosen}) == asked
+    assert Settings.preset_of(SETTINGS, {"preset": chosen}) == asked

@@ -1,0 +1,39 @@
+"""Analyses of recordings, as the Convert and Explore tabs start, find and cancel them."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
+from studio.actions.arrivals import take_upload, workplace
+from studio.errors import NotFound, WrongState
+from studio.page.parts.page import Visit
+from studio.page.parts.recorded import name_of
+
+BUSY = ("queued", "running")  # states
+
+
+def start(visit: Visit, path: str, is_recorded: bool) -> str:
+    """Analyse a file that was uploaded or recorded in the page; return the analysis's id. Raises EngineError."""
+    with workplace(visit.studio) as place:
+        copy = take_upload(visit.studio, Path(path), place / "recording")
+        return start_analysis(visit.studio, visit.account, copy, name_of(path, is_recorded, visit.now_s))
+
+
+def view(visit: Visit, analysis: str) -> dict[str, Any]:
+    """Return an analysis as `analysis_view` gives it. Raises NotFound."""
+    return analysis_view(visit.studio, visit.account, analysis, visit.base_url, visit.now_s)
+
+
+def find(visit: Visit, analysis: str | None) -> dict[str, Any] | None:
+    """Return an analysis; None where there is none, or none any more: they are kept for a day."""
+    with suppress(NotFound):
+        return view(visit, analysis) if analysis is not None else None
+    return None
+
+
+def cancel(visit: Visit, analysis: str | None) -> None:
+    """Cancel an analysis that has not ended."""
+    if analysis is not None:
+        with suppress(NotFound, WrongState):
+            cancel_analysis(visit.studio, visit.account, analysis)

@@ -1,0 +1,163 @@
+"""A finished conversion: its takes to be heard beside the recording, their pitch and scores, and what can follow."""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import gradio as gr
+
+from engine.errors import EngineError
+from studio.actions.downloads import offered, take_download
+from studio.actions.results import result_view
+from studio.actions.voice_cards import voice_cards
+from studio.errors import NotFound
+from studio.page.parts.element import element, shown
+from studio.page.parts.notice import notice, sentence_of, told_error
+from studio.page.parts.page import Page, Updates, Visit
+from studio.page.tabs.convert_pitch import Pitch
+from studio.page.tabs.convert_scores import heading, kept_note, scores_table
+from studio.page.tabs.pitch_editor import PitchEditor
+
+_MOST_BESIDE = 4  # results in other voices that are heard beside this one
+
+Now = dict[str, Any]  # {task, recording, start_s, stop_s, label}: a conversion and what it was made from
+
+
+class Takes:
+    """The part of the result that is shown once a conversion is done. now: the conversion that is shown.
+
+    edited: the id of a conversion that came of editing the pitch.
+    """
+
+    def __init__(self, page: Page, now: gr.State) -> None:
+        self.tracks, self.played = gr.State([]), gr.State(None)  # played: the data of the player
+        with gr.Column(visible=False, elem_id="convert-result") as self.whole:
+            self.title = gr.HTML(elem_id="convert-title")
+            self.player = element("player", events=("chosen", "download"), elem_id="convert-player")
+            self.problem = notice("convert-result-problem")
+            with gr.Row(elem_id="convert-next"):
+                self.other_voice = gr.Dropdown(label="Another voice", scale=2, min_width=180)
+                self.convert = gr.Button("Convert with this voice", scale=1, min_width=150)
+                self.earlier = gr.Dropdown(label="Earlier results", scale=2, min_width=180, visible=False)
+            self.pitch = Pitch(page, now)
+            self.edited = gr.State(None)
+            PitchEditor(page, self.pitch.wanted, self.edited)
+            with gr.Accordion("Scores", open=False):
+                self.scores = gr.HTML(elem_id="convert-scores")
+        downloaded = [self.player, self.played]
+        page.on_data(self.player.chosen, self.choose, [self.tracks], self.pitch.outputs)
+        page.on_data(self.player.download, self.download, [self.tracks, self.played], downloaded, notice=self.problem)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What changes when another conversion is shown."""
+        return [
+            self.whole, self.title, self.player, self.played, self.tracks, self.scores, self.other_voice, self.earlier,
+            *self.pitch.outputs,
+        ]  # fmt: skip
+
+    def show(self, visit: Visit, view: dict[str, Any], now: Now, kept: Sequence[Now]) -> dict[Any, Any]:
+        """Return updates that show a conversion, beside earlier ones of the same recording."""
+        beside = _beside(visit, now, kept)
+        tracks = [{"task": None, "take": 0}, *_tracks(view), *(_tracks(other)[0] for other in beside)]
+        heard = [
+            {"label": "Before", "url": view["input_url"]},
+            *(_track(view, take) for take in view["takes"]),
+            *(_track(other, other["takes"][0], result_name(other)) for other in beside),
+        ]
+        data = {
+            "id": f"convert-{view['id']}",
+            "chosen": 1,
+            "reveal": not now.get("restored"),
+            "tracks": _numbered(heard),
+        }
+        voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
+        others = sorted((one for one in voices if one["id"] != view["model"]), key=lambda one: one["untrained"])
+        choices = [(f"{one['name']} (untrained)" if one["untrained"] else one["name"], one["id"]) for one in others]
+        labels = [(one["label"], one["task"]) for one in kept]
+        return {
+            self.whole: gr.Column(visible=True),
+            self.title: heading(view),
+            self.player: shown(data),
+            self.played: data,
+            self.tracks: tracks,
+            self.scores: scores_table(view["takes"]),
+            self.other_voice: gr.Dropdown(choices=choices, value=choices[0][1] if choices else None),
+            self.earlier: gr.Dropdown(choices=labels, value=now["task"], visible=len(labels) > 1),
+            **self.pitch.look(view, tracks[1]["take"]),
+        }
+
+    def hide(self) -> dict[Any, Any]:
+        return {self.whole: gr.Column(visible=False)}
+
+    def choose(self, visit: Visit, chosen: dict[str, Any], tracks: list[dict[str, Any]]) -> Updates:
+        track = tracks[chosen["index"]] if chosen["index"] < len(tracks) else None
+        if not track or track["task"] is None:
+            return None
+        return self.pitch.look(view_of(visit, track["task"]), track["take"])
+
+    def download(self, visit: Visit, asked: dict[str, Any], tracks: list[dict[str, Any]], data: Any) -> Updates:
+        index, kind = asked["index"], asked["label"]
+        try:
+            task_id, take = tracks[index]["task"], tracks[index]["take"]
+            made = take_download(visit.studio, visit.account, task_id, take, kind, visit.base_url, visit.now_s)
+        except EngineError as error:
+            # with the same data again, so that the button can be pressed again
+            return {self.player: shown(data), self.problem: told_error(sentence_of(error))}
+        changed = [dict(track) for track in data["tracks"]]
+        offers = changed[index]["downloads"]
+        changed[index]["downloads"] = [one | made if one["label"] == kind else one for one in offers]
+        data = {name: value for name, value in data.items() if name != "chosen"} | {"tracks": changed}
+        return {self.player: shown(data), self.played: data}
+
+
+def view_of(visit: Visit, task_id: str) -> dict[str, Any]:
+    """Return a conversion as `result_view` gives it. Raises NotFound."""
+    return result_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+
+
+def result_name(view: dict[str, Any]) -> str:
+    """Return what a conversion is called: by its voice."""
+    marks = [mark for mark in ("untrained", "edited") if view[mark]]
+    return ", ".join([str(view["voice"]), *marks])
+
+
+def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[dict[str, Any]]:
+    """Return other results of the same recording."""
+    found: list[dict[str, Any]] = []
+    if not now["recording"]:
+        return found
+    source = [now[part] for part in ("recording", "start_s", "stop_s")]
+    for one in kept:
+        is_other = one["task"] != now["task"] and [one[part] for part in ("recording", "start_s", "stop_s")] == source
+        if is_other and len(found) < _MOST_BESIDE:
+            with suppress(NotFound):
+                view = view_of(visit, one["task"])
+                found += [view] if view["takes"] else []
+    return found
+
+
+def _numbered(tracks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tracks, numbered from the second of the same label on."""
+    counted: Counter[str] = Counter()
+    for track in tracks:
+        counted[track["label"]] += 1
+        if counted[track["label"]] > 1:
+            track["label"] = f"{track['label']} ({counted[track['label']]})"
+    return tracks
+
+
+def _tracks(view: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"task": view["id"], "take": take["number"]} for take in view["takes"]]
+
+
+def _track(view: dict[str, Any], take: dict[str, Any], label: str | None = None) -> dict[str, Any]:
+    several = len(view["takes"]) > 1
+    is_best = several and take is view["takes"][0] and label is None
+    return {
+        "label": label or (f"Take {take['number']}" if several else result_name(view)),
+        "url": take["url"],
+        "note": kept_note(take["mark"], is_best),
+        "downloads": offered(),
+    }
