@@ -12,9 +12,9 @@ from studio.errors import NotFound
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, told_error
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.tabs import analyses
-from studio.page.tabs.explore_progress import progress
 from studio.page.tabs.explore_result import Result
 
 _SAMPLES = Path(engine.__path__[0]) / "samples"
@@ -71,7 +71,7 @@ class ExploreTab:
         updates: dict[Any, Any] = {
             self.timer: gr.Timer(active=bool(busy)),
             self.working: gr.Row(visible=bool(busy)),
-            self.bar: progress(busy),
+            self.bar: "".join(progress_bar(view["progress"], _progress_line(view)) for view in busy),
         }
         now = {which: analysis if which in views else None for which, analysis in ids.items()}
         if now != ids:
@@ -126,6 +126,10 @@ class ExploreTab:
 
 def _input(label: str, elem_id: str) -> gr.Audio:
     return gr.Audio(label=label, type="filepath", buttons=[], elem_id=elem_id)
+
+
+def _progress_line(view: Mapping[str, Any]) -> str:
+    return f"{view['file_name']}: {view['message'] or ('waiting' if view['state'] == 'queued' else 'starting')}"
 
 
 def _views(visit: Visit, ids: Ids) -> tuple[dict[str, dict[str, Any]], list[str]]:

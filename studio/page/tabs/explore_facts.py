@@ -1,4 +1,4 @@
-"""What the Explore tab says of a recording, and of two, in words and numbers."""
+"""Facts of a recording, and the comparison of two, in words and numbers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -10,18 +10,18 @@ from studio.page.parts.controls import STYLES
 
 View = Mapping[str, Any]
 _NOTHING = "\N{EN DASH}"
-_TELLING_S = 0.3  # of voice
-_SAME_TIME_S = 0.03  # nobody hears less as later
+_LEAST_VOICED_S = 0.3  # for facts about a voice
+_SAME_TIME_S = 0.03  # less cannot be heard
 
 
 def facts(views: Sequence[View]) -> str:
-    """What each recording is like, as HTML: of one as a list, of two as a table."""
+    """Return the facts of each recording as HTML: one as a list, two as a table."""
     columns = [dict(_facts(view)) for view in views]
     if len(views) == 1:
-        told = "".join(
+        rows = "".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in columns[0].items()
         )
-        return f'<h3 aria-level="2">{escape(views[0]["file_name"])}</h3><dl class="facts">{told}</dl>'
+        return f'<h3 aria-level="2">{escape(views[0]["file_name"])}</h3><dl class="facts">{rows}</dl>'
     names = "".join(f'<th scope="col">{escape(view["file_name"])}</th>' for view in views)
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
@@ -33,15 +33,14 @@ def facts(views: Sequence[View]) -> str:
 
 
 def compared(comparison: Comparison, second: str) -> str:
-    """What the second recording, which is called so, is against the first, as HTML."""
+    """Return how the recording named `second` compares with the first, as HTML."""
     return f'<ul class="compared">{"".join(f"<li>{escape(one)}</li>" for one in _sentences(comparison, second))}</ul>'
 
 
 def _facts(view: View) -> Iterator[tuple[str, str]]:
     summary, duration_s = view["summary"], view["duration_s"]
     voiced_s = summary["voiced_s"]
-    # what a voice is like is not told by less; where nothing is voiced, there is none
-    voice, pitch = (summary[one] if voiced_s >= _TELLING_S else None for one in ("vocal_range", "pitch"))
+    voice, pitch = (summary[one] if voiced_s >= _LEAST_VOICED_S else None for one in ("vocal_range", "pitch"))
     missing = "Too little voice to analyse" if voiced_s else "No voice found"
     yield "Style", STYLES[summary["style"]] if voice else missing
     yield "Range", f"{voice['min']} to {voice['max']}" if voice else _NOTHING

@@ -1,4 +1,4 @@
-"""What the Explore tab shows of one recording, or of two beside each other."""
+"""The result of the Explore tab: one recording, or two beside each other."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,13 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.page import Visit
 from studio.page.tabs.explore_facts import compared, facts
 
-PLAYER = "explore"
+_PLAYER = "explore"
 _SECOND_COLOUR = "var(--range)"
-_LAYERS = ["range", "waveform", "loudness"]
 View = Mapping[str, Any]
 
 
 class Result:
-    """The components, made where this is called, and what they show."""
+    """Components for one recording or two; made where this is called."""
 
     def __init__(self) -> None:
         with gr.Column(visible=False, elem_id="explore-result") as self.whole:
@@ -40,44 +39,41 @@ class Result:
 
     @property
     def components(self) -> list[Any]:
-        """All that `showing` may change."""
+        """What `showing` may change."""
         return [
             self.whole, self.facts, self.compared, self.player, self.roll, self.other_roll, self.histogram, self.notes,
             self.of_notes, self.convert,
         ]  # fmt: skip
 
     def showing(self, visit: Visit, views: Sequence[View]) -> dict[Any, Any]:
-        """Updates for one recording, two, or none."""
+        """Return updates for one recording, two, or none."""
         if not views:
             return {self.whole: gr.Column(visible=False)} | {
-                one: gr.HTML(value=shown(None))
-                for one in (self.player, self.roll, self.other_roll, self.histogram, self.notes)
+                one: shown(None) for one in (self.player, self.roll, self.other_roll, self.histogram, self.notes)
             }
         colours = [PITCH_COLOUR, _SECOND_COLOUR]
         parts = [
             {"label": view["file_name"], "colour": colour, "histogram": view["pitch_histogram"]}
             for view, colour in zip(views, colours, strict=False)
         ]
-        of_first = f" of {views[0]['file_name']}" if len(views) > 1 else ""
+        name = views[0]["file_name"]
+        is_alone = len(views) == 1
         updates = {
             self.whole: gr.Column(visible=True),
-            self.facts: gr.HTML(value=facts(views)),
-            self.player: gr.HTML(value=shown(_player(views))),
-            self.histogram: gr.HTML(value=shown({"parts": parts})),
-            self.notes: gr.HTML(value=shown({"notes": views[0]["notes"], "follows": PLAYER})),
-            self.of_notes: gr.HTML(value=f"<h3>Notes{html.escape(of_first)}</h3>"),
-            self.convert: gr.Button(
-                f"Open {views[0]['file_name']} in Convert" if len(views) > 1 else "Open in Convert"
-            ),
+            self.facts: facts(views),
+            self.player: shown(_player(views)),
+            self.histogram: shown({"parts": parts}),
+            self.notes: shown({"notes": views[0]["notes"], "follows": _PLAYER}),
+            self.of_notes: "<h3>Notes</h3>" if is_alone else f"<h3>Notes of {html.escape(name)}</h3>",
+            self.convert: gr.Button("Open in Convert" if is_alone else f"Open {name} in Convert"),
         }
-        return updates | (self._two(visit, views) if len(views) > 1 else self._one(views[0]))
+        return updates | (self._one(views[0]) if is_alone else self._two(visit, views))
 
     def _one(self, view: View) -> dict[Any, Any]:
-        roll = view["roll"] | {"follows": PLAYER, "label": f"Pitch of {view['file_name']}", "shown": _LAYERS}
         return {
             self.compared: gr.HTML(value="", visible=False),
-            self.roll: gr.HTML(value=shown(roll)),
-            self.other_roll: gr.HTML(value=shown(None)),
+            self.roll: shown(_roll(view) | {"shown": ["range", "waveform", "loudness"]}),
+            self.other_roll: shown(None),
         }
 
     def _two(self, visit: Visit, views: Sequence[View]) -> dict[Any, Any]:
@@ -89,20 +85,20 @@ class Result:
         if comparison.is_same_melody and (moved := round(comparison.semitones or 0.0)):
             curves.append(laid_over | {"label": "in the first recording's key", "semitones": -moved})
         longest_s = max(view["duration_s"] for view in views)  # so that both have the same axis
-        rolls = [
-            view["roll"]
-            | {"follows": PLAYER, "group": PLAYER, "duration_s": longest_s, "label": f"Pitch of {view['file_name']}"}
-            for view in views
-        ]
+        both = {"group": _PLAYER, "duration_s": longest_s, "shown": ["waveform", "loudness"]}
+        rolls = [_roll(view) | both for view in views]
         return {
             self.compared: gr.HTML(value=compared(comparison, second["file_name"]), visible=True),
-            self.roll: gr.HTML(value=shown(rolls[0] | {"curves": curves, "shown": _LAYERS[1:], "hidden": [2]})),
-            self.other_roll: gr.HTML(
-                value=shown(rolls[1] | {"curves": [own[1] | {"colour": _SECOND_COLOUR}], "shown": _LAYERS[1:]})
-            ),
+            self.roll: shown(rolls[0] | {"curves": curves, "hidden": [2]}),
+            self.other_roll: shown(rolls[1] | {"curves": [own[1] | {"colour": _SECOND_COLOUR}]}),
         }
+
+
+def _roll(view: View) -> dict[str, Any]:
+    roll: dict[str, Any] = view["roll"]
+    return roll | {"follows": _PLAYER, "label": f"Pitch of {view['file_name']}"}
 
 
 def _player(views: Sequence[View]) -> dict[str, Any]:
     tracks = [{"label": view["file_name"], "url": view["audio_url"], "downloads": view["downloads"]} for view in views]
-    return {"id": PLAYER, "tracks": tracks, "chosen": 0}
+    return {"id": _PLAYER, "tracks": tracks, "chosen": 0}
