@@ -1,6 +1,6 @@
 // The edits of a take, with undo and redo, kept in the browser until they are rendered.
 //
-// Edits are lists that are never changed: each step has a list of its own, beginning from the take as it was converted.
+// Lists of edits are immutable: each step has its own, counted from the take as it was converted.
 
 const KEY = "timbre-pitch-edits";
 const MOST_KEPT = 20; // takes
@@ -13,7 +13,7 @@ export class EditHistory {
   now = [];
   rendered = []; // those that the take has
 
-  /** Begin with a take that has these edits; what was not rendered when this browser left is there again. */
+  /** Begin with a take that has these edits, and restore those that were not rendered when this browser left. */
   open(id, rendered) {
     const isSame = id === this.#id && same(rendered, this.now);
     this.#id = id;
@@ -34,13 +34,6 @@ export class EditHistory {
     this.#keep();
   }
 
-  /** Another last step: for what goes on where it left off. */
-  replace(edits) {
-    this.now = edits;
-    this.#future = [];
-    this.#keep();
-  }
-
   undo() {
     if (!this.canUndo) return;
     this.#future = [this.now, ...this.#future];
@@ -56,7 +49,7 @@ export class EditHistory {
     this.#keep();
   }
 
-  /** Undo a step that could not be taken. */
+  /** Undo a step that was refused. */
   refuse() {
     this.undo();
     this.#future = this.#future.slice(1);
@@ -80,7 +73,7 @@ export class EditHistory {
     try {
       localStorage.setItem(KEY, JSON.stringify(Object.fromEntries([...others, ...mine].slice(-MOST_KEPT))));
     } catch {
-      // no room, or not allowed: then they last as long as the page
+      // no room, or not allowed: they last as long as the page
     }
   }
 }

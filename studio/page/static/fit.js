@@ -1,9 +1,8 @@
-// <timbre-fit>: which notes of a recording lie within a voice's range, live while the transpose slider moves.
+// <timbre-fit>: which notes of a recording are within a voice's range, live while the transpose slider moves.
 //
 // data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, transpose, isAnalysed}. isAnalysed: whether there is a
-// recording; low, high: MIDI numbers or null;
-// auto: the shift that would be chosen, or null; transpose: a number, or null for auto. What the slider says comes as
-// "timbre-transpose" {semitones} on the document, null for auto.
+// recording; low, high: MIDI numbers or null; auto: the shift that auto would choose, or null; transpose: a number, or
+// null for auto. The slider dispatches "timbre-transpose" {semitones} on the document, null for auto.
 
 import { make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
@@ -12,7 +11,7 @@ const LARGEST_SHIFT = 12;
 const HEIGHT = 64, KEYS = 14; // of the picture, in its own units
 const KEY = 8; // wide
 const BLACK = [1, 3, 6, 8, 10];
-const HARDLY_S = 0.1; // what is shorter is no note
+const SHORTEST_S = 0.1; // of a note
 
 class Fit extends HTMLElement {
   #data = null;
@@ -51,9 +50,9 @@ class Fit extends HTMLElement {
 
   #picture(shift) {
     const { voice, histogram } = this.#data;
-    const heard = histogram.filter((one) => one.seconds >= HARDLY_S).map((one) => one.midi);
+    const sung = histogram.filter((one) => one.seconds >= SHORTEST_S).map((one) => one.midi);
     const known = [voice.low, voice.high].filter((note) => note !== null);
-    const ends = [...known, ...heard.map((note) => note - LARGEST_SHIFT), ...heard.map((note) => note + LARGEST_SHIFT)];
+    const ends = [...known, ...sung.map((note) => note - LARGEST_SHIFT), ...sung.map((note) => note + LARGEST_SHIFT)];
     const lowest = Math.max(21, Math.min(48, ...ends) - 1), highest = Math.min(108, Math.max(72, ...ends) + 1);
     const width = (highest - lowest + 1) * KEY, at = (note) => (note - lowest) * KEY;
     const size = { viewBox: `0 0 ${width} ${HEIGHT + KEYS}`, preserveAspectRatio: "none" };
@@ -73,7 +72,7 @@ class Fit extends HTMLElement {
       if (midi + shift < lowest || midi + shift > highest) continue;
       const high = Math.max(1.5, (seconds / most) * (HEIGHT - 4));
       const place = { x: at(midi + shift) + 1, y: HEIGHT - high, width: KEY - 2, height: high };
-      const kind = seconds < HARDLY_S ? "hardly" : out.has(midi) ? "out" : "in";
+      const kind = seconds < SHORTEST_S ? "hardly" : out.has(midi) ? "out" : "in";
       drawn.append(make("rect", { class: `note ${kind}`, ...place }));
     }
     return make("div", { class: "picture", "aria-hidden": "true" }, drawn, names);
@@ -91,7 +90,7 @@ class Fit extends HTMLElement {
     said.append(make("b", {}, isAuto && auto !== null ? `Auto: ${shifted}. ` : `${shifted[0].toUpperCase()}${shifted.slice(1)}. `));
     if (voice.low === null) return said;
     const out = outside(histogram, voice, shift);
-    const all = histogram.filter((one) => one.seconds >= HARDLY_S);
+    const all = histogram.filter((one) => one.seconds >= SHORTEST_S);
     if (!all.length) {
       said.append("No note is long enough to compare.");
       return said;
@@ -112,11 +111,11 @@ class Fit extends HTMLElement {
   }
 }
 
-/** The notes that would be outside a voice's range, moved by `shift`. */
+/** Return the notes that are outside a voice's range when moved by `shift`. */
 function outside(histogram, voice, shift) {
   if (voice.low === null) return [];
   const isOut = (note) => note < voice.low || note > voice.high;
-  return histogram.filter((one) => one.seconds >= HARDLY_S && isOut(one.midi + shift));
+  return histogram.filter((one) => one.seconds >= SHORTEST_S && isOut(one.midi + shift));
 }
 
 function sum(histogram) {

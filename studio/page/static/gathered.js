@@ -1,5 +1,5 @@
-// <timbre-gathered>: recordings that were gathered for a voice. data: {recordings: [{id, name, duration_s, url}]}. Tells
-// `removed` {id}, and `cleared` {} when all shall go.
+// <timbre-gathered>: recordings for a new voice. data: {recordings: [{id, name, duration_s, url}]}. Tells `removed` {id},
+// and `cleared` {} to remove all.
 
 import { make, tell } from "./dom.js";
 import { Listening } from "./listening.js";

@@ -1,6 +1,6 @@
 // <timbre-histogram>: how long each semitone is sung, over a keyboard.
 //   data: {parts: [{label, colour, histogram: [{midi, seconds}]}]}
-// <timbre-notes>: the notes of a recording as a list; a click on its time goes there.
+// <timbre-notes>: the notes of a recording as a list; a click on a time plays from there.
 //   data: {notes: [{start_s, end_s, midi, cents}], follows: the id of a player}
 
 import { make } from "./dom.js";
@@ -8,7 +8,7 @@ import { clock, noteName, toHertz } from "./roll-drawing.js";
 
 const BLACK = new Set([1, 3, 6, 8, 10]);
 const AROUND = 2; // semitones beside the lowest and highest
-const LEAST = 0.005; // of all that is sung; what is rarer does not widen the picture
+const LEAST = 0.005; // share of the singing; rarer notes do not widen the picture
 const MOST_ROWS = 400;
 
 class Histogram extends HTMLElement {
@@ -17,31 +17,31 @@ class Histogram extends HTMLElement {
     const parts = given?.parts?.filter((one) => one.histogram.length) ?? [];
     if (given && !parts.length) this.append(make("p", { class: "none" }, "No pitch found."));
     if (!parts.length) return;
-    // each recording in its own share, so that a long one and a short one can be compared
+    // shares of each recording, so that long and short ones can be compared
     const wholes = parts.map((one) => one.histogram.reduce((sum, { seconds }) => sum + seconds, 0));
-    const sung = parts.flatMap((one, i) => one.histogram.filter((bar) => bar.seconds > LEAST * wholes[i]));
-    const low = Math.min(...sung.map((one) => one.midi)) - AROUND;
-    const high = Math.max(...sung.map((one) => one.midi)) + AROUND;
+    const bars = parts.flatMap((one, i) => one.histogram.filter((bar) => bar.seconds > LEAST * wholes[i]));
+    const low = Math.min(...bars.map((one) => one.midi)) - AROUND;
+    const high = Math.max(...bars.map((one) => one.midi)) + AROUND;
     const seconds = parts.map((one) => new Map(one.histogram.map((bar) => [bar.midi, bar.seconds])));
     const most = Math.max(...parts.flatMap((one, i) => one.histogram.map((bar) => bar.seconds / wholes[i])));
     const hasC = Math.floor(high / 12) * 12 >= low;
     const drawn = make("div", { class: "bars", role: "img", "aria-label": this.#described(parts, wholes) });
     for (let midi = low; midi <= high; midi++) {
       const column = make("div", { class: "column" });
-      const bars = make("div", { class: "heights" });
+      const heights = make("div", { class: "heights" });
       const told = [`${noteName(midi)}, ${toHertz(midi).toFixed(0)} Hz`];
       parts.forEach((one, i) => {
-        const held = seconds[i].get(midi) ?? 0;
+        const sung = seconds[i].get(midi) ?? 0;
         const bar = make("i", { class: "bar" });
-        bar.style.height = `${(100 * held) / wholes[i] / most}%`;
+        bar.style.height = `${(100 * sung) / wholes[i] / most}%`;
         bar.style.background = one.colour;
-        bars.append(bar);
-        told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${held.toFixed(1)} s (${Math.round((100 * held) / wholes[i])} %)`);
+        heights.append(bar);
+        told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${sung.toFixed(1)} s (${Math.round((100 * sung) / wholes[i])} %)`);
       });
       column.title = told.join("\n");
       const key = make("span", { class: BLACK.has(midi % 12) ? "key black" : "key" });
       if (midi % 12 === 0 || (!hasC && (midi === low || midi === high))) key.append(make("b", {}, noteName(midi)));
-      column.append(bars, key);
+      column.append(heights, key);
       drawn.append(column);
     }
     if (parts.length > 1) {

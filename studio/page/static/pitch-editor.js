@@ -1,11 +1,10 @@
-// <timbre-pitch-editor>: a take's pitch, of which stretches are chosen and edited, over its spectrogram.
+// <timbre-pitch-editor>: selects and edits stretches of a take's pitch, over its spectrogram.
 //
 // data: {id, duration_s, step_s, hertz, confidence, edits, changes: [{first, hertz}], tools, follows, picture, pictures,
 //   notes, range, isBusy}, as `studio.actions.pitch_edits.edit_view` gives it, the last of them as <timbre-roll> has them.
-// Later data of the same id may hold parts of it only: {id, version, changes} is what edits come to that were told, or
-// {id, version, isRefused: true}.
-// Tells `changed` {id, edits, version} with each step, `ordered` {id, edits} when they are to be rendered, and `wanted` {id}
-// where it is shown parts of what it has never seen.
+// Later data of the same id may be partial: {id, version, changes} answers `changed`, or {id, version, isRefused: true}.
+// Tells `changed` {id, edits, version} with each step, `ordered` {id, edits} to have them rendered, and `wanted` {id} where
+// it receives partial data of an id it does not have.
 
 import { make, tell } from "./dom.js";
 import { EditHistory } from "./edit-history.js";
@@ -13,10 +12,11 @@ import { PitchTools } from "./pitch-tools.js";
 import { clock, drawCurve, noteWithCents, toMidi } from "./roll-drawing.js";
 import "./roll.js";
 
-const SHORTEST_S = 0.05; // a stretch
-const EDGE = 7, NEAR = 16, STILL = 4, TOUCH = 2.2; // pixels; a finger is so much larger
+const SHORTEST_S = 0.05; // of a selection
+const EDGE = 7, NEAR = 16, STILL = 4; // pixels
+const TOUCH = 2.2; // times as many for a finger
 const VOICED = 0.6;
-const LEAP = 1.5; // semitones to another note
+const LEAP = 1.5; // semitones; more is another note
 const LOWEST_NOTE = 24, HIGHEST_NOTE = 96; // that can be drawn
 const FINE = 0.1;
 const BEFORE_COLOUR = "#8a94a0", NOW_COLOUR = "var(--accent)";
@@ -29,13 +29,14 @@ export class PitchEditor extends HTMLElement {
   #history = new EditHistory();
   #version = 0;
   #answered = 0;
-  #before = null; // the curves in hertz: as converted, as edited, and as the take is now
+  // the curves in hertz: as converted, as edited, and as the take is now
+  #before = null;
   #now = null;
   #rendered = null;
   #pending = []; // where the last two differ: [seconds, seconds]
   #roll = null;
   #tools = null;
-  #held = null; // what the pointer is doing: {does, ...}
+  #drag = null; // what the pointer is doing: {does, ...}
 
   set data(given) {
     if (!given) {
@@ -64,7 +65,7 @@ export class PitchEditor extends HTMLElement {
 
   #open(given) {
     const isSame = given.id === this.#data?.id;
-    const { picture, pictures, notes } = isSame ? this.#data : {}; // until there are those of this version
+    const { picture, pictures, notes } = isSame ? this.#data : {}; // until those of this version arrive
     this.#data = { picture, pictures, notes, ...given };
     this.#before = given.hertz;
     this.#now = this.#with(given.changes);
@@ -99,7 +100,7 @@ export class PitchEditor extends HTMLElement {
     tell(this, "changed", { id: this.#data.id, edits: this.edits, version: ++this.#version });
   }
 
-  // ---- what one does
+  // ---- actions
 
   select(start, end) {
     const last = this.#data.duration_s;
@@ -115,7 +116,7 @@ export class PitchEditor extends HTMLElement {
     this.select(0, this.#data.duration_s);
   }
 
-  /** The note before (-1) or after (1) the stretch, or the place that is heard. */
+  /** Select the note before (-1) or after (1) the selection, or the cursor. */
   selectNote(step) {
     const notes = this.#notes();
     const { start, end } = this.selection ?? { start: this.#roll.seconds, end: this.#roll.seconds };
@@ -132,7 +133,7 @@ export class PitchEditor extends HTMLElement {
     this.#show();
   }
 
-  /** An edit of the chosen stretch: {tool, ...}. */
+  /** Edit the selection: {tool, ...}. */
   apply(edit) {
     if (!this.selection) return;
     const whole = { tool: edit.tool, start_s: this.selection.start, end_s: this.selection.end, ...edit };
@@ -149,7 +150,7 @@ export class PitchEditor extends HTMLElement {
     this.#show();
   }
 
-  hold(midi) {
+  setNote(midi) {
     if (this.selection) this.apply({ tool: "draw", points: [[this.selection.start, midi]] });
   }
 
@@ -176,7 +177,7 @@ export class PitchEditor extends HTMLElement {
     if (!this.#history.isRendered && !this.#data.isBusy) tell(this, "ordered", { id: this.#data.id, edits: this.edits });
   }
 
-  /** What the curve will about be, until that is known. */
+  /** Show about what the curve will be, until the answer is there. */
   #guess(moved) {
     const [first, stop] = this.#frames();
     for (let i = first; i <= stop; i++) this.#now[i] = moved(this.#now[i]);
@@ -222,8 +223,8 @@ export class PitchEditor extends HTMLElement {
   // ---- the pointer: taken from the roll
 
   #grasp(place, event) {
-    if (this.#held) {
-      this.#release(null); // a second finger: the first one was not meant
+    if (this.#drag) {
+      this.#release(null); // a second finger cancels the first
       return false;
     }
     if (place.hertz === null || event.button > 0) return false;
@@ -231,12 +232,12 @@ export class PitchEditor extends HTMLElement {
     stage.setPointerCapture(event.pointerId);
     stage.focus({ preventScroll: true });
     const reach = event.pointerType === "touch" ? TOUCH : 1;
-    this.#held = { ...this.#task(place, reach), pointer: event.pointerId, from: place, isStill: true, reach };
+    this.#drag = { ...this.#task(place, reach), pointer: event.pointerId, from: place, isStill: true, reach };
     event.preventDefault();
     return true;
   }
 
-  /** What a press here begins. */
+  /** Return what a press here begins. */
   #task(place, reach) {
     const { plot } = this.#roll;
     if (this.#tools.chosen === "draw") return { does: "draw", points: [place] };
@@ -258,45 +259,45 @@ export class PitchEditor extends HTMLElement {
   }
 
   #moved = (event) => {
-    const held = this.#held;
-    if (!held || event.pointerId !== held.pointer) return;
+    const drag = this.#drag;
+    if (!drag || event.pointerId !== drag.pointer) return;
     const { left, top } = this.#stage().getBoundingClientRect();
     const { plot } = this.#roll, { box } = plot;
     const x = Math.min(Math.max(event.clientX - left, box.x), box.x + box.width);
     const y = Math.min(Math.max(event.clientY - top, box.y), box.y + box.height);
     const place = { x, y, seconds: plot.seconds(x), hertz: plot.hertz(y) };
-    held.isStill &&= Math.hypot(x - held.from.x, y - held.from.y) < STILL * held.reach;
-    if (held.isStill) return;
-    if (held.does === "select") this.select(held.fixed, place.seconds);
-    else if (held.does === "shift") {
-      const semitones = toMidi(place.hertz) - toMidi(held.from.hertz);
-      held.semitones = event.shiftKey ? Math.round(semitones) : Math.round(20 * semitones) / 20;
-    } else held.points.push(place);
+    drag.isStill &&= Math.hypot(x - drag.from.x, y - drag.from.y) < STILL * drag.reach;
+    if (drag.isStill) return;
+    if (drag.does === "select") this.select(drag.fixed, place.seconds);
+    else if (drag.does === "shift") {
+      const semitones = toMidi(place.hertz) - toMidi(drag.from.hertz);
+      drag.semitones = event.shiftKey ? Math.round(semitones) : Math.round(20 * semitones) / 20;
+    } else drag.points.push(place);
     this.#roll.redrawOver();
   };
 
   #released = (event) => {
-    if (!this.#held || event.pointerId !== this.#held.pointer) return;
-    this.#release(event.type === "pointerup" ? this.#held : null);
+    if (!this.#drag || event.pointerId !== this.#drag.pointer) return;
+    this.#release(event.type === "pointerup" ? this.#drag : null);
   };
 
-  #release(held) {
-    const { isStill, from } = this.#held;
-    this.#held = null;
-    if (!held) this.#show();
-    else if (isStill) this.#hearFrom(from.seconds);
-    else if (held.does === "shift" && held.semitones) this.apply({ tool: "shift", semitones: held.semitones });
-    else if (held.does === "draw") this.#drawn(held.points);
+  #release(drag) {
+    const { isStill, from } = this.#drag;
+    this.#drag = null;
+    if (!drag) this.#show();
+    else if (isStill) this.#playFrom(from.seconds);
+    else if (drag.does === "shift" && drag.semitones) this.apply({ tool: "shift", semitones: drag.semitones });
+    else if (drag.does === "draw") this.#drawn(drag.points);
     this.#roll.redraw();
   }
 
-  #hearFrom(seconds) {
+  #playFrom(seconds) {
     if (this.#data.follows == null) return;
     const detail = { id: this.#data.follows, seconds: Math.min(Math.max(seconds, 0), this.#data.duration_s) };
     document.dispatchEvent(new CustomEvent("timbre-seek", { detail, bubbles: true }));
   }
 
-  /** A curve that was drawn, in either direction: of points at the same time the last counts. */
+  /** Apply a curve drawn in either direction; of points at the same time the last counts. */
   #drawn(points) {
     const at = new Map();
     for (const { seconds, hertz } of points) {
@@ -312,7 +313,7 @@ export class PitchEditor extends HTMLElement {
     if (within.length) this.apply({ tool: "draw", points: within });
   }
 
-  // ---- what one sees
+  // ---- what is seen
 
   #stage() {
     return this.#roll.querySelector(".roll-stage");
@@ -356,7 +357,7 @@ export class PitchEditor extends HTMLElement {
     for (let i = first; i <= stop; i++) if (this.#data.confidence[i] > VOICED) voiced.push(this.#now[i]);
     const middle = voiced.sort((a, b) => a - b)[voiced.length >> 1];
     if (middle) this.#tools.propose(toMidi(middle));
-    const used = this.contains(document.activeElement) ? document.activeElement : null; // while it can still be told
+    const used = this.contains(document.activeElement) ? document.activeElement : null; // before it is disabled
     this.#tools.show({
       selection: this.selection,
       where: this.#where(middle),
@@ -367,7 +368,7 @@ export class PitchEditor extends HTMLElement {
       seconds: this.#pending.reduce((sum, [from, to]) => sum + to - from, 0),
       isBusy: Boolean(this.#data.isBusy),
     });
-    // who has just used up a button goes on with the keys
+    // keys go on working when the button that was pressed is disabled
     if (used?.disabled) this.#stage().focus({ preventScroll: true });
     const takesTouch = this.#tools.chosen === "draw" || this.selection;
     this.#stage().style.touchAction = takesTouch ? "none" : "pan-y";
@@ -381,7 +382,7 @@ export class PitchEditor extends HTMLElement {
     return `${clock(start, 2)} to ${clock(end, 2)}${note}`;
   }
 
-  /** Where the curve is another than that of the take: [seconds, seconds]. */
+  /** Return where the curve differs from the take's: [seconds, seconds]. */
   #stretches() {
     const step = this.#data.step_s, found = [];
     for (let i = 0; i < this.#now.length; i++) {
@@ -393,7 +394,7 @@ export class PitchEditor extends HTMLElement {
     return found;
   }
 
-  /** The notes of the take; where they are not known, what is sung without a rest or a leap. */
+  /** Return the notes of the take; until they are known, stretches without a rest or a leap. */
   #notes() {
     if (this.#data.notes?.length) return this.#data.notes;
     const { confidence, step_s: step } = this.#data, found = [];
@@ -422,8 +423,8 @@ export class PitchEditor extends HTMLElement {
       context.fillRect(plot.x(start), box.y, Math.max(plot.x(end) - plot.x(start), 2), 4);
     }
     if (this.selection) this.#paintSelection(context, plot);
-    if (this.#held?.does === "shift" && this.#held.semitones) this.#paintShift(context, plot, colours);
-    if (this.#held?.does === "draw" && this.#held.points.length > 1) paintLine(context, this.#held.points);
+    if (this.#drag?.does === "shift" && this.#drag.semitones) this.#paintShift(context, plot, colours);
+    if (this.#drag?.does === "draw" && this.#drag.points.length > 1) paintLine(context, this.#drag.points);
     context.restore();
   }
 
@@ -447,7 +448,7 @@ export class PitchEditor extends HTMLElement {
 
   #paintShift(context, plot, colours) {
     const [first, stop] = this.#frames();
-    const { step_s, confidence } = this.#data, { semitones } = this.#held;
+    const { step_s, confidence } = this.#data, { semitones } = this.#drag;
     const moved = { step_s, offset_s: first * step_s, semitones, hertz: this.#now.slice(first, stop + 1), confidence: confidence.slice(first, stop + 1) };
     drawCurve(context, plot, moved, colours.accent, colours, 3);
     const middle = [...moved.hertz].sort((a, b) => a - b)[moved.hertz.length >> 1];

@@ -1,6 +1,6 @@
-// The tools of the pitch editor: which stretch, what to do with it, and back again.
+// The tools of the pitch editor: selection, edits, undo and redo.
 //
-// Built once for an editor, which is asked to do things by its methods; `show` brings them up to date.
+// Built once for an editor, whose methods they call; `show` updates them.
 
 import { make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
@@ -8,19 +8,19 @@ import { noteName } from "./roll-drawing.js";
 const NAMES = { shift: "Shift", smooth: "Smooth", octave: "Fix octave", snap: "Snap to notes", draw: "Draw" };
 const LOWEST_NOTE = 36, HIGHEST_NOTE = 84; // that can be chosen from the list
 const MIDDLE_C = 60;
-const TYPED_S = 0.5; // how long a stretch is of which only one end was typed
+const TYPED_S = 0.5; // length of a selection of which only one end was typed
 
 export class PitchTools {
   chosen = "shift";
   #editor;
   #parts = {};
   #options = {}; // of each tool
-  element; // what stands above the picture
-  steps; // and below it
+  element; // above the picture
+  steps; // below it
 
   constructor(editor, tools) {
     this.#editor = editor;
-    // typed beyond its other end, the stretch moves there as long as it was: the other end is typed next
+    // typed beyond its other end, the selection moves and keeps its length: the other end is typed next
     const from = this.#seconds("From", (seconds) => {
       const { start, end } = editor.selection ?? { start: seconds, end: seconds + TYPED_S };
       editor.select(seconds, seconds < end ? end : seconds + end - start);
@@ -69,7 +69,7 @@ export class PitchTools {
     this.#editor.toolChosen(name);
   }
 
-  /** What there is to do now: {selection, where, canUndo, canRedo, isRendered, hasEdits, seconds, isBusy}. */
+  /** Show the editor's state: {selection, where, canUndo, canRedo, isRendered, hasEdits, seconds, isBusy}. */
   show(state) {
     const { from, to, none, where, undo, redo, away, render, extent } = this.#parts;
     for (const [input, value] of [[from.input, state.selection?.start], [to.input, state.selection?.end]]) {
@@ -117,11 +117,11 @@ export class PitchTools {
     for (let midi = HIGHEST_NOTE; midi >= LOWEST_NOTE; midi--) notes.append(make("option", { value: midi, selected: midi === MIDDLE_C }, noteName(midi)));
     draw.place.append(
       hint("Draw the new curve on the picture,"), make("label", {}, "or set the selection to ", notes),
-      button("Set note", "One steady note, without vibrato", () => editor.hold(Number(notes.value))),
+      button("Set note", "One steady note, without vibrato", () => editor.setNote(Number(notes.value))),
     );
   }
 
-  /** The note that is proposed to be held. */
+  /** Propose a note for "Set note". */
   propose(midi) {
     const select = this.#options.draw.place.querySelector("select");
     if (document.activeElement !== select) select.value = Math.min(HIGHEST_NOTE, Math.max(LOWEST_NOTE, Math.round(midi)));
@@ -133,7 +133,7 @@ export class PitchTools {
     input.addEventListener("focus", () => (before = input.value));
     input.addEventListener("change", () => {
       if (Number.isFinite(input.valueAsNumber)) changed(input.valueAsNumber);
-      else input.value = before; // what is no number changes nothing
+      else input.value = before; // not a number
     });
     return { input, label: make("label", {}, `${name} `, input) };
   }

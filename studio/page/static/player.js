@@ -1,12 +1,10 @@
-// <timbre-player>: one sound, or several that are heard in turn at the same position.
+// <timbre-player>: one track, or several to switch between at the same position.
 //
-// data: {id, tracks: [{label, url, note, downloads: [{label, url, name}]}], chosen, reveal}. reveal: a new one is
-// brought into view. A download without a url is asked
-// for by `tell-download` {index, label}; it begins as soon as data with its url come. Another track that is chosen goes
-// on where the one before it is. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
-// playing}, and hears "timbre-seek" {id, seconds}.
-// Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, so that the first take is 1 where
-// the recording is first, L to repeat.
+// data: {id, tracks: [{label, url, note, downloads: [{label, url, name}]}], chosen, reveal}. reveal: new data scrolls
+// into view. A download without a url is requested by `download` {index, label}; it begins as soon as data with its url
+// arrives. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
+// playing}, and listens for "timbre-seek" {id, seconds}.
+// Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, L to repeat.
 
 import { make, tell } from "./dom.js";
 import { COLUMNS, openSound, rest } from "./sound.js";
@@ -22,11 +20,11 @@ export class Player extends HTMLElement {
   #chosen = 0;
   #position = 0; // seconds, where it stands still
   #duration = 0;
-  #sounding = null; // the sound that plays
+  #playing = null; // the sound that plays
   #repeats = false;
   #sounds = new Map(); // url -> promise of a sound
-  #wanted = null; // the download that was asked for, "index label"
-  #turn = 0; // of choices and starts: what an older one brings late is not used
+  #wanted = null; // the download that was requested, "index label"
+  #turn = 0; // of choices and starts: late answers to an older one are ignored
   #frame = 0;
 
   set data(given) {
@@ -50,31 +48,31 @@ export class Player extends HTMLElement {
     return this.#data;
   }
 
-  /** Where it is, in seconds. */
+  /** The position in seconds. */
   get seconds() {
-    return this.#sounding ? this.#sounding.seconds : this.#position;
+    return this.#playing ? this.#playing.seconds : this.#position;
   }
 
-  /** How long the chosen track is, in seconds; 0 until that is known. */
+  /** The duration of the chosen track in seconds; 0 until it is known. */
   get duration() {
     return this.#duration;
   }
 
   get isPlaying() {
-    return this.#sounding !== null;
+    return this.#playing !== null;
   }
 
-  // ---- for those that build on it
+  // ---- for elements that extend it
 
-  /** The seconds that are played. */
+  /** The stretch that is played, in seconds. */
   get stretch() {
     return { start: 0, stop: this.#duration };
   }
 
-  /** The place of the waveform was made: more may be put on it. */
+  /** Called when the waveform's element was made. */
   drawn(wave) {}
 
-  /** The chosen track was opened, so its duration is known. */
+  /** Called when the duration of the chosen track is known. */
   opened() {}
 
   connectedCallback() {
@@ -90,14 +88,14 @@ export class Player extends HTMLElement {
     this.#pause();
   }
 
-  // ---- what one does
+  // ---- actions
 
   async play() {
-    if (!this.#data || this.#sounding) return this.#pause();
+    if (!this.#data || this.#playing) return this.#pause();
     const turn = ++this.#turn;
     document.dispatchEvent(new CustomEvent("timbre-play", { detail: { player: this } }));
     await this.#handOver(turn);
-    this.#data?.tracks.forEach((track) => this.#sound(track).catch(() => {})); // the next choice is quick then
+    this.#data?.tracks.forEach((track) => this.#sound(track).catch(() => {})); // so that switching is quick
   }
 
   choose(index, tells = true) {
@@ -105,13 +103,13 @@ export class Player extends HTMLElement {
     this.#chosen = index;
     this.#mark();
     this.#show();
-    if (this.#sounding) this.#handOver(++this.#turn);
+    if (this.#playing) this.#handOver(++this.#turn);
     if (tells) tell(this, "chosen", { index });
   }
 
   seek(seconds) {
     this.#position = Math.max(0, Math.min(seconds, this.#duration || seconds));
-    if (this.#sounding) this.#restart(this.#position);
+    if (this.#playing) this.#restart(this.#position);
     else this.#tellTime();
   }
 
@@ -125,7 +123,7 @@ export class Player extends HTMLElement {
       return this.#say(failure.message);
     }
     if (turn !== this.#turn) return;
-    const before = this.#sounding;
+    const before = this.#playing;
     this.#duration = sound.duration;
     const { start, stop } = this.stretch;
     if (!before && (this.#position < start || this.#position >= stop - END_S)) this.#position = start;
@@ -136,12 +134,12 @@ export class Player extends HTMLElement {
     }
     before?.stop();
     if (turn !== this.#turn) return sound.stop();
-    this.#sounding = sound;
+    this.#playing = sound;
     this.#follow();
   }
 
   async #restart(seconds) {
-    const sound = this.#sounding;
+    const sound = this.#playing;
     const turn = ++this.#turn;
     sound.stop();
     await sound.start(seconds);
@@ -150,12 +148,12 @@ export class Player extends HTMLElement {
 
   #pause() {
     this.#turn++;
-    if (!this.#sounding) return;
-    this.#position = this.#sounding.seconds;
-    this.#sounding.stop();
-    this.#sounding = null;
+    if (!this.#playing) return;
+    this.#position = this.#playing.seconds;
+    this.#playing.stop();
+    this.#playing = null;
     cancelAnimationFrame(this.#frame);
-    setTimeout(() => this.#sounding ?? Player.#quiet(), 100); // after the fade
+    setTimeout(() => this.#playing ?? Player.#quiet(), 100); // after the fade
     this.#tellTime();
   }
 
@@ -165,9 +163,9 @@ export class Player extends HTMLElement {
 
   #follow() {
     cancelAnimationFrame(this.#frame);
-    if (!this.#sounding) return;
+    if (!this.#playing) return;
     const { start, stop } = this.stretch;
-    if (this.#sounding.seconds >= stop - END_S) {
+    if (this.#playing.seconds >= stop - END_S) {
       if (!this.#repeats) {
         this.#pause();
         return this.seek(stop);
@@ -192,7 +190,7 @@ export class Player extends HTMLElement {
     for (const url of this.#sounds.keys()) if (!urls.has(url)) this.#sounds.delete(url);
   }
 
-  // ---- what others of the page say
+  // ---- events of other elements
 
   #sought = (event) => {
     if (this.#data && event.detail.id === this.#data.id) this.seek(event.detail.seconds);
@@ -230,7 +228,7 @@ export class Player extends HTMLElement {
     this.querySelector(".repeat")?.setAttribute("aria-pressed", this.#repeats);
   }
 
-  // ---- what one sees
+  // ---- what is seen
 
   #build() {
     const focused = this.contains(document.activeElement) ? document.activeElement.className : null;
@@ -265,7 +263,7 @@ export class Player extends HTMLElement {
     return make("div", { class: "tracks", role: "radiogroup", "aria-label": "Tracks" }, tracks);
   }
 
-  /** Which track is chosen, and what can be downloaded of it. */
+  /** Mark the chosen track, and offer its downloads. */
   #mark() {
     this.querySelectorAll("[role=radio]").forEach((one, index) => {
       one.setAttribute("aria-checked", index === this.#chosen);

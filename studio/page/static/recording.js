@@ -1,7 +1,7 @@
-// <timbre-recording>: the recording that is to be worked on, heard and trimmed.
+// <timbre-recording>: a player that also trims its recording.
 //
-// data: that of <timbre-player> with one track, and `trim`: {start_s, stop_s}, or null for the whole of it. The two
-// handles are dragged, or moved by the arrow keys (with shift: finer). Tells `trimmed` {start_s, stop_s}, both null for
+// data: that of <timbre-player> with one track, and `trim`: {start_s, stop_s}, or null for the whole. The two handles
+// are dragged, or moved with the arrow keys (with shift: finer). Tells `trimmed` {start_s, stop_s}, both null for
 // the whole.
 
 import { make, tell } from "./dom.js";
@@ -83,7 +83,7 @@ export class Recording extends Player {
     this.#waits = setTimeout(() => this.#settle(), PATIENCE_MS);
   }
 
-  /** What the keys did is told now. */
+  /** Tell what the keys did. */
   #settle() {
     if (this.#waits) this.#tell();
   }

@@ -6,11 +6,11 @@
 //   notes: [{start_s, end_s, midi}], loudness: {url | step_s, db}, waveform: {url | step_s, low, high}, follows,
 //   group, shown}
 // A url leads to a JSON file with those arrays. follows: the id of a player, whose position is shown, and which is sent
-// to where one clicks. group: rolls of one group look at the same seconds. shown: which of "notes", "range",
-// "waveform", "loudness", "confidence" are there at first; left out, all but the notes and the confidence. hidden:
-// numbers of curves that are not. hint: what is said where nothing is pointed at, if it is not the usual. isClose: whether only the notes that are sung are looked at, at first.
+// to where one clicks. group: rolls of one group show the same seconds. shown: which of "notes", "range", "waveform",
+// "loudness", "confidence" are there at first; by default range, waveform and loudness. hidden: indices of curves that
+// are hidden at first. hint: a help text of its own. isClose: whether it is zoomed to the pitch range at first.
 //
-// Others may build on it: they put methods of their own into the place of `paintOver` and `grasp`.
+// Other elements extend it by replacing `paintOver` and `grasp`.
 
 import { make } from "./dom.js";
 import * as draw from "./roll-drawing.js";
@@ -28,7 +28,7 @@ export class Roll extends HTMLElement {
   #plot = new draw.Plot(1);
   #picture = null;
   #shown = new Set();
-  #hidden = new Set(); // numbers of curves
+  #hidden = new Set(); // indices of curves
   #isClose = false;
   #cursor = null; // {seconds, hertz or null}
   #head = null; // seconds of the player that is followed
@@ -37,7 +37,7 @@ export class Roll extends HTMLElement {
   #images = new Map(); // url -> {image, tints}
   #parts = null;
   #frame = 0;
-  #isStale = true; // whether more than what moves has to be painted
+  #isStale = true; // whether the base has to be painted again
   #pointers = new Map();
   #resized = new ResizeObserver(() => this.redraw());
   #themed = new MutationObserver(() => this.#retint());
@@ -129,7 +129,7 @@ export class Roll extends HTMLElement {
     this.redraw();
   }
 
-  // ---- what comes from elsewhere
+  // ---- events of other elements
 
   #timed = (event) => {
     const { id, seconds, playing } = event.detail;
@@ -176,23 +176,20 @@ export class Roll extends HTMLElement {
   }
 
   #load() {
-    const { curves = [], loudness, waveform } = this.#data;
-    for (const url of new Set([...curves, loudness, waveform].map((one) => one?.url).filter(Boolean))) {
+    for (const url of this.#urls()) {
       if (this.#files.has(url)) continue;
       const file = { content: null };
       this.#files.set(url, file);
-      fetch(url)
-        .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.status))))
-        .then((content) => {
-          file.content = content;
-          this.#lookCloser();
-          this.redraw();
-        })
-        .catch(() => {
-          this.#files.delete(url);
-          this.#trouble("The pitch data could not be loaded. The link may have expired: reload the page.");
-        });
+      this.#fetch(url, this.#files, "pitch data", async (answer) => {
+        file.content = await answer.json();
+        this.#lookCloser();
+      });
     }
+  }
+
+  #urls() {
+    const { curves = [], loudness, waveform } = this.#data;
+    return new Set([...curves, loudness, waveform].map((one) => one?.url).filter(Boolean));
   }
 
   #image(url) {
@@ -200,20 +197,23 @@ export class Roll extends HTMLElement {
     if (!kept) {
       kept = { image: null, drawn: null };
       this.#images.set(url, kept);
-      fetch(url)
-        .then((answer) => (answer.ok ? answer.blob() : Promise.reject(new Error(answer.status))))
-        .then(createImageBitmap)
-        .then((image) => {
-          kept.image = image;
-          this.redraw();
-        })
-        .catch(() => {
-          this.#images.delete(url);
-          this.#trouble("The spectrogram could not be loaded. The link may have expired: reload the page.");
-        });
+      this.#fetch(url, this.#images, "spectrogram", async (answer) => (kept.image = await createImageBitmap(await answer.blob())));
     }
     if (kept.image && !kept.drawn) kept.drawn = draw.tinted(kept.image, this.#colours());
     return kept.drawn;
+  }
+
+  /** Fetch and take what is at this address; where that fails, forget it there and name it in an error. */
+  async #fetch(url, kept, name, take) {
+    try {
+      const answer = await fetch(url);
+      if (!answer.ok) throw new Error(answer.status);
+      await take(answer);
+      this.redraw();
+    } catch {
+      kept.delete(url);
+      this.#trouble(`The ${name} could not be loaded. The link may have expired: reload the page.`);
+    }
   }
 
   #retint() {
@@ -221,10 +221,9 @@ export class Roll extends HTMLElement {
     this.redraw();
   }
 
-  /** Keep nothing of what was shown before. */
+  /** Forget the files and images that are no longer shown. */
   #forget() {
-    const { curves = [], loudness, waveform } = this.#data;
-    const files = new Set([...curves, loudness, waveform].map((one) => one?.url));
+    const files = this.#urls();
     const images = new Set(this.#offered().flatMap((one) => [one.url, ...(one.tiles ?? []).map((tile) => tile.url)]));
     for (const url of this.#files.keys()) if (!files.has(url)) this.#files.delete(url);
     for (const url of this.#images.keys()) if (!images.has(url)) this.#images.delete(url);
@@ -240,16 +239,16 @@ export class Roll extends HTMLElement {
     return draw.coloursOf(this);
   }
 
-  // ---- what one does
+  // ---- actions
 
   #lookCloser() {
-    const heard = this.#isClose ? this.#heard() : null;
-    if (heard) this.#plot.showHeights(heard.low * 2 ** (-CLOSE_UP / 12), heard.high * 2 ** (CLOSE_UP / 12));
+    const range = this.#isClose ? this.#pitchRange() : null;
+    if (range) this.#plot.showHeights(range.low * 2 ** (-CLOSE_UP / 12), range.high * 2 ** (CLOSE_UP / 12));
     else this.#plot.showHeights();
   }
 
-  /** The lowest and highest hertz of all curves, but for the rarest. */
-  #heard() {
+  /** The lowest and highest hertz of all curves, without the outermost percent. */
+  #pitchRange() {
     const all = (this.#data.curves ?? [])
       .map((one) => this.#filled(one))
       .flatMap((one) => one?.hertz?.filter((hertz, i) => hertz > 0 && (one.confidence?.[i] ?? 1) > 0.6) ?? [])
@@ -369,7 +368,7 @@ export class Roll extends HTMLElement {
     this.redrawOver();
   };
 
-  // ---- what one sees
+  // ---- what is seen
 
   #build() {
     if (this.#parts) return this.#buildTools();
@@ -399,23 +398,26 @@ export class Roll extends HTMLElement {
     const { tools, trouble } = this.#parts;
     const had = tools.contains(document.activeElement) ? document.activeElement.textContent : null;
     trouble.hidden = true;
-    const groups = [];
+    const save = tool("Save image", { title: "Save this view as a PNG file" }, () => this.#save());
+    tools.replaceChildren(...this.#pictureTools(), this.#zoomTools(), this.#layerTools(), save);
+    if (had) [...tools.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
+  }
+
+  #pictureTools() {
     const offered = this.#offered();
-    if (offered.length > 1) {
-      const group = make("span", { class: "roll-group", role: "radiogroup", "aria-label": "Spectrogram" });
-      for (const picture of offered) {
-        group.append(
-          tool(picture.label ?? picture.scale, { role: "radio", "aria-checked": picture.scale === this.#picture?.scale }, () => {
-            this.#usePicture(picture);
-            this.#buildTools();
-            this.redraw();
-          }),
-        );
-      }
-      groups.push(group);
-    }
-    const zoom = make("span", { class: "roll-group" });
-    zoom.append(
+    if (offered.length < 2) return [];
+    const choices = offered.map((picture) =>
+      tool(picture.label ?? picture.scale, { role: "radio", "aria-checked": picture.scale === this.#picture?.scale }, () => {
+        this.#usePicture(picture);
+        this.#buildTools();
+        this.redraw();
+      }),
+    );
+    return [make("span", { class: "roll-group", role: "radiogroup", "aria-label": "Spectrogram" }, choices)];
+  }
+
+  #zoomTools() {
+    return make("span", { class: "roll-group" },
       tool("−", { "aria-label": "Zoom out", title: "Zoom out (−)" }, () => this.#zoom(1 / ZOOM, this.#zoomedAt())),
       tool("+", { "aria-label": "Zoom in", title: "Zoom in (+)" }, () => this.#zoom(ZOOM, this.#zoomedAt())),
       tool("Full length", { title: "Show the whole recording (0)" }, () => this.show(0, this.#plot.duration)),
@@ -423,38 +425,28 @@ export class Roll extends HTMLElement {
         this.#isClose = isOn;
         this.#lookCloser();
         this.redraw();
-      }),
-    );
-    groups.push(zoom);
-    const layers = make("span", { class: "roll-group" });
-    for (const [index, curve] of (this.#data.curves ?? []).entries()) {
-      const one = toggle(curve.label || `Curve ${index + 1}`, !this.#hidden.has(index), null, (isOn) => {
-        if (isOn) this.#hidden.delete(index);
-        else this.#hidden.add(index);
-        this.redraw();
-      });
-      one.style.setProperty("--of", curve.colour ?? "var(--accent)");
-      one.classList.add("roll-curve");
-      layers.append(one);
-    }
-    const there = { notes: this.#data.notes?.length, range: this.#data.range, waveform: this.#data.waveform, loudness: this.#data.loudness, confidence: this.#data.curves?.length };
-    for (const [name, label] of Object.entries(NAMED)) {
-      if (!there[name]) continue;
-      layers.append(
-        toggle(label, this.#shown.has(name), null, (isOn) => {
-          if (isOn) this.#shown.add(name);
-          else this.#shown.delete(name);
-          this.redraw();
-        }),
-      );
-    }
-    groups.push(layers);
-    groups.push(tool("Save image", { title: "Save this view as a PNG file" }, () => this.#save()));
-    tools.replaceChildren(...groups);
-    if (had) [...tools.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
+      }));
   }
 
-  /** What is seen, as a file of the visitor's. */
+  #layerTools() {
+    const include = (set, key, isIn) => {
+      if (isIn) set.add(key);
+      else set.delete(key);
+      this.redraw();
+    };
+    const curves = (this.#data.curves ?? []).map((curve, index) => {
+      const one = toggle(curve.label || `Curve ${index + 1}`, !this.#hidden.has(index), null, (isOn) => include(this.#hidden, index, !isOn));
+      one.style.setProperty("--of", curve.colour ?? "var(--accent)");
+      one.classList.add("roll-curve");
+      return one;
+    });
+    const there = { notes: this.#data.notes?.length, range: this.#data.range, ...this.#offeredLanes() };
+    const layers = Object.entries(NAMED).filter(([name]) => there[name])
+      .map(([name, label]) => toggle(label, this.#shown.has(name), null, (isOn) => include(this.#shown, name, isOn)));
+    return make("span", { class: "roll-group" }, curves, layers);
+  }
+
+  /** Download the view as a PNG file. */
   #save() {
     const { base, over } = this.#parts;
     const whole = new OffscreenCanvas(base.width, base.height);
@@ -474,8 +466,12 @@ export class Roll extends HTMLElement {
     return this.#head !== null && this.#head > start && this.#head < end ? this.#head : (start + end) / 2;
   }
 
+  #offeredLanes() {
+    return { waveform: this.#data.waveform, loudness: this.#data.loudness, confidence: this.#data.curves?.length };
+  }
+
   #lanes() {
-    const there = { waveform: this.#data.waveform, loudness: this.#data.loudness, confidence: this.#data.curves?.length };
+    const there = this.#offeredLanes();
     return Object.keys(LANES).filter((name) => there[name] && this.#shown.has(name));
   }
 
@@ -622,13 +618,13 @@ export class Roll extends HTMLElement {
     to(event);
   };
 
-  /** What is under the cursor, or where the player is, in words. */
+  /** Describe what is under the cursor, or where the player is. */
   #tell() {
     const { stage, told } = this.#parts;
     const at = this.#cursor?.seconds ?? this.#head;
     const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
     told.textContent = words.join("   ") || (this.#data.hint ?? HINT);
-    if (this.#head !== null && this.#isPlaying) return; // whoever listens to the sound wants no numbers read out
+    if (this.#head !== null && this.#isPlaying) return; // screen readers stay quiet while it plays
     stage.setAttribute("aria-label", this.#data.label ?? "Pitch and spectrogram");
     stage.setAttribute("aria-valuemax", this.#plot.duration.toFixed(2));
     stage.setAttribute("aria-valuenow", (at ?? 0).toFixed(2));
@@ -642,10 +638,10 @@ export class Roll extends HTMLElement {
       const filled = this.#filled(curve);
       if (!filled?.hertz || this.#hidden.has(index)) return;
       const i = Math.round((seconds - (filled.offset_s ?? 0)) / filled.step_s);
-      const heard = filled.hertz[i];
+      const hertz = filled.hertz[i];
       const sure = filled.confidence?.[i];
-      const isPitch = heard > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
-      const pitch = isPitch ? `${draw.noteWithCents(draw.toMidi(heard))} · ${heard.toFixed(1)} Hz` : "unvoiced";
+      const isPitch = hertz > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
+      const pitch = isPitch ? `${draw.noteWithCents(draw.toMidi(hertz))} · ${hertz.toFixed(1)} Hz` : "unvoiced";
       words.push(`${curve.label || "Pitch"}: ${pitch}${isPitch && sure != null ? ` (confidence ${Math.round(100 * sure)} %)` : ""}`);
     });
     const loudness = this.#filled(this.#data.loudness);

@@ -1,7 +1,7 @@
-// Sounds that a player can start anywhere, and hand over to each other without a gap.
+// Sounds that a player can start anywhere, and switch between without a gap.
 //
-// Short ones are decoded as a whole: then they start to the sample, and their waveform is known. Long ones are played
-// as they arrive, so that an hour needs no more memory than a minute.
+// Short ones are decoded as a whole, so they start to the sample and their waveform is known. Long ones are streamed, so
+// that an hour needs no more memory than a minute.
 
 const FADE_S = 0.012; // short enough to go unheard, long enough not to click
 export const COLUMNS = 500; // of a waveform
@@ -10,18 +10,18 @@ const DECODED_RATE = 44100;
 
 let shared = null;
 
-/** The way out for all sounds of the page. Made when something is first played, as browsers ask for a click before. */
+/** The output of all sounds of the page. Made when something is first played, as browsers require a click first. */
 export function output() {
   shared ??= new AudioContext({ latencyHint: "playback" });
   return shared;
 }
 
-/** Nothing plays: an output that runs costs the processor something. */
+/** Suspend the output while nothing plays, which saves the processor. */
 export function rest() {
   shared?.suspend();
 }
 
-/** The sound at this address, once enough of it is there to be played. Throws an Error with a sentence. */
+/** Return the sound at this address, once enough of it is there to play. Throws an Error with a sentence. */
 export async function openSound(url, peaks) {
   const answer = await fetch(url);
   if (!answer.ok) throw new Error("The recording could not be loaded. It was deleted or its link has expired: reload the page.");
@@ -36,7 +36,7 @@ export async function openSound(url, peaks) {
     const buffer = await new OfflineAudioContext(1, 1, DECODED_RATE).decodeAudioData(bytes);
     return new DecodedSound(buffer, peaks ?? peaksOf(buffer));
   } catch {
-    return new StreamedSound(await streamed(url), peaks); // the browser may play what it will not decode
+    return new StreamedSound(await streamed(url), peaks); // browsers may play what they will not decode
   }
 }
 
