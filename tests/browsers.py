@@ -13,8 +13,8 @@ SCREENSHOTS = Path(__file__).parents[1] / ".screenshots"
 FIRST_STORY = "test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares"
 LANGUAGE = "en-GB"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-PATIENCE_MS = 60_000  # for what is no work of the engine, where other tests keep the machine busy
-# a page that was left before its stream of events ended says so, and gradio what is put in and is no audio
+PATIENCE_MS = 60_000  # for everything but the engine's work, on a busy machine
+# logged by pages that are closed with open streams, and by gradio for files that are not audio
 HARMLESS = ("AbortError", "Connection errored out", "net::ERR_ABORTED", "ERR_CONNECTION_REFUSED", "Waveform load error")
 
 
@@ -28,17 +28,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def studio_page(tmp_path_factory) -> Iterator[TrialService]:
-    """A service with its page and workers, for all tests of the page; each should leave it as it found it."""
+    """A service with page and workers that all page tests share; each test cleans up after itself."""
     with trial_service(tmp_path_factory.mktemp("page") / "home") as service:
         yield service
 
 
-@pytest.fixture(scope="module")  # while a browser is open its event loop runs, which other modules' tests cannot have
+@pytest.fixture(scope="module")  # its event loop must not run during other modules' tests
 def browser() -> Iterator[Browser]:
     """Debian's chromium, without a window."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
-        pytest.skip("There is no chromium here: tests of the page in a browser are left out (apt install chromium)")
+        pytest.skip("chromium is not installed (apt install chromium).")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(
@@ -51,9 +51,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def new_visitor(browser, studio_page) -> Iterator[Callable[..., Page]]:
-    """Makes visitors of the page: `new_visitor("Voices", viewport=PHONE, color_scheme="dark")` has it open there.
+    """Open the page as a new visitor: `new_visitor("Voices", viewport=PHONE, color_scheme="dark")`.
 
-    At the end no script has failed, nothing was complained of, and nothing was asked of any other machine.
+    Fails at the end if a script failed, the console shows an error, or a request went to another machine.
     """
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
@@ -81,13 +81,13 @@ def new_visitor(browser, studio_page) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture
 def visitor(new_visitor) -> Page:
-    """Somebody who has just opened the page."""
+    """The page, just opened by a new visitor."""
     return new_visitor()
 
 
 @pytest.fixture
 def open_tab() -> Callable[[Page, str], None]:
-    """Goes to a tab, and waits until it is there: `open_tab(page, "Voices")`."""
+    """Open a tab and wait until it shows: `open_tab(page, "Voices")`."""
     return _open_tab
 
 
@@ -98,7 +98,7 @@ def _open_tab(page: Page, name: str) -> None:
 
 @pytest.fixture
 def photographed() -> Callable[[Page, str], None]:
-    """Saves what a visitor sees, in both themes and at a phone's width, as .screenshots/NAME-{light,dark,phone}.png."""
+    """Save screenshots in both themes and at a phone's width: .screenshots/NAME-{light,dark,phone}.png."""
 
     def photograph(page: Page, name: str) -> None:
         SCREENSHOTS.mkdir(exist_ok=True)

@@ -51,7 +51,7 @@ def vocal_fixture() -> Vocal:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory, monkeypatch) -> Path:
-    """The folder of this test's own installation, which does not exist yet."""
+    """The data folder of this test's own installation, not created yet."""
     folder = tmp_path_factory.mktemp("installation") / "home"
     monkeypatch.setenv(HOME_VARIABLE, str(folder))
     return folder
@@ -59,10 +59,10 @@ def home(tmp_path_factory, monkeypatch) -> Path:
 
 @pytest.fixture(scope="session")
 def postgresql_url() -> Iterator[str]:
-    """A real PostgreSQL on loopback, in a folder of its own, ended with the tests; skips where that cannot be."""
+    """A real PostgreSQL on loopback in a temporary folder; skips where it cannot run."""
     initdb, postgres = _program("initdb"), _program("postgres")
     if initdb is None or postgres is None:
-        pytest.skip("PostgreSQL is not installed here: tests on it are left out")
+        pytest.skip("PostgreSQL is not installed.")
     as_whom = {"user": POSTGRES_USER, "group": POSTGRES_USER, "extra_groups": []} if os.geteuid() == 0 else {}
     folder = Path(tempfile.mkdtemp(prefix="studio-postgresql-"))
     try:
@@ -71,7 +71,7 @@ def postgresql_url() -> Iterator[str]:
                 shutil.chown(folder, POSTGRES_USER, POSTGRES_USER)
             _make_cluster(initdb, folder, as_whom)
         except (OSError, LookupError, subprocess.SubprocessError) as cause:
-            pytest.skip(f"PostgreSQL cannot be set up here ({cause}): tests on it are left out")
+            pytest.skip(f"PostgreSQL cannot be set up: {cause}")
         with _server(postgres, folder, as_whom) as url:
             yield url
     finally:
@@ -80,7 +80,7 @@ def postgresql_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgresql_tables(postgresql_url) -> str:
-    """The address of a database that has all tables; who uses it leaves nothing in them."""
+    """The address of a database with all tables; each test empties it."""
     url = _address(postgresql_url, _create_database(postgresql_url))
     database = open_database(url)
     upgrade(database)
@@ -90,7 +90,7 @@ def postgresql_tables(postgresql_url) -> str:
 
 @pytest.fixture(scope="session")
 def postgresql_of_the_service(postgresql_url) -> str:
-    """The address of an empty database for one service that runs as long as the tests."""
+    """The address of an empty database for the service that all tests share."""
     return _address(postgresql_url, _create_database(postgresql_url))
 
 
@@ -104,17 +104,17 @@ def postgresql_of_its_own(postgresql_url) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory) -> Path:
-    """A database file with all tables and nothing in them, which others are copies of."""
+    """A database file with empty tables, to be copied."""
     file = tmp_path_factory.mktemp("sqlite") / "template.sqlite"
     database = open_database(f"sqlite:///{file}")
     upgrade(database)
-    database.close()  # which moves all that is in the write-ahead log into the file
+    database.close()  # moves the write-ahead log into the file
     return file
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_database_url(request, tmp_path) -> Iterator[str]:
-    """The address of a database that has no tables yet, of each kind."""
+    """The address of a database without tables, on SQLite and PostgreSQL."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'studio.sqlite'}"
         return
@@ -126,7 +126,7 @@ def empty_database_url(request, tmp_path) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request, tmp_path) -> Iterator[str]:
-    """The address of a database that has all tables and nothing in them, of each kind."""
+    """The address of a database with empty tables, on SQLite and PostgreSQL."""
     if request.param == "sqlite":
         file = tmp_path / "studio.sqlite"
         shutil.copy(request.getfixturevalue("sqlite_template"), file)
@@ -146,7 +146,7 @@ def database(database_url) -> Iterator[Database]:
 
 @pytest.fixture
 def sqlite_database(sqlite_template, tmp_path) -> Iterator[Database]:
-    """A fresh database, open, where one kind is enough."""
+    """A fresh database on SQLite, open."""
     file = tmp_path / "studio.sqlite"
     shutil.copy(sqlite_template, file)
     database = open_database(f"sqlite:///{file}")
@@ -159,10 +159,10 @@ def sqlite_database(sqlite_template, tmp_path) -> Iterator[Database]:
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
-    """The address of something that answers as S3 does, without files of its own."""
+    """The address of a simulated S3 that stores in memory."""
     from moto.server import ThreadedMotoServer  # takes a second to import
 
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # else it tells of every call
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # otherwise it logs every call
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -203,7 +203,7 @@ def storage(request) -> Storage:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory) -> Iterator[TrialService]:
-    """The real service with its workers, one for all tests; each that needs an account of its own makes one."""
+    """One real service with its workers for all tests; a test that needs an account creates one."""
     home = tmp_path_factory.mktemp("service") / "home"
     with trial_service(home, submissions_per_minute=1_000_000, grace_s=1) as running:
         yield running
@@ -222,7 +222,7 @@ def _make_cluster(initdb: str, folder: Path, as_whom: dict[str, Any]) -> None:
 
 @contextmanager
 def _server(postgres: str, folder: Path, as_whom: dict[str, Any]) -> Iterator[str]:
-    """A server that runs; the address of its first database."""
+    """Run a server; yield the address of its first database."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -233,10 +233,10 @@ def _server(postgres: str, folder: Path, as_whom: dict[str, Any]) -> Iterator[st
     try:
         url = f"postgresql://{POSTGRES_USER}@127.0.0.1:{port}/postgres"
         if not _answers(url, server):
-            pytest.skip(f"PostgreSQL did not start here: {(folder / 'log').read_text(errors='replace')[-500:]}")
+            pytest.skip(f"PostgreSQL did not start: {(folder / 'log').read_text(errors='replace')[-500:]}")
         yield url
     finally:
-        server.send_signal(signal.SIGINT)  # what it calls a fast shutdown
+        server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
         try:
             server.wait(STARTED_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -264,7 +264,7 @@ def _create_database(url: str) -> str:
 
 
 def _empty(url: str) -> None:
-    """Leave nothing in the tables, and end whoever is still connected; ten times as fast as a new database."""
+    """Empty the tables and close other connections; ten times as fast as a new database."""
     others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"{others} AND pid <> pg_backend_pid()")
