@@ -1,4 +1,4 @@
-"""Two services behind nginx as the README sets it up: uploads as they come, ranges, and errors that are ours."""
+"""Two services behind nginx, configured as in the studio's README: streamed uploads, ranges, our own errors."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""What a hosted Space runs: a demo, for whoever comes by. What its page does is tested in a client."""
+"""A public demo as a hosted Space runs it, over HTTP. `test_demo_page` tests its page in a browser."""
 
 from collections.abc import Iterator
 

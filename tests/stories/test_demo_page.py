@@ -1,4 +1,4 @@
-"""The page of a public demo as its visitors use it: each for themselves, with short recordings, in a queue."""
+"""The page of a public demo in a browser: separate visitors, short recordings, a queue."""
 
 import re
 from collections.abc import Iterator

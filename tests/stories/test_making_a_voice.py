@@ -1,4 +1,4 @@
-"""The whole way, nothing standing in: from a zip to a voice of one's own, to a file, and back."""
+"""The whole way on the command line: from a zip to a voice, to a package, and back."""
 
 import json
 import zipfile

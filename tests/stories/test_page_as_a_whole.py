@@ -1,4 +1,4 @@
-"""What holds for the page whichever tab is open."""
+"""Properties of the page that hold on every tab."""
 
 import pytest
 from playwright.sync_api import expect

@@ -1,4 +1,4 @@
-"""That everybody can use the page: names for screen readers, text one can read, and a phone's width, on every tab."""
+"""Accessibility on every tab: names for screen readers, contrast, a phone's width."""
 
 import pytest
 from playwright.sync_api import Page, expect

@@ -1,4 +1,4 @@
-"""A page that is open while its service ends and is started again."""
+"""An open page while its service stops and restarts."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""The whole service with its files on S3: what its processes share is a database and a storage, and no folder."""
+"""The whole service with its files on S3: its processes share a database and a storage, but no folder."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""Two services on one PostgreSQL and one S3: what one says the other knows, and what they share is counted once."""
+"""Two services on one PostgreSQL and one S3: shared knowledge, shared limits."""
 
 import io
 import time

@@ -1,4 +1,4 @@
-"""What a hosted Space runs, installed as its host installs it: of the package index, in an environment of its own."""
+"""A hosted Space, installed as its host does: from the package index, in its own environment."""
 
 import json
 import os

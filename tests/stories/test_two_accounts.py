@@ -1,4 +1,4 @@
-"""Two people at one service: neither sees anything of the other's, not even with the other's memory of the page."""
+"""Two accounts of one service: neither sees the other's data, even with the other's browser storage."""
 
 import json
 from pathlib import Path

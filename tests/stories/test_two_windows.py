@@ -1,4 +1,4 @@
-"""Two windows of the same studio: what is done in one is seen in the other by whoever comes back to it."""
+"""Two windows of the same studio: changes made in one appear in the other."""
 
 import shutil
 from collections.abc import Callable, Iterator
