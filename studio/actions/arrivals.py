@@ -55,9 +55,12 @@ def refuse_full_disk(studio: Studio) -> None:
 
 
 def seems_zip(upload: Path) -> bool:
-    """Whether a file is a zip, or begins as one: what is wrong with such a one the engine says best."""
-    with upload.open("rb") as file:
-        return file.read(len(_ZIP_BEGINS)) == _ZIP_BEGINS or zipfile.is_zipfile(upload)
+    """Whether a file is a zip, or begins as one, or cannot be read: the engine explains best what is wrong then."""
+    try:
+        with upload.open("rb") as file:
+            return file.read(len(_ZIP_BEGINS)) == _ZIP_BEGINS or zipfile.is_zipfile(upload)
+    except OSError:
+        return True
 
 
 @contextmanager

@@ -55,6 +55,7 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
             raise TooMany(f"{MOST_AT_ONCE} blends wait or run already: wait until one is done.", _LATER_S, "queue_full")
         refuse_too_many(connection, account.id, studio.service.models_per_account)
         task_id = submit(connection, account.id, KIND, parameters)
+        studio.submitted(connection, task_id)
     studio.wake()
     return task_id
 

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.conversion.settings import AUTO, by_style
+from engine.progress import Report
 from studio.actions.recordings import check_recording, shown_name, suffix_of
 from studio.errors import TooMany
 from studio.store.accounts import Account, account_prefix
@@ -15,6 +16,7 @@ from studio.store.catalogue import find_usable
 from studio.store.idempotency import Idempotency, answered, once
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find, submit, under_way, waiting_and_running
+from studio.store.workspaces import untrained_folder, voice_folder
 
 KIND = "conversion"
 DEMO = "demo"  # whose the demo voices are
@@ -78,6 +80,17 @@ def start_conversion(
             studio.storage.delete_below(place)
     studio.wake()
     return str(answer["task_id"])
+
+
+def usable_voice_folder(studio: Studio, account: Account, model_id: str, report: Report, device: str) -> Path:
+    """Return the folder of a voice that can convert; one without a training is made from its recordings first.
+
+    `report` may raise Cancelled; device: what it is made on. Raises as `find_usable` and `untrained_folder` do.
+    """
+    model = find_usable(studio.database, account, model_id, untrained=True)
+    if model.is_untrained:
+        return untrained_folder(studio.storage, account, model, report, device)
+    return voice_folder(studio.storage, model)
 
 
 def refuse_full_queue(studio: Studio, account: Account, connection: Connection) -> None:

@@ -1,22 +1,27 @@
 """Voices made of recordings: brought in as a zip, still to be trained."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
 from engine.audio.files import open_audio
-from engine.datasets.dataset import Dataset, create_dataset
+from engine.datasets.dataset import Dataset, create_dataset, load_dataset
 from engine.errors import AudioError, DatasetError
+from engine.progress import Report
 from engine.voices.profile import profile_as_json
 from studio.actions.arrivals import called, seems_zip, workplace
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account
-from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, set_keys
+from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
 from studio.store.idempotency import Idempotency, answered, once
 from studio.store.studio import Studio
 from studio.store.tasks import latest, submit, waiting_and_running
-from studio.store.workspaces import arriving
+from studio.store.workspaces import alone_with_untrained, arriving, dataset_workspace
+
+if TYPE_CHECKING:  # it takes seconds to load
+    from engine.datasets.report import DataReport
 
 LEAST_RECORDED_S = 10.0  # less is refused at once; how much of it is voice shows in the data report
 REPORT = "report"
@@ -46,16 +51,36 @@ def create_model(
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
 
+def create_examined(
+    studio: Studio, account: Account, source: Path | Sequence[Path], given: Mapping[str, Any], report: Report
+) -> tuple[str, "DataReport"]:
+    """Make a voice of a zip, a folder or recordings after examining them here; return its id and the data report.
+
+    given: fields that replace those of model.json. Raises as `create_dataset` does, DatasetError for too little voice,
+    TooMany, DiskFull, Unavailable; then nothing is left behind. `report` may raise Cancelled.
+    """
+    from engine.datasets.report import examined, refuse_unusable
+
+    with workplace(studio) as place:
+        report(0.0, "copying the recordings")
+        dataset = create_dataset(source, place / "dataset", given)
+        found = examined(dataset, report)
+        refuse_unusable(found)
+        return keep_dataset(studio, account, dataset, data_report=found.as_json()), found
+
+
 def keep_dataset(
     studio: Studio,
     account: Account,
     dataset: Dataset,
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
+    data_report: dict[str, Any] | None = None,
 ) -> str:
-    """Make a dataset, which is moved from where it lies, a voice still to be trained; gives its id.
+    """Move a dataset into the storage as a voice still to be trained, and return its id.
 
-    Its recordings are examined next. Raises DatasetError for too little, TooMany, DiskFull, Unavailable.
+    Without a data report, a worker examines the recordings next. Raises DatasetError for too little, TooMany, DiskFull,
+    Unavailable.
     """
     _refuse_too_little(dataset)
     with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
@@ -63,10 +88,13 @@ def keep_dataset(
         def act(connection: Connection) -> dict[str, Any]:
             refuse_too_many(connection, account.id, studio.service.models_per_account)
             model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
-            submit(
-                connection, account.id, REPORT, {},
-                model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
-            )  # fmt: skip
+            if data_report is not None:
+                report_made(connection, account.id, model.id, data_report)
+            else:
+                submit(
+                    connection, account.id, REPORT, {},
+                    model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
+                )  # fmt: skip
             # late, so that little can go wrong once the recordings are in their place
             set_keys(connection, model, dataset_key=arrive(model.id))
             return {"model_id": model.id}
@@ -84,6 +112,25 @@ def examination_view(studio: Studio, account: Account, model_id: str) -> dict[st
     if task is None or task.created_at < model.created_at:  # that of an earlier voice of this id
         return {"state": "completed", "progress": 1.0, "message": "", "error": None}
     return {"state": task.state, "progress": task.progress, "message": task.message, "error": task.error}
+
+
+def examine_here(studio: Studio, account: Account, model_id: str, report: Report) -> "DataReport":
+    """Examine the recordings of a voice in this process; keep the data report and return it.
+
+    `report` may raise Cancelled. Raises NotFound, WrongState where there are no recordings, DatasetError.
+    """
+    from engine.datasets.report import examined
+
+    model = find_model(studio.database, account, model_id)
+    with (
+        dataset_workspace(studio.storage, account, model, 0, training=False) as workspace,
+        alone_with_untrained(workspace.folder, report),
+    ):
+        found = examined(load_dataset(workspace.folder), report)
+        workspace.save_report()
+    with studio.database.write() as connection:
+        report_made(connection, account.id, model_id, found.as_json())
+    return found
 
 
 def examine_again(studio: Studio, account: Account, model_id: str) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.voices.card import CARD_FILE, DEMO_VOICES, card_text
+from engine.voices.card import CARD_FILE, card_text
 from studio.actions.arrivals import called, refuse_full_disk, seems_zip, workplace
 from studio.actions.names import named_file
-from studio.errors import NotReadable, WrongState
+from studio.errors import NotReadable
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import COMPLETED, PACKAGES, VOICES, add_model, find_model, refuse_too_many, set_keys
 from studio.store.idempotency import Idempotency, answered, once
@@ -17,8 +17,10 @@ from studio.store.studio import Studio
 from studio.store.workspaces import arriving, voice_folder
 
 
-def import_model(studio: Studio, account: Account, package: Path, idempotency: Idempotency | None = None) -> str:
-    """Bring in a voice that was exported; gives the id it has here.
+def import_model(
+    studio: Studio, account: Account, package: Path, idempotency: Idempotency | None = None, name: str = "the file"
+) -> str:
+    """Import a voice package and return the voice's id here; `name` is what errors call the file.
 
     Raises NotReadable for what is no zip, ArchiveError and VoiceError for what is no whole voice, TooMany, DiskFull.
     """
@@ -29,9 +31,10 @@ def import_model(studio: Studio, account: Account, package: Path, idempotency: I
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
     if not seems_zip(package):
-        raise NotReadable("The file is no voice package: export a voice, and import that file.", "not_a_zip")
+        text = f"{name[:1].upper()}{name[1:]} is not a voice package: export a voice, and import that file."
+        raise NotReadable(text, "not_a_zip")
     with workplace(studio) as place:
-        with called(package, "the file"):
+        with called(package, name):
             card = import_voice(package, place / "voices")
         with arriving(studio.storage, account, VOICES, place / "voices" / card.id) as arrive:
 
@@ -63,14 +66,12 @@ def package_link(studio: Studio, account: Account, model_id: str, base_url: str,
     return {"name": name, "url": f"{studio.link(key, base_url, now_s)}&made={now_s:.0f}"}
 
 
-def export_model(studio: Studio, account: Account, model_id: str, target: Path) -> None:
-    """Write a voice as a package to `target`. Raises NotFound, WrongState for one that is not trained, DiskFull."""
+def export_model(studio: Studio, account: Account, model_id: str, target: Path) -> Path:
+    """Write a voice as a package to `target`, a file or a folder, and return the file.
+
+    Raises NotFound, WrongState for one that is not trained, VoiceError, DiskFull.
+    """
     from engine.voices.package import export_voice  # it loads the networks, to see whether the voice is whole
 
     model = find_model(studio.database, account, model_id)
-    if model.is_demo:
-        export_voice(DEMO_VOICES / model_id, target)
-        return
-    if model.voice_key is None:
-        raise WrongState(f"The voice '{model_id}' is {model.state}: it can be exported once it is trained.")
-    export_voice(voice_folder(studio.storage, model), target)
+    return export_voice(voice_folder(studio.storage, model), target)

@@ -126,7 +126,8 @@ def train_model(
             if under_way(connection, "training") >= studio.service.waiting_at_most:
                 raise TooMany("Too many trainings of others wait already: try again later.", _LATER_S, "queue_full")
             _refuse_too_many_trainings(studio, trainings)
-            submit(connection, account.id, "training", plan, model_id=model_id, request_id=request_id)
+            task_id = submit(connection, account.id, "training", plan, model_id=model_id, request_id=request_id)
+            studio.submitted(connection, task_id)
             training_begun(connection, account.id, model_id)
             if model.must_be_trained_again:
                 training_reached(connection, account.id, model_id, model.epoch)

@@ -47,15 +47,16 @@ def convert(
     """Convert a recording to another voice; prints the path of each result."""
     from engine.conversion.convert import convert_file
     from engine.conversion.settings import ConversionSettings
-    from studio.commands.library import Library
-    from studio.settings.environment import load_settings
+    from engine.voices.voice import load_voice
+    from studio.actions.conversions import usable_voice_folder
+    from studio.commands.in_process import local_studio
 
     settings = read_settings(ConversionSettings(), given)
-    with progress_bar() as report:  # of what is to be done first where it was never trained
-        loaded = Library(load_settings()).voice_to_convert(voice, report, device)
+    with local_studio() as studio, progress_bar() as report:  # of making the voice, where it was never trained
+        loaded = load_voice(usable_voice_folder(studio, studio.local, voice, report, device))
     if loaded.card.is_untrained:
         typer.echo(f"{loaded.card.name} is untrained: python -m studio train {voice} makes it more alike.", err=True)
-    targets = _targets(source, output, loaded.card.id, settings.takes)
+    targets = _targets(source, output, voice, settings.takes)
 
     def chosen(style: "Style") -> "ConversionSettings":
         return read_settings(ConversionSettings.presets[style if preset == "auto" else preset], given)

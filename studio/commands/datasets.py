@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.report_text import report_lines
+from studio.errors import NotFound
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.report import DataReport
@@ -45,8 +47,9 @@ def create(
     consent_date: Annotated[str | None, _stated("When.", "YYYY-MM-DD")] = None,
 ) -> None:
     """Bring in recordings of a voice and examine them; prints the new voice's id, which `train` takes."""
-    from studio.commands.library import Library
-    from studio.settings.environment import load_settings
+    from studio.actions.creations import create_examined
+    from studio.commands.in_process import local_studio
+    from studio.store.catalogue import find_model
 
     stated = {
         "name": name,
@@ -64,13 +67,15 @@ def create(
     given: dict[str, Any] = {field: value for field, value in stated.items() if value is not None}
     if agreed := {field: value for field, value in consent.items() if value is not None}:
         given["consent"] = agreed
-    with progress_bar() as progress:
-        dataset, data_report = Library(load_settings()).create(source, given, progress)
+    files = source[0] if len(source) == 1 else source
+    with local_studio() as studio:
+        with progress_bar() as progress:
+            identifier, data_report = create_examined(studio, studio.local, files, given, progress)
+        name = find_model(studio.database, studio.local, identifier).name
     for line in report_lines(data_report):
         typer.echo(line, err=True)
-    identifier = dataset.folder.name
     typer.echo(
-        f"{dataset.profile.name} can be used now, untrained: python -m studio convert RECORDING --voice {identifier}\n"
+        f"{name} can be used now, untrained: python -m studio convert RECORDING --voice {identifier}\n"
         f"Training makes it more alike: python -m studio train {identifier}",
         err=True,
     )
@@ -103,12 +108,13 @@ def report(
 def _examined(source: str, progress: Report) -> "DataReport":
     from engine.datasets.dataset import create_dataset
     from engine.datasets.report import examined
-    from studio.commands.library import Library
-    from studio.settings.environment import load_settings
+    from studio.actions.creations import examine_here
+    from studio.commands.in_process import local_studio
 
-    library, path = Library(load_settings()), Path(source)
-    if library.has_dataset(source) and not path.exists():
-        return examined(library.dataset(source), progress)
+    path = Path(source)
+    if not path.exists():
+        with suppress(NotFound), local_studio() as studio:
+            return examine_here(studio, studio.local, source, progress)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "dataset"
         try:

@@ -21,7 +21,7 @@ def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
         try:
             return command(*args, **kwargs)
         except EngineError as error:
-            typer.echo(str(error), err=True)
+            typer.echo(str(error).replace("GET /models", "python -m studio voices"), err=True)
             raise typer.Exit(1) from error
         except ImportError as error:
             typer.echo(f"The installation is not complete ({error}): python -m studio doctor says more.", err=True)

@@ -1,6 +1,6 @@
 """`train`: a voice of the recordings that were brought in."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,7 +9,12 @@ from engine.units import rounded_duration
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import write_figure
 from studio.commands.progress import progress_bar
+from studio.errors import WrongState
 from studio.settings.options import DeviceOption, read_settings
+
+if TYPE_CHECKING:  # the engine and the database take a moment to load
+    from engine.training.plan import TrainingPlan
+    from studio.store.studio import Studio
 
 
 @in_one_sentence
@@ -26,35 +31,59 @@ def train(
 ) -> None:
     """Train a voice, or go on with its training; prints its id. Ctrl-C stops it without loss."""
     from engine.training.plan import TrainingPlan
-    from engine.training.train import train_dataset
-    from studio.commands.library import Library
-    from studio.settings.environment import load_settings
-    from studio.store.workspaces import alone_in_training
+    from studio.actions.trainings import forget_training, start_training
+    from studio.commands.in_process import carry_out, local_studio
 
-    library = Library(load_settings())
     plan = read_settings(TrainingPlan(), given)
-    dataset = library.dataset(voice)
-    if only_estimate:
-        _print_estimate(dataset, plan, device)
-        return
-    with alone_in_training(dataset.folder, wait_s=0.0):
+    chosen = {name: getattr(plan, name) for name, text in given.items() if text is not None and name != "epochs"}
+    with local_studio() as studio:
+        if only_estimate:
+            _print_estimate(studio, voice, plan, device)
+            return
+        _claim_for_this_process(studio, voice)
         if afresh:
-            library.forget_training(voice)
+            forget_training(studio, studio.local, voice)
         try:
-            with progress_bar(time_left=False) as report:  # the engine's own figure is better, and part of its message
-                trained = train_dataset(dataset, plan, report, device)
+            carry_out(
+                studio,
+                lambda here: start_training(here, here.local, voice, plan.epochs, chosen),
+                device,
+                time_left=False,  # the engine's own figure is better, and part of its message
+            )
         except (Cancelled, KeyboardInterrupt) as stop:
             raise Cancelled(f"Stopped; python -m studio train {voice} goes on from here.") from stop
-        library.keep(trained, voice, trained.preview)
-    _print_course(dataset.folder)
+        _print_course(studio, voice)
     typer.echo(voice)
 
 
-def _print_estimate(dataset: Any, plan: Any, device: str) -> None:
-    from engine.training.train import estimate_training, usable_clips
+def _claim_for_this_process(studio: "Studio", voice: str) -> None:
+    """Withdraw a training of the voice that waits. Raises WrongState where one runs."""
+    from studio.commands.in_process import withdraw
+    from studio.executors.recovery import dead_owners, recover
+    from studio.store.tasks import ACTIVE, latest
 
-    with progress_bar() as report:
-        clips = usable_clips(dataset, report)
+    recover(studio.database, studio.service.attempts, dead_owners(studio.database))  # no server may be there to do it
+    before = latest(studio.database, studio.local.id, voice, "training")
+    if before is not None and before.state == "queued":
+        withdraw(studio, before)
+        before = latest(studio.database, studio.local.id, voice, "training")
+    if before is not None and before.state in ACTIVE:
+        text = f"The voice '{voice}' is being trained already: wait for that, or cancel it in the history."
+        raise WrongState(text, "model_busy")
+
+
+def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: str) -> None:
+    from engine.datasets.dataset import load_dataset
+    from engine.training.train import estimate_training, usable_clips
+    from studio.store.catalogue import find_model
+    from studio.store.workspaces import dataset_workspace
+
+    model = find_model(studio.database, studio.local, voice)
+    with (
+        dataset_workspace(studio.storage, studio.local, model, 0, training=False) as workspace,
+        progress_bar() as report,
+    ):
+        clips = usable_clips(load_dataset(workspace.folder), report)
         report(1.0, "timing a few steps")
         estimate = estimate_training(clips, plan, device)
     typer.echo(
@@ -63,22 +92,29 @@ def _print_estimate(dataset: Any, plan: Any, device: str) -> None:
     )
 
 
-def _print_course(folder: Any) -> None:
-    """What happened, and which moment was kept."""
+def _print_course(studio: "Studio", voice: str) -> None:
+    """Print what happened and which epoch was kept; draw the curves beside the training where it is a folder."""
     from engine.datasets.dataset import TRAINING_FOLDER
     from engine.plots.training import plot_learning_curves
-    from engine.training.history import CURVES_FILE, read_history
+    from engine.training.history import CURVES_FILE, history_from_json
+    from studio.actions.voices import training_history
+    from studio.store.catalogue import find_model
 
-    history = read_history(folder / TRAINING_FOLDER)
+    model = find_model(studio.database, studio.local, voice)
+    record = training_history(studio, model)
+    history = history_from_json(record) if record else None
     if history is None or history.best is None:
         return
     for event in history.events:
         typer.echo(f"epoch {event['epoch']}: {event['text']}", err=True)
-    write_figure(plot_learning_curves(history), folder / TRAINING_FOLDER / CURVES_FILE)
     best = history.best
     epochs = "1 epoch" if history.epoch == 1 else f"{history.epoch} epochs"
     typer.echo(
         f"Trained for {epochs}; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "
-        f"pitch error {best['pitch_error_cents']:.0f} cents. Its curves and sounds are in {folder / TRAINING_FOLDER}",
+        f"pitch error {best['pitch_error_cents']:.0f} cents.",
         err=True,
     )
+    folder = studio.storage.folder(f"{model.dataset_key}/{TRAINING_FOLDER}")
+    if folder is not None:
+        write_figure(plot_learning_curves(history), folder / CURVES_FILE)
+        typer.echo(f"Learning curves and audio examples: {folder}", err=True)

@@ -1,9 +1,8 @@
 """`voices`: those there are, and what can be done with them."""
 
 import json
-import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -11,9 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.errors import SettingsError
-from engine.voices.card import TRAIN_AGAIN, VoiceCard
+from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.failures import in_one_sentence
-from studio.commands.progress import progress_bar
+
+if TYPE_CHECKING:  # the database takes a moment to load
+    from studio.store.catalogue import Model
+    from studio.store.studio import Studio
 
 VoiceId = Annotated[str, typer.Argument(metavar="ID", help="A voice; `voices` lists them.")]
 
@@ -33,17 +35,15 @@ def list_all(
     """List the voices, and those that are still to be trained."""
     if context.invoked_subcommand:
         return
-    from studio.commands.library import Library
-    from studio.settings.environment import load_settings
+    from studio.actions.voices import models_view
+    from studio.commands.in_process import local_studio
+    from studio.store.catalogue import all_models
 
-    library = Library(load_settings())
-    cards = library.voices()
-    if as_json:
-        usable = [card.as_published() for card in cards if not card.is_earlier]
-        typer.echo(json.dumps({"models": usable}, indent=2, ensure_ascii=False))
-        return
-    rows = [_row(card) for card in cards]
-    rows += [[one.id, one.name, *[""] * 5, one.state] for one in library.pending()]
+    with local_studio() as studio:
+        if as_json:
+            typer.echo(json.dumps(models_view(studio, studio.local), indent=2, ensure_ascii=False))
+            return
+        rows = [_row(studio, model) for model in all_models(studio.database, studio.local)]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # so that all of it fits in a narrow window
     table.add_column("id", no_wrap=True, min_width=max(len(row[0]) for row in rows))  # it is what the commands want
     for title in ("name", "voice type", "range", "gender", "language", "genre", "state"):
@@ -53,12 +53,29 @@ def list_all(
     Console().print(table)
 
 
-def _row(voice: VoiceCard) -> list[str]:
-    card = voice.as_published()
-    notes = f"{card['vocal_range']['min']} to {card['vocal_range']['max']}"
+def _row(studio: "Studio", model: "Model") -> list[str]:
+    card = model.published
+    notes = card["vocal_range"]
     kept = (card[name] or "" for name in ("gender", "base_language", "genre"))
-    state = TRAIN_AGAIN if voice.is_earlier else "ready"
-    return [card["id"], card["name"], card["voice_type"] or "", notes, *kept, state]
+    range_ = f"{notes['min']} to {notes['max']}" if notes else ""
+    return [model.id, model.name, card["voice_type"] or "", range_, *kept, _state(studio, model)]
+
+
+def _state(studio: "Studio", model: "Model") -> str:
+    from engine.training.history import history_from_json
+    from studio.actions.voices import training_history
+    from studio.store.catalogue import COMPLETED, FAILED
+
+    if model.state == COMPLETED:
+        return "ready"
+    if model.must_be_trained_again:
+        return TRAIN_AGAIN
+    states = [UNTRAINED] if model.is_untrained else []
+    states += ["training failed"] if model.state == FAILED else []
+    if record := training_history(studio, model):
+        history = history_from_json(record)
+        states.append(f"in training: {history.epoch} of {history.ceiling} epochs")
+    return ", ".join(states)
 
 
 @voices.command("export")
@@ -76,11 +93,11 @@ def export_one(
     ] = None,
 ) -> None:
     """Write a voice as one file that can be imported elsewhere; prints its path."""
-    from engine.voices.package import export_voice
-    from studio.commands.library import Library
-    from studio.settings.environment import load_settings
+    from studio.actions.packages import export_model
+    from studio.commands.in_process import local_studio
 
-    typer.echo(export_voice(Library(load_settings()).voice_folder(voice), output or Path()))
+    with local_studio() as studio:
+        typer.echo(export_model(studio, studio.local, voice, output or Path()))
 
 
 @voices.command("import")
@@ -89,15 +106,16 @@ def import_one(
     package: Annotated[Path, typer.Argument(metavar="FILE", help="A voice that was exported: ID.voice.zip.")],
 ) -> None:
     """Take in a voice that was exported; prints the id it has here."""
-    from engine.voices.package import import_voice
-    from studio.commands.library import Library
-    from studio.settings.environment import load_settings
+    from studio.actions.packages import import_model
+    from studio.commands.in_process import local_studio
+    from studio.store.catalogue import find_model
 
-    library = Library(load_settings())
-    card = import_voice(package, library.settings.voices, library.taken())
-    stated = f"licence: {card.licence or 'not stated'}; made from: {card.source or 'not stated'}"
-    typer.echo(f"{card.name}; {stated}.", err=True)
-    typer.echo(card.id)
+    with local_studio() as studio:
+        identifier = import_model(studio, studio.local, package, name=f'"{package.name}"')
+        card = find_model(studio.database, studio.local, identifier).card
+    stated = f"licence: {card['licence'] or 'not stated'}; made from: {card['source'] or 'not stated'}"
+    typer.echo(f"{card['name']}; {stated}.", err=True)
+    typer.echo(identifier)
 
 
 @voices.command()
@@ -109,23 +127,17 @@ def blend(
     name: Annotated[str | None, typer.Option(help="What to call it; left out, after both.")] = None,
 ) -> None:
     """Make a voice between two voices; prints its id."""
-    from engine.conversion.preview import render_preview
-    from engine.voices.blend import blend_voices
-    from engine.voices.card import new_identifier
-    from studio.commands.library import Library
-    from studio.settings.environment import load_settings
+    from studio.actions.blends import start_blend
+    from studio.commands.in_process import carry_out, local_studio
+    from studio.store.catalogue import find_model
 
-    library = Library(load_settings())
-    one, other = library.voice(first), library.voice(second)
-    name = name if name is not None else f"{one.card.name} and {other.card.name}"
-    identifier = new_identifier(name, library.taken())
-    blended = blend_voices(one, other, share, name, identifier)
-    with progress_bar() as report, tempfile.TemporaryDirectory() as folder:
-        preview = Path(folder) / "preview.wav"
-        render_preview(blended, preview, report)
-        library.keep(blended, identifier, preview)
-    typer.echo(f"{blended.card.description} Licence: {blended.card.licence or 'not stated'}.", err=True)
-    typer.echo(identifier)
+    if name is not None and not name.strip():
+        raise SettingsError("--name must be a name: leave it out to name the voice after both.")
+    with local_studio() as studio:
+        done = carry_out(studio, lambda here: start_blend(here, here.local, first, second, share, name or ""))
+        made = find_model(studio.database, studio.local, done["model_id"])
+    typer.echo(f"{made.card['description']} Licence: {made.card['licence'] or 'not stated'}.", err=True)
+    typer.echo(made.id)
 
 
 @voices.command()
@@ -135,20 +147,24 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete a voice of your own, with its recordings and its training here."""
-    from studio.commands.library import Library
-    from studio.settings.environment import load_settings
-    from studio.store.workspaces import refuse_busy
+    from studio.actions.voices import delete_model, refuse_undeletable
+    from studio.commands.in_process import local_studio
+    from studio.store.catalogue import find_model
 
-    library = Library(load_settings())
-    if library.is_own(voice) and not yes:  # what is not there, or not the user's, is refused without a question
-        recordings = ", the recordings it was made of, and its training" if library.has_dataset(voice) else ""
-        try:
-            sure = typer.confirm(f"Delete {voice}{recordings}?", err=True)
-        except typer.Abort as cause:
-            raise SettingsError("Nothing was deleted: nobody answered. With --yes nobody is asked.") from cause
-        if not sure:
-            raise SettingsError("Nothing was deleted.")
-    if library.has_dataset(voice):
-        refuse_busy(library.settings.datasets / voice)
-    library.delete(voice)
+    with local_studio() as studio:
+        refuse_undeletable(studio, studio.local, voice)
+        if not yes:
+            made_of = find_model(studio.database, studio.local, voice).dataset_key
+            _ask(f"Delete {voice}{', the recordings it was made of, and its training' if made_of else ''}?")
+        delete_model(studio, studio.local, voice)
     typer.echo(f"{voice} is deleted.", err=True)
+
+
+def _ask(question: str) -> None:
+    """Ask before something is lost. Raises SettingsError unless the answer is yes."""
+    try:
+        sure = typer.confirm(question, err=True)
+    except typer.Abort as cause:
+        raise SettingsError("Nothing was deleted: there was no answer. Use --yes to skip the question.") from cause
+    if not sure:
+        raise SettingsError("Nothing was deleted.")

@@ -39,6 +39,11 @@ MOST_LISTED = 1000
 _KEPT = (*PUBLISHED, "licence", "source", "consent", "format")
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
+_NOT_READY = {
+    PENDING: "is not trained yet: train it first.",
+    TRAINING: "is still being trained: it can be used once that is done.",
+    FAILED: "is not ready, as its training failed: train it again.",
+}
 _TRIES = 8
 _LATER_S = 30.0  # until one may have been deleted
 
@@ -124,7 +129,7 @@ def find_model(database: Database, account: Account, model_id: str) -> Model:
         for voice in _demo_voices():
             if voice.id == model_id:
                 return voice
-    raise NotFound("There is no such voice: GET /models lists those that can be used.", "model_not_found")
+    raise NotFound(f"There is no voice '{model_id}': GET /models lists those that can be used.", "model_not_found")
 
 
 def find_usable(database: Database, account: Account, model_id: str, untrained: bool = False) -> Model:
@@ -140,8 +145,7 @@ def find_usable(database: Database, account: Account, model_id: str, untrained: 
     if model.must_be_trained_again:
         raise WrongState(earlier_voice(model_id), "model_not_ready")
     if model.state != COMPLETED:
-        text = f"The voice '{model_id}' is {model.state}: it can be used once it is trained."
-        raise WrongState(text, "model_not_ready")
+        raise WrongState(f"The voice '{model_id}' {_NOT_READY[model.state]}", "model_not_ready")
     return model
 
 

@@ -6,6 +6,8 @@ A server and its worker processes each open their own; what they share is the da
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sqlalchemy import Connection
+
 from studio.settings.environment import Settings, make_folder
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, local_account
@@ -18,7 +20,11 @@ from studio.store.storage import Storage, open_storage
 
 @dataclass(frozen=True)
 class Studio:
-    """What actions work with. `wake` tells whoever does the work that there is some; it may do nothing."""
+    """What actions work with.
+
+    wake: tells the workers that a task waits; may do nothing. submitted: receives each training and each blend in the
+    transaction that queues it, so that the command line can claim the task before any worker does.
+    """
 
     settings: Settings
     service: ServiceSettings
@@ -27,6 +33,7 @@ class Studio:
     link_secret: bytes
     local: Account
     wake: Callable[[], None] = lambda: None
+    submitted: Callable[[Connection, str], None] = lambda connection, task_id: None
 
     def link(self, key: str, base_url: str, now_s: float) -> str:
         """An absolute address where whoever has it can hear the stored file, until it expires.

@@ -151,6 +151,13 @@ def claim(database: Database, owner: str, kinds: Sequence[str], lease_s: float) 
     return None
 
 
+def claim_one(connection: Connection, task_id: str, owner: str, lease_s: float) -> Task | None:
+    """Take this task for `lease_s` seconds; None where it does not wait."""
+    waits = update(tasks).where(tasks.c.id == task_id, tasks.c.state == "queued")
+    row = connection.execute(waits.values(_taken(owner, lease_s)).returning(tasks)).one_or_none()
+    return None if row is None else _task(row)
+
+
 def _kind_of_next(connection: Connection, kinds: Sequence[str]) -> str | None:
     """Of which kind the next task is. Each kind is asked for alone: so the index has its next in the first place."""
     firsts = [_next_of(kind, locked=False).subquery() for kind in kinds]
@@ -164,16 +171,20 @@ def _taking_next(owner: str, kind: str, lease_s: float) -> ReturningUpdate[Any]:
     return (
         update(tasks)
         .where(tasks.c.id == next_id, tasks.c.state == "queued")
-        .values(
-            state="running",
-            owner=owner,
-            lease_until=Now() + lease_s,
-            fence=tasks.c.fence + 1,
-            attempt=tasks.c.attempt + 1,
-            started_at=func.coalesce(tasks.c.started_at, Now()),
-        )
+        .values(_taken(owner, lease_s))
         .returning(tasks)
     )
+
+
+def _taken(owner: str, lease_s: float) -> dict[str, Any]:
+    return {
+        "state": "running",
+        "owner": owner,
+        "lease_until": Now() + lease_s,
+        "fence": tasks.c.fence + 1,
+        "attempt": tasks.c.attempt + 1,
+        "started_at": func.coalesce(tasks.c.started_at, Now()),
+    }
 
 
 def _next_of(kind: str, locked: bool) -> Select[Any]:

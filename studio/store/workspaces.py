@@ -57,7 +57,7 @@ def voice_folder(storage: Storage, model: Model) -> Path:
     if model.is_demo:
         return DEMO_VOICES / model.id
     if model.voice_key is None:
-        raise WrongState(f"The voice '{model.id}' is not trained yet.", "model_not_ready")
+        raise WrongState(f"The voice '{model.id}' is not trained yet: train it first.", "model_not_ready")
     return storage.folder(model.voice_key) or _cached(storage, model.voice_key)
 
 

@@ -38,7 +38,7 @@ def test_why_one_came_to_nothing_is_told(studio):
         (("kathleen", "koguchi", 1.5), Invalid, "from 0 to 1"),
         (("kathleen", "koguchi", 0.5, "a\u0000b"), Invalid, "control characters"),
         (("kathleen", "koguchi", 0.5, "x" * 101), Invalid, "at most 100"),
-        (("kathleen", "nobody", 0.5), NotFound, "no such voice"),
+        (("kathleen", "nobody", 0.5), NotFound, "no voice"),
     ],
 )
 def test_what_no_voice_can_be_made_of_is_refused(studio, given, error, says):
@@ -49,7 +49,7 @@ def test_what_no_voice_can_be_made_of_is_refused(studio, given, error, says):
 
 def test_a_voice_that_is_not_trained_cannot_be_blended(studio, package):
     create_model(studio, studio.local, package())
-    with pytest.raises(WrongState, match="once it is trained"):
+    with pytest.raises(WrongState, match="train it first"):
         start_blend(studio, studio.local, "kathleen", "mia", 0.5)
 
 

@@ -136,7 +136,7 @@ def test_a_voice_that_is_not_trained_is_refused(studio, recording, package):
     from studio.actions.creations import create_model
 
     model = create_model(studio, studio.local, package())
-    with pytest.raises(WrongState, match="pending"):
+    with pytest.raises(WrongState, match="not trained yet"):
         start(studio, recording(), model=model)
 
 
@@ -188,7 +188,7 @@ def test_an_untrained_voice_is_not_blended(studio, package):
     from studio.actions.creations import create_model
 
     model = create_model(studio, studio.local, package())
-    with pytest.raises(WrongState, match="pending"):
+    with pytest.raises(WrongState, match="not trained yet"):
         start_blend(studio, studio.local, "kathleen", model, 0.5)
 
 

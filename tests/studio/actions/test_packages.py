@@ -63,7 +63,7 @@ def test_a_package_can_be_fetched_by_a_link_until_the_voice_is_deleted(studio, t
 
 def test_what_is_not_trained_or_is_somebody_elses_has_none(studio, other, package):
     model = create_model(studio, studio.local, package())
-    with pytest.raises(WrongState, match="once it is trained"):
+    with pytest.raises(WrongState, match="train it first"):
         package_link(studio, studio.local, model, "", NOW_S)
     with pytest.raises(NotFound):
         package_link(studio, other, model, "", NOW_S)

@@ -1,6 +1,12 @@
 """`train` as a user and a script see it; the training itself is the engine's, and stands in for here."""
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import fields, replace
 
 import pytest
@@ -8,14 +14,20 @@ import soundfile
 from typer.testing import CliRunner
 
 import engine.training.train
+from engine.devices import choose_device
 from engine.errors import Cancelled, TrainingError
 from engine.training.history import TRAINING_FORMAT, Estimate
 from engine.training.plan import TrainingPlan
-from engine.voices.card import load_card
+from engine.voices.card import DEMO_VOICES, load_card
 from engine.voices.voice import load_voice
+from studio.actions.trainings import start_training
 from studio.commands.cli import app
 from studio.commands.failures import STOPPED
-from studio.store.workspaces import LOCK_FILE, alone_in_training
+from studio.commands.in_process import local_studio
+from studio.executors.worker_ids import owner_of
+from studio.store.catalogue import find_model
+from studio.store.tasks import claim, list_tasks, request_cancel
+from studio.store.workspaces import LOCK_FILE
 
 
 def run(*arguments: object):
@@ -74,10 +86,18 @@ def test_a_trained_voice_is_among_the_users_own_under_the_id_of_its_recordings(h
     assert "ready" in next(line for line in run("voices").stdout.splitlines() if "anna" in line)
 
 
-def test_train_passes_the_device_on(home, trainings, computed_on):
+def test_train_passes_the_device_on(home, trainings, computed_on, monkeypatch):
+    asked = []
+
+    def working_device(name):
+        asked.append(name)
+        return choose_device("cpu")
+
+    monkeypatch.setattr("engine.devices.working_device", working_device)
     assert run("train", "anna").exit_code == 0
-    assert run("train", "anna", "--device", "cuda").exit_code == 0
-    assert computed_on == ["auto", "cuda"]
+    assert run("train", "anna", "--epochs", 200, "--device", "cuda").exit_code == 0
+    assert set(asked) == {"auto", "cuda"}
+    assert computed_on == ["cpu", "cpu"]
 
 
 def test_training_again_replaces_the_voice(home, trainings):
@@ -114,14 +134,14 @@ def test_help_lists_every_setting_of_the_plan():
 
 @pytest.mark.parametrize(
     ("voice", "remedy"),
-    [("nobody", "create it first"), ("../anna", "create it first"), ("kathleen", "comes with the program")],
+    [("nobody", "no voice"), ("../anna", "no voice"), ("kathleen", "comes with the program")],
 )
 def test_what_was_not_created_cannot_be_trained(trainings, voice, remedy):
     result = run("train", voice)
     assert result.exit_code == 1
     [sentence] = result.stderr.splitlines()
     assert remedy in sentence
-    assert sentence.endswith("anna.")
+    assert sentence.endswith(".")
 
 
 @pytest.mark.parametrize("stop", [Cancelled, KeyboardInterrupt])
@@ -134,6 +154,10 @@ def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, sto
     assert result.exit_code == STOPPED
     assert result.stderr == "Stopped; python -m studio train anna goes on from here.\n"
     assert not (home / "voices").exists()
+    with local_studio() as studio:
+        [task] = list_tasks(studio.database, studio.local.id)[0]
+        assert task.state == "cancelled"
+        assert find_model(studio.database, studio.local, "anna").state == "pending"
 
 
 def test_a_training_that_fails_is_one_sentence(home, recordings, monkeypatch):
@@ -159,21 +183,124 @@ def test_an_estimate_trains_nothing(home, recordings, trainings, monkeypatch):
 
 def test_a_training_can_be_begun_afresh_and_only_that_is_forgotten(home, recordings, trainings):
     (recordings / "training").mkdir()
-    (recordings / "training" / "checkpoint.pt").write_bytes(b"old")
+    (recordings / "training" / "curves.png.old").write_bytes(b"old")
     assert run("train", "anna").exit_code == 0
-    assert (recordings / "training" / "checkpoint.pt").exists()
+    assert (recordings / "training" / "curves.png.old").exists()
     assert run("train", "anna", "--afresh").exit_code == 0
-    assert not (recordings / "training" / "checkpoint.pt").exists()
+    assert not (recordings / "training" / "curves.png.old").exists()
     assert (recordings / "training" / "history.json").exists()  # of the new one
     assert (recordings / "audio" / "1.wav").exists()
     assert load_card(home / "voices" / "anna")
     assert sorted(path.name for path in recordings.iterdir()) == [LOCK_FILE, "audio", "model.json", "training"]
 
 
-def test_a_voice_is_not_trained_by_two_at_once(recordings, trainings):
-    with alone_in_training(recordings):
-        result = run("train", "anna")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "being trained already" in result.stderr
-    assert not trainings
+def test_a_trained_voice_takes_the_place_of_the_untrained_one(recordings, trainings, tmp_path):
+    shutil.copytree(DEMO_VOICES / "koguchi", recordings / "untrained")
     assert run("train", "anna").exit_code == 0
+    assert not (recordings / "untrained").exists()
+    soundfile.write(tmp_path / "vocal.wav", [0.0] * 44_100, 44_100)
+    result = run("convert", tmp_path / "vocal.wav", "--voice", "anna", "-o", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    assert "untrained" not in result.stderr
+    assert not (recordings / "untrained").exists()
+
+
+# ---- the same tables as the page and the service
+
+
+@pytest.fixture
+def queue(recordings):
+    """The tasks of trainings, newest first."""
+
+    def look():
+        with local_studio() as studio:
+            return list_tasks(studio.database, studio.local.id, kind="training")[0]
+
+    return look
+
+
+def ask_on_the_page(epochs: int) -> None:
+    with local_studio() as studio:
+        start_training(studio, studio.local, "anna", epochs)
+
+
+def claimed_by(owner: str) -> None:
+    with local_studio() as studio:
+        assert claim(studio.database, owner, ["training"], 60.0)
+
+
+def test_a_training_is_in_the_history(trainings, queue):
+    assert run("train", "anna", "--epochs", 10).exit_code == 0
+    [task] = queue()
+    assert (task.state, task.parameters, task.attempt) == ("completed", {"epochs": 10}, 1)
+    with local_studio() as studio:
+        model = find_model(studio.database, studio.local, "anna")
+    assert (model.state, model.voice_key, model.epoch, model.epochs) == ("completed", "voices/anna", 10, 10)
+
+
+def test_no_worker_takes_what_is_trained_here(recordings, monkeypatch, queue):
+    def train_dataset(dataset, plan, report, device):
+        with local_studio() as studio:
+            assert claim(studio.database, "a worker", ["training"], 60.0) is None
+        raise TrainingError("It cannot go on.")
+
+    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
+    assert run("train", "anna").stderr == "It cannot go on.\n"
+    assert [(task.state, task.error) for task in queue()] == [("failed", "It cannot go on.")]
+    assert "training failed" in next(line for line in run("voices").stdout.splitlines() if "anna" in line)
+
+
+def test_a_voice_is_not_trained_by_two_at_once(trainings, queue):
+    ask_on_the_page(20)
+    claimed_by(owner_of(os.getpid()))
+    for options in ([], ["--afresh"]):
+        result = run("train", "anna", *options)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "being trained already" in result.stderr
+    assert not trainings
+    assert [task.state for task in queue()] == ["running"]
+
+
+def test_a_training_that_waits_is_withdrawn_and_done_here(trainings, queue):
+    ask_on_the_page(20)
+    assert run("train", "anna", "--epochs", 30).exit_code == 0
+    assert [(task.state, task.parameters["epochs"]) for task in queue()] == [("completed", 30), ("cancelled", 20)]
+
+
+def test_a_training_whose_process_died_can_go_on(trainings, queue):
+    ask_on_the_page(20)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        claimed_by(owner_of(process.pid))
+        process.kill()
+    assert run("train", "anna", "--epochs", 20).exit_code == 0
+    assert [task.state for task in queue()] == ["completed", "cancelled"]
+
+
+def test_a_training_that_is_cancelled_on_the_page_stops_here(recordings, monkeypatch, queue):
+    def train_dataset(dataset, plan, report, device):
+        with local_studio() as studio:
+            [task] = list_tasks(studio.database, studio.local.id, kind="training")[0]
+            request_cancel(studio.database, studio.local.id, task.id)
+        while True:
+            report(0.1, "epoch 1 of 10")
+            time.sleep(0.05)
+
+    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
+    result = run("train", "anna")
+    assert (result.exit_code, result.stdout) == (STOPPED, "")
+    assert [task.state for task in queue()] == ["cancelled"]
+
+
+def test_control_c_cancels_the_training(recordings, monkeypatch, queue):
+    def train_dataset(dataset, plan, report, device):
+        signal.raise_signal(signal.SIGINT)
+        while True:
+            report(0.1, "epoch 1 of 10")
+            time.sleep(0.05)
+
+    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
+    result = run("train", "anna")
+    assert (result.exit_code, result.stderr) == (STOPPED, "Stopped; python -m studio train anna goes on from here.\n")
+    assert [task.state for task in queue()] == ["cancelled"]
+    with local_studio() as studio:
+        assert find_model(studio.database, studio.local, "anna").state == "pending"

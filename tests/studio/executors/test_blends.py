@@ -52,7 +52,7 @@ def test_two_of_one_name_are_two_voices(installation, asked):
 def test_of_one_that_cannot_be_made_nothing_is_left(installation, asked):
     task_id = asked(second="nobody")
     assert run_task(installation.bench(), installation.claim(KIND)) == "failed"
-    assert "no such voice" in installation.task(task_id).error
+    assert "There is no voice" in installation.task(task_id).error
     task_id = asked()
     installation.service.__dict__["models_per_account"] = 0
     assert run_task(installation.bench(), installation.claim(KIND)) == "failed"

@@ -115,7 +115,7 @@ def test_what_is_made_of_one_that_was_deleted_meanwhile_is_deleted_too(installat
     monkeypatch.setattr(untrained, "untrained_folder", made_late)
     task_id = convert(installation, mia)
     assert run_task(installation.bench(), installation.claim("conversion")) == "failed"
-    assert "no such voice" in installation.task(task_id).error
+    assert "There is no voice" in installation.task(task_id).error
     assert not home(installation, mia).exists()
     with pytest.raises(NotFound):
         find_model(installation.database, installation.account, "mia")

@@ -187,7 +187,7 @@ def test_each_account_sees_its_own(database, folder_storage, me, guest):
 
 @pytest.mark.parametrize("identifier", ["nobody", "", "../etc", "Mia", "a" * 65, "mia\0", "nul", "mia\n", "ü"])
 def test_voices_that_are_not_there(database, folder_storage, me, identifier):
-    with pytest.raises(NotFound, match="no such voice") as trouble:
+    with pytest.raises(NotFound, match="There is no voice") as trouble:
         find_model(database, me, identifier)
     assert trouble.value.code == "model_not_found"
 

@@ -89,7 +89,7 @@ def test_a_voice_that_is_not_trained_is_used_where_that_is_said(http, singing, t
     for said in ({}, {"untrained": "false"}, {"untrained": ""}):
         refused = convert(client, singing, model="mia", **said)
         assert (refused.status_code, refused.json()["code"]) == (409, "model_not_ready")
-        assert refused.json()["detail"] == "The voice 'mia' is pending: it can be used once it is trained."
+        assert refused.json()["detail"] == "The voice 'mia' is not trained yet: train it first."
     started = convert(client, singing, model="mia", untrained="true")
     assert list(started.json()) == ["task_id"]
     assert client.get(f"/tasks/{started.json()['task_id']}").json()["untrained"]

@@ -112,7 +112,7 @@ def test_a_voice_is_made_and_trained_by_the_published_calls(http, recording):
     )  # fmt: skip
     waiting = client.post("/convert", files={"audio": ("a.flac", recording)}, data={"model": "mia"})
     assert (waiting.status_code, waiting.json()["code"]) == (409, "model_not_ready")
-    assert waiting.json()["detail"] == "The voice 'mia' is pending: it can be used once it is trained."
+    assert waiting.json()["detail"] == "The voice 'mia' is not trained yet: train it first."
     started = client.post("/models/mia/train", data={"epochs": "3"})
     assert started.json() == {"status": "training", "model_id": "mia", "current_epoch": 0}
     for again in (

@@ -1,0 +1,124 @@
+"""The studio opened in this process: the same tables as a server's, with or without one running.
+
+What a worker would do is done here: the task is claimed in the transaction that queues it, so no worker takes it too,
+and shows in the history like any other.
+"""
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection
+
+from engine.errors import Cancelled
+from engine.progress import Report
+from studio.commands.progress import progress_bar
+from studio.errors import NotFound, StudioError, WrongState
+from studio.executors.heartbeat import Stopping
+from studio.executors.job import Workbench
+from studio.executors.recovery import recover, settle
+from studio.executors.voice_cache import VoiceCache
+from studio.executors.work import run_task
+from studio.executors.worker_ids import owner_of
+from studio.settings.environment import load_service_settings, load_settings
+from studio.store.studio import Studio, open_studio
+from studio.store.tasks import Task, cancelled, claim_one, find, request_cancel
+
+_LOOK_S = 0.25  # between two looks at how far the task is
+_LONGEST_STALL_MINUTES = 10_000.0  # a terminal may be suspended for days
+
+
+@contextmanager
+def local_studio() -> Iterator[Studio]:
+    """Open this installation's studio for the length of the block."""
+    studio = open_studio(load_settings(), load_service_settings())
+    try:
+        yield studio
+    finally:
+        studio.close()
+
+
+def carry_out(
+    studio: Studio, start: Callable[[Studio], object], device: str = "auto", time_left: bool = True
+) -> dict[str, Any]:
+    """Carry out the task that `start` queues, with a progress bar; return its result, empty where none is queued.
+
+    time_left: as for `progress_bar`. Raises StudioError where the task fails, Cancelled where it is stopped.
+    """
+    claimed: list[Task] = []
+
+    def claim(connection: Connection, task_id: str) -> None:
+        task = claim_one(connection, task_id, owner_of(os.getpid()), studio.service.lease_s)
+        assert task is not None  # nobody else sees it yet
+        claimed.append(task)
+
+    start(replace(studio, submitted=claim))
+    if not claimed:
+        return {}
+    task = claimed[-1]
+    with progress_bar(time_left) as report, _followed(studio, task, report):
+        _run(studio, task, device)
+    task = find(studio.database, task.account_id, task.id)
+    if task.state == "completed":
+        return task.result or {}
+    if task.state == "cancelled":
+        raise Cancelled
+    raise StudioError(task.error or "Another process took this over: see the history.", task.error_code)
+
+
+def withdraw(studio: Studio, task: Task) -> None:
+    """Cancel a task that waits, so that its work can be done here; one that a worker has by now is left to it."""
+    with studio.database.write() as connection:
+        claimed = claim_one(connection, task.id, owner_of(os.getpid()), studio.service.lease_s)
+        if claimed is not None:
+            settle(connection, cancelled(connection, claimed))
+
+
+def _run(studio: Studio, task: Task, device: str) -> None:
+    """Do the work of a task; however it ends, the task neither waits nor runs afterwards."""
+    log = structlog.wrap_logger(
+        structlog.PrintLogger(sys.stderr),
+        processors=[structlog.processors.format_exc_info, structlog.dev.ConsoleRenderer(colors=False)],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+    )
+    service = replace(studio.service, device=device, attempts=1, stalled_minutes=_LONGEST_STALL_MINUTES)
+    bench = Workbench(
+        studio.settings, service, studio.database, studio.storage, VoiceCache(), Stopping(service.grace_s), log
+    )
+    outcome = "given back"  # so it is after a second Ctrl-C, which nothing below catches
+    try:
+        outcome = run_task(bench, task)
+    finally:
+        if outcome == "given back":
+            with suppress(NotFound, WrongState):
+                request_cancel(studio.database, task.account_id, task.id, also=settle)
+            recover(studio.database, studio.service.attempts, [task.owner or ""])
+
+
+@contextmanager
+def _followed(studio: Studio, task: Task, report: Report) -> Iterator[None]:
+    """Report the task's progress during the block, and cancel the task once `report` raises Cancelled."""
+    ended = threading.Event()
+
+    def follow() -> None:
+        while not ended.wait(_LOOK_S):
+            with suppress(StudioError):  # it has just ended, or the database is busy
+                now = find(studio.database, task.account_id, task.id)
+                try:
+                    report(now.progress, now.message)
+                except Cancelled:
+                    request_cancel(studio.database, task.account_id, task.id)
+
+    thread = threading.Thread(target=follow, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
