@@ -31,7 +31,7 @@ class Fit:
         self.recording, self.alone, self.voice = recording, alone, voice
         gr.HTML("<h2>Pitch</h2>")
         self.picture = element("fit", elem_id="convert-fit")
-        self.auto = gr.Checkbox(True, label="Auto octave", elem_id="convert-auto")
+        self.auto = gr.Checkbox(True, label="Auto transpose", elem_id="convert-auto")
         self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
         seen = {voice.chosen, recording.analysed, alone, self.auto, self.transpose}
         for event in (voice.chosen.change, recording.analysed.change, alone.change):

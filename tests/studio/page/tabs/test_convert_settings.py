@@ -11,5 +11,5 @@ SETTINGS: Any = SimpleNamespace(preset="preset")
 
 
 @pytest.mark.parametrize(("chosen", "asked"), [(None, "auto"), ("spoken", "spoken")])
-def test_without_a_preset_the_recording_says_which(chosen, asked):
+def test_preset_of_falls_back_to_auto(chosen, asked):
     assert Settings.preset_of(SETTINGS, {"preset": chosen}) == asked

@@ -1,4 +1,4 @@
-"""The Convert tab as visitors use it, with real conversions."""
+"""The Convert tab in a browser, with real conversions."""
 
 import re
 import zipfile
@@ -17,14 +17,14 @@ WORK_MS = 120_000  # for what the engine does, on a busy machine
 
 @pytest.fixture
 def page(visitor) -> Page:
-    """Somebody who has just opened the page, and sees the voices."""
+    """The page just opened, with its voices."""
     expect(visitor.get_by_role("radio", name="Kathleen")).to_be_visible(timeout=WORK_MS)
     return visitor
 
 
 @pytest.fixture
 def recording(tmp_path):
-    """Makes a file to drop: a note of the given hertz that swells and fades."""
+    """Write a file to drop: a note of the given hertz that swells and fades."""
 
     def make(name: str = "vocal.wav", seconds: float = 2.0, hertz: float = 220.0) -> Path:
         time_s = np.arange(round(seconds * RATE)) / RATE
@@ -65,7 +65,7 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
     clicks = ["Speech", "Convert"]  # a voice is chosen already
     for name in clicks:
         page.get_by_role("button", name=name, exact=True).click()
-        # nobody is so quick as to click again before it is heard or listened to
+        # wait until the click has had its effect
         expect(page.locator("#convert-listening").or_(page.locator("timbre-recording .play")).first).to_be_visible()
     assert len(clicks) <= 3
     chosen = page.locator("timbre-voices [aria-checked=true] .name").text_content()
@@ -75,7 +75,7 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
     expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")
     expect(tracks.nth(1)).to_contain_text(re.compile(r"\d+ % of the melody kept"))
 
-    # before and after are heard at the same position
+    # before and after play at the same position
     page.locator("#convert-player").get_by_role("button", name="Play").click()
     page.wait_for_function("Number(document.querySelector('timbre-player .wave').getAttribute('aria-valuenow')) > 0.3")
     page.keyboard.press("0")
@@ -93,7 +93,7 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
     assert roll.evaluate("roll => roll.data.curves.map(one => one.label)") == ["Recording", "Take"]
     photographed(page, "convert-result")
 
-    # nothing is asked any more once all is done
+    # no more requests once all is done
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     for _ in range(5):
@@ -109,7 +109,7 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
         assert read_audio(tmp_path / f"got.{kind}").duration_s == pytest.approx(original, abs=0.1)
 
 
-def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page, open_tab, recording, tmp_path):
+def test_settings_survive_errors_and_reloads_and_convert_with_another_voice(page, open_tab, recording, tmp_path):
     convert(page)
     expect(page.locator("#convert-problem")).to_contain_text("Add a recording first")
     page.get_by_role("radio", name="Kerstin").click()
@@ -163,7 +163,11 @@ def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page
     page.get_by_role("option", name=re.compile("Kerstin")).click()
     result(page, "Kerstin")
 
-    # from the history everything comes back: what was converted, in which voice, and how
+    restores_from_the_history(page, open_tab)
+
+
+def restores_from_the_history(page: Page, open_tab) -> None:
+    """Change the form, and have the recording, voice and settings of the first conversion back."""
     page.get_by_label("Speech").check()
     slider(page, "Transpose").fill("-1")
     page.get_by_role("radio", name="Gökhan").click()
@@ -176,14 +180,14 @@ def test_what_was_set_survives_errors_and_reloads_and_goes_to_another_voice(page
     expect(slider(page, "Transpose")).to_have_value("3")
 
 
-def test_the_picture_of_the_ranges_follows_the_slider_at_once(page, recording):
+def test_fit_follows_the_slider_without_the_server(page, recording):
     said = page.locator("timbre-fit p")
     page.get_by_role("radio", name="Kerstin").click()
     expect(said).to_contain_text("Kerstin's range: B2 to B3")
     drop(page, recording(hertz=220.0))  # A3
     is_taken(page)
     expect(said).to_contain_text("Auto: original key.")
-    page.context.set_offline(True)  # nothing is asked of the server
+    page.context.set_offline(True)  # no request to the server
     slider(page, "Transpose").fill("6")
     expect(said).to_contain_text(re.compile("Up 6 semitones.*outside Kerstin's range \\(above B3\\)"))
     slider(page, "Transpose").fill("-12")
@@ -193,7 +197,7 @@ def test_the_picture_of_the_ranges_follows_the_slider_at_once(page, recording):
     page.context.set_offline(False)
 
 
-def test_a_recording_is_made_in_the_browser(page):
+def test_recording_with_the_microphone(page):
     page.get_by_label("Record audio").click()
     page.get_by_role("button", name="Record", exact=True).click()
     page.locator("#convert-drop").get_by_text("0:01").first.wait_for()
@@ -205,13 +209,13 @@ def test_a_recording_is_made_in_the_browser(page):
 
 
 @pytest.mark.parametrize("name", ["vocal.webm", "vocal"])
-def test_a_file_is_taken_whatever_the_browser_holds_it_for(page, recording, name):
-    drop(page, recording().rename(recording().with_name(name)))  # chromium holds .webm for a video
+def test_upload_of_a_type_unknown_to_the_browser(page, recording, name):
+    drop(page, recording().rename(recording().with_name(name)))  # chromium takes .webm for a video
     is_taken(page)
     expect(page.locator("#convert-facts")).to_contain_text(f"{name} · 2.0 s")
 
 
-def test_nobody_has_to_wait_for_a_long_recording(page, recording, tmp_path):
+def test_analysis_of_a_long_recording_can_be_cancelled_or_replaced(page, recording, tmp_path):
     minute, _ = soundfile.read(recording(seconds=60.0))
     soundfile.write(tmp_path / "concert.flac", np.tile(minute, 20), RATE)
     listening = page.locator("#convert-listening")
@@ -225,7 +229,7 @@ def test_nobody_has_to_wait_for_a_long_recording(page, recording, tmp_path):
     expect(page.locator("#convert-facts")).to_contain_text("speech.flac", timeout=20_000)
 
 
-def test_what_is_dropped_and_is_no_audio_is_told(page):
+def test_dropping_a_file_that_is_not_audio_shows_an_error(page):
     page.locator("#convert-drop").evaluate(
         """place => {
           const dataTransfer = new DataTransfer();
@@ -236,7 +240,7 @@ def test_what_is_dropped_and_is_no_audio_is_told(page):
     expect(page.locator("#convert-recording-problem")).to_contain_text('"letter.pdf" is not an audio file')
 
 
-def test_a_conversion_is_cancelled(page):
+def test_cancel_a_conversion(page):
     page.get_by_role("button", name="Singing", exact=True).click()
     is_taken(page)
     slider(page, "Takes").fill("10")
@@ -246,7 +250,7 @@ def test_a_conversion_is_cancelled(page):
     expect(page.locator("#convert-progress").get_by_role("button", name="Cancel")).to_be_hidden()
 
 
-def test_what_was_measured_is_only_the_one_recordings(page, recording, tmp_path):
+def test_detected_style_and_range_belong_to_one_recording(page, recording, tmp_path):
     page.get_by_role("radio", name="Kathleen").click()
     page.get_by_role("button", name="Singing", exact=True).click()
     is_taken(page)
@@ -261,7 +265,7 @@ def test_what_was_measured_is_only_the_one_recordings(page, recording, tmp_path)
     page.get_by_role("tab", name="One recording").click()
     expect(page.get_by_label("Singing (detected)")).to_be_checked()
     expect(page.locator("timbre-fit")).to_contain_text("Auto: ")
-    page.get_by_label("Rap").check()  # what somebody chooses stays
+    page.get_by_label("Rap").check()  # a choice of the visitor's stays
     page.get_by_role("tab", name="Several at once").click()
     expect(page.get_by_label("Rap", exact=True)).to_be_checked()
     page.get_by_role("tab", name="One recording").click()
@@ -276,7 +280,7 @@ def test_what_was_measured_is_only_the_one_recordings(page, recording, tmp_path)
     expect(slider(page, "Transpose")).to_have_value("0")
 
 
-def test_several_recordings_come_back_as_a_zip(page, recording, tmp_path, photographed):
+def test_several_recordings_download_as_a_zip(page, recording, tmp_path, photographed):
     page.get_by_role("radio", name="Kathleen").click()
     page.get_by_role("tab", name="Several at once").click()
     (tmp_path / "broken.wav").write_text("no sound")

@@ -1,5 +1,4 @@
-"""The pitch editor below a result of the Convert tab, as visitors use it: real conversions, of which only what was
-edited is rendered again."""
+"""The pitch editor below a result of the Convert tab, in a browser with real conversions."""
 
 import io
 from pathlib import Path
@@ -43,14 +42,14 @@ def opened(page: Page) -> Locator:
 
 
 def samples(page: Page, player: str, track: int) -> np.ndarray:
-    """What a visitor hears of a track, int32 (samples,)."""
+    """Return the samples of a track, int32 (samples,)."""
     url = page.evaluate("([id, track]) => document.querySelector(id).data.tracks[track].url", [player, track])
     answer = page.request.get(page.evaluate("(url) => new URL(url, location).href", url))
     assert answer.ok
     return soundfile.read(io.BytesIO(answer.body()), dtype="int32")[0]
 
 
-def test_a_note_is_moved_and_only_that_is_rendered_again(visitor, recording, photographed):
+def test_edit_renders_only_the_edited_note(visitor, recording, photographed):
     page = visitor
     converted(page, recording)
     editor = opened(page)
@@ -59,7 +58,7 @@ def test_a_note_is_moved_and_only_that_is_rendered_again(visitor, recording, pho
     editor.get_by_label("to (seconds)").press("Tab")
     editor.get_by_role("button", name="+1", exact=True).click()
     expect(editor.get_by_text("will be rendered again")).to_contain_text("0.5 s")
-    # what was not rendered is there again after a reload
+    # edits that were not rendered survive a reload
     page.reload()
     expect(page.locator("#convert-title h2")).to_contain_text("three notes", timeout=WORK_MS)
     editor = opened(page)
@@ -77,9 +76,9 @@ def test_a_note_is_moved_and_only_that_is_rendered_again(visitor, recording, pho
     assert len(old) == len(new) == round(SECONDS * RATE)
     assert 1.6 < changed[0] < 2.1
     assert changed[-1] > 2.6
-    # it is a result as any other: heard above, and in the history
+    # the edited take is a result like any other
     expect(page.locator("#convert-title")).to_contain_text("dited")
-    # and can be taken back
+    # and can be undone
     editor.get_by_role("button", name="Undo").click()
     editor.get_by_role("button", name="Render edits").click()
     expect(page.locator("#pitch-editor-progress")).to_be_hidden(timeout=WORK_MS)

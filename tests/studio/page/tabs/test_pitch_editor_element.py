@@ -1,4 +1,4 @@
-"""<timbre-pitch-editor> by itself, with a curve that is known and the engine to answer it: what mouse and keys do."""
+"""<timbre-pitch-editor> by itself, with a known curve and answers of the engine."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -128,10 +128,10 @@ def choose_tool(page: Page, name: str) -> None:
     page.get_by_role("radio", name=name, exact=True).click()
 
 
-# ---- a stretch
+# ---- selection
 
 
-def test_a_stretch_is_chosen_by_dragging_across(editor):
+def test_select_by_dragging(editor):
     expect(editor.get_by_role("button", name="+1", exact=True)).to_be_disabled()
     drag(editor, (1.2, 62), (2.0, 62))
     assert selection(editor) == pytest.approx((1.2, 2.0), abs=0.02)
@@ -141,7 +141,7 @@ def test_a_stretch_is_chosen_by_dragging_across(editor):
     assert selection(editor) == pytest.approx((1.2, 2.4), abs=0.02)
 
 
-def test_a_double_click_chooses_a_note_and_keys_go_to_the_next(editor):
+def test_select_notes_by_double_click_and_keys(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     assert selection(editor) == pytest.approx((1.0, 2.5), abs=0.02)
     editor.keyboard.press("Alt+ArrowRight")
@@ -152,7 +152,7 @@ def test_a_double_click_chooses_a_note_and_keys_go_to_the_next(editor):
     assert selection(editor) is None
 
 
-def test_a_stretch_can_be_typed_and_keys_choose_it_too(editor):
+def test_select_by_typing_and_keys(editor):
     editor.get_by_label("From (seconds)").fill("1.25")
     editor.get_by_label("to (seconds)").fill("1.75")
     editor.keyboard.press("Tab")
@@ -175,7 +175,7 @@ def test_a_stretch_can_be_typed_and_keys_choose_it_too(editor):
     assert selection(editor) == (0, SECONDS)
 
 
-def test_a_click_is_heard_from_there_and_chooses_nothing(editor):
+def test_click_plays_and_selects_nothing(editor):
     editor.mouse.click(*place(editor, 2.0, 62))
     assert editor.evaluate("window.sought.at(-1)") == {"id": "player", "seconds": pytest.approx(2.0, abs=0.02)}
     assert selection(editor) is None
@@ -184,7 +184,7 @@ def test_a_click_is_heard_from_there_and_chooses_nothing(editor):
 # ---- tools
 
 
-def test_the_curve_is_dragged_and_the_engine_says_what_it_comes_to(editor):
+def test_shift_by_dragging_the_curve(editor):
     drag(editor, (1.1, 62), (2.3, 62))
     drag(editor, (1.7, 57), (1.7, 59))
     [edit] = edits(editor)
@@ -196,7 +196,7 @@ def test_the_curve_is_dragged_and_the_engine_says_what_it_comes_to(editor):
     expect(editor.get_by_text("s will be rendered again.")).to_contain_text("1.2 s")
 
 
-def test_shifts_of_one_stretch_are_one_edit_and_there_and_back_is_none(editor):
+def test_shifts_of_one_selection_are_one_edit(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     for _ in range(3):
         press(editor, "+1")
@@ -212,7 +212,7 @@ def test_shifts_of_one_stretch_are_one_edit_and_there_and_back_is_none(editor):
     expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
 
 
-def test_snapping_smoothing_and_octaves(editor):
+def test_snap_smooth_and_fix_octave(editor):
     editor.mouse.dblclick(*place(editor, 3.5, 62))
     choose_tool(editor, "Snap to notes")
     editor.get_by_label("Scale").select_option("C major")
@@ -232,7 +232,7 @@ def test_snapping_smoothing_and_octaves(editor):
     read_edits(edits(editor))
 
 
-def test_a_curve_is_drawn(editor):
+def test_draw_a_curve(editor):
     choose_tool(editor, "Draw")
     drag(editor, (1.0, 57), (1.5, 60), (2.0, 58))
     [edit] = edits(editor)
@@ -247,7 +247,7 @@ def test_a_curve_is_drawn(editor):
     becomes(editor, 150, 52.0)
 
 
-def test_tools_are_chosen_by_arrows(editor):
+def test_choose_tools_by_arrow_keys(editor):
     choose_tool(editor, "Shift")
     editor.keyboard.press("ArrowRight")
     expect(editor.get_by_role("radio", name="Smooth", exact=True)).to_be_focused()
@@ -260,7 +260,7 @@ def test_tools_are_chosen_by_arrows(editor):
 # ---- steps
 
 
-def test_steps_are_undone_and_done_again(editor):
+def test_undo_and_redo(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
     editor.keyboard.press("Alt+ArrowRight")
@@ -281,7 +281,7 @@ def test_steps_are_undone_and_done_again(editor):
     assert len(edits(editor)) == 2
 
 
-def test_what_the_engine_refuses_is_not_done(editor):
+def test_a_refused_edit_is_undone(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
     editor.evaluate("editor.apply({ tool: 'shift', start_s: 1, end_s: 1.5, semitones: 99 })")
@@ -290,7 +290,7 @@ def test_what_the_engine_refuses_is_not_done(editor):
     expect(editor.get_by_role("button", name="Redo")).to_be_disabled()
 
 
-def test_what_was_not_rendered_outlasts_a_reload_and_what_was_does_not(editor):
+def test_reload_keeps_edits_that_were_not_rendered(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
     done = edits(editor)
@@ -307,7 +307,7 @@ def test_what_was_not_rendered_outlasts_a_reload_and_what_was_does_not(editor):
     expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
 
 
-def test_the_edits_are_ordered_once_and_then_are_the_takes(editor):
+def test_render_orders_the_edits_once(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
     press(editor, "Render edits")
@@ -322,7 +322,7 @@ def test_the_edits_are_ordered_once_and_then_are_the_takes(editor):
     becomes(editor, 170, 57.0)
 
 
-def test_it_asks_for_what_it_has_never_seen(editor):
+def test_partial_data_of_an_unknown_take_is_requested(editor):
     editor.evaluate(
         "window.wanted = []; editor.addEventListener('tell-wanted', (told) => window.wanted.push(told.detail));"
         "editor.data = { id: 'another-2', version: 1, changes: [] };"

@@ -84,7 +84,7 @@ def at(page: Page, seconds: float, hertz: float = 220.0) -> tuple[float, float]:
     return box["x"] + x, box["y"] + y
 
 
-def test_pitch_is_drawn_where_it_is_and_nowhere_else(roll):
+def test_curve_is_drawn_at_its_pitch_only(roll):
     red, green, blue, alpha = roll.evaluate(COLOUR, [2.0, 220, 0])
     assert (red > 200, green < 60, blue < 60, alpha > 200) == (True, True, True, True)
     for seconds, hertz in ((5.0, 220), (2.0, 440), (2.0, 150)):  # silence, an octave above, below
@@ -92,14 +92,14 @@ def test_pitch_is_drawn_where_it_is_and_nowhere_else(roll):
         assert not (red > 200 and green < 60), (seconds, hertz)
 
 
-def test_a_curve_can_be_moved_in_time_and_pitch(blank):
+def test_curve_is_drawn_with_its_offset_and_transposition(blank):
     curve = {"label": "b", "colour": "#ff0000", "step_s": 0.01, "hertz": [220] * 101, "offset_s": 4, "semitones": 12}
     blank.evaluate(MAKE, {"curves": [curve]})
     assert blank.evaluate(COLOUR, [4.5, 440, 0])[0] > 200
     assert blank.evaluate(COLOUR, [0.5, 220, 0])[3] < 255 or blank.evaluate(COLOUR, [0.5, 220, 0])[1] > 100
 
 
-def test_what_is_there_can_be_hidden(roll):
+def test_hide_curves_and_lanes(roll):
     button = roll.get_by_role("button", name="Pitch", exact=True)
     assert button.get_attribute("aria-pressed") == "true"
     button.click()
@@ -111,7 +111,7 @@ def test_what_is_there_can_be_hidden(roll):
     assert roll.locator(".roll-stage").bounding_box()["height"] < height - 40
 
 
-def test_it_is_zoomed_and_scrolled_with_keys(roll):
+def test_zoom_and_scroll_with_keys(roll):
     stage = roll.get_by_role("slider", name="Pitch and spectrogram")
     stage.focus()
     assert seen(roll) == (0, 10)
@@ -127,7 +127,7 @@ def test_it_is_zoomed_and_scrolled_with_keys(roll):
     assert seen(roll) == (0, 10)
 
 
-def test_keys_say_what_is_heard_where_the_cursor_is(roll):
+def test_cursor_keys_describe_the_pitch(roll):
     stage = roll.locator(".roll-stage")
     stage.focus()
     roll.keyboard.press("Home")
@@ -141,7 +141,7 @@ def test_keys_say_what_is_heard_where_the_cursor_is(roll):
     assert roll.evaluate("sought") == [{"id": "player", "seconds": pytest.approx(1.0)}]
 
 
-def test_it_cannot_be_zoomed_or_scrolled_out_of_the_recording(roll):
+def test_zoom_and_scroll_stay_within_the_recording(roll):
     roll.evaluate("roll.show(-5, 100)")
     assert seen(roll) == (0, 10)
     roll.evaluate("roll.show(9, 9.0001)")
@@ -149,7 +149,7 @@ def test_it_cannot_be_zoomed_or_scrolled_out_of_the_recording(roll):
     assert (end - start, end) == (pytest.approx(0.05), pytest.approx(9.05, abs=0.06))
 
 
-def test_a_click_is_heard_and_a_drag_scrolls(roll):
+def test_click_seeks_and_drag_scrolls(roll):
     roll.mouse.click(*at(roll, 7.5))
     (sought,) = roll.evaluate("sought")
     assert sought["seconds"] == pytest.approx(7.5, abs=0.03)
@@ -164,7 +164,7 @@ def test_a_click_is_heard_and_a_drag_scrolls(roll):
     assert len(roll.evaluate("sought")) == 1
 
 
-def test_the_wheel_zooms_with_ctrl_and_is_the_pages_without(roll):
+def test_wheel_zooms_only_with_ctrl(roll):
     roll.mouse.move(*at(roll, 2.5))
     roll.mouse.wheel(0, -200)
     assert seen(roll) == (0, 10)
@@ -178,7 +178,7 @@ def test_the_wheel_zooms_with_ctrl_and_is_the_pages_without(roll):
     roll.wait_for_function("before => roll.plot.start > before", arg=start)
 
 
-def test_two_fingers_zoom(browser):
+def test_pinch_zooms(browser):
     with opened(browser, has_touch=True) as page:
         page.evaluate(MAKE, {})
         pinch(page)
@@ -201,7 +201,7 @@ def pinch(page: Page) -> None:
     touch("touchEnd")
 
 
-def test_it_follows_its_player_and_no_other(roll):
+def test_roll_follows_only_its_player(roll):
     tell = """([id, seconds, playing]) => document.dispatchEvent(
       new CustomEvent("timbre-time", { detail: { id, seconds, playing } }))"""
     roll.evaluate("roll.show(0, 2)")
@@ -216,7 +216,7 @@ def test_it_follows_its_player_and_no_other(roll):
     assert seen(roll)[0] == pytest.approx(7.9)
 
 
-def test_rolls_of_one_group_look_at_the_same_seconds(blank):
+def test_rolls_of_one_group_scroll_together(blank):
     blank.evaluate(MAKE, {"group": "both"})
     blank.evaluate(
         "() => { const other = document.createElement('timbre-roll'); other.data = {...roll.data, id: 'two'};"
@@ -227,7 +227,7 @@ def test_rolls_of_one_group_look_at_the_same_seconds(blank):
 
 
 @pytest.mark.parametrize("scale", ["note", "mel", "linear"])
-def test_heights_and_frequencies_are_each_others_opposite(roll, scale):
+def test_plot_inverts_heights_and_times(roll, scale):
     picture = {"scale": scale, "lowest_hertz": 65.4 if scale == "note" else 0, "highest_hertz": 4186, "url": None}
     worst = roll.evaluate(
         """async (picture) => {
@@ -268,13 +268,13 @@ def test_names_of_notes_and_times(roll):
     ]
 
 
-def test_what_cannot_be_loaded_is_said(blank):
+def test_failed_download_shows_an_error(blank):
     blank.route("**/files/gone.json", lambda route: route.fulfill(status=200, body="{"))  # no error of the network's
     blank.evaluate(MAKE, {"curves": [{"label": "Pitch", "url": "/files/gone.json"}]})
     blank.get_by_role("alert").filter(has_text="could not be loaded").wait_for()
 
 
-def test_without_anything_it_is_nothing(roll):
+def test_empty_data_shows_nothing(roll):
     roll.evaluate("roll.data = null")
     assert roll.locator("timbre-roll").inner_html() == ""
     roll.evaluate("roll.data = {id: 'x', duration_s: 0, curves: []}")
@@ -282,7 +282,7 @@ def test_without_anything_it_is_nothing(roll):
     assert roll.locator(".roll-stage").is_visible()
 
 
-def test_names_of_recordings_are_text(blank):
+def test_labels_are_escaped(blank):
     curve = {"label": "<img src=x onerror=document.title='owned'>", "step_s": 0.01, "hertz": [220] * 9}
     blank.evaluate(MAKE, {"curves": [curve]})
     assert blank.locator("timbre-roll img").count() == 0
