@@ -36,7 +36,7 @@ pytestmark = [
 def elsewhere(monkeypatch):
     """All that asks for a device is given the pretended one."""
     device = Device(THERE.type, "pretended", torch.float32)
-    for module in ("conversion", "training"):
+    for module in ("conversion.convert", "training.train"):
         monkeypatch.setattr(f"engine.{module}.working_device", lambda wanted: device)
     with pretended_gpu():
         yield device
@@ -45,7 +45,7 @@ def elsewhere(monkeypatch):
 @pytest.fixture
 def here(monkeypatch):
     """The processor, in the precision of the pretended device."""
-    for module in ("conversion", "training"):
+    for module in ("conversion.convert", "training.train"):
         monkeypatch.setattr(f"engine.{module}.working_device", lambda wanted: Device("cpu", "processor", torch.float32))
 
 
