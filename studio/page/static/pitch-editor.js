@@ -28,7 +28,6 @@ export class PitchEditor extends HTMLElement {
   #data = null;
   #history = new EditHistory();
   #version = 0;
-  #answered = 0;
   // the curves in hertz: as converted, as edited, and as the take is now
   #before = null;
   #now = null;
@@ -43,16 +42,16 @@ export class PitchEditor extends HTMLElement {
       this.#data = null;
       this.#roll = this.#tools = null;
       this.replaceChildren();
-      return;
-    }
-    if (given.hertz) return this.#open(given);
-    if (given.id !== this.#data?.id) return tell(this, "wanted", { id: given.id });
-    if (given.version !== undefined) this.#answer(given);
+    } else if (given.hertz) this.#open(given);
+    else if (given.id !== this.#data?.id) tell(this, "wanted", { id: given.id });
     else {
-      Object.assign(this.#data, given);
-      this.#feed();
+      if (given.version !== undefined) this.#answer(given);
+      else {
+        Object.assign(this.#data, given);
+        this.#feed();
+      }
+      this.#show();
     }
-    this.#show();
   }
 
   get data() {
@@ -90,7 +89,6 @@ export class PitchEditor extends HTMLElement {
       this.#history.refuse();
       return this.#ask();
     }
-    this.#answered = version;
     if (version !== this.#version) return; // something newer is on its way
     this.#with(changes).forEach((hertz, frame) => (this.#now[frame] = hertz)); // the roll has this very array
     this.#pending = this.#stretches();

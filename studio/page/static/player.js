@@ -69,8 +69,8 @@ export class Player extends HTMLElement {
     return { start: 0, stop: this.#duration };
   }
 
-  /** Called when the waveform's element was made. */
-  drawn(wave) {}
+  /** drawn(wave): called when the waveform's element was made. */
+  drawn() {}
 
   /** Called when the duration of the chosen track is known. */
   opened() {}

@@ -151,7 +151,7 @@ function parts(colour) {
   const context = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   context.fillStyle = colour;
   context.fillRect(0, 0, 1, 1);
-  return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+  return Array.from(context.getImageData(0, 0, 1, 1).data.slice(0, 3));
 }
 
 /** Draw the part of an image that is looked at; it holds start..end seconds, and all heights of the plot's picture. */
@@ -345,16 +345,16 @@ export function drawCurve(context, plot, curve, colour, colours, width = 2.2) {
 /** A level in dB, -80 to 0, filled: {step_s, db, offset_s}. */
 export function drawLoudness(context, plot, box, loudness, colours) {
   const level = (value) => box.y + (Math.min(Math.max(value, LOWEST_DB), 0) / LOWEST_DB) * box.height;
-  drawLane(context, plot, box, loudness, loudness.db, Math.max, level, colours.good, colours);
+  drawLane(context, plot, box, loudness, loudness.db, Math.max, level, colours.good);
 }
 
 /** A confidence, 0 to 1, filled. */
-export function drawConfidence(context, plot, box, curve, colour, colours) {
+export function drawConfidence(context, plot, box, curve, colour) {
   const height = (value) => box.y + (1 - value) * box.height;
-  drawLane(context, plot, box, curve, curve.confidence, Math.max, height, colour, colours);
+  drawLane(context, plot, box, curve, curve.confidence, Math.max, height, colour);
 }
 
-function drawLane(context, plot, box, timed, values, choose, height, colour, colours) {
+function drawLane(context, plot, box, timed, values, choose, height, colour) {
   const { step_s: step, offset_s: offset = 0 } = timed;
   const first = Math.max(0, Math.floor((plot.start - offset) / step) - 1);
   const last = Math.min(values.length, Math.ceil((plot.end - offset) / step) + 2);

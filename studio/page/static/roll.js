@@ -96,11 +96,11 @@ export class Roll extends HTMLElement {
 
   // ---- for those that build on it
 
-  /** Draw over everything; called with every picture. */
-  paintOver(context, plot, colours) {}
+  /** paintOver(context, plot, colours): draw over everything; called with every picture. */
+  paintOver() {}
 
-  /** A press at {seconds, hertz}: whether it is taken, so that the roll does nothing with it. */
-  grasp(place, event) {
+  /** grasp(place, event): whether a press at the place {seconds, hertz} is handled, so that the roll ignores it. */
+  grasp() {
     return false;
   }
 
@@ -558,7 +558,7 @@ export class Roll extends HTMLElement {
     } else {
       this.#data.curves.forEach((curve, index) => {
         const filled = this.#filled(curve);
-        if (filled?.confidence && !this.#hidden.has(index)) draw.drawConfidence(context, plot, box, filled, colours.of(curve.colour ?? "var(--accent)"), colours);
+        if (filled?.confidence && !this.#hidden.has(index)) draw.drawConfidence(context, plot, box, filled, colours.of(curve.colour ?? "var(--accent)"));
       });
     }
     draw.drawLaneName(context, box, NAMED[name], colours);

@@ -121,7 +121,7 @@ function streamed(url) {
 
 /** The largest absolute value in each of COLUMNS equal parts, all channels together. */
 function peaksOf(buffer) {
-  const peaks = new Array(COLUMNS).fill(0);
+  const peaks = Array.from({ length: COLUMNS }, () => 0);
   for (let channel = 0; channel < buffer.numberOfChannels; channel++) {
     const samples = buffer.getChannelData(channel);
     for (let column = 0; column < COLUMNS; column++) {
