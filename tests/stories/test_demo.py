@@ -28,7 +28,7 @@ def client(demo) -> Iterator[httpx.Client]:
 def test_everybody_gets_the_page_and_a_cookie(client):
     answer = client.get("/")
     assert answer.status_code == 200
-    assert "all of yours is deleted" in answer.text
+    assert "all your data is deleted" in answer.text
     assert COOKIE in answer.cookies
 
 

@@ -86,7 +86,7 @@ def test_it_answers_with_the_page_and_with_json(studio_page):
     assert json.loads(ask(studio_page, "/health")[2])["status"] == "ok"
     status, kind, page = ask(studio_page, "/")
     assert (status, kind.partition(";")[0]) == (200, "text/html")
-    assert b"all of yours is deleted" in page
+    assert b"all your data is deleted" in page
     config = json.loads(ask(studio_page, "/config")[2])
     assert config["version"] == front_matter("sdk_version")
     status, kind, said = ask(studio_page, "/models")
