@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self, TypeVar
+from typing import Any, BinaryIO, Literal, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -54,6 +54,15 @@ class ServiceError(EngineError):
         self.detail = detail
         self.errors = errors
         self.retry_after_s = retry_after_s
+
+
+class ConversionOptions(TypedDict, total=False):
+    """What `Client.convert` takes beside the recording and the voice."""
+
+    transpose: int | Literal["auto"]
+    generations_count: int
+    idempotency_key: str | None
+    untrained: bool
 
 
 class Client:
@@ -137,24 +146,20 @@ class Client:
         self,
         audio: Path | str | bytes,
         model: str,
-        transpose: int | Literal["auto"] = 0,
-        generations_count: int = 1,
         *,
-        untrained: bool = False,
         folder: Path | str = ".",
         poll_s: float = 1.0,
         timeout_s: float = math.inf,
         report: Report | None = None,
-        idempotency_key: str | None = None,
+        **options: Unpack[ConversionOptions],
     ) -> list[Path]:
         """Convert a recording and fetch the takes into `folder`: vocal.mia.wav, vocal.mia.take2.wav, ...
 
-        untrained: as in `convert`. poll_s: between two looks at the task. timeout_s: how long to wait for it; it goes
-        on when that is over.
-        `report(fraction, message)` shows progress; when it raises Cancelled, so does this, and the task is cancelled.
-        Raises ServiceError, also with the reason of a conversion that failed.
+        options: as in `convert`. poll_s: seconds between two requests for the task. timeout_s: how long to wait for
+        the task, which continues after that. `report(fraction, message)` shows progress; if it raises Cancelled, the
+        task is cancelled. Raises ServiceError, also for a conversion that failed, with the reason.
         """
-        task_id = self.convert(audio, model, transpose, generations_count, idempotency_key, untrained=untrained)
+        task_id = self.convert(audio, model, **options)
         try:
             done = self._wait_for_conversion(task_id, poll_s, timeout_s, report)
         except Cancelled:

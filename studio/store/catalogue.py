@@ -16,7 +16,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select, update
 from sqlalchemy import tuple_ as row_of
@@ -158,26 +158,31 @@ def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
     return _model(row)
 
 
+class VoiceFilters(TypedDict, total=False):
+    """Values that a listed voice has; None for any."""
+
+    genre: str | None
+    gender: str | None
+    age: str | None
+    voice_type: str | None
+    base_language: str | None
+
+
 def list_models(
     database: Database,
     account: Account,
     *,
-    genre: str | None = None,
-    gender: str | None = None,
-    age: str | None = None,
-    voice_type: str | None = None,
-    base_language: str | None = None,
     q: str | None = None,
     limit: int | None = None,
     cursor: str | None = None,
+    **filters: Unpack[VoiceFilters],
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The published fields of the voices that can be used, the account's own and the demo voices, by name; and what to
     give as `cursor` to see those after them. q: words that are in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:
         raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
     after = None if cursor is None else place_of(cursor, str, str)
-    narrowed = {"genre": genre, "gender": gender, "age": age, "voice_type": voice_type, "base_language": base_language}
-    wanted = {name: value for name, value in narrowed.items() if value is not None}
+    wanted = {name: str(value) for name, value in filters.items() if value is not None}
     words = q.casefold().split() if q else []
     own = select(models.c.folded_name, models.c.id, models.c.card).where(
         models.c.account_id == account.id,

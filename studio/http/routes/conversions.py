@@ -15,32 +15,19 @@ from studio.http.routes.identifiers import known_model_id, known_task_id
 from studio.http.routes.schemas import CompletedConversion, TaskId, UnfinishedConversion
 from studio.http.routes.setting_fields import given_settings, setting_properties
 
-MOST_TAKES = 10
-LARGEST_TRANSPOSE = 12
 PRESETS = (AUTO, *ConversionSettings.presets)
-PUBLISHED_SETTINGS = ("transpose", "takes")  # which have published fields; each of the others has one of its own name
+PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # by field: the name in the published API
 AUDIO_FIELDS = ("audio", "audio_file")  # the published description has both
 _FIELDS: dict[str, Any] = {
     "audio": file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff. `audio_file` means the same."),
     "model": {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]},
-    "transpose": {
-        "description": "Semitones, positive up; or `auto`: to where the voice speaks, or sings.",
-        "oneOf": [
-            {"type": "integer", "minimum": -LARGEST_TRANSPOSE, "maximum": LARGEST_TRANSPOSE},
-            {"type": "string", "enum": [AUTO]},
-        ],
-        "default": 0,
-    },
-    "generations_count": {
-        "type": "integer", "minimum": 1, "maximum": MOST_TAKES, "default": 1, "description": "How many takes to make.",
-    },
     "preset": {
         "type": "string", "enum": [*PRESETS], "default": AUTO,
-        "description": "Settings for singing, rap or speech; auto chooses by what is heard.",
+        "description": "Settings for singing, rap or speech; auto chooses by the style of the recording.",
     },
     "untrained": {
         "type": "boolean", "default": False,
-        "description": "Convert also to a voice of your recordings that is still to be trained, as it is now.",
+        "description": "Also accept a voice of your recordings that has not been trained yet.",
     },
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
 }  # fmt: skip
@@ -55,13 +42,11 @@ router = APIRouter(tags=["conversions"])
     openapi_extra=body(_FIELDS, ("audio", "model"), MULTIPART),
 )
 async def convert(call: Calling) -> JSONResponse:
-    """Convert a recording to another voice. The answer comes at once; `/check-task` tells when it is done."""
+    """Convert a recording to another voice. The answer comes at once; `/check-task` reports the result."""
     async with call.form(*AUDIO_FIELDS) as form:
         fields = Fields(form)
         audio = fields.file(*AUDIO_FIELDS)
         model = fields.text("model")
-        transpose = fields.whole_or_word("transpose", -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE, 0, AUTO)
-        takes = fields.whole("generations_count", 1, MOST_TAKES, 1)
         preset = fields.choice("preset", PRESETS, AUTO)
         untrained = fields.flag("untrained", False)
         settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
@@ -74,7 +59,7 @@ async def convert(call: Calling) -> JSONResponse:
             audio.path,
             audio.name,
             model=known_model_id(model),
-            settings={"transpose": transpose, "takes": takes} | settings,
+            settings=settings,
             preset=preset,
             untrained=untrained,
             idempotency=call.idempotency("convert", form),
@@ -88,7 +73,7 @@ async def convert(call: Calling) -> JSONResponse:
     "/check-task/{task_id}", response_model=CompletedConversion | UnfinishedConversion, responses=problems(404, 422)
 )
 async def check_task(call: Calling, task_id: str) -> JSONResponse:
-    """How a conversion is doing: while it is in progress, and when it has failed, only its status."""
+    """The status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
     return JSONResponse(
         await call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)

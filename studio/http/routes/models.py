@@ -1,15 +1,17 @@
-"""Voices, which the published interface calls models: listed, made of recordings, trained, and carried elsewhere."""
+"""Voices, which the published API calls models: listed, created, trained, exported and imported."""
 
 import secrets
 import shutil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import CancelScope, to_thread
 from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from engine.training.plan import TrainingPlan
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
 from studio.actions.voices import delete_model, model_view, models_view, train_model
@@ -20,11 +22,11 @@ from studio.http.routes.documentation import OF_UPLOADS, body, file_field, probl
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TrainingStatus, Voices, VoiceType, VoiceView
+from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
 from studio.settings.service import MEGABYTE
 
 MOST_MODELS = 1000
-MOST_EPOCHS = 100_000
 OUTGOING = "outgoing"  # the folder in the studio's work folder where packages are made
 _ZIP = "training_audio_files"
 _PACKAGE = "package"
@@ -32,25 +34,23 @@ _PACKAGE = "package"
 router = APIRouter(tags=["models"])
 
 
+class _Wanted(BaseModel):
+    """Which voices to list."""
+
+    genre: Genre | None = None
+    gender: Gender | None = None
+    age: Age | None = None
+    voice_type: VoiceType | None = None
+    base_language: Annotated[str | None, Field(pattern="^[a-z]{2}$")] = None
+    q: Annotated[str | None, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="In its texts.")] = None
+    limit: Annotated[int | None, Field(ge=1, le=MOST_MODELS)] = None
+    cursor: Cursor = None
+
+
 @router.get("/models", response_model=Voices, response_model_exclude_unset=True, responses=problems(422))
-async def list_models(
-    call: Calling,
-    genre: Genre | None = None,
-    gender: Gender | None = None,
-    age: Age | None = None,
-    voice_type: VoiceType | None = None,
-    base_language: Annotated[str | None, Query(pattern="^[a-z]{2}$")] = None,
-    q: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="In its texts.")] = None,
-    limit: Annotated[int | None, Query(ge=1, le=MOST_MODELS)] = None,
-    cursor: Cursor = None,
-) -> JSONResponse:
+async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
     """Voices that can be used: the account's own that are trained, and the demo voices."""
-    found = await call.quickly(
-        models_view, call.studio, call.account,
-        genre=genre, gender=gender, age=age, voice_type=voice_type, base_language=base_language, q=q,
-        limit=limit, cursor=cursor,
-    )  # fmt: skip
-    return JSONResponse(found)
+    return JSONResponse(await call.quickly(models_view, call.studio, call.account, **dict(wanted)))
 
 
 @router.post(
@@ -60,7 +60,7 @@ async def list_models(
     openapi_extra=body({_ZIP: file_field("A .zip with model.json and a folder `audio`.")}, (_ZIP,), MULTIPART),
 )
 async def create(call: Calling) -> JSONResponse:
-    """Make a voice, still to be trained, of recordings and what model.json says of them."""
+    """Create a voice, to be trained next, from recordings and their model.json."""
     async with call.form(_ZIP) as form:
         fields = Fields(form)
         archive = fields.file(_ZIP)
@@ -80,7 +80,7 @@ async def create(call: Calling) -> JSONResponse:
     openapi_extra=body({_PACKAGE: file_field("A voice package, as exported.")}, (_PACKAGE,), MULTIPART),
 )
 async def import_package(call: Calling) -> JSONResponse:
-    """Bring in a voice that was exported here or elsewhere."""
+    """Import a voice that was exported here or elsewhere."""
     async with call.form(_PACKAGE) as form:
         fields = Fields(form)
         package = fields.file(_PACKAGE)
@@ -93,27 +93,29 @@ async def import_package(call: Calling) -> JSONResponse:
     return JSONResponse({"model_id": model_id})
 
 
-_EPOCHS: dict[str, Any] = {
+_EPOCHS = setting_named(TrainingPlan, "epochs")
+_TRAINING_FIELDS = {
     "epochs": {
-        "type": "integer", "minimum": 1, "maximum": MOST_EPOCHS, "examples": [100],
-        "description": "The total that the voice shall have; one epoch is one pass over its recordings.",
+        **setting_property(_EPOCHS),
+        "examples": [100],
+        "description": "How many epochs the voice is trained in all; one epoch is one pass over its recordings.",
     }
-}  # fmt: skip
+}
 
 
 @router.post(
     "/models/{model_id}/train",
     response_model=TrainingStatus,
     responses=problems(404, 409, *OF_UPLOADS),
-    openapi_extra=body(_EPOCHS, ("epochs",), MULTIPART, URLENCODED, JSON),
+    openapi_extra=body(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
 )
 async def train(call: Calling, model_id: str) -> JSONResponse:
-    """Train a voice, or go on with its training. Asked again for no more epochs it starts nothing, and tells how far
-    it is: so a client polls."""
+    """Train a voice, or continue its training. Repeated with no more epochs the call starts nothing and reports the
+    progress, so a client can poll it."""
     model_id = known_model_id(model_id)
     async with call.form() as form:
         fields = Fields(form)
-        epochs = fields.whole("epochs", 1, MOST_EPOCHS)
+        epochs = int(fields.setting("epochs", _EPOCHS.metadata))
         fields.check()
         idempotency = call.idempotency(f"train {model_id}", form)
         answer = await call.quickly(
@@ -147,7 +149,7 @@ async def delete(call: Calling, model_id: str) -> Response:
     },
 )
 async def package(call: Calling, model_id: str) -> Response:
-    """A voice in one file, which can be imported elsewhere. There is no code in it."""
+    """A voice as one file, to be imported elsewhere. It contains no code."""
     model_id = known_model_id(model_id)
     folder = call.studio.settings.work / OUTGOING / secrets.token_hex(12)
     target = folder / f"{model_id}.voice.zip"
@@ -162,15 +164,15 @@ async def package(call: Calling, model_id: str) -> Response:
 def _export(call: Calling, model_id: str, target: Path) -> None:
     target.parent.mkdir(parents=True)
     if shutil.disk_usage(target.parent).free < call.studio.service.free_disk_mb * MEGABYTE:
-        raise DiskFull("There is not enough room on the service's disk for this: delete something, and try again.")
+        raise DiskFull("There is not enough space on the service's disk. Delete something and try again.")
     export_model(call.studio, call.account, model_id, target)
 
 
 class _PassingFile(FileResponse):
-    """A file that is deleted, with its folder, when it has been sent, or nobody was left to send it to."""
+    """A file that is deleted, with its folder, once it has been sent or the client has disconnected."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, always whole: it is made anew for each call, so that parts of two calls need not fit together."""
+        """Send the whole file: each call makes it anew, so ranges of two calls need not fit together."""
         headers = [one for one in scope["headers"] if one[0] not in (b"range", b"if-range")]
         try:
             await super().__call__({**scope, "headers": headers}, receive, send)

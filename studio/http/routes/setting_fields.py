@@ -1,33 +1,47 @@
-"""Settings of the engine as fields of a form: what the document says of them, and their values."""
+"""Settings of the engine as fields of a form: their description in the document, and their values."""
 
-from collections.abc import Collection
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import Field, fields
 from typing import Any
 
 from studio.http.routes.fields import Fields
 
 
-def setting_properties(settings: type[Any], without: Collection[str]) -> dict[str, Any]:
-    """A property for each field of a settings dataclass, with its range and its meaning."""
+def setting_named(settings: type[Any], name: str) -> "Field[Any]":
+    """The field of a settings dataclass with this name."""
+    return next(one for one in fields(settings) if one.name == name)
+
+
+def setting_property(one: "Field[Any]") -> dict[str, Any]:
+    """A setting as the document describes it: its range, and the words that may stand instead of a number."""
+    number = {
+        "type": "integer" if isinstance(one.metadata["minimum"], int) else "number",
+        "minimum": one.metadata["minimum"],
+        "maximum": one.metadata["maximum"],
+    }
+    words = list(one.metadata["words"])
+    value = {"oneOf": [number, {"type": "string", "enum": words}]} if words else number
+    return {"description": one.metadata["meaning"], **value}
+
+
+def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dict[str, Any]:
+    """A property for each field of a settings dataclass.
+
+    published: by field, the names of those that have a default of their own; the preset gives that of the others.
+    """
     return {
-        one.name: {
-            "type": "integer" if isinstance(one.metadata["minimum"], int) else "number",
-            "minimum": one.metadata["minimum"],
-            "maximum": one.metadata["maximum"],
-            "description": one.metadata["meaning"],
-        }
+        published.get(one.name, one.name): setting_property(one)
+        | ({"default": one.default} if one.name in published else {})
         for one in fields(settings)
-        if one.name not in without
     }
 
 
-def given_settings(form: Fields, settings: type[Any], without: Collection[str]) -> dict[str, int | float]:
-    """The settings that a form holds; what is wrong with them `form.check` tells."""
-    given: dict[str, int | float] = {}
+def given_settings(form: Fields, settings: type[Any], published: Mapping[str, str]) -> dict[str, int | float | str]:
+    """The settings that a form holds; `form.check` reports what is wrong with them. published: as above."""
+    given: dict[str, int | float | str] = {}
     for one in fields(settings):
-        if one.name in without or not form.has(one.name):
-            continue
-        lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
-        read = form.whole if isinstance(lowest, int) else form.number
-        given[one.name] = read(one.name, lowest, highest)
+        name = published.get(one.name, one.name)
+        default: Any = one.default if one.name in published else None
+        if default is not None or form.has(name):
+            given[one.name] = form.setting(name, one.metadata, default)
     return given

@@ -8,28 +8,32 @@ from studio.http.bodies import Form
 from studio.http.routes.fields import Fields
 from studio.http.routes.setting_fields import given_settings, setting_properties
 
-WITHOUT = ("transpose", "takes")
+PUBLISHED = {"transpose": "transpose", "takes": "generations_count"}
+DEFAULTS = {"transpose": 0, "takes": 1}
 
 
-def read(**texts: str) -> dict[str, int | float]:
+def read(**texts: str) -> dict[str, int | float | str]:
     form = Fields(Form(fields=texts, files={}))
-    given = given_settings(form, ConversionSettings, WITHOUT)
+    given = given_settings(form, ConversionSettings, PUBLISHED)
     form.check()
     return given
 
 
 def test_every_setting_is_a_field_with_its_range():
-    said = setting_properties(ConversionSettings, WITHOUT)
-    assert set(said) == {one.name for one in fields(ConversionSettings)} - set(WITHOUT)
+    said = setting_properties(ConversionSettings, PUBLISHED)
+    assert set(said) == {PUBLISHED.get(one.name, one.name) for one in fields(ConversionSettings)}
+    assert said["transpose"]["oneOf"][1] == {"type": "string", "enum": ["auto"]}
+    assert (said["transpose"]["default"], said["generations_count"]["default"]) == (0, 1)
+    assert "default" not in said["likeness"]  # the preset's
     assert said["seed"]["type"] == "integer"
     assert (said["likeness"]["type"], said["likeness"]["maximum"]) == ("number", 1.0)
 
 
 def test_what_is_left_out_is_not_given():
-    assert read() == {}
-    assert read(likeness=" ", other="1") == {}
+    assert read() == DEFAULTS
+    assert read(likeness=" ", other="1") == DEFAULTS
     assert read(likeness="0.5", seed="7", pitch_smoothing_ms="1e2") == {
-        "likeness": 0.5, "seed": 7, "pitch_smoothing_ms": 100.0,
+        **DEFAULTS, "likeness": 0.5, "seed": 7, "pitch_smoothing_ms": 100.0,
     }  # fmt: skip
 
 
