@@ -246,7 +246,7 @@ class Client:
     def _why_training_ended(self, model: Mapping[str, Any]) -> ServiceError:
         if model["state"] == "failed":
             return ServiceError(None, "failed", model.get("error") or "The training failed.")
-        return ServiceError(None, "cancelled", "The training was stopped; training again goes on from there.")
+        return ServiceError(None, "cancelled", "The training was stopped; the next training continues from there.")
 
     def _cancel_if_possible(self, task_id: str | None) -> None:
         with suppress(ServiceError):  # it may have ended by now
@@ -345,7 +345,7 @@ class _Download:
         here = f"bytes {self.target.tell()}-"
         goes_on = response.status_code == HTTPStatus.PARTIAL_CONTENT
         if goes_on and not response.headers.get("Content-Range", "").startswith(here):
-            raise ServiceError(response.status_code, "not_understood", "The service sent another part than was asked.")
+            raise ServiceError(response.status_code, "not_understood", "The service sent a different range.")
         if not response.is_success:
             response.read()
             raise _refusal(response)
@@ -361,7 +361,7 @@ def _until(look: Callable[[], T | None], what: str, poll_s: float, timeout_s: fl
     end_s = time.monotonic() + timeout_s
     while (found := look()) is None:
         if time.monotonic() + poll_s > end_s:
-            raise ServiceError(None, "timeout", f"{what} is not done after {timeout_s:g} s; it goes on at the service.")
+            raise ServiceError(None, "timeout", f"{what} has not finished after {timeout_s:g} s; it continues there.")
         time.sleep(poll_s)
     return found
 
@@ -392,14 +392,14 @@ def _checked_token(token: str) -> str:
     """A token as it can stand in a header: what stands there else would be shown in the error about it."""
     token = token.strip()
     if not token or not all("!" <= letter <= "~" for letter in token):
-        raise SettingsError("The token is empty, or has characters that no token has: copy it again.")
+        raise SettingsError("The token is empty or contains invalid characters. Copy it again.")
     return token
 
 
 def _answer(response: httpx.Response, expected: str) -> dict[str, Any]:
     answer = _json(response)
     if expected not in answer:
-        text = f"What answers at {_shown(response.url)} does not speak as the service does: check the address."
+        text = f"What answers at {_shown(response.url)} is not the service. Check the address."
         raise ServiceError(response.status_code, "not_understood", text)
     return answer
 
@@ -420,7 +420,7 @@ def _refusal(response: httpx.Response) -> ServiceError:
 
 def _lost(cause: httpx.RequestError, url: httpx.URL) -> ServiceError:
     if isinstance(cause, httpx.LocalProtocolError):
-        return ServiceError(None, "not_sendable", "The call could not be sent whole: did the file change meanwhile?")
+        return ServiceError(None, "not_sendable", "The request was not sent completely: the file may have changed.")
     said = "did not answer in time" if isinstance(cause, httpx.TimeoutException) else "cannot be reached"
     return ServiceError(None, _UNREACHABLE, f"{_shown(url)} {said}: is the service running there?")
 

@@ -68,7 +68,7 @@ def _store(job: Job, folder: Path) -> None:
     try:
         insist(lambda: job.bench.storage.push_folder(folder, job.output_prefix), SHORT_PATIENCE_S)
     except NotFound as cause:  # it was moved already when the storage failed, and then lost: it is to be made again
-        raise Unavailable("The pictures could not be stored: try again.", _RETRY_S, "storage_unreachable") from cause
+        raise Unavailable("The pictures could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
 
 
 def _fetched(job: Job) -> Path:

@@ -169,7 +169,7 @@ def _stored(job: Job, target: Path) -> str:
     try:
         insist(lambda: job.bench.storage.put_file(target, key), SHORT_PATIENCE_S)
     except NotFound as cause:  # it was moved already when the storage failed, and then lost: it is to be made again
-        raise Unavailable("The result could not be stored: try again.", _RETRY_S, "storage_unreachable") from cause
+        raise Unavailable("The result could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
     return key
 
 

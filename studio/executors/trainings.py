@@ -202,7 +202,7 @@ def _plan(parameters: dict[str, Any], begun_with: dict[str, Any]) -> TrainingPla
 def _refuse_deleted(connection: Connection, model: Model) -> None:
     """A voice that was deleted while it was trained must not come back, nor another one of its name be overwritten."""
     if connection.scalar(_row_of(model)) != model.created_at:
-        raise NotFound("The voice was deleted while it was trained.", "model_not_found")
+        raise NotFound("The voice was deleted during its training.", "model_not_found")
 
 
 def _forget_if_deleted(job: Job, model: Model) -> None:

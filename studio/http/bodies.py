@@ -124,7 +124,7 @@ def recognised(content_type: str, head: bytes) -> tuple[str, bytes]:
         return URLENCODED, b""
     if said == JSON or said.endswith("+json"):
         return JSON, b""
-    raise NotReadable(f"The body cannot be read: send it as {_KINDS_TAKEN}.", "body_not_readable")
+    raise NotReadable(f"The body cannot be read. Send it as {_KINDS_TAKEN}.", "body_not_readable")
 
 
 def _malformed(text: str) -> Invalid:
@@ -157,7 +157,7 @@ class _Target:
 
     def add_field(self, name: str, value: str) -> None:
         if not _is_storable(name):
-            raise Invalid([(_shown_name(name), f"{_shown_name(name)} is no name of a field.")])
+            raise Invalid([(_shown_name(name), f"{_shown_name(name)} is not a field name.")])
         self.refuse_twice(name)
         if "\0" in value or not _is_storable(value):
             raise Invalid([(name, f"{name} must not hold control characters.")])
@@ -173,7 +173,7 @@ class _Target:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._open = FileIO(path, "x")
         except OSError as cause:
-            raise DiskFull("The upload cannot be written to the disk: it is full or not writable.") from cause
+            raise DiskFull("The upload cannot be stored: the disk is full or not writable.") from cause
         return _Writing(path, self._open, self.limits)
 
     def close(self) -> None:
@@ -193,13 +193,13 @@ class _Writing:
         if self.size > self._limits.largest_file:
             raise too_large(self._limits.largest_file)
         if self._limits.free_disk and shutil.disk_usage(self.path.parent).free < self._limits.free_disk:
-            raise DiskFull("There is not enough room on the disk for this upload: delete something, and try again.")
+            raise DiskFull("There is not enough disk space for this upload. Delete something and try again.")
         self._digest.update(data)
         try:
             while len(data):
                 data = data[self._file.write(data) :]
         except OSError as cause:
-            raise DiskFull("The upload cannot be written to the disk: it is full or not writable.") from cause
+            raise DiskFull("The upload cannot be stored: the disk is full or not writable.") from cause
 
     def done(self, name: str) -> UploadedFile:
         self._file.close()
@@ -208,7 +208,7 @@ class _Writing:
 
 def too_large(largest: int) -> StudioError:
     """What is said of more bytes than are taken."""
-    return TooLarge(f"At most {largest / 1e6:g} MB are taken at once: send a smaller file.", "too_large")
+    return TooLarge(f"The upload is larger than {largest / 1e6:g} MB. Send a smaller file.", "too_large")
 
 
 class _Multipart:
@@ -243,11 +243,11 @@ class _Multipart:
         try:
             self._parser.write(block)
         except FormParserError as cause:
-            raise _malformed("The body is no form as multipart/form-data has it.") from cause
+            raise _malformed("The body is not valid multipart/form-data.") from cause
 
     def finish(self) -> None:
         if not self._ended:
-            raise _malformed("The body ends before the form does.")
+            raise _malformed("The form is incomplete.")
 
     def _begin_part(self) -> None:
         self._target.count_part()
@@ -269,13 +269,13 @@ class _Multipart:
         # curl, told another Content-Type than multipart/form-data, writes `attachment` instead of `form-data`
         _, options = parse_options_header(_latin(self._headers.get(b"content-disposition", b"")))
         if b"name" not in options:
-            raise _malformed("A part of the form says no name in its Content-Disposition.")
+            raise _malformed("A part of the form has no name in its Content-Disposition.")
         self._name = _field_text("body", options[b"name"])
         if len(self._name) > LONGEST_NAME:
             raise _malformed(f"The name of a field has more than {LONGEST_NAME} characters.")
         encoding = _latin(self._headers.get(b"content-transfer-encoding", b"")).strip().lower()
         if encoding not in _PLAIN_ENCODINGS:
-            raise _malformed("Parts of the form must be sent as they are, without a Content-Transfer-Encoding.")
+            raise _malformed("Parts of the form must not have a Content-Transfer-Encoding.")
         if b"filename" not in options:
             self._value = bytearray()
         elif self._name in self._target.file_fields and options[b"filename"]:
@@ -293,7 +293,7 @@ class _Multipart:
                 raise Invalid([(self._name, f"{self._name} is too long for a field{self._maybe_a_file()}.")])
 
     def _maybe_a_file(self) -> str:
-        return "; a file needs its name sent with it, as curl does for -F field=@file" if self._is_file_field() else ""
+        return "; a file must be sent with its name, as curl does for -F field=@file" if self._is_file_field() else ""
 
     def _is_file_field(self) -> bool:
         return self._name in self._target.file_fields
@@ -318,7 +318,7 @@ class _Plain:
     def feed(self, block: bytes) -> None:
         self._body += block
         if len(self._body) > LONGEST_PLAIN_BODY:
-            raise TooLarge(f"A body without files has at most {LONGEST_PLAIN_BODY} bytes.", "too_large")
+            raise TooLarge(f"A body without files may have at most {LONGEST_PLAIN_BODY} bytes.", "too_large")
 
     def finish(self) -> None:
         pairs = _json_fields(bytes(self._body)) if self._kind == JSON else _urlencoded_fields(bytes(self._body))
@@ -335,7 +335,7 @@ def _urlencoded_fields(body: bytes) -> list[tuple[str, str]]:
             body.decode("ascii").strip(), keep_blank_values=True, errors="strict", max_num_fields=MOST_PARTS
         )
     except ValueError as cause:
-        raise _malformed(f"The body is no form of at most {MOST_PARTS} fields, urlencoded from UTF-8.") from cause
+        raise _malformed(f"The body is not an urlencoded UTF-8 form of at most {MOST_PARTS} fields.") from cause
 
 
 def _json_fields(body: bytes) -> list[tuple[str, str]]:
@@ -344,7 +344,7 @@ def _json_fields(body: bytes) -> list[tuple[str, str]]:
     except (ValueError, RecursionError) as cause:
         raise _malformed("The body is not valid JSON.") from cause
     if not isinstance(said, dict):
-        raise _malformed("The JSON body must be an object that names its fields.")
+        raise _malformed("The JSON body must be an object.")
     return [(name, _json_text(name, value)) for name, value in said.items() if value is not None]
 
 

@@ -39,7 +39,7 @@ from studio.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 CHALLENGE = 'Bearer realm="Timbre Studio"'
-INTERNAL = "An error inside the program. It was written to the service's log, under the X-Request-ID of this answer."
+INTERNAL = "An internal error. The service's log has the details under the X-Request-ID of this response."
 # the first that fits counts
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (Unauthorised, 401),
@@ -128,9 +128,9 @@ def _headers(error: Exception) -> dict[str, str]:
 
 def _sentence(error: HTTPException) -> str:
     if error.status_code == 404:
-        return "There is nothing at this address: /docs lists what there is."
+        return "Nothing exists at this address. /docs lists all addresses."
     if error.status_code == 405:
-        return "This address is not called in this way: see the Allow header."
+        return "This address does not accept this method. See the Allow header."
     return str(error.detail)
 
 
@@ -138,7 +138,7 @@ def _of_fields(error: RequestValidationError) -> Problem:
     problems = []
     for one in error.errors():
         name = ".".join(str(part) for part in one["loc"][1:]) or "body"
-        said = _PATTERNS.get(name, "it is not written as it should be, see /docs")
+        said = _PATTERNS.get(name, "it has the wrong format, see /docs")
         text = said if one["type"] == "string_pattern_mismatch" else f"{one['msg'][:1].lower()}{one['msg'][1:]}"
         problems.append((name, f"{name}: {text}."))
     return Problem(422, "invalid", " ".join(message for _, message in problems), tuple(problems))

@@ -72,7 +72,7 @@ async def _in_blocks(chunks: AsyncIterator[bytes], stalled_s: float) -> AsyncGen
     except StopAsyncIteration:
         pass
     except TimeoutError as cause:
-        raise HTTPException(408, f"Nothing of the upload came for {stalled_s:g} seconds: send it again.") from cause
+        raise HTTPException(408, f"The upload stalled for {stalled_s:g} seconds. Send it again.") from cause
     if block:
         yield bytes(block)
 

@@ -89,7 +89,7 @@ def create_token(
     expires_s: how long it holds, in seconds; None: until it is revoked. Raises Invalid.
     """
     if expires_s is not None and not 0 < expires_s < 1e11:
-        raise Invalid([("expires", "A token must hold for some time: give a number above 0.")])
+        raise Invalid([("expires", "The lifetime of a token must be above 0.")])
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     token_id = secrets.token_hex(12)
     with database.write() as connection:
@@ -125,7 +125,7 @@ def revoke_token(database: Database, id_or_name: str, account: Account | None = 
     if not meant:
         raise NotFound(f"There is no valid token '{id_or_name}': `token list` shows those there are.")
     if len(meant) > 1:
-        raise Invalid([("token", f"{len(meant)} tokens are called '{id_or_name}': say which one by its id.")])
+        raise Invalid([("token", f"{len(meant)} tokens are called '{id_or_name}'. Give the id of one.")])
     [token] = meant
     with database.write() as connection:
         connection.execute(

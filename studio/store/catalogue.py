@@ -129,7 +129,7 @@ def find_model(database: Database, account: Account, model_id: str) -> Model:
         for voice in _demo_voices():
             if voice.id == model_id:
                 return voice
-    raise NotFound(f"There is no voice '{model_id}': GET /models lists those that can be used.", "model_not_found")
+    raise NotFound(f"There is no voice '{model_id}'. GET /models lists the voices you can use.", "model_not_found")
 
 
 def find_usable(database: Database, account: Account, model_id: str, untrained: bool = False) -> Model:

@@ -127,15 +127,17 @@ def open_database(url: str, busy_s: float = BUSY_S) -> Database:
             connect_args={name: value for name, value in _AWAY.items() if name not in parsed.query},
         )
     except (ArgumentError, NoSuchModuleError) as cause:
-        raise SettingsError("The database's address cannot be read: sqlite:///FILE or postgresql://...") from cause
+        raise SettingsError(
+            "The database's address is not valid. Write it as sqlite:///FILE or postgresql://..."
+        ) from cause
     except ImportError as cause:
-        raise SettingsError("PostgreSQL needs a package more: pip install 'psycopg[binary]'.") from cause
+        raise SettingsError("PostgreSQL requires another package: pip install 'psycopg[binary]'.") from cause
     return Database(engine)
 
 
 def _open_sqlite(url: Any, busy_s: float) -> Engine:
     if not url.database or url.database == ":memory:":
-        raise SettingsError("The database must be a file, which all processes of the studio can open.")
+        raise SettingsError("The database must be a file that all processes of the studio can open.")
     make_folder(Path(url.database).parent)
     engine = create_engine(
         url,
@@ -180,7 +182,7 @@ def _trouble(cause: Exception) -> Exception | None:
         kind = None if code is None else code & 0xFF
         full, busy = kind in _SQLITE_FULL, kind in _SQLITE_BUSY
         if kind == sqlite3.SQLITE_NOTADB:
-            return SettingsError("The database's file is no database, or it is damaged: name another, or restore it.")
+            return SettingsError("The database file is not a database, or is damaged. Choose another, or restore it.")
         away = isinstance(said, sqlite3.OperationalError) and kind != sqlite3.SQLITE_ERROR
     else:
         state = getattr(said, "sqlstate", None)
@@ -188,9 +190,9 @@ def _trouble(cause: Exception) -> Exception | None:
         lost = isinstance(cause, DBAPIError) and cause.connection_invalidated
         away = lost or isinstance(cause, OperationalError | InterfaceError)
     if full:
-        return DiskFull("The disk of the database is full: make room, and try again.")
+        return DiskFull("The disk of the database is full. Free some space and try again.")
     if busy:
-        return Unavailable("The database is busy: try again in a moment.", RETRY_S, "database_busy")
+        return Unavailable("The database is busy. Try again in a moment.", RETRY_S, "database_busy")
     if away:
-        return Unavailable("The database cannot be reached: try again in a moment.", RETRY_S, "database_unreachable")
+        return Unavailable("The database cannot be reached. Try again in a moment.", RETRY_S, "database_unreachable")
     return None

@@ -32,7 +32,7 @@ def upgrade(database: Database) -> None:
         if not database.is_sqlite:
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         if not _versions(connection) <= {script.revision for script in known.walk_revisions()}:
-            raise SettingsError("The database was written by a later version of Timbre Studio: use that version.")
+            raise SettingsError("The database was written by a later version of Timbre Studio. Use that version.")
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 

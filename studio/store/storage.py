@@ -113,7 +113,7 @@ class Storage:
                     break
         except Unavailable as trouble:
             if "NoSuchBucket" in str(trouble.__cause__):
-                raise SettingsError("There is no such bucket in the storage: make it, or name another.") from trouble
+                raise SettingsError("The storage has no such bucket. Create it, or choose another.") from trouble
             raise
 
     # ---- written
@@ -134,7 +134,7 @@ class Storage:
         except NotFound as cause:
             if isinstance(content, Path) and not content.exists():
                 raise
-            raise Unavailable("The storage has no such bucket any more.", _RETRY_S, UNREACHABLE) from cause
+            raise Unavailable("The storage has no such bucket.", _RETRY_S, UNREACHABLE) from cause
 
     def copy(self, key: str, target: str) -> None:
         """Store a file that is here under a second key; what becomes of either does not touch the other.
@@ -325,7 +325,7 @@ def _open_s3(url: str, data: Path) -> Storage:
         parsed = urlsplit(url)
         options = dict(parse_qsl(parsed.query, strict_parsing=bool(parsed.query)))
     except ValueError as cause:
-        raise SettingsError("The storage's address cannot be read: s3://BUCKET/PREFIX?endpoint=...") from cause
+        raise SettingsError("The storage's address is not valid: it must be s3://BUCKET/PREFIX?endpoint=...") from cause
     if parsed.scheme != "s3" or not parsed.netloc or "@" in parsed.netloc or ":" in parsed.netloc:
         raise SettingsError("The storage must be s3://BUCKET/PREFIX?endpoint=..., with the keys in AWS_ variables.")
     if unknown := [name for name in options if name not in _S3_OPTIONS]:
@@ -345,7 +345,9 @@ def _open_s3(url: str, data: Path) -> Storage:
             retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=20)},
         )
     except (BaseError, ValueError) as cause:
-        raise SettingsError("The storage's address cannot be used: s3://BUCKET/PREFIX?endpoint=...") from cause
+        raise SettingsError(
+            "The storage's address cannot be used: it must be s3://BUCKET/PREFIX?endpoint=..."
+        ) from cause
     return Storage(store, data)
 
 
@@ -436,8 +438,8 @@ def _trouble(cause: Exception) -> StudioError:
     if number in (errno.ENOTDIR, errno.EISDIR):  # a file where the key has a folder, or the other way round
         return NotFound("There is no such file.", "file_not_found")
     if isinstance(cause, PreconditionError):
-        return Unavailable("The file was replaced while it was read: try again.", _RETRY_S, UNREACHABLE)
+        return Unavailable("The file was replaced while it was being read. Try again.", _RETRY_S, UNREACHABLE)
     if isinstance(cause, PermissionDeniedError | UnauthenticatedError | PermissionError):
-        text = "The storage does not let the service in: whoever runs it must check the rights and the credentials."
+        text = "The storage denies access. The operator of the service must check its permissions and credentials."
         return Unavailable(text, _RETRY_S, UNREACHABLE)
-    return Unavailable("The storage cannot be reached: try again in a moment.", _RETRY_S, UNREACHABLE)
+    return Unavailable("The storage cannot be reached. Try again in a moment.", _RETRY_S, UNREACHABLE)

@@ -324,7 +324,7 @@ def request_cancel(database: Database, account_id: str, task_id: str, also: Also
         if row is not None and also is not None:
             also(connection, _task(row))
     if row is None:
-        raise WrongState("This task has ended: there is nothing left to cancel.", "task_ended")
+        raise WrongState("This task has ended and can no longer be cancelled.", "task_ended")
     return _task(row)
 
 
@@ -341,7 +341,7 @@ def remove(database: Database, account_id: str, task_id: str, also: Also | None 
         if row is not None and also is not None:
             also(connection, _task(row))
     if row is None:
-        raise WrongState("This task has not ended: cancel it first, or wait for it.", "task_active")
+        raise WrongState("This task has not ended. Cancel it first, or wait for it.", "task_active")
     return _task(row)
 
 
@@ -387,9 +387,11 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
         with database.read() as connection:
             row = connection.execute(_one_task(), {"asked_id": task_id, "asked_account": account_id}).one_or_none()
     if row is None:
-        raise NotFound("There is no such task: GET /tasks lists those there are.", "task_not_found")
+        raise NotFound("There is no such task. GET /tasks lists all tasks.", "task_not_found")
     if kind not in (None, row.kind):
-        raise NotFound(f"This task is a {row.kind}, no {kind}: GET /tasks/{row.id} says how it is.", "task_not_found")
+        raise NotFound(
+            f"This task is a {row.kind}, not a {kind}. GET /tasks/{row.id} reports its state.", "task_not_found"
+        )
     return _task(row)
 
 

@@ -249,7 +249,7 @@ def test_a_refusal_in_another_language_is_still_an_error(serve, client_of, body)
 @pytest.mark.parametrize("body", ["<html>Welcome</html>", "{}", '["t1"]', '{"task": "t1"}'])
 def test_what_is_not_the_service_is_recognised(serve, client_of, body):
     service = serve(says(200, body))
-    with pytest.raises(ServiceError, match="check the address") as refused:
+    with pytest.raises(ServiceError, match="Check the address") as refused:
         client_of(service).convert(SOUND, "koguchi")
     assert refused.value.code == "not_understood"
 
@@ -427,7 +427,7 @@ def test_a_download_that_never_gets_further_ends_and_leaves_nothing(serve, clien
 def test_another_part_than_was_asked_for_is_refused(serve, client_of, tmp_path):
     wrong = says(206, "abc", {"Content-Range": "bytes 7-9/10"})
     service = serve(parts([300_000]), wrong)
-    with pytest.raises(ServiceError, match="another part"):
+    with pytest.raises(ServiceError, match="different range"):
         client_of(service).download(f"{service.url}/files/take.wav", tmp_path / "take.wav")
     assert list(tmp_path.iterdir()) == []
 
@@ -474,7 +474,7 @@ def test_waiting_ends_with_the_reason_of_a_failure(serve, client_of, tmp_path):
 
 def test_waiting_ends_when_its_time_is_over(serve, client_of, tmp_path):
     service = serve(started, says(200, '{"status": "in_progress"}'))
-    with pytest.raises(ServiceError, match=r"t1 is not done after 0\.1 s") as failed:
+    with pytest.raises(ServiceError, match=r"t1 has not finished after 0\.1 s") as failed:
         client_of(service).convert_and_wait(SOUND, "koguchi", folder=tmp_path, poll_s=0.02, timeout_s=0.1)
     assert failed.value.code == "timeout"
 
@@ -538,7 +538,7 @@ def test_a_training_is_waited_for(serve, client_of):
     [
         (TRAINING, "failed", '"Too little memory."', "Too little memory", "failed"),
         (TRAINING.replace("training", "failed"), "failed", "null", "The training failed", "failed"),
-        (TRAINING, "pending", "null", "goes on from there", "cancelled"),
+        (TRAINING, "pending", "null", "continues from there", "cancelled"),
     ],
 )
 def test_a_training_that_does_not_come_to_a_voice_is_an_error(serve, client_of, first, state, error, said, code):

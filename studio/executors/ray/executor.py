@@ -135,22 +135,22 @@ def refuse_what_cannot_work(service: ServiceSettings, environment: Mapping[str, 
     """Raises SettingsError where tasks on Ray could not do their work, or nobody could place them."""
     address = service.ray_address
     if importlib.util.find_spec("ray") is None:
-        raise SettingsError("executor=ray needs a package more, on every machine: pip install 'ray==2.60.*'.")
+        raise SettingsError("executor=ray requires another package on every machine: pip install 'ray==2.60.*'.")
     host, _, port = address.rpartition(":")
     if address and not (host and "/" not in host and port.isdigit()):
-        raise SettingsError(f"ray_address is HOST:PORT, as `ray start --head` says it, not '{address}'.")
+        raise SettingsError(f"ray_address must be HOST:PORT, as `ray start --head` prints it, not '{address}'.")
     if is_of_this_machine(address):
         if address:
             _refuse_without_token(os.environ if environment is None else environment)
         return
     if not service.database_url.startswith("postgresql"):
         raise SettingsError(
-            f"Ray at {address} does tasks on other machines, which cannot open a SQLite file of this one: give "
+            f"Ray at {address} runs tasks on other machines, which cannot open a SQLite file of this one. Set "
             "database_url=postgresql://USER:PASSWORD@HOST/NAME, or leave ray_address out."
         )
     if not service.storage_url.startswith("s3://"):
         raise SettingsError(
-            f"Ray at {address} does tasks on other machines, which cannot see a folder of this one: give "
+            f"Ray at {address} runs tasks on other machines, which cannot read a folder of this one. Set "
             "storage_url=s3://BUCKET/PREFIX, or leave ray_address out."
         )
     _refuse_without_token(os.environ if environment is None else environment)
@@ -162,6 +162,6 @@ def _refuse_without_token(environment: Mapping[str, str]) -> None:
     path = environment.get("RAY_AUTH_TOKEN_PATH")
     if not (Path(path) if path else Path.home() / _TOKEN_FILE).is_file():
         raise SettingsError(
-            "The Ray cluster's token is not here: copy the head's ~/.ray/auth_token to the same place on this machine, "
-            "or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH. `ray get-auth-token --generate` makes one."
+            "The token of the Ray cluster is missing. Copy the head's ~/.ray/auth_token to the same place here, or set "
+            " RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH. `ray get-auth-token --generate` makes one."
         )

@@ -54,7 +54,7 @@ async def get_file(call: Calling, request: Request, key: str, expires: Expires, 
     try:
         part = wanted_part(request.headers, file.size, etag, file.modified_s)
     except Unsatisfiable as cause:
-        text = f"The file has {file.size} bytes, and none of those asked for."
+        text = f"The file has {file.size} bytes and none of the requested range."
         raise HTTPException(416, text, {"Content-Range": f"bytes */{file.size}"}) from cause
     start, stop = (part.start, part.stop) if part else (0, file.size)
     headers["Content-Length"] = str(stop - start)

@@ -12,7 +12,7 @@ _TASK_ID = re.compile(r"[0-9a-z]{1,32}")
 def known_task_id(given: str) -> str:
     """`given`, which may be a task's id. Raises NotFound."""
     if not _TASK_ID.fullmatch(given):
-        raise NotFound(f"There is no task {shown(given)} here: GET /tasks lists those there are.", "task_not_found")
+        raise NotFound(f"There is no task {shown(given)}. GET /tasks lists all tasks.", "task_not_found")
     return given
 
 
@@ -20,6 +20,6 @@ def known_model_id(given: str) -> str:
     """`given`, which may be a voice's id. Raises NotFound."""
     if not is_identifier(given):
         raise NotFound(
-            f"There is no voice {shown(given)} here: GET /models lists those that can be used.", "model_not_found"
+            f"There is no voice {shown(given)}. GET /models lists the voices you can use.", "model_not_found"
         )
     return given

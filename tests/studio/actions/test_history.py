@@ -116,7 +116,7 @@ def test_a_report_is_not_repeated(studio, package):
 
 def test_deleting_takes_the_row_and_all_files(studio, conversion):
     kept, first = conversion(), conversion()
-    with pytest.raises(WrongState, match="cancel it first"):
+    with pytest.raises(WrongState, match="Cancel it first"):
         delete_task(studio, studio.local, first)
     finish(studio)
     finish(studio)

@@ -208,7 +208,7 @@ def test_a_voice_that_could_not_be_deleted_is_there_as_before(studio, package, m
     def write_on_a_full_disk(database):
         with write(database) as connection:
             yield connection
-            raise DiskFull("The disk of the database is full: make room, and try again.")
+            raise DiskFull("The disk of the database is full. Free some space and try again.")
 
     with monkeypatch.context() as patch:
         patch.setattr(Database, "write", write_on_a_full_disk)

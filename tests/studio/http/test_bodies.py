@@ -264,7 +264,7 @@ def test_a_damaged_form_is_a_form_or_is_refused_by_an_error_of_ours(tmp_path, da
 def test_a_name_that_is_no_text_is_shown_without_what_cannot_be_sent(tmp_path):
     with pytest.raises(Invalid) as error:
         read(b'{"a\\ud800": "\\u0000"}', JSON, tmp_path)
-    assert error.value.problems == (("a?", "a? is no name of a field."),)
+    assert error.value.problems == (("a?", "a? is not a field name."),)
 
 
 def test_a_folder_that_cannot_be_made_is_a_full_disk(tmp_path):

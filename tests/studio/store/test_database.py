@@ -164,7 +164,7 @@ def test_a_full_disk(sqlite_database):
 def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / "holiday.sqlite").write_bytes(b"JFIF" * 5000)
     database = open_database(f"sqlite:///{tmp_path / 'holiday.sqlite'}")
-    with pytest.raises(SettingsError, match="no database"), database.read():
+    with pytest.raises(SettingsError, match="not a database"), database.read():
         pass
     database.close()
 

@@ -142,7 +142,7 @@ def test_what_was_taken_is_worth_nothing_in_the_next_minute(database, account):
 
 def test_nobody_is_turned_away_because_the_database_is_away(database, account, monkeypatch):
     def away(*_):
-        raise Unavailable("The database is busy: try again in a moment.", 2.0)
+        raise Unavailable("The database is busy. Try again in a moment.", 2.0)
 
     monkeypatch.setattr(rates, "_take", away)
     rates.SharedReads(database, 1).take(account, 0.0)

@@ -136,7 +136,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(storage):
     blocks = storage.read("tasks/a")
     next(blocks)
     storage.put_bytes(LARGE[1:], "tasks/a")
-    with pytest.raises(Unavailable, match="replaced while it was read"):
+    with pytest.raises(Unavailable, match="replaced while it was being read"):
         list(blocks)
 
 

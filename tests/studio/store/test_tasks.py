@@ -362,7 +362,7 @@ def test_a_task_is_found_by_its_own_account_only(database, account):
     with pytest.raises(NotFound):
         queue.find(database, create_account(database, "anna").id, task_id)
     assert queue.find(database, account, task_id, kind="conversion").id == task_id
-    with pytest.raises(NotFound, match=rf"is a conversion, no training: GET /tasks/{task_id}"):
+    with pytest.raises(NotFound, match=rf"is a conversion, not a training. GET /tasks/{task_id}"):
         queue.find(database, account, task_id, kind="training")
 
 

@@ -80,7 +80,7 @@ def test_a_busy_database_is_told_with_when_to_try_again(serve, monkeypatch, sing
     client = busy.client()
 
     def fail(self):
-        raise Unavailable("The database is busy: try again in a moment.", 2.0, "database_busy")
+        raise Unavailable("The database is busy. Try again in a moment.", 2.0, "database_busy")
 
     monkeypatch.setattr(type(busy.studio.database), "read", fail)
     for method, path in (("GET", "/models"), ("POST", "/convert"), ("GET", "/check-task/abc"), ("GET", "/metrics")):
