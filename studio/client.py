@@ -57,10 +57,8 @@ class ServiceError(EngineError):
 
 
 class ConversionOptions(TypedDict, total=False):
-    """What `Client.convert` takes beside the recording and the voice."""
+    """Further options of `Client.convert`."""
 
-    transpose: int | Literal["auto"]
-    generations_count: int
     idempotency_key: str | None
     untrained: bool
 
@@ -146,6 +144,8 @@ class Client:
         self,
         audio: Path | str | bytes,
         model: str,
+        transpose: int | Literal["auto"] = 0,
+        generations_count: int = 1,
         *,
         folder: Path | str = ".",
         poll_s: float = 1.0,
@@ -159,7 +159,7 @@ class Client:
         the task, which continues after that. `report(fraction, message)` shows progress; if it raises Cancelled, the
         task is cancelled. Raises ServiceError, also for a conversion that failed, with the reason.
         """
-        task_id = self.convert(audio, model, **options)
+        task_id = self.convert(audio, model, transpose, generations_count, **options)
         try:
             done = self._wait_for_conversion(task_id, poll_s, timeout_s, report)
         except Cancelled:
