@@ -69,7 +69,11 @@ class TrainingHistory:
 
 
 def history_from_json(values: dict[str, Any]) -> TrainingHistory:
-    """The history that `as_json` gave. Raises TrainingError for anything else."""
+    """Rebuild a history from what `as_json` returned; TrainingError for anything else.
+
+    >>> history_from_json(TrainingHistory(ceiling=50).as_json()).ceiling
+    50
+    """
     try:
         known = {name: values[name] for name in ("state", "ceiling", "epochs", "evaluations", "events")}
         timed = values.get("estimate")

@@ -44,7 +44,7 @@ CALLED_BY_USERS = {
     "plots.recording": ("look_at", "plot_file", "plot_recording"),
     "plots.report": ("plot_data_report",),
     "plots.training": ("plot_learning_curves",),
-    "training.history": ("read_history",),
+    "training.history": ("history_from_json", "read_history"),
     "training.plan": ("TrainingPlan",),
     "training.train": ("estimate_training", "train", "train_dataset", "usable_clips"),
     "training.untrained": ("untrained_of", "untrained_voice"),
