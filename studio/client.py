@@ -181,10 +181,10 @@ class Client:
     ) -> dict[str, Any]:
         """Train a voice and wait until it can be used; gives what `model` says of it. Parameters as above.
 
-        Raises ServiceError for a training that failed, with its reason, or that somebody stopped.
+        Raises ServiceError for a training that failed, with its reason, or was stopped.
         """
         started = self.train(model_id, epochs)
-        if started["status"] == "failed":  # an earlier training of which nobody was told yet
+        if started["status"] == "failed":  # an earlier training that was not reported yet
             raise self._why_training_ended(self.model(model_id))
         try:
             return self._wait_for_training(model_id, poll_s, timeout_s, report)

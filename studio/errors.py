@@ -1,4 +1,4 @@
-"""What can go wrong in the studio, beside what the engine says, as sentences for the user.
+"""Errors of the studio, as sentences for the user.
 
 StudioError(EngineError)   `code` is stable, for programs; the text is for people
 |-- Unauthorised           no token, or one that is unknown, expired or revoked
@@ -36,7 +36,7 @@ class Unauthorised(StudioError):
 
 
 class NotFound(StudioError):
-    """There is no such thing, or it is somebody else's, which is not told apart."""
+    """It does not exist, or belongs to another account; the two are not distinguished."""
 
     default_code = "not_found"
 

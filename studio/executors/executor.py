@@ -14,7 +14,7 @@ class Executor(Protocol):
         """There is something to do: it is begun at once rather than at the next look."""
 
     def alive(self) -> Mapping[str, float]:
-        """How those who work do, by name; among them `workers`."""
+        """The state of the workers, by name; `workers` is among them."""
 
     def stop(self) -> None:
         """End; what is being worked on finishes within the time of grace, or goes back into the queue."""

@@ -1,16 +1,16 @@
-"""Whether a lease that is over says that its holder is lost: not just after a while in which nobody could renew his."""
+"""Whether an expired lease means a lost worker: not just after a time in which no lease could be renewed."""
 
 import time
 
 from studio.store.database import Database
 
-HOLD_OFF_S = 1.5  # until a lease that ran out counts, after nobody could renew it
+HOLD_OFF_S = 1.5  # until a lease that ran out counts, after it could not be renewed
 _SLOW_WRITE_S = 0.5  # of nothing at all
 _CLOCK_JUMP_S = 2.0  # more is not drift: the machine has slept
 
 
 class LeaseWatch:
-    """Looks out for what keeps everybody from renewing leases. For one thread."""
+    """Notices what keeps all workers from renewing their leases. For one thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -23,11 +23,11 @@ class LeaseWatch:
         return time.monotonic() >= self._count_from
 
     def hold_off(self) -> None:
-        """Nobody could renew a lease for a while: let everybody do so before any is taken for lost."""
+        """No lease could be renewed for a while: let all workers renew theirs before any is taken for lost."""
         self._count_from = time.monotonic() + HOLD_OFF_S
 
     def notice_a_busy_database(self) -> None:
-        """While somebody else keeps the database to himself, nobody can renew a lease. Raises Unavailable."""
+        """Hold off if another process keeps the database locked. Raises Unavailable."""
         begun_at = time.monotonic()
         with self._database.write():
             pass
@@ -35,7 +35,7 @@ class LeaseWatch:
             self.hold_off()
 
     def notice_sleep(self) -> None:
-        """While the machine sleeps the database's clock goes on and heartbeats do not."""
+        """Hold off after the machine has slept: the database's clock went on, heartbeats did not."""
         ahead_s = time.time() - time.monotonic()
         if abs(ahead_s - self._clock_ahead_s) > _CLOCK_JUMP_S:
             self.hold_off()

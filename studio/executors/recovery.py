@@ -1,4 +1,4 @@
-"""Finding what workers have left behind: tasks whose worker is dead or silent, and folders nobody works in any more."""
+"""Recovery: finds tasks whose worker is dead or silent, and folders that are no longer used."""
 
 import re
 import shutil
@@ -27,12 +27,12 @@ def settle(connection: Connection, task: tasks.Task) -> None:
 
 
 def recover(database: Database, attempts: int, dead_owners: Sequence[str] = ()) -> list[tasks.Task]:
-    """Take back the tasks of lost workers, as `tasks.recover`; voices whose training has ended by it are told so."""
+    """Take back the tasks of lost workers, as `tasks.recover`; training that ends by it ends for its voice too."""
     return tasks.recover(database, attempts, dead_owners, also=settle)
 
 
 def dead_owners(database: Database) -> list[str]:
-    """Owners of running tasks that are known to be dead, whoever started them: what a crash has left."""
+    """Owners of running tasks that are known to be dead, after a crash for instance."""
     running = select(rows.c.owner).where(rows.c.state == "running", rows.c.owner.is_not(None)).distinct()
     with database.read() as connection:
         return dead_among(connection.scalars(running))

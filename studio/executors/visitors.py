@@ -29,7 +29,7 @@ _AT_ONCE = 200
 
 
 def account_of_visitor(database: Database, cookie: str | None, session: str) -> Account:
-    """The account of whoever has this cookie, or else this session of the page; made where it is not there."""
+    """The account of this cookie, or else of this session of the page; created if there is none."""
     name = PREFIX + hashlib.sha256((cookie or session).encode("utf-8", "replace")).hexdigest()[:_DIGITS]
     with suppress(NotFound):
         return find_account(database, name)

@@ -50,7 +50,7 @@ _TROUBLE_S = 2.0  # until the next look after the database did not answer
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is told to do. idle_s: it ends after so long without a task; 0 never. number: which of those of
+    """The order a worker starts with. idle_s: it ends after so long without a task; 0 never. number: which of those of
     its lane it is."""
 
     data: str
@@ -72,7 +72,7 @@ def read_order(line: str | bytes) -> Order:
 
 
 def main() -> int:
-    """Work until told to stop; the exit status. See the top of the module for what stdin says."""
+    """Work until asked to stop; returns the exit status. stdin: see the top of the module."""
     orders = io.FileIO(sys.stdin.fileno(), closefd=False)  # without a buffer, whose lock would be held at the end
     order = read_order(orders.readline())
     service = ServiceSettings(**order.service)
@@ -121,7 +121,7 @@ def _claimed(database: Database, order: Order, lease_s: float, log: FilteringBou
 
 
 def _settle_down(order: Order) -> None:
-    """Leave the processor to who waits for an answer, and load what every task needs."""
+    """Lower the priority below that of the server, and load what every task needs."""
     with contextlib.suppress(OSError, AttributeError):
         os.nice(_NICENESS[order.lane])
     load_what_is_needed(order.lane, order.threads)

@@ -1,8 +1,7 @@
-"""The names workers sign their tasks with, from which another process can tell that a worker is dead.
+"""Worker ids: workers claim tasks with them, and other processes can see from them that a worker is dead.
 
-A name holds the machine as it runs now (its present boot, and the space its process numbers count in), the process's
-number and when it began. Where the system does not say these, a name tells nothing, and a lost worker is noticed only
-when its lease is over.
+An id holds the boot of the machine, its process namespace, the process id and the start time. Where the system does not
+provide these, a lost worker is noticed only when its lease is over.
 """
 
 import os
@@ -16,12 +15,12 @@ _STATE_FIELD = 0
 
 
 def owner_of(pid: int) -> str:
-    """A name for the worker that is the running process `pid`; no two workers have the same."""
+    """A unique id for the worker in the running process `pid`."""
     return f"{_machine()}/{pid}.{_began(pid)}/{secrets.token_hex(4)}"
 
 
 def dead_among(owners: Iterable[str]) -> list[str]:
-    """Those of the owners that are known to be dead: processes of this machine that are no more."""
+    """The owners that are known to be dead: processes of this machine that have ended."""
     return [owner for owner in owners if _is_dead(owner)]
 
 
@@ -35,7 +34,7 @@ def _is_dead(owner: str) -> bool:
 
 
 def _machine() -> str:
-    """Empty where the system does not tell."""
+    """Empty where the system does not provide it."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         space = os.readlink(_PROC / "self/ns/pid")
@@ -45,7 +44,7 @@ def _machine() -> str:
 
 
 def _began(pid: int) -> str:
-    """When the process began, in ticks since the machine did; empty where there is none, or one that has ended."""
+    """Start time of the process in ticks since the boot; empty if it has ended."""
     try:
         fields = (_PROC / str(pid) / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the service counts, as Prometheus reads it: calls by the process, tasks from the database when somebody asks."""
+"""Metrics for Prometheus: calls are counted by the process, tasks read from the database on request."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -74,7 +74,7 @@ _OF_WORKERS = {
     "placed": "Tasks that are placed on the Ray cluster, working or waiting for room.",
     "leads": "Whether this service's dispatcher leads: 0 or 1.",
     "restarts": "Workers that died and were replaced.",
-    "watched": "Whether somebody looks after the workers: 0 or 1.",
+    "watched": "Whether the workers are supervised: 0 or 1.",
 }
 
 

@@ -1,7 +1,6 @@
-"""Errors as the service tells them: RFC 9457 problem documents with a stable code, and a list of wrong fields.
+"""Problem documents (RFC 9457): errors with a stable code and a list of invalid fields.
 
-A text is shown only where it was written for people: of anything unforeseen nobody outside learns more than that it
-happened.
+Only texts that were written for users are sent. An unforeseen error is reported without its details.
 """
 
 import math
@@ -69,7 +68,7 @@ _HTTP_CODES = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 
 
 @dataclass(frozen=True)
 class Problem:
-    """A failure as it is told; `code` is for programs, `detail` for people."""
+    """An error as it is sent; `code` is for programs, `detail` for people."""
 
     status: int
     code: str
@@ -91,12 +90,12 @@ class Problem:
         return document
 
     def response(self) -> JSONResponse:
-        """The answer that tells it."""
+        """The problem document as a response."""
         return JSONResponse(self.as_json(), self.status, headers=dict(self.headers), media_type=MEDIA_TYPE)
 
 
 def problem_of(error: Exception) -> Problem:
-    """What is told of an error; of one that was not foreseen, only that it happened."""
+    """The problem document of an error; an unforeseen one gets no details."""
     if isinstance(error, RequestValidationError):
         return _of_fields(error)
     if isinstance(error, HTTPException):

@@ -1,4 +1,4 @@
-"""Parts of files, as RFC 9110 asks for them: the Range header, and whether what the client has is still the same."""
+"""Range requests (RFC 9110): the requested range, and whether the client's copy is still current."""
 
 import re
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ class Part:
     stop: int
 
     def content_range(self, size: int) -> str:
-        """As the header Content-Range says it."""
+        """The value of the Content-Range header."""
         return f"bytes {self.start}-{self.stop - 1}/{size}"
 
 
 class Unsatisfiable(Exception):
-    """None of the bytes asked for is in the file."""
+    """The file has none of the requested bytes."""
 
 
 def wanted_part(headers: Headers, size: int, etag: str, modified_s: float) -> Part | None:
-    """The part that a call asks for; None for all of it, also where several parts are asked for or what the client has
-    has changed. Raises Unsatisfiable."""
+    """The requested range; None for the whole file, also if several ranges are requested or the client's copy is
+    outdated. Raises Unsatisfiable."""
     asked = _RANGE.fullmatch(headers.get("range", ""))
     if asked is None or not (asked[1] or asked[2]) or not _is_current(headers.get("if-range"), etag, modified_s):
         return None
@@ -46,7 +46,7 @@ def wanted_part(headers: Headers, size: int, etag: str, modified_s: float) -> Pa
 
 
 def is_unchanged(headers: Headers, etag: str, modified_s: float) -> bool:
-    """Whether the client says that it has this very file."""
+    """Whether the client already has this version of the file."""
     if known := headers.get("if-none-match"):
         tags = {tag.strip().removeprefix("W/") for tag in known.split(",")}
         return "*" in tags or etag in tags
@@ -55,7 +55,7 @@ def is_unchanged(headers: Headers, etag: str, modified_s: float) -> bool:
 
 
 def http_date(time_s: float) -> str:
-    """A time as headers write it."""
+    """A time in the format of HTTP headers."""
     return formatdate(time_s, usegmt=True)
 
 

@@ -60,7 +60,7 @@ class ServiceSettings:
     free_disk_mb: int = setting(500, 0, 10_000_000, "Room on the disk that is never filled, in millions of bytes.")
     keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, "Recordings and results are deleted after this; 0 keeps.")
     link_hours: float = setting(24.0, 0.01, 8760.0, "How long a link to audio holds, at least.")
-    lease_s: float = setting(20.0, 1.0, 3600.0, "A task whose worker was not heard of for so long is given to another.")
+    lease_s: float = setting(20.0, 1.0, 3600.0, "Seconds until the task of a silent worker is given to another.")
     attempts: int = setting(3, 1, 100, "How often a task is tried whose worker is lost.")
     stalled_minutes: float = setting(
         30.0, 0.02, 10_000.0, "A worker that says nothing of its task for so long is ended; another tries."
@@ -99,6 +99,6 @@ DEMO = ServiceSettings(
 
 
 def is_for_this_machine(service: ServiceSettings) -> bool:
-    """Whether the settings let nobody else in."""
+    """Whether only this machine can reach the service."""
     told = not service.base_url or urlsplit(service.base_url).hostname in LOOPBACK
     return service.host in LOOPBACK and told

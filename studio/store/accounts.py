@@ -34,7 +34,7 @@ class Account:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is the one of whoever sits at this machine, who shares its folders with the command line."""
+        """Whether it is the account of this machine, whose voices the command line uses too."""
         return self.name == LOCAL
 
 
@@ -168,7 +168,7 @@ def may_still_come_in(database: Database, account: Account) -> bool:
 
 
 def note_use(database: Database, holder: Holder) -> None:
-    """Note that the token was used just now, unless the database is busy: who may come in is known without it."""
+    """Note that the token was used just now, unless the database is busy."""
     with suppress(StudioError), database.write() as connection:
         connection.execute(update(tokens).where(tokens.c.id == holder.token_id).values(used_at=Now()))
 

@@ -151,7 +151,7 @@ def find_usable(database: Database, account: Account, model_id: str, untrained: 
 
 def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
     """The account's voice as it is now, and stays until the caller's transaction ends. Raises NotFound."""
-    # on SQLite whoever writes is alone anyway, and FOR UPDATE is not said
+    # SQLite has one writer at a time and no FOR UPDATE
     row = connection.execute(select(models).where(_named(account_id, model_id)).with_for_update()).one_or_none()
     if row is None:
         raise NotFound("There is no such voice.", "model_not_found")

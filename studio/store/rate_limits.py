@@ -58,7 +58,7 @@ class SharedReads:
     def take(self, account_id: str, now_s: float) -> None:
         """Take some more, and count a call among them. Raises TooMany where there are no more in this minute.
 
-        Where the database is busy or out of reach nobody is turned away for that.
+        A database that is busy or cannot be reached turns no call away.
         """
         try:
             taken = _take(self._database, account_id, READS, max(1, self._per_minute // _PARTS), self._per_minute)

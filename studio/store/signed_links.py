@@ -1,4 +1,4 @@
-"""Links to stored files: whoever has one can fetch the file without a token, until it expires.
+"""Signed links: open a stored file without a token until they expire.
 
 A link is signed with HMAC-SHA-256 over its key and expiry, by a secret that only this installation has.
 """
@@ -21,7 +21,7 @@ _LONGEST_TIME = 12  # digits
 
 
 def secret_of(database: Database) -> bytes:
-    """What this installation signs with, which is made on the first call."""
+    """The secret this installation signs with, created on the first call."""
     with database.write() as connection:
         new = {"name": _NAME, "value": random.token_bytes(_SECRET_BYTES)}
         connection.execute(insert_or_keep(connection, secrets).values(new))
@@ -31,8 +31,8 @@ def secret_of(database: Database) -> bytes:
 def sign(secret: bytes, key: str, expires_s: float) -> str:
     """The end of a link to the file with this key, for behind `.../files/`: its path and its signature.
 
-    expires_s: seconds since 1970, until which the link holds at least: it is rounded up to the hour, so that whoever
-    asks again is given the same link, and a browser need not fetch the file again.
+    expires_s: seconds since 1970 until which the link is valid at least. It is rounded up to the hour, so that a
+    repeated call returns the same link and a browser can use its cache.
     """
     expires = math.ceil(expires_s / _HOUR_S) * _HOUR_S
     return f"{quote(key, safe='/')}?expires={expires}&signature={_signature(secret, key, expires)}"

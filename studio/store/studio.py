@@ -36,7 +36,7 @@ class Studio:
     submitted: Callable[[Connection, str], None] = lambda connection, task_id: None
 
     def link(self, key: str, base_url: str, now_s: float) -> str:
-        """An absolute address where whoever has it can hear the stored file, until it expires.
+        """An absolute address that opens the stored file until it expires.
 
         base_url: how this client reaches the service, where the settings do not say it.
         """

@@ -242,7 +242,7 @@ def fail(connection: Connection, task: Task, text: str, code: str) -> Task:
 
 
 def cancelled(connection: Connection, task: Task) -> Task:
-    """End a task because somebody wanted it to. Raises LeaseLost."""
+    """End a task that was cancelled. Raises LeaseLost."""
     return _end(connection, task, "cancelled")
 
 
@@ -348,7 +348,7 @@ def remove(database: Database, account_id: str, task_id: str, also: Also | None 
 def recover(
     database: Database, attempts: int, dead_owners: Sequence[str] = (), also: Also | None = None
 ) -> list[Task]:  # fmt: skip
-    """Take tasks from workers that are dead, or were not heard of while their lease lasted.
+    """Take tasks from workers that are dead, or whose lease is over.
 
     They are queued again, after a pause; cancelled, if they shall be; failed, if they were tried `attempts` times.
     Gives those that have ended by this; `also` is done for each of them in the same transaction.
@@ -397,7 +397,7 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
 
 @functools.cache
 def _one_task() -> Select[Any]:
-    """The task `asked_id` of `asked_account`; who polls asks this, so it is made once."""
+    """The task `asked_id` of `asked_account`; built once, since clients poll it."""
     return select(tasks).where(tasks.c.id == bindparam("asked_id"), tasks.c.account_id == bindparam("asked_account"))
 
 
@@ -449,7 +449,7 @@ def waiting_and_running(connection: Connection, account_id: str, kind: str) -> i
 
     In a transaction that writes, the number holds until its end: others that ask for it wait until then.
     """
-    # on SQLite whoever writes is alone anyway, and FOR UPDATE is not said
+    # SQLite has one writer at a time and no FOR UPDATE
     if connection.get_execution_options().get("writes", False):
         connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update(key_share=True))
     active = and_(tasks.c.account_id == account_id, tasks.c.kind == kind, tasks.c.state.in_(ACTIVE))

@@ -1,4 +1,4 @@
-"""A Ray cluster as the dispatcher sees it: places work on it, hears how it ended, and ends what hangs."""
+"""A Ray cluster as the dispatcher sees it: places work on it, receives the outcomes, and ends what hangs."""
 
 import importlib
 import os

@@ -132,7 +132,7 @@ def is_of_this_machine(ray_address: str) -> bool:
 
 
 def refuse_what_cannot_work(service: ServiceSettings, environment: Mapping[str, str] | None = None) -> None:
-    """Raises SettingsError where tasks on Ray could not do their work, or nobody could place them."""
+    """Raise SettingsError if tasks could not be placed on Ray, or could not run there."""
     address = service.ray_address
     if importlib.util.find_spec("ray") is None:
         raise SettingsError("executor=ray requires another package on every machine: pip install 'ray==2.60.*'.")

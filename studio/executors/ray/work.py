@@ -38,7 +38,7 @@ PACKAGE = "timbre-studio"
 
 @dataclass(frozen=True)
 class RayOrder:
-    """What a Ray task is told. data: the folder to work in; empty: the node's own."""
+    """The order of a Ray task. data: the folder to work in; empty: the node's own."""
 
     data: str
     service: dict[str, Any]

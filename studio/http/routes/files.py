@@ -1,4 +1,4 @@
-"""Audio and pictures by signed links: whoever has a link can have the file until it expires, in whole or in parts."""
+"""Audio and pictures by signed links, whole or as ranges."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import PurePosixPath
@@ -14,7 +14,7 @@ from studio.http.ranges import Unsatisfiable, http_date, is_unchanged, wanted_pa
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import problems
 
-# Nothing else is shown by a browser, whatever somebody has uploaded.
+# A browser shows no other types, whatever was uploaded.
 _SHOWN = {
     ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
     ".m4a": "audio/mp4", ".aac": "audio/aac", ".aiff": "audio/aiff", ".aif": "audio/aiff", ".webm": "audio/webm",
@@ -64,7 +64,7 @@ async def get_file(call: Calling, request: Request, key: str, expires: Expires, 
     if request.method == "HEAD" or start == stop:
         return Response(status_code=206 if part else 200, headers=headers, media_type=media_type)
     blocks = iter(call.studio.storage.read(file.key, start, stop))
-    first = await call.quickly(next, blocks, b"")  # so that a storage out of reach is told, not broken off
+    first = await call.quickly(next, blocks, b"")  # an unreachable storage is reported, not an aborted answer
     return StreamingResponse(_blocks(first, blocks), 206 if part else 200, headers, media_type)
 
 

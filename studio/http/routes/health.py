@@ -1,4 +1,4 @@
-"""How the service is: one word for whoever watches over it, and numbers for Prometheus."""
+"""Health of the service, and metrics for Prometheus."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ router = APIRouter(tags=["service"])
 
 
 class Checkup:
-    """Whether database and storage can be reached, looked after now and then however often somebody asks."""
+    """Whether database and storage can be reached; checked at most every CHECKED_S seconds."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
@@ -31,7 +31,7 @@ class Checkup:
         self._trouble: StudioError | None = None
 
     def check(self) -> None:
-        """Raises Unavailable where one of them cannot be used."""
+        """Raise Unavailable if one of them cannot be used."""
         with self._lock:
             if time.monotonic() >= self._until_s:
                 self._trouble = self._found()
