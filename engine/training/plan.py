@@ -19,24 +19,22 @@ class TrainingPlan:
     engine.errors.SettingsError: epochs must be a whole number from 1 to 100000, not 0.
     """
 
-    epochs: int = setting(
-        100, 1, 100_000, "The most passes over the recordings; the best moment is kept, whenever it was."
-    )
-    batch: int = setting(
-        16, 1, 256, "Pieces of 1.6 seconds learned from at a time; fewer need less memory and take longer."
-    )
+    epochs: int = setting(100, 1, 100_000, "Maximum number of passes over the recordings. The best checkpoint is kept.")
+    batch: int = setting(16, 1, 256, "Segments of 1.6 seconds per step. Fewer need less memory but take longer.")
     learning_rate: float = setting(
-        3e-4, 1e-6, 1e-2, "How far each step goes; higher learns the voice sooner and loses words sooner."
+        3e-4, 1e-6, 1e-2, "Size of each step. Higher learns the voice faster but loses clarity of words."
     )
-    foreign: int = setting(
-        6, 1, 64, "Pieces of other people's words in each step, on which the voice learns to be clear."
+    foreign: int = setting(6, 1, 64, "Segments of other speakers per step, which keep the words clear.")
+    evaluate_epochs: int = setting(
+        0, 0, 100_000, "Epochs between evaluations. 0 depends on the length of the recordings."
     )
-    evaluate_epochs: int = setting(0, 0, 100_000, "Passes between two evaluations; 0 chooses by the amount of sound.")
     patience: int = setting(
-        10, 0, 100_000, "Evaluations without a better one after which training ends early; 0 never does."
+        10, 0, 100_000, "Evaluations without improvement before training stops early. 0 never stops early."
     )
-    save_s: float = setting(30.0, 0.0, 3600.0, "Seconds between two checkpoints; a stop loses no more than that.")
-    seed: int = setting(0, 0, 2**31 - 1, "The same number and recordings give the same voice again.")
+    save_s: float = setting(
+        30.0, 0.0, 3600.0, "Seconds between saved checkpoints: the most that an interruption loses."
+    )
+    seed: int = setting(0, 0, 2**31 - 1, "The same seed and recordings give the same voice.")
 
     def __post_init__(self) -> None:
         check_settings(self)
