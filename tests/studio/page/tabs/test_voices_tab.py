@@ -107,7 +107,7 @@ def test_a_voice_comes_in_is_edited_and_deleted_after_a_question(page, studio_pa
     forget("koguchi-2")
     (tmp_path / "no.zip").write_bytes(b"nothing")
     bring(page, tmp_path / "no.zip")
-    expect(page.locator("#voices-notice")).to_contain_text("no voice package", timeout=WORK_MS)
+    expect(page.locator("#voices-notice")).to_contain_text("not a voice package", timeout=WORK_MS)
     bring(page, package)
     expect(page.locator("#voices-notice")).to_contain_text("Koguchi has been imported. Licence: ", timeout=WORK_MS)
     expect(shown(page)).to_have_text("Koguchi")
