@@ -1,4 +1,4 @@
-"""Can this machine convert? Each part of a conversion is tried for real, and what fails is said with its remedy."""
+"""Test whether this machine can convert: each part of a conversion runs for real, and failures come with a remedy."""
 
 import importlib
 import platform
@@ -64,7 +64,7 @@ def examine() -> Iterator[Finding]:
         yield _tried("base model and voices", _voices, f"the weights are part of the project; {INSTALL}")
         yield _tried("pitch model", _pitch, "pip install --force-reinstall swift-f0 onnxruntime")
         yield _tried("audio files", _audio_files, "pip install --force-reinstall soundfile av soxr")
-        yield _tried("conversion", _conversion, "mend what is said above; else report it with this whole text")
+        yield _tried("conversion", _conversion, "fix the faults above, or report this with the whole output")
     yield _disk()
     for subject, (names, remedy) in OPTIONAL.items():
         yield _optional(subject, names, remedy)
@@ -73,7 +73,7 @@ def examine() -> Iterator[Finding]:
 def _python() -> Finding:
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     works = sys.version_info[:2] == PYTHON
-    return Finding("Python", detail, "" if works else "make the environment with python3.11", works)
+    return Finding("Python", detail, "" if works else "create the environment with Python 3.11", works)
 
 
 def _package(name: str) -> Finding:
@@ -112,8 +112,8 @@ def _pitch() -> str:
     pitch = detect_pitch(_tone().mono(), _tone().rate)
     heard = float(pitch.hertz[len(pitch) // 2])
     if not 1 / HALF_SEMITONE < heard / TEST_HERTZ < HALF_SEMITONE:
-        raise EngineError(f"It hears {heard:.1f} Hz in a tone of {TEST_HERTZ} Hz.")
-    return f"hears {heard:.1f} Hz in a tone of {TEST_HERTZ} Hz"
+        raise EngineError(f"It measured {heard:.1f} Hz in a tone of {TEST_HERTZ} Hz.")
+    return f"measured {heard:.1f} Hz in a tone of {TEST_HERTZ} Hz"
 
 
 def _audio_files() -> str:
@@ -125,7 +125,7 @@ def _audio_files() -> str:
             path = Path(folder) / f"tone.{suffix}"
             write_audio(path, tone)
             if read_audio(path).sample_count != tone.sample_count:
-                raise EngineError(f"A .{suffix} file comes back with another length.")
+                raise EngineError(f"A .{suffix} file changed its length when written and read.")
     return "written and read"
 
 
@@ -143,7 +143,7 @@ def _conversion() -> str:
     started = perf_counter()
     result = convert(tone, voice, ConversionSettings()).takes[0].audio
     if result.sample_count != tone.sample_count or not np.isfinite(result.samples).all():
-        raise EngineError("The result has another length than the recording, or holds values that are not numbers.")
+        raise EngineError("The result's length differs from the recording's, or it contains invalid samples.")
     return f"{tone.duration_s:.0f} s of tone to {voice.card.name} in {perf_counter() - started:.1f} s"
 
 
@@ -152,7 +152,7 @@ def _disk() -> Finding:
     return Finding(
         "free disk in this folder",
         f"{free / 10**9:.1f} GB",
-        "make room: an hour of stereo takes about 1 GB" if free < LITTLE_DISK else "",
+        "free some space: an hour of stereo takes about 1 GB" if free < LITTLE_DISK else "",
     )
 
 

@@ -40,7 +40,7 @@ MOST_WAITING = 20  # of an account
 PITCH_COLOUR = "var(--accent)"
 _RETRY_S = 5.0
 _LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
-_GONE = "This recording is no longer here: what was only looked at is not kept for long. Put it in again."
+_GONE = "This recording has been deleted: analysed recordings are kept for a day. Add it again."
 
 
 def start_analysis(studio: Studio, account: Account, recording: Path, file_name: str) -> str:
@@ -57,7 +57,7 @@ def start_analysis(studio: Studio, account: Account, recording: Path, file_name:
     try:
         with studio.database.write() as connection:
             if waiting_and_running(connection, account.id, KIND) >= MOST_WAITING:
-                text = f"{MOST_WAITING} recordings wait to be looked at already: wait until some of them are done."
+                text = f"{MOST_WAITING} recordings are waiting to be analysed already: wait until some are done."
                 raise TooMany(text, _RETRY_S, "queue_full")
             submit(connection, account.id, KIND, parameters, task_id=task_id)
     except BaseException:
@@ -104,7 +104,7 @@ def compare_analyses(studio: Studio, account: Account, first_id: str, second_id:
 
 def _performed(studio: Studio, task: Task) -> Performed:
     if task.state != "completed":
-        raise WrongState("Both recordings have to be looked at before they can be compared.", "not_looked_at")
+        raise WrongState("Both recordings must be analysed before they can be compared.", "not_looked_at")
     curves = json.loads(b"".join(studio.storage.read((task.result or {})["curves"])))
     return Performed(
         step_s=curves["step_s"],

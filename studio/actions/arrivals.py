@@ -41,17 +41,17 @@ def refuse_large(studio: Studio, upload: Path) -> None:
     try:
         size = upload.stat().st_size / MEGABYTE
     except FileNotFoundError as cause:
-        raise Invalid([("recording", f'"{upload.name}" is no longer here: put it in again.')], "upload_gone") from cause
+        raise Invalid([("recording", f'"{upload.name}" is no longer here: add it again.')], "upload_gone") from cause
     if size > most:
-        told = f'"{upload.name}" has {math.ceil(size)} MB; at most {most} MB are taken at once: put in less'
-        raise Invalid([("recording", f"{told}, or recordings as flac or mp3.")], "too_large")
+        told = f'"{upload.name}" has {math.ceil(size)} MB; the limit for one upload is {most} MB: add less at once'
+        raise Invalid([("recording", f"{told}, or convert the recordings to flac or mp3.")], "too_large")
 
 
 def refuse_full_disk(studio: Studio) -> None:
     """Raises DiskFull where less room is left than the settings want to be kept free."""
     rooms = [shutil.disk_usage(studio.settings.data).free, studio.storage.free_bytes()]
     if any(room is not None and room < studio.service.free_disk_mb * MEGABYTE for room in rooms):
-        raise DiskFull("There is not enough room on the disk for this: delete something, and try again.")
+        raise DiskFull("There is not enough free space on the disk: delete something, then try again.")
 
 
 def seems_zip(upload: Path) -> bool:

@@ -38,7 +38,7 @@ def start_batch(
     others from nothing. Raises Invalid for none, or for too many.
     """
     if not 1 <= len(recordings) <= MOST_FILES:
-        text = f"Put in 1 to {MOST_FILES} recordings, not {len(recordings)}."
+        text = f"Add 1 to {MOST_FILES} recordings, not {len(recordings)}."
         raise Invalid([("recordings", text)])
     rows: list[Row] = []
     for path, file_name in recordings:
@@ -90,7 +90,7 @@ def batch_zip(
     tasks = [find(studio.database, account.id, row["task"], kind=KIND) for row in done]
     tasks = [task for task in tasks if task.outputs_deleted_at is None]
     if not tasks:
-        raise NotFound("None of these conversions has a result to carry away.", "no_results")
+        raise NotFound("None of these conversions has a result to download.", "no_results")
     place_of_first = str(tasks[0].parameters["input_key"]).rpartition("/")[0]
     digest = hashlib.sha256("\n".join([kind, *(task.id for task in tasks)]).encode()).hexdigest()[:16]
     key = f"{place_of_first}/batch-{digest}.zip"

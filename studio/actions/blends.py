@@ -52,7 +52,9 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
     parameters = {"first": first, "second": second, "share": share, "name": name}
     with studio.database.write() as connection:
         if waiting_and_running(connection, account.id, KIND) >= MOST_AT_ONCE:
-            raise TooMany(f"{MOST_AT_ONCE} blends wait or run already: wait until one is done.", _LATER_S, "queue_full")
+            raise TooMany(
+                f"{MOST_AT_ONCE} blends are queued or running already: wait until one is done.", _LATER_S, "queue_full"
+            )
         refuse_too_many(connection, account.id, studio.service.models_per_account)
         task_id = submit(connection, account.id, KIND, parameters)
         studio.submitted(connection, task_id)

@@ -36,7 +36,7 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
     history = None if model.is_demo else training_history(studio, model)
     line = next((line for line in (history or {}).get("evaluations", ()) if line["epoch"] == epoch), None)
     if history is None or line is None:
-        raise NotFound(f"The training of '{model_id}' was not judged after {epoch} epochs.", "no_checkpoint")
+        raise NotFound(f"The training of '{model_id}' has no checkpoint after {epoch} epochs.", "no_checkpoint")
     _refuse_in_training(model)
     with workplace(studio) as place:
         folder = _fetched(studio, model, f"{EVALUATIONS_FOLDER}/{line['folder']}", place)
@@ -80,7 +80,7 @@ def _fetched(studio: Studio, model: Model, evaluation: str, place: Path) -> Path
         if key is not None:
             shutil.copyfile(studio.storage.fetch(key, fetched), folder / name)
         elif name != PREVIEW_FILE:
-            text = "Of this moment of the training only the sound was kept; choose one of those that can be chosen."
+            text = "Only the audio of this checkpoint was kept: choose another checkpoint."
             raise WrongState(text, "checkpoint_gone")
     return folder
 
@@ -96,5 +96,5 @@ def _amount(studio: Studio, model: Model) -> dict[str, Any]:
 
 def _refuse_in_training(model: Model) -> None:
     if model.state == TRAINING:
-        text = f"{model.name} is being trained: stop the training first, then choose; it can go on afterwards."
+        text = f"{model.name} is being trained: stop the training, choose the checkpoint, then continue the training."
         raise WrongState(text, "model_busy")

@@ -22,7 +22,7 @@ KIND = "conversion"
 DEMO = "demo"  # whose the demo voices are
 _QUEUE_RETRY_S = 10.0
 _FULL_RETRY_S = 120.0
-_NO_LINKS_AFTER = "Its recordings have been deleted, as the settings of this service ask."
+_NO_LINKS_AFTER = "Its recordings have been deleted, following this service's retention settings."
 
 
 def start_conversion(
@@ -96,10 +96,10 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
 def refuse_full_queue(studio: Studio, account: Account, connection: Connection) -> None:
     """Raises TooMany where the account, or all accounts, have as many conversions under way as they may have."""
     if under_way(connection, KIND) >= studio.service.waiting_at_most:
-        raise TooMany("Too many others are waiting already: try again in some minutes.", _FULL_RETRY_S, "queue_full")
+        raise TooMany("The queue is full: try again in a few minutes.", _FULL_RETRY_S, "queue_full")
     limit = studio.service.conversions_per_account
     if waiting_and_running(connection, account.id, KIND) >= limit:
-        text = f"{limit} conversions wait or run already: wait until some of them are done."
+        text = f"{limit} conversions are queued or running already: wait until some are done."
         raise TooMany(text, _QUEUE_RETRY_S, "queue_full")
 
 

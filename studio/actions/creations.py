@@ -44,7 +44,7 @@ def create_model(
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
     if not seems_zip(archive):
-        raise NotReadable("The file is no zip: put model.json and the folder audio into a zip.", "not_a_zip")
+        raise NotReadable("The file is not a zip: put model.json and the folder audio into a zip.", "not_a_zip")
     with workplace(studio) as place:
         with called(archive, "the zip"):
             dataset = create_dataset(archive, place / "dataset")
@@ -149,8 +149,8 @@ def _refuse_too_little(dataset: Dataset) -> None:
     seconds = sum(map(_duration_s, dataset.recordings))
     if seconds < LEAST_RECORDED_S:
         raise DatasetError(
-            f"There are {seconds:.1f} seconds of sound that can be read; at least {LEAST_RECORDED_S:.0f} are needed, "
-            "five minutes are good."
+            f"There are {seconds:.1f} seconds of readable audio; at least {LEAST_RECORDED_S:.0f} are needed, "
+            "and five minutes work well."
         )
 
 

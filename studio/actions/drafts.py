@@ -95,7 +95,7 @@ def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, n
 def remove_recording(studio: Studio, account: Account, draft_id: str, recording: str) -> None:
     """Take one out of a draft, by its `id`; one that is gone is taken out already. Raises NotFound, Unavailable."""
     if gathered_at(recording, "") is None:
-        raise NotFound("There is no such recording among these.", "recording_not_found")
+        raise NotFound("This recording is not part of the draft.", "recording_not_found")
     studio.storage.delete(f"{_place(account, _known(draft_id))}/{recording}")
 
 
@@ -138,7 +138,7 @@ def take_back(studio: Studio, account: Account, model_id: str, now_s: float, onl
     """
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None or model.voice_key is not None or model.epoch:
-        text = f"The voice '{model_id}' has been trained: make a new voice of other recordings."
+        text = f"The voice '{model_id}' has been trained: create a new voice from other recordings."
         raise WrongState(text, "model_trained")
     report = model.data_report or {}
     bad = {one["name"] for one in report.get("recordings", ()) if one["verdict"] == "fail"} if only_good else set()
@@ -171,9 +171,9 @@ def _refuse_unstated(values: Mapping[str, Any], has_recordings: bool) -> None:
     if is_blank(values.get("name")):
         problems.append(("name", "Give the voice a name."))
     if is_blank(consent.get("statement")):
-        problems.append(("consent.statement", "State that whoever is heard has agreed to this voice."))
+        problems.append(("consent.statement", "Confirm that the person recorded has agreed to this voice."))
     if is_blank(consent.get("by")):
-        problems.append(("consent.by", "Say who it is that has agreed."))
+        problems.append(("consent.by", "Enter the name of the person who agreed."))
     if problems:
         raise Invalid(problems)
 
@@ -202,5 +202,5 @@ def _place(account: Account, draft_id: str) -> str:
 
 def _known(draft_id: str) -> str:
     if not is_draft_id(draft_id):
-        raise NotFound("These recordings are no longer here: add them again.", "draft_not_found")
+        raise NotFound("These recordings have been deleted: add them again.", "draft_not_found")
     return draft_id

@@ -41,7 +41,7 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str]) -> di
     if suffix == _JSON:
         return _model_file(file)
     if suffix not in AUDIO_SUFFIXES:
-        raise DatasetError(f'"{file.name}" is no recording: read are {", ".join(AUDIO_SUFFIXES)}, and zips of these.')
+        raise DatasetError(f'"{file.name}" is not a recording: add {", ".join(AUDIO_SUFFIXES)} files, or zips of them.')
     _gather_one(file, file.name, PurePosixPath(file.name), gathered)
     return {}
 
@@ -74,7 +74,7 @@ def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> 
     check_recording(file, name, math.inf)
     milliseconds = round(1000 * _duration_s(file))
     if milliseconds == 0:
-        raise DatasetError(f'"{name}" holds no sound.')
+        raise DatasetError(f'"{name}" contains no audio.')
     target = free_path(gathered / str(milliseconds) / PurePosixPath(*(_ODD.sub("_", part) for part in place.parts)))
     target.parent.mkdir(parents=True, exist_ok=True)
     take(file, target)
@@ -92,9 +92,9 @@ def _model_file(file: Path) -> dict[str, Any]:
     try:
         values = json.loads(file.read_bytes()[: LARGEST_MODEL_FILE + 1].decode("utf-8-sig"))
     except (ValueError, RecursionError) as cause:
-        raise ArchiveError(f'"{file.name}" cannot be read as a model.json: it is no JSON.') from cause
+        raise ArchiveError(f'"{file.name}" cannot be read as a model.json: it is not valid JSON.') from cause
     if not isinstance(values, dict):
-        raise ArchiveError(f'"{file.name}" is no model.json: it must hold one object, such as {{"name": "Anna"}}.')
+        raise ArchiveError(f'"{file.name}" is not a model.json: it must hold one object, such as {{"name": "Anna"}}.')
     profile = profile_as_json(read_profile({"name": file.stem} | values))
     return {name: value for name, value in profile.items() if name != "name" or name in values}
 

@@ -46,13 +46,13 @@ def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
     """
     task = find(studio.database, account.id, task_id)
     if task.state not in ENDED:
-        raise WrongState("This has not ended yet.", "task_active")
+        raise WrongState("This task has not finished yet.", "task_active")
     if task.kind == CONVERSION:
         again = repeat_edit if "edit" in task.parameters else convert_again
         return again(studio, account, task_id)
     if task.kind == TRAINING:
         return _trained_again(studio, account, task)
-    raise WrongState("This cannot be repeated from here: do it again where you did it first.", "not_repeatable")
+    raise WrongState("This task cannot be repeated here: start it where you did before.", "not_repeatable")
 
 
 def _trained_again(studio: Studio, account: Account, task: Task) -> str:
@@ -61,7 +61,7 @@ def _trained_again(studio: Studio, account: Account, task: Task) -> str:
     answer = start_training(studio, account, task.model_id or "", epochs, settings)
     if answer["status"] != "training":
         raise WrongState(
-            f"This voice has been trained for {epochs} epochs already: on the Train tab it can go on with more.",
+            f"This voice has been trained for {epochs} epochs already: choose more epochs on the Train tab.",
             "already_trained",
         )
     return task_views(studio, account, "", 0.0, kind=TRAINING, limit=1)["tasks"][0]["id"]

@@ -26,10 +26,10 @@ from studio.store.catalogue import find_usable
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find, submit
 
-_GONE = "What this take was made from has been deleted: convert the recording again, then edit it."
-_VOICE_GONE = "The voice '{}' has been deleted: convert the recording in another voice, then edit that."
+_GONE = "The data needed to edit this take has been deleted: convert the recording again, then edit the new take."
+_VOICE_GONE = "The voice '{}' has been deleted: convert the recording with another voice, then edit the new take."
 _TOO_OLD = "This take was made before takes could be edited: convert the recording again, then edit it."
-_NOTHING = "There is nothing to render: the curve is as it was."
+_NOTHING = "Nothing to render: the pitch curve is unchanged."
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
     WrongState for a demo voice, Unavailable, DiskFull; then all is as before.
     """
     if find_model(studio.database, account, model_id).is_demo:
-        raise WrongState(f"The voice '{model_id}' comes with the program and cannot be changed.", "demo_voice")
+        raise WrongState(f"The voice '{model_id}' is a demo voice and cannot be changed.", "demo_voice")
     given = read_profile(values)
     with studio.database.write() as connection:
         model = held_model(connection, account.id, model_id)

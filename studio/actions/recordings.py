@@ -24,7 +24,7 @@ def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None
         with open_audio(audio) as source:
             if source.duration_s and source.duration_s > longest_minutes * 60:
                 length, longest = in_words(source.duration_s), in_words(60 * longest_minutes)
-                text = f"The recording is {length} long; at most {longest} are taken: put in a shorter one."
+                text = f"The recording is {length} long; the limit is {longest}: use a shorter one."
                 raise Invalid([("audio", text)], "audio_too_long")
             next(iter(source.blocks(_PROBED_SAMPLES)), None)
     except AudioError as cause:

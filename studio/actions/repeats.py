@@ -16,7 +16,7 @@ from studio.store.accounts import Account
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
-_GONE = "Its recording is no longer here: put it in again."
+_GONE = "Its recording has been deleted: add it again."
 
 
 def convert_recording(

@@ -19,7 +19,7 @@ def tokens_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
 def make_token(studio: Studio, account: Account, name: str, expires_days: float | None) -> tuple[dict[str, Any], str]:
     """A new token, and its secret, which is told this once. Raises Invalid, and TooMany where there are very many."""
     if sum(one.is_valid for one in list_tokens(studio.database, account)) >= MOST_TOKENS:
-        raise TooMany(f"There are {MOST_TOKENS} tokens already: revoke some first.", _LATER_S, "too_many_tokens")
+        raise TooMany(f"There are {MOST_TOKENS} tokens already: revoke one first.", _LATER_S, "too_many_tokens")
     expires_s = None if expires_days is None else expires_days * _DAY_S
     token, secret = create_token(studio.database, account, name, expires_s)
     return _view(token), secret
@@ -28,7 +28,7 @@ def make_token(studio: Studio, account: Account, name: str, expires_days: float 
 def take_back_token(studio: Studio, account: Account, token_id: str) -> dict[str, Any]:
     """Make a token of the account worthless, at once and for good. Raises NotFound."""
     if not any(one.id == token_id and one.is_valid for one in list_tokens(studio.database, account)):
-        raise NotFound("This token does not hold any more.", "token_not_found")
+        raise NotFound("This token has expired or been revoked.", "token_not_found")
     return _view(revoke_token(studio.database, token_id, account))
 
 

@@ -135,7 +135,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
         held_model(connection, account.id, model_id)  # whoever begins to train it waits here
         task = latest_in(connection, account.id, model_id, KIND)
         if task is not None and task.state in ACTIVE:
-            raise WrongState("This voice is being trained: stop that first.", "model_busy")
+            raise WrongState("This voice is being trained: stop the training first.", "model_busy")
         home = studio.storage.folder(model.dataset_key or "")
         if home is not None and home.is_dir():
             refuse_in_training(home)  # the command line has no task
@@ -150,7 +150,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
 def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
-        raise WrongState(f"The voice '{model.name}' has no recordings here: it cannot be trained.", "no_recordings")
+        raise WrongState(f"The voice '{model.name}' has no recordings here and cannot be trained.", "no_recordings")
     return model
 
 

@@ -112,8 +112,8 @@ def train_model(
         raise SettingsError(f"epochs must be at most {most} here, not {epochs}.")
     found = find_model(studio.database, account, model_id)
     if found.is_demo or found.dataset_key is None:
-        why = "comes with the program" if found.is_demo else "was brought in without its recordings"
-        raise WrongState(f"The voice '{model_id}' {why}: it cannot be trained.", "no_recordings")
+        why = "is a demo voice" if found.is_demo else "was imported without its recordings"
+        raise WrongState(f"The voice '{model_id}' {why} and cannot be trained.", "no_recordings")
 
     def act(connection: Connection) -> dict[str, Any]:
         # this comes first: whoever calls at the same time waits here, and then sees what was done
@@ -124,7 +124,7 @@ def train_model(
         status = _status(model, before, epochs, failure_is_new)
         if status is None:
             if under_way(connection, "training") >= studio.service.waiting_at_most:
-                raise TooMany("Too many trainings of others wait already: try again later.", _LATER_S, "queue_full")
+                raise TooMany("The queue of trainings is full: try again later.", _LATER_S, "queue_full")
             _refuse_too_many_trainings(studio, trainings)
             task_id = submit(connection, account.id, "training", plan, model_id=model_id, request_id=request_id)
             studio.submitted(connection, task_id)
@@ -162,7 +162,9 @@ def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool
 def _refuse_too_many_trainings(studio: Studio, trainings: int) -> None:
     limit = studio.service.trainings_per_account
     if trainings >= limit:
-        raise TooMany(f"{limit} trainings wait or run already: wait until one is done.", _LATER_S, "queue_full")
+        raise TooMany(
+            f"{limit} trainings are queued or running already: wait until one is done.", _LATER_S, "queue_full"
+        )
 
 
 # ---- deleted
@@ -187,12 +189,12 @@ def refuse_undeletable(studio: Studio, account: Account, model_id: str) -> None:
 
 def _refuse_busy(studio: Studio, connection: Connection, account: Account, model: Model) -> None:
     if model.is_demo:
-        raise WrongState(f"The voice '{model.id}' comes with the program and cannot be deleted.", "demo_voice")
+        raise WrongState(f"The voice '{model.id}' is a demo voice and cannot be deleted.", "demo_voice")
     for kind in ("training", "report"):
         task = latest_in(connection, account.id, model.id, kind)
         if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
             doing = "is being trained" if kind == "training" else "is being examined"
-            text = f"The voice '{model.name}' {doing}: stop that first (see History), or wait for it."
+            text = f"The voice '{model.name}' {doing}: wait until that is done, or cancel it in the history."
             raise WrongState(text, "model_busy")
     home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
     if home is not None and home.is_dir():

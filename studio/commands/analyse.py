@@ -18,9 +18,9 @@ def analyse(
     plot: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Draw the pitch over the spectrogram: .png, .svg or .pdf.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what a recording holds: its style, its range, its voice type."""
+    """Analyse a recording: vocal style, range and voice type."""
     refuse_unknown_plot(plot)
     from engine.analysis.recording import analyse_file
 

@@ -62,14 +62,14 @@ app = typer.Typer(
 
 @in_one_sentence
 def doctor() -> None:
-    """Try every part of a conversion on this machine; exit status 1 if one does not work."""
+    """Test every part of a conversion on this machine; exit status 1 if one fails."""
     from studio.doctor import examine
 
     works = True
     for finding in examine():
         works &= finding.works
         typer.echo(finding)
-    typer.echo("Conversions work here." if works else "Conversions cannot work here yet: see FAULT above.")
+    typer.echo("This machine is ready to convert." if works else "This machine cannot convert yet: see FAULT above.")
     if not works:
         raise typer.Exit(1)
 

@@ -19,7 +19,7 @@ DEFAULT_VOICE = "kathleen"
 SAMPLE = "singing.flac"  # in the engine's folder of samples
 
 Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
-VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help="Whose voice; `voices` lists them.")]
+VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help="The voice to convert with; `voices` lists them.")]
 
 
 @in_one_sentence
@@ -38,7 +38,7 @@ def convert(
     ] = None,
     preset: Annotated[
         Literal["auto", "melodic", "rhythmic", "spoken"],
-        typer.Option(help="Settings for singing, rap or speech; auto listens to the recording."),
+        typer.Option(help="Settings for singing, rap or speech; auto detects which it is."),
     ] = "auto",
     scores: Annotated[bool, typer.Option("--scores", help="Score each result against the recording.")] = False,
     device: DeviceOption = "auto",
@@ -55,7 +55,10 @@ def convert(
     with local_studio() as studio, progress_bar() as report:  # of making the voice, where it was never trained
         loaded = load_voice(usable_voice_folder(studio, studio.local, voice, report, device))
     if loaded.card.is_untrained:
-        typer.echo(f"{loaded.card.name} is untrained: python -m studio train {voice} makes it more alike.", err=True)
+        typer.echo(
+            f"{loaded.card.name} is untrained: python -m studio train {voice} makes it more like the recordings.",
+            err=True,
+        )
     targets = _targets(source, output, voice, settings.takes)
 
     def chosen(style: "Style") -> "ConversionSettings":
@@ -77,7 +80,10 @@ def demo(voice: VoiceId = DEFAULT_VOICE) -> None:
     sample = bundled_sample()
     typer.echo(f"Converting {sample.name}, a recording that comes with the project ...", err=True)
     convert(sample, voice, Path.cwd(), scores=True, transpose="auto")
-    typer.echo("Listen to it, then try your own: python -m studio convert RECORDING --transpose auto", err=True)
+    typer.echo(
+        "Now convert one of your own: python -m studio convert RECORDING --transpose auto",
+        err=True,
+    )
 
 
 def bundled_sample() -> Path:

@@ -19,7 +19,7 @@ from studio.errors import NotFound
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.report import DataReport
 
-PANEL = "Who it is (wins over model.json)"
+PANEL = "About the voice (replaces what model.json says)"
 
 
 def _stated(meaning: str, shape: str = "TEXT") -> Any:
@@ -30,23 +30,23 @@ def _stated(meaning: str, shape: str = "TEXT") -> Any:
 def create(
     source: Annotated[
         list[Path],
-        typer.Argument(metavar="SOURCE...", help="A zip or folder with model.json and audio/, or recordings."),
+        typer.Argument(metavar="SOURCE...", help="A zip or folder with model.json and audio/, or single recordings."),
     ],
-    name: Annotated[str | None, _stated("The voice's name; needed where no model.json has it.")] = None,
-    gender: Annotated[str | None, _stated("Of the voice.", "male|female")] = None,
-    age: Annotated[str | None, _stated("Of the voice.", "child|young adult|adult")] = None,
-    description: Annotated[str | None, _stated("A sentence about it.")] = None,
-    base_language: Annotated[str | None, _stated("What it speaks or sings: en, de, ...", "XX")] = None,
-    traits: Annotated[str | None, _stated("Words for it, with commas between.", "A,B,...")] = None,
+    name: Annotated[str | None, _stated("The voice's name; required unless a model.json has it.")] = None,
+    gender: Annotated[str | None, _stated("The voice's gender.", "male|female")] = None,
+    age: Annotated[str | None, _stated("The voice's age group.", "child|young adult|adult")] = None,
+    description: Annotated[str | None, _stated("A sentence that describes the voice.")] = None,
+    base_language: Annotated[str | None, _stated("The language it sings or speaks: en, de, ...", "XX")] = None,
+    traits: Annotated[str | None, _stated("Words that describe it, separated by commas.", "A,B,...")] = None,
     genre: Annotated[str | None, _stated("pop, rock, hip-hop, r&b, country, jazz, classical, electronic, ...")] = None,
-    voice_type: Annotated[str | None, _stated("soprano ... bass; left out, it is measured.")] = None,
+    voice_type: Annotated[str | None, _stated("soprano ... bass; measured if left out.")] = None,
     licence: Annotated[str | None, _stated("What others may do with the voice.")] = None,
-    credit: Annotated[str | None, _stated("Where the recordings come from, and whom to credit.")] = None,
-    consent_statement: Annotated[str | None, _stated("What the one who is heard has agreed to.")] = None,
-    consent_by: Annotated[str | None, _stated("Who has agreed.")] = None,
-    consent_date: Annotated[str | None, _stated("When.", "YYYY-MM-DD")] = None,
+    credit: Annotated[str | None, _stated("Where the recordings come from and whom to credit.")] = None,
+    consent_statement: Annotated[str | None, _stated("What the person recorded has agreed to.")] = None,
+    consent_by: Annotated[str | None, _stated("Who agreed.")] = None,
+    consent_date: Annotated[str | None, _stated("Date of the agreement.", "YYYY-MM-DD")] = None,
 ) -> None:
-    """Bring in recordings of a voice and examine them; prints the new voice's id, which `train` takes."""
+    """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
     from studio.actions.creations import create_examined
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import find_model
@@ -75,8 +75,8 @@ def create(
     for line in report_lines(data_report):
         typer.echo(line, err=True)
     typer.echo(
-        f"{name} can be used now, untrained: python -m studio convert RECORDING --voice {identifier}\n"
-        f"Training makes it more alike: python -m studio train {identifier}",
+        f"{name} is ready to use, untrained: python -m studio convert RECORDING --voice {identifier}\n"
+        f"Training makes it more like the recordings: python -m studio train {identifier}",
         err=True,
     )
     typer.echo(identifier)
@@ -85,12 +85,12 @@ def create(
 @in_one_sentence
 def report(
     source: Annotated[
-        str, typer.Argument(metavar="ZIP|FOLDER|ID", help="Recordings, or a voice that was created of some.")
+        str, typer.Argument(metavar="ZIP|FOLDER|ID", help="Recordings, or the id of a voice created from some.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    plot: Annotated[Path | None, typer.Option(metavar="OUT", help="Draw it: .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    plot: Annotated[Path | None, typer.Option(metavar="OUT", help="Write a chart: .png, .svg or .pdf.")] = None,
 ) -> None:
-    """Say how good recordings are for making a voice of, what is wrong with which, and how to mend it."""
+    """Report how suitable recordings are for a voice, what is wrong with each, and how to fix it."""
     refuse_unknown_plot(plot)
     with progress_bar() as progress:
         found = _examined(source, progress)

@@ -24,10 +24,13 @@ def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
             typer.echo(str(error).replace("GET /models", "python -m studio voices"), err=True)
             raise typer.Exit(1) from error
         except ImportError as error:
-            typer.echo(f"The installation is not complete ({error}): python -m studio doctor says more.", err=True)
+            typer.echo(
+                f"The installation is incomplete ({error}): see python -m studio doctor.",
+                err=True,
+            )
             raise typer.Exit(1) from error
         except (Cancelled, KeyboardInterrupt) as stop:
-            typer.echo(str(stop) or "Stopped; nothing half-written was left behind.", err=True)
+            typer.echo(str(stop) or "Stopped; no incomplete files were left behind.", err=True)
             raise typer.Exit(STOPPED) from stop
 
     return run

@@ -12,7 +12,7 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 def refuse_unknown_plot(target: Path | None) -> None:
     """Raises SettingsError for a picture of a kind that cannot be drawn, before any work is done for it."""
     if target and target.suffix.lower() not in PLOT_SUFFIXES:
-        raise SettingsError(f'A plot cannot be written as "{target.name}": use {", ".join(PLOT_SUFFIXES)}.')
+        raise SettingsError(f'Plots cannot be written as "{target.name}": use {", ".join(PLOT_SUFFIXES)}.')
 
 
 def write_figure(figure: Any, target: Path) -> None:

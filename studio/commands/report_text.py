@@ -17,7 +17,7 @@ def report_lines(report: "DataReport") -> Iterator[str]:
     """What was found: of the whole first, then of each recording that has something to be said about it."""
     yield (
         f"{_MARKS[report.verdict]:<6}{len(report.recordings)} recordings, {in_words(report.total_s)}, "
-        f"of which {in_words(report.usable_s)} can be learned from"
+        f"of which {in_words(report.usable_s)} can be used for training"
     )
     told: set[str] = set()  # remedies; each is written out once
     yield from _findings("", report.findings, told)
@@ -25,7 +25,7 @@ def report_lines(report: "DataReport") -> Iterator[str]:
     for one in noted[:MOST_RECORDINGS]:
         yield from _findings(f"{one.name}: ", one.findings, told)
     if len(noted) > MOST_RECORDINGS:
-        yield f"{'':<6}and {len(noted) - MOST_RECORDINGS} more recordings; report --json tells of all of them"
+        yield f"{'':<6}and {len(noted) - MOST_RECORDINGS} more recordings; report --json lists them all"
 
 
 def _findings(subject: str, findings: "Sequence[Finding]", told: set[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from studio.settings.service import ServiceSettings
 
 @in_one_sentence
 def serve(**given: str | None) -> None:
-    """Start the studio: the page, and the HTTP service for programs. Ctrl-C ends it without loss.
+    """Start the studio: the page, and the HTTP service for programs. Ctrl-C stops it; nothing is lost.
 
     Each option is also a variable of the environment: --port is TIMBRE_STUDIO_PORT.
     """
@@ -25,8 +25,8 @@ def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
     """Say where the studio is, and how a program gets in."""
     typer.echo(f"Timbre Studio runs at {address}", err=True)
     if service.has_api:
-        typer.echo("A token for the API: python -m studio token create my-program", err=True)
+        typer.echo("To create a token for the API: python -m studio token create my-program", err=True)
     if service.is_demo:
         typer.echo("It is a demo: everybody is let in, and what they make is deleted after a while.", err=True)
     elif not local_only:
-        typer.echo("Other machines can reach it: the page asks for a token, as the API does.", err=True)
+        typer.echo("Other machines can reach it, so the page and the API both ask for a token.", err=True)

@@ -21,7 +21,7 @@ _DAY_S = 86400.0
 _ID_LENGTH = 24
 
 token = typer.Typer(
-    help="Make, list and revoke the tokens that clients of the service need.",
+    help="Create, list and revoke the tokens that clients of the service need.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,33 +31,33 @@ token = typer.Typer(
 @token.command()
 @in_one_sentence
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for, to know it again.")] = "unnamed",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the token is for.")] = "unnamed",
     account: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose it is; an account that is not there is made.")
+        str, typer.Option(metavar="NAME", help="The account it belongs to; created if there is none of that name.")
     ] = "local",
     expires_days: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="How long it holds. Left out: until it is revoked.")
+        float | None, typer.Option(metavar="DAYS", help="How long it is valid. Left out: until it is revoked.")
     ] = None,
 ) -> None:
-    """Make a token and print it, which is done this once: only a digest of it is kept."""
+    """Create a token and print it once; only its digest is stored."""
     from studio.store.accounts import create_token
 
     expires_s = None if expires_days is None else expires_days * _DAY_S
     with _database() as database:
         made, secret = create_token(database, _account(database, account, make=True), name, expires_s)
     until = "until it is revoked" if made.expires_at is None else f"until {_written(made.expires_at)}"
-    typer.echo(f"Token '{made.name}' ({made.id}) of account '{made.account}' holds {until}.", err=True)
-    typer.echo("It is shown this once. Keep it like a password:", err=True)
+    typer.echo(f"Token '{made.name}' ({made.id}) of account '{made.account}' is valid {until}.", err=True)
+    typer.echo("The token is shown only once. Keep it like a password:", err=True)
     typer.echo(secret)
 
 
 @token.command("list")
 @in_one_sentence
 def list_all(
-    account: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of one account.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    account: Annotated[str | None, typer.Option(metavar="NAME", help="Only the tokens of this account.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the tokens there are and were; the tokens themselves are kept nowhere."""
+    """List all tokens, valid or not; their secrets are not stored."""
     from studio.store.accounts import list_tokens
 
     with _database() as database:
@@ -68,7 +68,7 @@ def list_all(
         return
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("id", no_wrap=True, min_width=_ID_LENGTH)  # it is what `revoke` wants
-    for title in ("account", "name", "state", "holds until", "last used"):
+    for title in ("account", "name", "state", "valid until", "last used"):
         table.add_column(title, overflow="fold")
     for row in rows:
         named = (escape(row[name] or "") for name in ("id", "account", "name", "state"))
@@ -79,10 +79,12 @@ def list_all(
 @token.command()
 @in_one_sentence
 def revoke(
-    which: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, or its name where only one has it.")],
-    account: Annotated[str | None, typer.Option(metavar="NAME", help="Only among those of one account.")] = None,
+    which: Annotated[
+        str, typer.Argument(metavar="TOKEN", help="The token's id, or its name if no other token has it.")
+    ],
+    account: Annotated[str | None, typer.Option(metavar="NAME", help="Only a token of this account.")] = None,
 ) -> None:
-    """Make a token worthless, at once and for good."""
+    """Revoke a token immediately and permanently."""
     from studio.store.accounts import revoke_token
 
     with _database() as database:
@@ -116,7 +118,7 @@ def _account(database: "Database", name: str, make: bool = False) -> "Account":
         if not make:
             raise
     made = create_account(database, name)
-    typer.echo(f"Account '{name}' is new.", err=True)
+    typer.echo(f"Created account '{name}'.", err=True)
     return made
 
 

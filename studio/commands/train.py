@@ -21,15 +21,15 @@ if TYPE_CHECKING:  # the engine and the database take a moment to load
 def train(
     voice: Annotated[str, typer.Argument(metavar="VOICE", help="The id that `create` printed.")],
     only_estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say how long it would take here, from the beginning.")
+        bool, typer.Option("--estimate", help="Only estimate how long a training takes here, from the beginning.")
     ] = False,
     afresh: Annotated[
-        bool, typer.Option("--afresh", help="Forget the training so far and begin again; the finished voice stays.")
+        bool, typer.Option("--afresh", help="Discard the training so far and start again; the finished voice stays.")
     ] = False,
     device: DeviceOption = "auto",
     **given: str | None,
 ) -> None:
-    """Train a voice, or go on with its training; prints its id. Ctrl-C stops it without loss."""
+    """Train a voice, or continue its training; prints its id. Ctrl-C stops it; nothing is lost."""
     from engine.training.plan import TrainingPlan
     from studio.actions.trainings import forget_training, start_training
     from studio.commands.in_process import carry_out, local_studio
@@ -51,7 +51,7 @@ def train(
                 time_left=False,  # the engine's own figure is better, and part of its message
             )
         except (Cancelled, KeyboardInterrupt) as stop:
-            raise Cancelled(f"Stopped; python -m studio train {voice} goes on from here.") from stop
+            raise Cancelled(f"Stopped; continue with python -m studio train {voice}.") from stop
         _print_course(studio, voice)
     typer.echo(voice)
 
@@ -68,7 +68,7 @@ def _claim_for_this_process(studio: "Studio", voice: str) -> None:
         withdraw(studio, before)
         before = latest(studio.database, studio.local.id, voice, "training")
     if before is not None and before.state in ACTIVE:
-        text = f"The voice '{voice}' is being trained already: wait for that, or cancel it in the history."
+        text = f"The voice '{voice}' is being trained already: wait until that is done, or cancel it in the history."
         raise WrongState(text, "model_busy")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the database takes a moment to load
 VoiceId = Annotated[str, typer.Argument(metavar="ID", help="A voice; `voices` lists them.")]
 
 voices = typer.Typer(
-    help="List the voices; or export, import, blend and delete them.",
+    help="List, export, import, blend and delete voices.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -30,9 +30,9 @@ voices = typer.Typer(
 @in_one_sentence
 def list_all(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="As the service's GET /models.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, as the service's GET /models does.")] = False,
 ) -> None:
-    """List the voices, and those that are still to be trained."""
+    """List all voices, trained or not."""
     if context.invoked_subcommand:
         return
     from studio.actions.voices import models_view
@@ -92,7 +92,7 @@ def export_one(
         ),
     ] = None,
 ) -> None:
-    """Write a voice as one file that can be imported elsewhere; prints its path."""
+    """Export a voice as a file to import elsewhere; prints its path."""
     from studio.actions.packages import export_model
     from studio.commands.in_process import local_studio
 
@@ -103,9 +103,9 @@ def export_one(
 @voices.command("import")
 @in_one_sentence
 def import_one(
-    package: Annotated[Path, typer.Argument(metavar="FILE", help="A voice that was exported: ID.voice.zip.")],
+    package: Annotated[Path, typer.Argument(metavar="FILE", help="An exported voice: ID.voice.zip.")],
 ) -> None:
-    """Take in a voice that was exported; prints the id it has here."""
+    """Import a voice; prints its id here."""
     from studio.actions.packages import import_model
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import find_model
@@ -122,11 +122,11 @@ def import_one(
 @in_one_sentence
 def blend(
     first: Annotated[str, typer.Argument(metavar="FIRST", help="A voice; `voices` lists them.")],
-    second: Annotated[str, typer.Argument(metavar="SECOND", help="Another one.")],
-    share: Annotated[float, typer.Option(metavar="0..1", help="How much of the second voice it has.")] = 0.5,
-    name: Annotated[str | None, typer.Option(help="What to call it; left out, after both.")] = None,
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="Another voice.")],
+    share: Annotated[float, typer.Option(metavar="0..1", help="The share of the second voice.")] = 0.5,
+    name: Annotated[str | None, typer.Option(help="The new voice's name. Left out: named after both.")] = None,
 ) -> None:
-    """Make a voice between two voices; prints its id."""
+    """Blend two voices into a new one; prints its id."""
     from studio.actions.blends import start_blend
     from studio.commands.in_process import carry_out, local_studio
     from studio.store.catalogue import find_model
@@ -144,9 +144,9 @@ def blend(
 @in_one_sentence
 def delete(
     voice: VoiceId,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
 ) -> None:
-    """Delete a voice of your own, with its recordings and its training here."""
+    """Delete one of your voices with its recordings and its training."""
     from studio.actions.voices import delete_model, refuse_undeletable
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import find_model
@@ -157,7 +157,7 @@ def delete(
             made_of = find_model(studio.database, studio.local, voice).dataset_key
             _ask(f"Delete {voice}{', the recordings it was made of, and its training' if made_of else ''}?")
         delete_model(studio, studio.local, voice)
-    typer.echo(f"{voice} is deleted.", err=True)
+    typer.echo(f"Deleted {voice}.", err=True)
 
 
 def _ask(question: str) -> None:

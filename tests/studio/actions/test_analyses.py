@@ -197,7 +197,7 @@ def test_the_recording_can_be_taken_for_something_else(studio, vocal):
 def test_a_recording_that_is_gone_is_told(studio, vocal):
     task_id = looked_at(studio, vocal())
     studio.storage.delete_below(f"tasks/{task_id}")
-    with pytest.raises(NotFound, match="no longer here"), taken_recording(studio, studio.local, task_id):
+    with pytest.raises(NotFound, match="has been deleted"), taken_recording(studio, studio.local, task_id):
         pass
 
 

@@ -24,14 +24,14 @@ def test_a_file_is_copied_and_stays(studio, tmp_path):
 
 
 def test_one_that_is_too_large_is_told_with_both_sizes(studio, tmp_path):
-    with pytest.raises(Invalid, match=r'"my vocal\.wav" has 101 MB; at most 100 MB'):
+    with pytest.raises(Invalid, match=r'"my vocal\.wav" has 101 MB; limit for one upload is 100 MB'):
         take_upload(studio, large(tmp_path, 100.2), tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
     assert take_upload(studio, large(tmp_path, 100), tmp_path / "copy").exists()
 
 
 def test_one_that_the_page_has_thrown_away_is_to_be_put_in_again(studio, tmp_path):
-    with pytest.raises(Invalid, match=r'"gone\.wav" is no longer here: put it in again'):
+    with pytest.raises(Invalid, match=r'"gone\.wav" is no longer here: add it again'):
         take_upload(studio, tmp_path / "gone.wav", tmp_path / "copy")
 
 
@@ -39,4 +39,4 @@ def test_of_several_for_a_voice_only_the_large_one_is_left_out(studio, recording
     came = add_recordings(studio, studio.local, None, [large(tmp_path, 120), recording(2.0)], NOW_S)
     assert came.added == 1
     [told] = came.refused
-    assert "at most 100 MB" in told
+    assert "limit for one upload is 100 MB" in told

@@ -90,7 +90,7 @@ def test_a_conversion_without_its_recording_is_not_repeated_and_says_why(studio,
     first = conversion()
     finish(studio)
     studio.storage.delete(find(studio.database, studio.local.id, first).parameters["input_key"])
-    with pytest.raises(NotFound, match="put it in again"):
+    with pytest.raises(NotFound, match="add it again"):
         repeat_task(studio, studio.local, first)
     assert len(shown(studio)) == 1
     assert not list((studio.settings.work / "incoming").iterdir())

@@ -77,7 +77,7 @@ def test_a_take_that_is_not_there_is_told(studio, converted):
 def test_what_has_been_deleted_is_to_be_put_in_again(studio, converted):
     studio.storage.delete(asked(studio, converted).parameters["input_key"])
     for act in (convert_again, look_at_recording):
-        with pytest.raises(NotFound, match="put it in again"):
+        with pytest.raises(NotFound, match="add it again"):
             act(studio, studio.local, converted)
 
 

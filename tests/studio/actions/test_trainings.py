@@ -162,7 +162,7 @@ def test_settings_out_of_range_are_refused(studio, voice, settings):
 def test_a_training_is_forgotten_with_all_it_came_to_but_not_the_voice(studio, voice):
     folder = trained_so_far(studio, voice)
     start_training(studio, studio.local, voice, 9)
-    with pytest.raises(WrongState, match="stop that first"):
+    with pytest.raises(WrongState, match="stop the training first"):
         forget_training(studio, studio.local, voice)
     cancel_task(studio, studio.local, view(studio, voice)["task"]["id"], "", 0.0)
     with alone_in_training(studio.settings.datasets / voice), pytest.raises(WrongState, match="command line"):

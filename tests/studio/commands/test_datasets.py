@@ -73,8 +73,8 @@ def test_a_zip_becomes_recordings_under_an_id_of_its_name(home, package):
     result = run("create", package)
     assert (result.exit_code, result.stdout) == (0, "gokhan\n"), result.stderr
     assert "2 recordings" in result.stderr
-    assert "can be used now, untrained: python -m studio convert RECORDING --voice gokhan" in result.stderr
-    assert "more alike: python -m studio train gokhan" in result.stderr
+    assert "is ready to use, untrained: python -m studio convert RECORDING --voice gokhan" in result.stderr
+    assert "Training makes it more like the recordings: python -m studio train gokhan" in result.stderr
     folder = home / "datasets" / "gokhan"
     assert left(home) == ["gokhan"]
     assert {path.name for path in (folder / "audio").iterdir()} == {"1.wav", "2.wav"}

@@ -10,6 +10,6 @@ def test_each_remedy_is_written_out_once():
         "warn", (), recordings, 90.0, 60.0, 80.0, {}, None, None, None, None, None, None, None, None, None, None, None
     )
     lines = list(report_lines(report))
-    assert lines[0] == "note  3 recordings, 90 seconds, of which 80 seconds can be learned from"
+    assert lines[0] == "note  3 recordings, 90 seconds, of which 80 seconds can be used for training"
     assert sum("It is clipped." in line for line in lines) == 3
     assert sum("softer" in line for line in lines) == 1

@@ -152,7 +152,7 @@ def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, sto
     monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
     result = run("train", "anna")
     assert result.exit_code == STOPPED
-    assert result.stderr == "Stopped; python -m studio train anna goes on from here.\n"
+    assert result.stderr == "Stopped; continue with python -m studio train anna.\n"
     assert not (home / "voices").exists()
     with local_studio() as studio:
         [task] = list_tasks(studio.database, studio.local.id)[0]
@@ -300,7 +300,7 @@ def test_control_c_cancels_the_training(recordings, monkeypatch, queue):
 
     monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
     result = run("train", "anna")
-    assert (result.exit_code, result.stderr) == (STOPPED, "Stopped; python -m studio train anna goes on from here.\n")
+    assert (result.exit_code, result.stderr) == (STOPPED, "Stopped; continue with python -m studio train anna.\n")
     assert [task.state for task in queue()] == ["cancelled"]
     with local_studio() as studio:
         assert find_model(studio.database, studio.local, "anna").state == "pending"

@@ -124,7 +124,10 @@ def mia(home, here, vocal):
 def test_a_voice_can_be_used_before_it_is_trained_and_says_so(mia, here, home):
     result = run("convert", "vocal.wav", "--voice", "mia")
     assert (result.exit_code, result.stdout) == (0, "vocal.mia.wav\n"), result.stderr
-    assert result.stderr.splitlines()[0] == "Mia is untrained: python -m studio train mia makes it more alike."
+    assert (
+        result.stderr.splitlines()[0]
+        == "Mia is untrained: python -m studio train mia makes it more like the recordings."
+    )
     assert soundfile.info(here / "vocal.mia.wav").duration == pytest.approx(1.0)
     assert load_card(mia / "untrained").is_untrained
     assert not (mia / "training").exists()
