@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-_FOR_PROGRAMS = re.compile(r": GET /.*")
+_FOR_PROGRAMS = re.compile(r"[:.] GET /.*")
 
 
 def notice(elem_id: str | None = None) -> gr.HTML:

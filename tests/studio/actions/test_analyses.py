@@ -139,7 +139,7 @@ def test_what_turns_out_to_be_damaged_fails_under_its_own_name(studio, vocal):
 @once
 def test_a_recording_that_is_too_long_is_refused(studio, vocal):
     short = replace(studio, service=replace(studio.service, longest_audio_minutes=0.05))
-    with pytest.raises(Invalid, match="at most"):
+    with pytest.raises(Invalid, match="the limit is"):
         start_analysis(short, studio.local, vocal(4.0), "long.wav")
 
 
@@ -172,7 +172,7 @@ def test_nobody_else_sees_hears_or_stops_it(studio, other, vocal):
         lambda: compare_analyses(studio, other, task_id, task_id),
         lambda: taken_recording(studio, other, task_id).__enter__(),
     ):
-        with pytest.raises(NotFound, match="Put it in again"):
+        with pytest.raises(NotFound, match="Add it again"):
             act()
     mine = looked_at(studio, vocal(), account=other)
     assert find(studio.database, other.id, mine).parameters["input_key"].startswith(f"accounts/{other.id}/")

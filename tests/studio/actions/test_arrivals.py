@@ -24,7 +24,7 @@ def test_a_file_is_copied_and_stays(studio, tmp_path):
 
 
 def test_one_that_is_too_large_is_told_with_both_sizes(studio, tmp_path):
-    with pytest.raises(Invalid, match=r'"my vocal\.wav" has 101 MB; limit for one upload is 100 MB'):
+    with pytest.raises(Invalid, match=r'"my vocal\.wav" has 101 MB; the limit for one upload is 100 MB'):
         take_upload(studio, large(tmp_path, 100.2), tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
     assert take_upload(studio, large(tmp_path, 100), tmp_path / "copy").exists()

@@ -88,7 +88,7 @@ def test_only_moments_of_which_all_was_kept_can_be_chosen(studio, trained):
     (studio.settings.datasets / trained / "training" / "evaluations" / "000004" / "weights.safetensors").unlink()
     found = auditions_view(studio, studio.local, trained, "", 0.0)["evaluations"]
     assert [line["complete"] for line in found] == [True, False, True]
-    with pytest.raises(WrongState, match="only the sound was kept"):
+    with pytest.raises(WrongState, match="Only the audio of this checkpoint was kept"):
         choose_checkpoint(studio, studio.local, trained, 4)
     with pytest.raises(NotFound, match="after 5 epochs"):
         choose_checkpoint(studio, studio.local, trained, 5)
@@ -97,7 +97,7 @@ def test_only_moments_of_which_all_was_kept_can_be_chosen(studio, trained):
 
 def test_not_while_it_is_trained_nor_of_demo_voices_or_those_of_others(studio, other, trained):
     train_model(studio, studio.local, trained, 20)
-    with pytest.raises(WrongState, match="stop the training first"):
+    with pytest.raises(WrongState, match="stop the training, choose the checkpoint"):
         choose_checkpoint(studio, studio.local, trained, 4)
     with pytest.raises(NotFound):
         choose_checkpoint(studio, studio.local, "kathleen", 4)

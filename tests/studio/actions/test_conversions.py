@@ -97,7 +97,7 @@ def test_a_recording_that_is_too_long_is_refused(home, studio, recording):
     from dataclasses import replace
 
     short = replace(studio, service=replace(studio.service, longest_audio_minutes=0.05))
-    with pytest.raises(Invalid, match=r"3\.5 seconds long; at most 3 seconds") as error:
+    with pytest.raises(Invalid, match=r"3\.5 seconds long; the limit is 3 seconds") as error:
         start(short, recording(3.5))
     assert error.value.problems[0][0] == "audio"
     assert start(short, recording(2.5))

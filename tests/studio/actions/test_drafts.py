@@ -203,7 +203,7 @@ def test_what_a_zip_says_besides_is_kept_and_what_the_form_says_counts(studio, p
     [
         ({"name": ""}, "Give the voice a name"),
         ({"consent": {}}, "has agreed to this voice"),
-        ({"consent": {"statement": "Yes.", "by": " "}}, "who it is that has agreed"),
+        ({"consent": {"statement": "Yes.", "by": " "}}, "name of the person who agreed"),
     ],
 )
 def test_nothing_is_made_without_a_name_and_a_stated_consent(studio, recording, values, says):

@@ -180,7 +180,7 @@ def files(studio) -> set:
 @pytest.mark.parametrize("edits", [[], [SHIFT | {"semitones": 0.0}], [SHIFT, SHIFT | {"semitones": -2.0}]])
 def test_nothing_is_not_sung_anew(studio, converted, edits):
     before = files(studio)
-    with pytest.raises(Invalid, match="nothing to render"):
+    with pytest.raises(Invalid, match="Nothing to render"):
         start_edit(studio, studio.local, converted, 1, edits)
     assert files(studio) == before
 
@@ -235,7 +235,7 @@ def test_a_voice_that_is_gone_is_told_before_anything_is_drawn(studio, recording
     assert view(studio, task_id)["edits"] == []
     delete_model(studio, studio.local, model)
     for act in (view, lambda *given: start_edit(given[0], studio.local, given[1], 1, [SHIFT])):
-        with pytest.raises(NotFound, match="'Mia' has been deleted: convert the recording in another voice"):
+        with pytest.raises(NotFound, match="'Mia' has been deleted: convert the recording with another voice"):
             act(studio, task_id)
 
 

@@ -46,9 +46,9 @@ def test_only_the_token_goes_to_stdout(owner):
 def test_an_account_that_is_not_there_is_made_and_said(owner):
     first = token("create", "--account", "anna", "--expires-days", "2")
     assert owner(first.stdout.strip()) == "anna"
-    assert "Account 'anna' is new." in first.stderr
+    assert "Created account 'anna'." in first.stderr
     second = token("create", "--account", "anna")
-    assert "is new" not in second.stderr
+    assert "Created account" not in second.stderr
     first_row, second_row = listed("--account", "anna")
     assert first_row["expires_at"] > first_row["created_at"]
     assert second_row["expires_at"] is None
@@ -88,8 +88,8 @@ def test_revoked(owner):
         (["revoke", "laptop"], "no valid token 'laptop'"),
         (["revoke", "laptop", "--account", "nobody"], "no account 'nobody'"),
         (["list", "--account", "nobody"], "no account 'nobody'"),
-        (["create", "--expires-days", "0"], "hold"),
-        (["create", "--expires-days", "nan"], "hold"),
+        (["create", "--expires-days", "0"], "lifetime"),
+        (["create", "--expires-days", "nan"], "lifetime"),
         (["create", ""], "needs a name"),
         (["create", "--account", ""], "needs a name"),
     ],

@@ -224,7 +224,7 @@ def test_an_imported_voice_takes_no_others_id(here, recordings, home):
 
 
 def test_what_cannot_go_out_or_come_in_is_one_sentence(here, home):
-    assert_one_sentence(run("voices", "export", "nobody"), "There is no voice 'nobody': python -m studio voices")
+    assert_one_sentence(run("voices", "export", "nobody"), "There is no voice 'nobody'. python -m studio voices lists")
     assert_one_sentence(run("voices", "export", "kathleen", "-o", "nowhere/a.zip"), "could not be written")
     assert_one_sentence(run("voices", "import", "nothing.zip"), "nothing.zip")
     (here / "text.zip").write_text("la la la")
