@@ -71,7 +71,7 @@ def test_each_browser_converts_for_itself(new_visitor, open_tab, photographed):
 
 def test_a_recording_of_more_than_a_minute_is_refused(visitor, tmp_path):
     drop(visitor, recording(tmp_path / "long song.wav", 61.0))
-    text = "The recording is 61 seconds long; at most 60 seconds are taken: put in a shorter one."
+    text = "The recording is 61 seconds long; the limit is 60 seconds: use a shorter one."
     expect(visitor.locator("#convert-recording-problem")).to_contain_text(text)
     drop(visitor, recording(tmp_path / "song.wav", 2.0))
     expect(visitor.locator("#convert-facts")).to_contain_text("song.wav · 2.0 s", timeout=WORK_MS)

@@ -139,7 +139,7 @@ def test_what_failed_says_why_and_names_are_nothing_but_text(page, open_tab, cle
     expect(inside.locator(".error")).to_have_text("The recording holds no sound: choose another.")
     expect(row(page, ODD).locator(".title")).to_have_text(f"{ODD} → Kathleen")
     inside.get_by_role("button", name="Try again").click()
-    expect(page.locator("#history-notice [role=alert]")).to_contain_text("put it in again")
+    expect(page.locator("#history-notice [role=alert]")).to_contain_text("add it again")
     expect(row(page, ODD)).to_have_count(1)
 
 
