@@ -32,7 +32,7 @@ _PNG_EFFORT = 4  # of 9
 
 @dataclass(frozen=True)
 class Curves:
-    """What is drawn over time, one value every `step_s`, the first at 0. hertz: 0 where nothing is heard of a pitch."""
+    """Curves over time, one value every `step_s` from 0 s on; hertz is 0 where there is no pitch."""
 
     step_s: float
     hertz: np.ndarray  # float32 (points,)
@@ -99,14 +99,14 @@ def explore_file(
     reading = _Reading(path, -(-len(analysis.pitch) // MOST_POINTS) * HOP)
     shades = measure_spectrograms(reading.pieces(), frames, scales, drawing)
     column_s = frames.step / FRAME_RATE
-    heard = analysis.pitch.semitones[audible(analysis.pitch, analysis.loudness_db)]
-    low, middle, high = np.percentile(heard, (5, 50, 95)).tolist() if len(heard) else (0.0, 0.0, 0.0)
+    voiced = analysis.pitch.semitones[audible(analysis.pitch, analysis.loudness_db)]
+    low, middle, high = np.percentile(voiced, (5, 50, 95)).tolist() if len(voiced) else (0.0, 0.0, 0.0)
     return Exploration(
         analysis=analysis,
         curves=_curves(analysis, reading),
         notes=find_notes(analysis.pitch, analysis.loudness_db)[:MOST_NOTES],
         histogram=measure_histogram(analysis.pitch, analysis.loudness_db),
-        pitch_quantiles=(low, middle, high) if len(heard) else None,
+        pitch_quantiles=(low, middle, high) if len(voiced) else None,
         loudness_lufs=reading.meter.lufs(),
         peak_db=max(20.0 * np.log10(max(reading.peak, 1e-12)), _SILENT_DB),
         pictures=[_drawn(one, scale, column_s, folder) for one, scale in zip(shades, scales, strict=True)],

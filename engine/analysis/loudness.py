@@ -60,7 +60,7 @@ def match_loudness(
 
 
 def without_rumble(samples: np.ndarray) -> np.ndarray:
-    """Mono samples (samples,) without what lies below hearing: a constant offset, rumble. No delay; float32."""
+    """Remove constant offset and rumble from mono samples (samples,), without delay; returns float32."""
     sections = signal.butter(2, _RUMBLE_HERTZ, "highpass", fs=SAMPLE_RATE, output="sos")
     padding = min(len(samples) - 1, SAMPLE_RATE // 10)
     return signal.sosfiltfilt(sections, samples, padlen=max(padding, 0)).astype(np.float32)

@@ -56,8 +56,8 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
     loudness_db: (frames,) as measure_loudness gives it, as long as `pitch`.
 
     >>> from engine import analyse, read_audio
-    >>> heard = analyse(read_audio("vocal.flac"))
-    >>> notes = find_notes(heard.pitch, heard.loudness_db)
+    >>> analysis = analyse(read_audio("vocal.flac"))
+    >>> notes = find_notes(analysis.pitch, analysis.loudness_db)
     >>> all(note.end_s > note.start_s for note in notes)
     True
     """
@@ -77,9 +77,9 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
 
 def measure_histogram(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:
     """Seconds that each semitone is sung or spoken, float64 (SEMITONES,) by MIDI number."""
-    heard = pitch.semitones[audible(pitch, loudness_db)].astype(np.float64)
-    heard = np.round(heard[believable(heard)] if len(heard) else heard).astype(int)
-    return np.bincount(np.clip(heard, 0, SEMITONES - 1), minlength=SEMITONES) / FRAME_RATE
+    voiced = pitch.semitones[audible(pitch, loudness_db)].astype(np.float64)
+    voiced = np.round(voiced[believable(voiced)] if len(voiced) else voiced).astype(int)
+    return np.bincount(np.clip(voiced, 0, SEMITONES - 1), minlength=SEMITONES) / FRAME_RATE
 
 
 def notes_as_midi(notes: Sequence[Note]) -> bytes:

@@ -34,7 +34,7 @@ class _Part:
     fixed: bool  # outside of the stretch
 
 
-def misheard_octaves(semitones: np.ndarray, voicing: np.ndarray, inside: slice) -> tuple[np.ndarray, np.ndarray]:
+def octave_errors(semitones: np.ndarray, voicing: np.ndarray, inside: slice) -> tuple[np.ndarray, np.ndarray]:
     """By how many octaves each frame should move, int8 (frames,), zero outside of `inside`; and bool (frames,), which
     frames that is known of: the others are unvoiced, or on the way from one octave to another.
 

@@ -1,6 +1,6 @@
 """Refining a pitch curve: from about right to right, so that vibrato and glides keep their full depth.
 
-A detector hears some 60 ms at a time, which flattens what moves faster. Here each frame is heard through a window of
+A detector hears some 60 ms at a time, which flattens what moves faster. Here each frame is analysed through a window of
 three periods, as short as its pitch allows; the instantaneous frequencies of its first harmonics (Flanagan and Golden,
 1966), each divided by its number and weighted by its amplitude, give the pitch (as StoneMask does in WORLD; Morise et
 al., 2016).
@@ -24,26 +24,26 @@ def refine_pitch(samples: np.ndarray, rate: int, hertz: np.ndarray, voicing: np.
     refined, samples = hertz.astype(np.float64), np.asarray(samples, np.float32)
     for first in range(0, len(frames), _AT_ONCE):
         chosen = frames[first : first + _AT_ONCE]
-        found = _heard_closely(samples, rate, centres[first : first + _AT_ONCE], refined[chosen])
+        found = _refine_frames(samples, rate, centres[first : first + _AT_ONCE], refined[chosen])
         refined[chosen] *= (found / refined[chosen]) ** share[chosen]
     return refined.astype(np.float32)
 
 
-def _heard_closely(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: np.ndarray) -> np.ndarray:
+def _refine_frames(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: np.ndarray) -> np.ndarray:
     """The pitch around each centre (a sample), near `hertz`; all (frames,)."""
     reach = int(np.ceil(_PERIODS / 2 * rate / hertz.min()))
     offsets = np.arange(-reach, reach + 1)
     place = centres[:, None] + offsets
     there = (place >= 0) & (place < len(samples))
-    heard = np.zeros(place.shape, np.float32)
-    heard[there] = samples[place[there]]
+    windows = np.zeros(place.shape, np.float32)
+    windows[there] = samples[place[there]]
     turns = (hertz[:, None] * (offsets / rate)).astype(np.float32)  # periods from the centre
     inside = np.abs(turns) < _PERIODS / 2
     around = np.exp(np.complex64(2j * np.pi / _PERIODS) * turns)
     # Blackman's window, and its slope in 2 pi a period
     window = 0.42 + 0.5 * around.real + 0.08 * (2 * around.real**2 - 1)
     slope = (-0.5 * around.imag - 0.32 * around.imag * around.real) / np.float32(_PERIODS)
-    windowed, sloped = heard * window * inside, heard * slope * inside
+    windowed, sloped = windows * window * inside, windows * slope * inside
     carrier = around.conj() ** _PERIODS
     wave = np.ones_like(carrier)
     total, weights = np.zeros(len(hertz)), np.zeros(len(hertz))

@@ -71,8 +71,8 @@ SCALES = (NOTE, MEL, LINEAR)
 def levels_of(windows: npt.NDArray[np.float32], scale: Scale) -> npt.NDArray[np.float32]:
     """dB (columns, rows) of samples (columns, LONGEST_WINDOW) around each column's moment; a full sine is near 0."""
     aside = (LONGEST_WINDOW - scale.window) // 2
-    heard = windows[:, aside : aside + scale.window] * np.hanning(scale.window).astype(np.float32)
-    spectrum = np.abs(fft.rfft(heard, axis=1)) * np.float32(4.0 / scale.window)
+    windowed = windows[:, aside : aside + scale.window] * np.hanning(scale.window).astype(np.float32)
+    spectrum = np.abs(fft.rfft(windowed, axis=1)) * np.float32(4.0 / scale.window)
     edges = scale.edges_hertz * scale.window / SAMPLE_RATE
     centres = np.minimum((edges[:-1] + edges[1:]) / 2, spectrum.shape[1] - 1.001)
     below = centres.astype(int)
@@ -108,7 +108,7 @@ def measure_spectrograms(
 ) -> list[Shades]:
     """The recording's spectrogram on each scale, one column for each of the (rising) frames.
 
-    pieces: as for `windows_around`. The loudest that is heard is 255, SHADES_DB below it 0.
+    pieces: as for `windows_around`. The loudest level is 255, SHADES_DB below it 0.
     """
     held = [np.zeros((len(frames), scale.rows), np.uint8) for scale in scales]
     windows = windows_around(pieces, frames)

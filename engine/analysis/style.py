@@ -2,9 +2,9 @@
 
 Singing holds its notes, speech glides and stops. Three measures tell them apart:
 
-    sustained share  voiced frames whose pitch, without its vibrato, stays within 50 cents of a note for 300 ms
+    sustained share  voiced frames whose pitch, without vibrato, stays within 50 cents of a note for 300 ms
     voiced share     voiced frames among the frames that are not silence
-    onset rate       strong energy onsets per second that is not silence: consonants make them
+    onset rate       strong energy onsets (consonants) per second that is not silence
 
 They are weighed by a fixed linear score; its weights were set on half of a sample of the free singing and speech
 sets the engine is trained on, and checked on the other half. Where it errs, it errs towards singing: slow, careful

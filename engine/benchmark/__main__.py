@@ -324,12 +324,12 @@ def _score_source(
     name: str, audio: Audio, samples: Sequence[Sample], targets: dict[str, np.ndarray], evaluator: Evaluator
 ) -> list[QualityRow]:
     words = samples[0].style != "melodic"
-    source = evaluator.listen(audio, words)
-    copy = evaluator.listen(copy_synthesis(audio, load_base().synthesizer), words)
+    source = evaluator.measure(audio, words)
+    copy = evaluator.measure(copy_synthesis(audio, load_base().synthesizer), words)
     rows = []
     for sample in samples:
         target = targets[sample.voice]
-        converted = evaluator.listen(sample.output, words)
+        converted = evaluator.measure(sample.output, words)
         rows += [
             QualityRow("unconverted", name, sample.voice, 0, compare(source, source, target)),
             QualityRow("copy synthesis", name, sample.voice, 0, compare(source, copy, target)),

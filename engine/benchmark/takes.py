@@ -17,7 +17,7 @@ from engine.benchmark.__main__ import SAMPLES, describe_machine, find_recordings
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EngineError
-from engine.evaluation.scores import Evaluator, Listening, Scores, compare, mean_scores
+from engine.evaluation.scores import Evaluator, Measurement, Scores, compare, mean_scores
 from engine.evaluation.take_difference import TakeDifference, mean_difference, pairwise_difference
 from engine.voices.card import list_voices
 from engine.voices.voice import Voice, load_voice
@@ -61,15 +61,15 @@ def measure_takes(
     for path in sources:
         say(f"{takes} takes of {path.name} in {len(voices)} voices")
         audio = read_audio(path)
-        heard: dict[bool, Listening] = {}
+        measured: dict[bool, Measurement] = {}
         for voice in voices:
             conversion = convert(audio, voice, settings)
             words = conversion.style != "melodic"
-            if words not in heard:
-                heard[words] = evaluator.listen(audio, words)
+            if words not in measured:
+                measured[words] = evaluator.measure(audio, words)
             outputs = [take.audio for take in conversion.takes]
             first, *others = (
-                compare(heard[words], evaluator.listen(one, words), targets[voice.card.id], conversion.transpose)
+                compare(measured[words], evaluator.measure(one, words), targets[voice.card.id], conversion.transpose)
                 for one in outputs
             )
             rows.append(TakesRow(path.name, voice.card.id, pairwise_difference(outputs), first, tuple(others)))

@@ -25,7 +25,7 @@ from engine.conversion.renderer import Renderer, ShapedMelody
 from engine.conversion.settings import ConversionSettings
 from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
-from engine.features.analysed_windows import KEPT_FRAMES, HeardWindows
+from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.survey import Survey, survey_recording
 from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
@@ -33,7 +33,7 @@ from engine.units import HOP, SAMPLE_RATE
 from engine.voices.fingerprint import networks_fingerprint
 from engine.voices.voice import Voice
 
-Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # settings, or what chooses them by what is heard
+Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # a function gets the style of the recording
 _SURVEY_SHARE = 0.3  # of the progress
 
 
@@ -84,12 +84,12 @@ def convert(
     ([3.0, 3.0], 0, 'melodic')
     """
     base, progress = base_on(device), _Progress(report, audio.duration_s)
-    heard = HeardWindows(base.listener, KEPT_FRAMES)
-    survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed, heard)
+    analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
+    survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed, analysed)
     settings = _settings_for(settings, survey.style)
     transpose = chosen_transpose(settings, survey, voice)
     melody = ShapedMelody(settings, transpose)
-    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, heard=heard)
+    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, analysed=analysed)
     kept: list[list[np.ndarray]] = [[] for _ in renderer.seeds]
     for pieces in _rendered(HeldRecording(audio), renderer, progress):
         for take, piece in zip(kept, pieces, strict=True):
@@ -128,14 +128,14 @@ def convert_file(
     base = base_on(device)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
-        heard = HeardWindows(base.listener, KEPT_FRAMES)
-        survey = survey_recording(at_engine_rate(opened), base, progress.surveyed, heard)
+        analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
+        survey = survey_recording(at_engine_rate(opened), base, progress.surveyed, analysed)
         channels = opened.channels
     settings = _settings_for(settings, survey.style)
     _refuse_other_count(settings, targets)
     transpose = chosen_transpose(settings, survey, voice)
     melody = ShapedMelody(settings, transpose)
-    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, heard=heard)
+    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, analysed=analysed)
     with ExitStack() as stack:
         writers = [stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels)) for target in targets]
         opened = stack.enter_context(open_audio(source))

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.analysis.notes import CHROMATIC, SCALES
-from engine.analysis.octave_errors import misheard_octaves
+from engine.analysis.octave_errors import octave_errors
 from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
 from engine.conversion.pitch_shaping import snap_correction, weighted_average
 from engine.errors import SettingsError
@@ -121,7 +121,7 @@ class FixOctave(PitchEdit):
         if not isinstance(self.by, str):
             octaves = np.full(len(curve.semitones), self.by, np.int8)
             return Change(12.0 * octaves, octaves)
-        octaves, sure = misheard_octaves(curve.semitones, curve.voicing, curve.inside)
+        octaves, sure = octave_errors(curve.semitones, curve.voicing, curve.inside)
         if not octaves.any():
             return Change(np.zeros(len(octaves)), octaves)
         known, frames = np.flatnonzero(sure), np.arange(len(octaves))

@@ -16,8 +16,8 @@ from engine.audio.channels import place
 from engine.conversion.pitch_shaping import limit_pitch, smooth_pitch, snap_pitch
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.take_variation import LOUDNESS, PITCH, drift, timbre_offset
-from engine.features.analysed_windows import HeardWindows
-from engine.features.retrieval import draw_towards
+from engine.features.analysed_windows import AnalysedWindows
+from engine.features.retrieval import retrieve
 from engine.features.survey import Survey
 from engine.features.sustained_notes import SustainedNotes, settle_vowels, smooth_sustained
 from engine.networks.base import BaseModel
@@ -63,11 +63,11 @@ class _Analysed:
 class Melody(Protocol):
     """What decides which pitch is sung. Windows may begin anywhere in the recording."""
 
-    def heard(self, first_frame: int, detected: Pitch) -> Pitch:
+    def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
         """The pitch of the recording itself, from frame `first_frame` on, of what was detected there."""
         ...
 
-    def sung(self, number: int, first_frame: int, heard: Pitch) -> Pitch:
+    def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
         """The pitch of take `number` (the first is 0)."""
         ...
 
@@ -79,16 +79,16 @@ class ShapedMelody:
     settings: ConversionSettings
     transpose: int
 
-    def heard(self, first_frame: int, detected: Pitch) -> Pitch:
+    def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
         """As it was detected."""
         return detected
 
-    def sung(self, number: int, first_frame: int, heard: Pitch) -> Pitch:
+    def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
         """Transposed, smoothed and snapped; all takes but the first wander a little."""
-        shaped = smooth_pitch(heard.transposed(self.transpose), self.settings.pitch_smoothing_ms)
+        shaped = smooth_pitch(source.transposed(self.transpose), self.settings.pitch_smoothing_ms)
         shaped = snap_pitch(shaped, self.settings.pitch_snap)
         if number > 0:
-            wander = drift(first_frame, len(heard), self.settings.seed + number, PITCH)
+            wander = drift(first_frame, len(source), self.settings.seed + number, PITCH)
             shaped = shaped.transposed(_DRIFT_SEMITONES * wander)
         return limit_pitch(shaped)
 
@@ -120,19 +120,19 @@ class Renderer:
         melody: Melody,
         numbers: Sequence[int] | None = None,
         phases: Sequence[float] | None = None,
-        heard: HeardWindows | None = None,
+        analysed: AnalysedWindows | None = None,
     ) -> None:
         self.base, self.voice, self.survey, self.settings, self.melody = base, voice, survey, settings, melody
         self.numbers = list(range(settings.takes) if numbers is None else numbers)
         self.seeds = [settings.seed + number for number in range(settings.takes)]
         self.sung: list[SungWindow] = []
-        self._heard = heard or HeardWindows(base.listener)
+        self._windows = analysed or AnalysedWindows(base.listener)
         self._feature_mean = self._placed(survey.feature_mean)
         self._phases = dict(zip(self.numbers, [0.0] * len(self.numbers) if phases is None else phases, strict=True))
         self._overlaps: dict[int, np.ndarray] = {}
         self._decoder = between_decoders(base.decoder, voice.decoder, settings.accent)
         self._known = self._placed(_known_bands(survey.bands))
-        self._heard_timbre = self._placed(survey.timbre)
+        self._source_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
         self._beyond = _BEYOND if voice.card.is_known_to(self._is_sung) else _BEYOND_THE_KNOWN
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
@@ -144,7 +144,7 @@ class Renderer:
     def render(self, window: Window) -> list[np.ndarray]:
         """The core of a window in every take, (channels, n) each."""
         analysed = self._analyse(window)
-        pitches = [self.melody.sung(number, window.first_frame, analysed.pitch) for number in self.numbers]
+        pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
         self.sung.append(
             SungWindow(window.core_start, [pitch[window.core] for pitch in pitches], list(self._phases.values()))
         )
@@ -153,8 +153,8 @@ class Renderer:
         ]
 
     def _analyse(self, window: Window) -> _Analysed:
-        found = self._heard.hear(window)
-        mid, pitch, level = found.mid, self.melody.heard(window.first_frame, found.pitch), self.survey.level
+        found = self._windows.analyse(window)
+        mid, pitch, level = found.mid, self.melody.source_pitch(window.first_frame, found.pitch), self.survey.level
         measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
         with torch.inference_mode():
             envelope = (self._placed(measured) - level.nepers).clamp_min(SILENT)
@@ -166,7 +166,7 @@ class Renderer:
                 self._steady_content(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
             )
             steady_frames = STEADY_FRAMES if self._is_sung else 0
-            drawn = draw_towards(said, self.voice.sounds, self.settings.retrieval, steady_frames)[None]
+            drawn = retrieve(said, self.voice.retrieval_frames, self.settings.retrieval, steady_frames)[None]
         return _Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail)
 
     def _steady_content(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
@@ -177,7 +177,7 @@ class Renderer:
         return np.stack([measure_loudness(without_top(samples, self._compared_hertz)), measure_loudness(samples)])
 
     def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
-        own = self.base.decoder(content, self._prosody(pitch, loudness), self._heard_timbre[None])[0]
+        own = self.base.decoder(content, self._prosody(pitch, loudness), self._source_timbre[None])[0]
         sounding = torch.sigmoid(2 * (loudness + 4.0))
         return _less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
 
@@ -205,7 +205,7 @@ class Renderer:
         settings, voice = self.settings, self.voice
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
-            timbre = self._timbre(number) + self._beyond * (voice.timbre - self._heard_timbre)
+            timbre = self._timbre(number) + self._beyond * (voice.timbre - self._source_timbre)
             decoded = self._decoder(analysed.content, prosody, timbre[None])[0]
             decoded = voice.centre + (decoded - voice.centre) * (_MORE_CONTRAST * voice.contrast)
             if analysed.detail is not None:
@@ -213,7 +213,7 @@ class Renderer:
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
                 decoded = warp_bands(decoded[None], factor)[0]
-            consonant = self._placed(_unvoiced(pitch)) * _heard(analysed.loudness)
+            consonant = self._placed(_unvoiced(pitch)) * _foreground(analysed.loudness)
             protected = settings.consonant_protection * consonant[:, None] * self._known
             decoded = decoded + protected * _less_colour(analysed.envelope - decoded, consonant, _RECOLOURED)
             return (decoded + self.survey.level.nepers).cpu().numpy()
@@ -232,7 +232,7 @@ class Renderer:
 
     def _match(self, number: int, window: Window, samples: np.ndarray, analysed: _Analysed) -> np.ndarray:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
-        room = 1.0 - _heard(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
+        room = 1.0 - _foreground(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
         change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)
         if number > 0:
             wander_db = _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
@@ -268,7 +268,7 @@ def _unvoiced(pitch: Pitch) -> Tensor:
     return torch.sigmoid((_SOFT_VOICING - torch.from_numpy(pitch.voicing)) * 12)
 
 
-def _heard(loudness: Tensor) -> Tensor:
+def _foreground(loudness: Tensor) -> Tensor:
     """How far each frame stands out of the background, 0..1, (frames,): a room's noise is not worth protecting."""
     return torch.sigmoid((loudness + _BACKGROUND_NEPERS) * 4)
 

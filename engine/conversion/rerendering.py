@@ -1,11 +1,11 @@
-"""An edited take: sung anew where its pitch was changed, and everywhere else the take as it was, to the last bit.
+"""Edit a take: render it again where its pitch changed, and copy the rest to the last bit.
 
     edits --> patches --> windows of the recording around each --> render --+
                                                                             v
     the take as it was -------------------------------------------------> splice --> the edited take
 
-Two doors, one corridor: `edit_take` works in memory, `edit_file` on files of any length. Edits always count from the
-take as the conversion made it; from an edit that was rendered before, patches that are the same are taken over.
+`edit_take` works in memory, `edit_file` on files of any length. Edits always apply to the take as the conversion made
+it; patches that an earlier edit has already rendered are copied from it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ from engine.conversion.pitch_shaping import limit_pitch
 from engine.conversion.renderer import Renderer
 from engine.devices import AUTO, memory_of
 from engine.errors import EditError
-from engine.features.analysed_windows import HeardWindows
+from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import Survey
 from engine.features.sustained_notes import SustainedNotes
 from engine.networks.listener import Listener, listen
@@ -44,7 +44,7 @@ from engine.voices.voice import Voice
 # How far back samples may be asked for: by two windows of the longest, and the surroundings of two patches.
 _BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP
 _WINDOWS_KEPT = 3  # whose features may be asked for again
-_SINGING = 20  # how much longer a sample takes that is sung than one that is copied
+_RENDER_COST = 20  # how much longer a sample takes that is rendered than one that is copied
 _OTHER_VOICE = (
     "The voice has been made anew since this take, so a part of it would now sound like another singer: convert the "
     "recording again, then edit it."
@@ -64,11 +64,11 @@ class EarlierEdit:
 
 @dataclass(frozen=True)
 class FileEdit:
-    """The file that was written, what was planned for it, and how many of the patches were sung anew."""
+    """The file that was written, what was planned for it, and how many of the patches were rendered again."""
 
     path: Path
     plan: Plan
-    sung: int
+    rendered: int
 
 
 def edit_take(
@@ -193,14 +193,14 @@ class _SungByHand:
         self._octaves = np.zeros(len(take), np.int8)
         self._octaves[there] = patch.octaves
 
-    def heard(self, first_frame: int, detected: Pitch) -> Pitch:
+    def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
         """As it was detected, in the octave where it belongs."""
         octaves = self._octaves[first_frame : first_frame + len(detected)]
         return limit_pitch(detected.transposed(12 * octaves)) if octaves.any() else detected
 
-    def sung(self, number: int, first_frame: int, heard: Pitch) -> Pitch:
-        """The curve as it is planned, whatever was heard."""
-        return self._pitch[first_frame : first_frame + len(heard)]
+    def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
+        """The curve as it is planned, whatever was detected."""
+        return self._pitch[first_frame : first_frame + len(source)]
 
 
 class _OriginalWindows:
@@ -210,7 +210,7 @@ class _OriginalWindows:
     def __init__(self, stream: _Stream, core_starts: np.ndarray, listener: Listener) -> None:
         self._stream, self._listener = stream, listener
         self._cores = [int(start) for start in core_starts]
-        self._heard: dict[int, np.ndarray] = {}
+        self._features: dict[int, np.ndarray] = {}
 
     def features(self, samples: np.ndarray, first_frame: int) -> np.ndarray:
         """Features (frames / 2, FEATURES) of samples that begin at a frame of the recording."""
@@ -225,15 +225,15 @@ class _OriginalWindows:
         return np.concatenate(pieces)
 
     def _window(self, number: int) -> np.ndarray:
-        if number not in self._heard:
+        if number not in self._features:
             begin = begin_of(self._cores[number]) * HOP
             is_last = number + 1 == len(self._cores)
             end = None if is_last else (self._cores[number + 1] + CONTEXT_FRAMES) * HOP
             samples = np.concatenate(list(self._stream.read(begin, end)), 1)
-            for old in sorted(self._heard)[: 1 - _WINDOWS_KEPT]:
-                del self._heard[old]
-            self._heard[number] = listen(self._listener, without_rumble(mid_of(samples)))
-        return self._heard[number]
+            for old in sorted(self._features)[: 1 - _WINDOWS_KEPT]:
+                del self._features[old]
+            self._features[number] = listen(self._listener, without_rumble(mid_of(samples)))
+        return self._features[number]
 
 
 class _Singer:
@@ -249,7 +249,7 @@ class _Singer:
         self._take = groundwork.pitch(number)
         self._stream = _Stream(blocks)
         original = _OriginalWindows(self._stream, groundwork.core_starts, self._base.listener)
-        self._heard = HeardWindows(self._base.listener, listen_otherwise=original.features)
+        self._analysed = AnalysedWindows(self._base.listener, features_at=original.features)
 
     def sing(self, patch: Patch) -> Iterator[np.ndarray]:
         """The samples of a patch, piece by piece."""
@@ -264,7 +264,7 @@ class _Singer:
             _SungByHand(self._take, patch),
             [self._number],
             [patch.cycles - float(before)],
-            self._heard,
+            self._analysed,
         )
         position, begin = first * HOP, patch.first * HOP
         end = None if patch.to_the_end else patch.last * HOP
@@ -302,7 +302,7 @@ class _Splice:
     def __init__(self, take: Iterable[np.ndarray], plan: Plan, report: Report | None) -> None:
         self._take, self._plan, self._report = _Stream(take), plan, report
         in_patches = sum(patch.last - patch.first for patch in plan.patches)
-        self._work = len(plan.before) - 1 + (_SINGING - 1) * in_patches
+        self._work = len(plan.before) - 1 + (_RENDER_COST - 1) * in_patches
         self._done = 0.0
         self._position = 0
 
@@ -318,7 +318,7 @@ class _Splice:
                 old += self._take.read(self._position, self._position + piece.shape[1])
                 yield self._faded(patch, self._position - begin, _joined(old, piece), piece) if fades else piece
                 self._position += piece.shape[1]
-                self._tell(piece.shape[1], _SINGING)
+                self._tell(piece.shape[1], _RENDER_COST)
             if not patch.to_the_end and self._position != patch.last * HOP:
                 raise EditError(_OTHER_SOUND)
         yield from self._kept(None)

@@ -55,9 +55,9 @@ def _proposals(recordings: Sequence[Words]) -> dict[tuple[int, int], list[int]]:
     """Pairs that share words, and by how many frames the earlier may have to be moved to lie over the later."""
     if not recordings:
         return {}
-    numbers = np.concatenate([np.full(heard.sum(), i, np.int64) for i, (_, heard) in enumerate(recordings)])
-    frames = np.concatenate([np.flatnonzero(heard) for _, heard in recordings])
-    words = np.concatenate([values[heard] for values, heard in recordings])
+    numbers = np.concatenate([np.full(audible.sum(), i, np.int64) for i, (_, audible) in enumerate(recordings)])
+    frames = np.concatenate([np.flatnonzero(audible) for _, audible in recordings])
+    words = np.concatenate([values[audible] for values, audible in recordings])
     order = np.argsort(words, kind="stable")
     words, numbers, frames = words[order], numbers[order], frames[order]
     first = np.searchsorted(words, words, "left")

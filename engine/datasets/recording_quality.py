@@ -37,7 +37,7 @@ _FLAT_SAMPLES = 3  # at 44.1 kHz; at higher rates the tops of an unharmed wave a
 _FEWEST_FLAT_TOPS = 3
 _LOWEST_CLIPPING = 0.05  # of full scale
 
-_REST_GAP_FRAMES = 6  # voice this close is still heard in a frame, or echoed
+_REST_GAP_FRAMES = 6  # voice this close still sounds in a frame, or echoes in it
 _FEWEST_REST_FRAMES = 20
 _REST_PERCENTILE = 20
 _DIGITAL_SILENCE_DB = -96.0  # of 16 bits: quieter says nothing more
@@ -66,13 +66,13 @@ class RecordingQuality:
 
     duration_s: float
     voiced_s: float
-    usable_s: float  # voice that can be heard and is not clipped, with the consonants and breaths around it
+    usable_s: float  # audible voice without clipping, with the consonants and breaths around it
     level_db: float  # of the voice, below full scale
     peak_db: float
     clipped_share: float  # 0..1 of the audible frames
     clipped_runs: int  # flat tops
-    snr_db: float | None  # voice over noise; None without pauses to hear the noise in
-    reverberation_s: float | None  # for a decay by 60 dB; None without pauses it could be heard in
+    snr_db: float | None  # voice over noise; None without pauses to measure the noise in
+    reverberation_s: float | None  # for a decay by 60 dB; None without pauses to measure it in
     bandwidth_hertz: float
     silence_share: float  # 0..1
 
@@ -88,19 +88,19 @@ def measure_quality(recording: Source, clip: Clip) -> RecordingQuality:
     near_voice = binary_dilation(voiced, iterations=_NEAR_VOICE_FRAMES) if voiced.any() else voiced
     usable = audible & near_voice & ~binary_dilation(clipped)
     level_db = _mean_level_db(clip.loudness_db[voiced if voiced.any() else audible])
-    heard = int(audible.sum())
+    count = int(audible.sum())
     return RecordingQuality(
         duration_s=sound.samples / recording.rate,
         voiced_s=float(voiced.sum()) / FRAME_RATE,
         usable_s=float(usable.sum()) / FRAME_RATE,
         level_db=level_db,
         peak_db=float(decibels(np.array(sound.peak))),
-        clipped_share=float((clipped & audible).sum()) / heard if heard else 0.0,
+        clipped_share=float((clipped & audible).sum()) / count if count else 0.0,
         clipped_runs=sound.clipped_runs,
         snr_db=_signal_to_noise_db(clip, level_db) if voiced.any() else None,
         reverberation_s=_reverberation_s(clip) if voiced.any() else None,
         bandwidth_hertz=sound.bandwidth_hertz(),
-        silence_share=1.0 - heard / frames,
+        silence_share=1.0 - count / frames,
     )
 
 
@@ -166,7 +166,7 @@ def _decays(level_db: np.ndarray) -> list[float]:
 
 @dataclass
 class _Sound:
-    """What is heard of the samples while they pass."""
+    """Measure samples block by block."""
 
     rate: int
     samples: int = 0
@@ -204,7 +204,7 @@ class _Sound:
                     found.append((starts, lengths))
         return found
 
-    def hear(self, block: np.ndarray) -> None:
+    def add(self, block: np.ndarray) -> None:
         """block: float32 (channels, n)."""
         self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
         for channel, samples in enumerate(block):
@@ -255,7 +255,7 @@ class _Sound:
 def _listen(recording: Source) -> _Sound:
     sound = _Sound(recording.rate)
     for block in recording.blocks(_BLOCK_S * recording.rate):
-        sound.hear(block)
+        sound.add(block)
     return sound
 
 

@@ -25,7 +25,7 @@ from engine.datasets.other_speakers import find_other_speakers
 from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
 from engine.errors import AudioError, DatasetError
 from engine.features.clips import Clip, analysed_clip, fingerprint
-from engine.features.speaker_timbre import heard_timbre
+from engine.features.speaker_timbre import speaker_timbre
 from engine.files import write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
@@ -34,9 +34,9 @@ from engine.voices.profile import VoiceProfile
 
 FORMAT = 1  # of the report as JSON; raised whenever the measures or limits change
 LEAST_USABLE_S = 10.0  # less does not hold every sound of a language even once
-LITTLE_USABLE_S = 120.0  # less makes a voice that is heard to be unsure
+LITTLE_USABLE_S = 120.0  # less makes a voice that sounds unsure
 MOSTLY = 0.5  # share of the recordings that must fail for the whole to fail
-LEAST_TIMBRE_S = 1.5  # of voiced sound; less tells too little of who is heard
+LEAST_TIMBRE_S = 1.5  # of voiced sound; less tells too little about the speaker
 OUTSIDE_SHARE = 0.25  # of the voiced time beyond the stated range: more than slips and ornaments
 RANGE_MARGIN = 2.0  # semitones beyond a range that nobody is blamed for
 SPEAKING_MARGIN = 5.0  # semitones between the note somebody speaks on and that of the stated voice type
@@ -99,7 +99,7 @@ class DataReport:
     usable_s: float
     pitch_histogram: dict[int, float]  # MIDI note number -> seconds, voiced frames
     vocal_range: tuple[str, str] | None  # lowest and highest note
-    voice_type: VoiceType | None  # the one that fits what is heard
+    voice_type: VoiceType | None  # that fits the recordings
     style: Style | None
     level_db: float | None  # median, as those below
     level_spread_db: float | None  # standard deviation between recordings
@@ -235,7 +235,7 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
         for earlier in before:
             if earlier.report.fingerprint == contents:
                 return _same(earlier, name)
-        clip = analysed_clip(path, cache, hearings=0)
+        clip = analysed_clip(path, cache, augmentations=0)
         with open_audio(path) as recording:
             quality = measure_quality(recording, clip)
     except (AudioError, OSError) as cause:
@@ -260,7 +260,7 @@ def _recognise(found: _Examined, clip: Clip) -> None:
     """Keep what the recording is compared by."""
     found.words = words_of(clip)
     if found.report.voiced_s >= LEAST_TIMBRE_S:
-        found.timbre = heard_timbre(load_base(), clip).numpy()
+        found.timbre = speaker_timbre(load_base(), clip).numpy()
     audible = audible_frames(clip)
     level_db = found.report.level_db or 0.0
     pitch = Pitch(clip.pitch.hertz, np.where(audible, clip.pitch.voicing, np.float32(0.0)))
@@ -282,13 +282,13 @@ def _compare(examined: Sequence[_Examined]) -> None:
         name = comparable[earlier][0].report.name
         reason = f"It is a copy of {name}: encoded again, cut, or at another level."
         comparable[later][0].add(finding("near_duplicate", "warn", reason))
-    heard = [(one, one.timbre) for one in examined if one.timbre is not None and one.report.usable]
-    if not heard:
+    known = [(one, one.timbre) for one in examined if one.timbre is not None and one.report.usable]
+    if not known:
         return
-    others = find_other_speakers(np.stack([timbre for _, timbre in heard]))
-    for (one, _), other in zip(heard, others, strict=True):
+    others = find_other_speakers(np.stack([timbre for _, timbre in known]))
+    for (one, _), other in zip(known, others, strict=True):
         if other:
-            one.add(finding("other_speaker", "warn", "Whoever is heard sounds unlike the voice in most recordings."))
+            one.add(finding("other_speaker", "warn", "The speaker differs from the one in most recordings."))
 
 
 def _sum_up(examined: Sequence[_Examined], profile: VoiceProfile | None) -> DataReport:

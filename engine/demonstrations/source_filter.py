@@ -5,8 +5,7 @@
     noise  --> x noise filter -----> breath ----+
 
 The synthesizer is linear in its sources, so harmonic and breath add up to the whole. A filter makes no sound by itself;
-it is heard by sending other sources through it: noise alone gives a whisper, pulses of one pitch a drone. Both keep the
-words.
+other sources make it audible: noise alone gives a whisper, pulses of one pitch a drone. Both keep the words.
 """
 
 from dataclasses import dataclass
@@ -37,8 +36,8 @@ class SourceFilterParts:
     harmonic: Audio  # pulses through their filter: vowels, without breath
     breath: Audio  # noise through its filter: breath and consonants
     whole: Audio  # the sum of the two: copy synthesis
-    whisper: Audio  # the harmonic filter heard by noise
-    drone: Audio  # the harmonic filter heard by pulses at DRONE_HERTZ, and the breath
+    whisper: Audio  # the harmonic filter excited by noise
+    drone: Audio  # the harmonic filter excited by pulses at DRONE_HERTZ, and the breath
     harmonic_gain_db: np.ndarray  # float32 (frames, BANDS)
     noise_gain_db: np.ndarray  # float32 (frames, BANDS)
 
@@ -55,10 +54,10 @@ def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
     """
     synthesizer = load_base().synthesizer
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
-    heard = detect_pitch(mono, SAMPLE_RATE)
+    pitch_found = detect_pitch(mono, SAMPLE_RATE)
     # one frame more, so that the last samples are covered
-    pitch = Pitch(np.pad(heard.hertz, (0, 1), "edge"), np.pad(heard.voicing, (0, 1), "edge"))
-    envelope = torch.from_numpy(np.pad(measure_envelope(mono, heard), ((0, 1), (0, 0)), "edge"))[None]
+    pitch = Pitch(np.pad(pitch_found.hertz, (0, 1), "edge"), np.pad(pitch_found.voicing, (0, 1), "edge"))
+    envelope = torch.from_numpy(np.pad(measure_envelope(mono, pitch_found), ((0, 1), (0, 0)), "edge"))[None]
     hertz, voicing = torch.from_numpy(pitch.hertz)[None], torch.from_numpy(pitch.voicing)[None]
 
     def sound(samples: Tensor, gain: float = 1.0) -> Audio:
@@ -75,7 +74,7 @@ def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
         whisper = synthesizer(envelope, hertz, voicing, noise, silence)
         drone = synthesizer(envelope, hertz, voicing, steady, noise)
     return SourceFilterParts(
-        pitch=heard,
+        pitch=pitch_found,
         pulses=sound(pulses, _SOURCE_LEVEL),
         noise=sound(noise, _SOURCE_LEVEL),
         harmonic=sound(harmonic),
@@ -83,8 +82,8 @@ def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
         whole=sound(harmonic + breath),
         whisper=_limited(sound(whisper)),
         drone=_limited(sound(drone)),
-        harmonic_gain_db=_decibels(harmonic_gain, len(heard)),
-        noise_gain_db=_decibels(noise_gain, len(heard)),
+        harmonic_gain_db=_decibels(harmonic_gain, len(pitch_found)),
+        noise_gain_db=_decibels(noise_gain, len(pitch_found)),
     )
 
 

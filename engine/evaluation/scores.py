@@ -5,16 +5,16 @@ recordings are compared. So a source or a target that takes part in many compari
 
     score_performance(source, output, transpose)           melody and silence only; needs no extra packages
     score_conversion(source, output, targets, transpose)   everything, once
-    Evaluator().listen(file or Audio), compare(...)        everything, many times, networks loaded once
+    Evaluator().measure(file or Audio), compare(...)        everything, many times, networks loaded once
 
-The full scores use other people's networks as judges, none of which takes part in converting: speaker
+The full scores use other people's networks, none of which takes part in converting: speaker
 embeddings by resemblyzer (Wan et al., 2018, generalized end-to-end loss), DNSMOS (Reddy et al., 2021 and
 2022) for quality without a reference, PocketSphinx (Huggins-Daines et al., 2006) for words. Scales to read
 them by: likeness is about 0.93 between two recordings of one speaker and 0.58 between strangers; DNSMOS
 runs from 1 to 5; the word error of a small recogniser only means something as a mean over several clips
 beside the word error of copy synthesis.
 
-Conventions: all judges hear mono at 16 kHz. A score that has no meaning for a recording (the pitch of a
+Conventions: all networks receive mono at 16 kHz. A score that has no meaning for a recording (the pitch of a
 whisper, the leak into a silence that is not there) is None, never NaN, and is left out of means.
 """
 
@@ -33,12 +33,12 @@ from engine.errors import AudioError, EngineError
 from engine.progress import Report, no_report
 from engine.units import FRAME_RATE
 
-JUDGE_RATE = 16_000  # hertz; what every judge listens to
+EVALUATION_RATE = 16_000  # hertz; every network takes this rate
 VOICED_CONFIDENCE = 0.6  # a frame of the pitch detector above this counts as voiced
 SAME_NOTE_CENTS = 50.0  # a frame within this of the wanted pitch is on the note
 FEWEST_CORRELATED_FRAMES = 11
-LEVEL_HOP = 160  # samples at JUDGE_RATE: 10 ms
-PITCH_HOP = 256  # samples at JUDGE_RATE: 16 ms, the pitch detector's own grid
+LEVEL_HOP = 160  # samples at EVALUATION_RATE: 10 ms
+PITCH_HOP = 256  # samples at EVALUATION_RATE: 16 ms, the pitch detector's own grid
 LOUD_PERCENTILE = 95  # of the frame levels: "the level of the voice"
 SILENCE_BELOW_VOICE_DB = 50.0
 SILENCE_FRAMES = 11  # this many silent frames in a row, or the tail of a note would count as leak
@@ -46,7 +46,7 @@ FEWEST_SILENT_FRAMES = 6
 POWER_FLOOR = 1e-12  # -120 dB
 BLOCK_S = 10.0  # recordings are read and traced in pieces of this length
 EMBEDDING_LEVEL_DB = -30.0  # quieter recordings are raised to this before the speaker is judged
-JUDGED_PEAK = 0.7  # peak of what the quality and word judges hear
+EVALUATION_PEAK = 0.7  # peak level that the quality and word networks receive
 NOTHING_TO_SCORE = "A recording without any samples cannot be scored."
 
 
@@ -69,8 +69,8 @@ class Performance:
 
 
 @dataclass(frozen=True)
-class Listening:
-    """All that the judges heard in one recording; `text` is None where words were not listened for."""
+class Measurement:
+    """Everything measured in one recording; `text` is None unless words were recognised."""
 
     performance: Performance
     embedding: np.ndarray | None  # float32 (256,); None for a recording without any sound
@@ -127,7 +127,7 @@ def score_conversion(
     conversions hold an `Evaluator`. Raises AudioError for files, EngineError naming a package that is missing.
     """
     evaluator = Evaluator(words)
-    return compare(evaluator.listen(source), evaluator.listen(output), evaluator.target_embedding(targets), transpose)
+    return compare(evaluator.measure(source), evaluator.measure(output), evaluator.target_embedding(targets), transpose)
 
 
 def mean_scores(scores: Iterable[Scores]) -> dict[str, float | None]:
@@ -135,11 +135,11 @@ def mean_scores(scores: Iterable[Scores]) -> dict[str, float | None]:
     return known_means(Scores, scores)
 
 
-# ---------------------------------------------------------------- the judges
+# ---------------------------------------------------------------- the networks
 
 
 class Evaluator:
-    """The loaded judges. Reusable for any number of recordings; not for use from several threads at once."""
+    """The loaded networks. Reusable for any number of recordings; not for use from several threads at once."""
 
     def __init__(self, words: bool = True) -> None:
         """`words=False` leaves the recogniser out: faster, and pocketsphinx and jiwer are not needed.
@@ -147,18 +147,18 @@ class Evaluator:
         Raises EngineError naming the package to install.
         """
         if words:
-            _judge_package("pocketsphinx")
-            _judge_package("jiwer")
+            _import_package("pocketsphinx")
+            _import_package("jiwer")
         self._words = words
-        self._dnsmos = _judge_package("speechmos.dnsmos")
-        self._encoder = _judge_package("resemblyzer").VoiceEncoder("cpu", verbose=False)
+        self._dnsmos = _import_package("speechmos.dnsmos")
+        self._encoder = _import_package("resemblyzer").VoiceEncoder("cpu", verbose=False)
 
-    def listen(self, recording: Path | str | Audio, words: bool = True) -> Listening:
-        """Let every judge hear a whole recording; `words=False` skips the recogniser this once."""
+    def measure(self, recording: Path | str | Audio, words: bool = True) -> Measurement:
+        """Measure a whole recording with every network; `words=False` skips the recogniser."""
         audio = recording if isinstance(recording, Audio) else read_audio(Path(recording))
-        samples = _as_heard(audio)
+        samples = _evaluation_samples(audio)
         ovrl, p808 = self._quality(samples)
-        return Listening(
+        return Measurement(
             performance=trace(audio),
             embedding=self._embedding(samples),
             ovrl=ovrl,
@@ -169,7 +169,7 @@ class Evaluator:
     def embed(self, recording: Path | str | Audio) -> np.ndarray | None:
         """Speaker embedding, float32 (256,) of length 1; None if there is no sound to embed."""
         audio = recording if isinstance(recording, Audio) else read_audio(Path(recording))
-        return self._embedding(_as_heard(audio))
+        return self._embedding(_evaluation_samples(audio))
 
     def target_embedding(self, recordings: Iterable[Path | str | Audio]) -> np.ndarray:
         """Mean embedding of a voice's recordings, float32 (256,). Raises AudioError if nothing sounds in them."""
@@ -188,11 +188,11 @@ class Evaluator:
         return embedding
 
     def _quality(self, samples: np.ndarray) -> tuple[float, float]:
-        opinion = self._dnsmos.run(_at_judged_peak(samples), JUDGE_RATE)
+        opinion = self._dnsmos.run(_at_evaluation_peak(samples), EVALUATION_RATE)
         return float(opinion["ovrl_mos"]), float(opinion["p808_mos"])
 
 
-def compare(source: Listening, output: Listening, target: np.ndarray, transpose: float = 0.0) -> Scores:
+def compare(source: Measurement, output: Measurement, target: np.ndarray, transpose: float = 0.0) -> Scores:
     """Scores of `output` as a conversion of `source` by `transpose` semitones to the voice embedded in `target`."""
     performance = compare_performances(source.performance, output.performance, transpose)
     return Scores(
@@ -229,7 +229,7 @@ def equal_error_rate(genuine: Sequence[float], others: Sequence[float]) -> float
     return float((refused[nearest] + accepted[nearest]) / 2)
 
 
-def _judge_package(name: str) -> Any:
+def _import_package(name: str) -> Any:
     """An optional package's module. Raises EngineError with the commands that install it."""
     try:
         with warnings.catch_warnings():
@@ -243,13 +243,13 @@ def _judge_package(name: str) -> Any:
 
 
 def _recognise(samples: np.ndarray) -> str:
-    """The words a small English recogniser finds in mono `samples` at JUDGE_RATE; often none."""
+    """The words a small English recogniser finds in mono `samples` at EVALUATION_RATE; often none."""
     if not samples.any():
         return ""  # or it would make words up
     # A new decoder for each recording: it adapts to what it hears, and scores must not depend on their order.
-    decoder = _judge_package("pocketsphinx").Decoder(samprate=JUDGE_RATE, loglevel="FATAL")
+    decoder = _import_package("pocketsphinx").Decoder(samprate=EVALUATION_RATE, loglevel="FATAL")
     decoder.start_utt()
-    decoder.process_raw((_at_judged_peak(samples) * 32767).astype(np.int16).tobytes(), full_utt=True)
+    decoder.process_raw((_at_evaluation_peak(samples) * 32767).astype(np.int16).tobytes(), full_utt=True)
     decoder.end_utt()
     best = decoder.hyp()
     return str(best.hypstr) if best else ""
@@ -258,19 +258,19 @@ def _recognise(samples: np.ndarray) -> str:
 def _word_error(source_text: str | None, output_text: str | None) -> float | None:
     if not source_text or output_text is None:
         return None
-    return float(_judge_package("jiwer").wer(source_text, output_text))
+    return float(_import_package("jiwer").wer(source_text, output_text))
 
 
-def _as_heard(audio: Audio) -> np.ndarray:
-    """Mono at JUDGE_RATE, float32 (samples,). Raises AudioError if there is nothing."""
+def _evaluation_samples(audio: Audio) -> np.ndarray:
+    """Mono at EVALUATION_RATE, float32 (samples,). Raises AudioError if there is nothing."""
     if audio.sample_count == 0:
         raise AudioError(NOTHING_TO_SCORE)
-    heard: np.ndarray = resample(audio.mono(), audio.rate, JUDGE_RATE)
-    return heard
+    samples: np.ndarray = resample(audio.mono(), audio.rate, EVALUATION_RATE)
+    return samples
 
 
-def _at_judged_peak(samples: np.ndarray) -> np.ndarray:
-    return (samples / (np.abs(samples).max() + 1e-9) * JUDGED_PEAK).astype(np.float32)
+def _at_evaluation_peak(samples: np.ndarray) -> np.ndarray:
+    return (samples / (np.abs(samples).max() + 1e-9) * EVALUATION_PEAK).astype(np.float32)
 
 
 # ---------------------------------------------------------------- the performance
@@ -279,10 +279,10 @@ def _at_judged_peak(samples: np.ndarray) -> np.ndarray:
 def trace_file(path: Path | str, report: Report = no_report) -> Performance:
     """The performance in a recording of any length, read in pieces. Raises AudioError; `report` may raise Cancelled."""
     with open_audio(Path(path)) as recording:
-        return _trace(_told(recording, report), recording.rate)
+        return _trace(_reporting(recording, report), recording.rate)
 
 
-def _told(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
+def _reporting(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
     """The pieces of a recording; how far they are is told after each."""
     read_s = 0.0
     for block in recording.blocks(round(BLOCK_S * recording.rate)):
@@ -324,23 +324,23 @@ def compare_performances(source: Performance, output: Performance, transpose: fl
 def moved(performance: Performance, semitones: np.ndarray) -> Performance:
     """The performance as it is meant to be after edits of its pitch: `semitones` (frames,) say how far each 10 ms of
     it moved."""
-    seconds = np.arange(len(performance.hertz)) * PITCH_HOP / JUDGE_RATE
+    seconds = np.arange(len(performance.hertz)) * PITCH_HOP / EVALUATION_RATE
     there = np.interp(seconds, np.arange(len(semitones)) / FRAME_RATE, semitones)
     return replace(performance, hertz=performance.hertz * 2.0 ** (there / 12.0))
 
 
 def _trace(blocks: Iterable[np.ndarray], rate: int) -> Performance:
     """blocks: float32 (channels, samples) each, consecutive, at `rate`."""
-    resampler = Resampler(rate, JUDGE_RATE, channels=1)
+    resampler = Resampler(rate, EVALUATION_RATE, channels=1)
     detector = SwiftF0().stream()
     meter = _LevelMeter()
     sample_count = 0
     notes = []
 
     def take_in(mono: np.ndarray, last: bool) -> None:
-        (heard,) = resampler.push(mono[None], last)
-        notes.append(detector.push(heard, JUDGE_RATE))
-        meter.push(heard)
+        (block,) = resampler.push(mono[None], last)
+        notes.append(detector.push(block, EVALUATION_RATE))
+        meter.push(block)
 
     for block in blocks:
         sample_count += block.shape[1]
@@ -378,18 +378,18 @@ class _LevelMeter:
 def _pitch_accuracy(source: Performance, output: Performance, transpose: float) -> float | None:
     if not source.voiced.any():
         return None
-    wanted, heard = _notes_in_both(source, output)
+    wanted, found = _notes_in_both(source, output)
     if not len(wanted):
         return 0.0
-    cents = 1200.0 * np.log2(heard / wanted) - 100.0 * transpose
+    cents = 1200.0 * np.log2(found / wanted) - 100.0 * transpose
     return float((np.abs(cents) < SAME_NOTE_CENTS).mean())
 
 
 def _pitch_correlation(source: Performance, output: Performance) -> float | None:
-    wanted, heard = (np.log(hertz) for hertz in _notes_in_both(source, output))
-    if len(wanted) < FEWEST_CORRELATED_FRAMES or not (wanted.std() and heard.std()):
+    wanted, found = (np.log(hertz) for hertz in _notes_in_both(source, output))
+    if len(wanted) < FEWEST_CORRELATED_FRAMES or not (wanted.std() and found.std()):
         return None
-    return float(np.corrcoef(wanted, heard)[0, 1])
+    return float(np.corrcoef(wanted, found)[0, 1])
 
 
 def _notes_in_both(source: Performance, output: Performance) -> tuple[np.ndarray, np.ndarray]:

@@ -32,7 +32,7 @@ class TakeDifference:
 
 
 @dataclass(frozen=True)
-class _Heard:
+class _AnalysedTake:
     pitch: Pitch
     envelope: np.ndarray  # (frames, BANDS), relative to the level
     loudness: np.ndarray  # (frames,) nepers
@@ -49,8 +49,8 @@ def pairwise_difference(takes: Sequence[Audio]) -> TakeDifference:
     """
     if len(takes) < 2:
         raise AudioError("Takes can only be compared where there are two or more.")
-    heard = [_hear(take) for take in takes]
-    return mean_difference([_difference(one, other) for one, other in combinations(heard, 2)])
+    analysed = [_analyse(take) for take in takes]
+    return mean_difference([_difference(one, other) for one, other in combinations(analysed, 2)])
 
 
 def mean_difference(differences: Sequence[TakeDifference]) -> TakeDifference:
@@ -72,17 +72,17 @@ def mel_cepstral_distortion(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return distortion
 
 
-def _hear(take: Audio) -> _Heard:
-    clip = analyse_clip(take, hearings=0)
+def _analyse(take: Audio) -> _AnalysedTake:
+    clip = analyse_clip(take, augmentations=0)
     loudness = frame_loudness(clip.envelope.astype(np.float32))  # relative to the level
-    return _Heard(clip.pitch, clip.envelope, loudness + clip.level.nepers, loudness > ACTIVE_NEPERS)
+    return _AnalysedTake(clip.pitch, clip.envelope, loudness + clip.level.nepers, loudness > ACTIVE_NEPERS)
 
 
-def _difference(one: _Heard, other: _Heard) -> TakeDifference:
+def _difference(one: _AnalysedTake, other: _AnalysedTake) -> TakeDifference:
     frames = min(len(one.active), len(other.active))
     active = one.active[:frames] & other.active[:frames]
     voiced = active & one.pitch.voiced[:frames] & other.pitch.voiced[:frames]
-    semitones = [hertz_to_semitones(heard.pitch.hertz[:frames][voiced]) for heard in (one, other)]
+    semitones = [hertz_to_semitones(analysed.pitch.hertz[:frames][voiced]) for analysed in (one, other)]
     colour = mel_cepstral_distortion(one.envelope[:frames][active], other.envelope[:frames][active])
     loudness = one.loudness[:frames][active] - other.loudness[:frames][active]
     return TakeDifference(

@@ -1,7 +1,6 @@
-"""What is heard in the windows of a recording: pitch, envelope and the listener's features.
+"""Analyse the windows of a recording: pitch, envelope and the listener's features.
 
-They are needed twice, for the survey of the whole and then to render each window, and measured once where the recording
-is not too long to keep them.
+The survey and the renderer both need them. They are computed once unless the recording is too long to keep them.
 """
 
 from collections.abc import Callable
@@ -21,8 +20,8 @@ KEPT_FRAMES = 6 * 60 * FRAME_RATE  # six minutes of a recording: 53 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
-    """One window on the frame grid, as it was recorded."""
+class AnalysedWindow:
+    """The analysis of one window, on the frame grid."""
 
     mid: np.ndarray  # float32 (samples,), without rumble
     pitch: Pitch
@@ -33,19 +32,19 @@ class Heard:
 Listen = Callable[[np.ndarray, int], np.ndarray]
 
 
-class HeardWindows:
-    """Hears windows, and keeps what it heard of those that end within the first `kept_frames` of a recording."""
+class AnalysedWindows:
+    """Analyse windows, and keep those that end within the first `kept_frames` of the recording."""
 
-    def __init__(self, listener: Listener, kept_frames: int = 0, listen_otherwise: Listen | None = None) -> None:
-        """listen_otherwise: what gives the features of samples from a frame of the recording on, instead of listening
+    def __init__(self, listener: Listener, kept_frames: int = 0, features_at: Listen | None = None) -> None:
+        """features_at: what gives the features of samples from a frame of the recording on, instead of listening
         to just those."""
-        self._listen = listen_otherwise or (lambda samples, first_frame: listen(listener, samples))
+        self._listen = features_at or (lambda samples, first_frame: listen(listener, samples))
         self._kept_frames = kept_frames
         # by where they begin and how long they are
         self._kept: dict[tuple[int, int], tuple[Pitch, np.ndarray, np.ndarray]] = {}
 
-    def hear(self, window: Window) -> Heard:
-        """What is heard in a window; the same again for the same window of the same recording."""
+    def analyse(self, window: Window) -> AnalysedWindow:
+        """Analyse a window, or return its earlier analysis."""
         mid = without_rumble(mid_of(window.samples))
         place = window.first_frame, len(mid)
         found = self._kept.get(place)
@@ -54,4 +53,4 @@ class HeardWindows:
             found = pitch, measure_envelope(mid, pitch), self._listen(mid, window.first_frame)
         if window.core_stop <= self._kept_frames:
             self._kept[place] = found
-        return Heard(mid, *found)
+        return AnalysedWindow(mid, *found)

@@ -1,8 +1,8 @@
 """Clips: recordings of a voice on the frame grid, analysed once and kept on disk.
 
-A recording is read window by window, so one of an hour needs no more memory for its sound than one of a minute; what
-is kept of it is 250 bytes for each frame, and 128 for each hearing of it. Analysed clips are filed under the contents
-of their recording, so a renamed file is not analysed again, and a changed one is.
+A recording is read window by window, so one of an hour needs no more memory for its samples than one of a minute. A
+clip takes 250 bytes per frame, and 128 more per augmentation. The cache names clips by the digest of their recording:
+a renamed file is not analysed again, a changed one is.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from engine.audio.channels import mid_of
 from engine.audio.files import Audio, open_audio
 from engine.audio.streams import HeldRecording, Source, at_engine_rate
 from engine.errors import AudioError
-from engine.features.hearings import VOICE_HEARINGS
+from engine.features.augmentations import VOICE_AUGMENTATIONS
 from engine.features.recording_content import RecordingContent
 from engine.features.survey import bands_with_signal
 from engine.files import replacing
@@ -38,7 +38,7 @@ class Clip:
     """One recording on the frame grid.
 
     envelope: float16 or float32 (frames, BANDS), nepers relative to the recording's level; loudness_db: float32
-    (frames,), below full scale; bands: how many of them, from the lowest, hold signal; content: float16 (hearings,
+    (frames,), below full scale; bands: how many of them, from the lowest, hold signal; content: float16 (augmentations,
     frames, CONTENT), the first of them the recording as it is; path: the file it comes from, and first_frame: where in
     it.
     """
@@ -71,21 +71,21 @@ class Clip:
         )
 
 
-def analyse_clip(audio: Audio, name: str = "", hearings: int = 1) -> Clip:
-    """A recording in memory as a clip, its content in so many hearings."""
-    return _analyse(HeldRecording(audio), name, hearings)
+def analyse_clip(audio: Audio, name: str = "", augmentations: int = 1) -> Clip:
+    """A recording in memory as a clip, its content in so many augmentations."""
+    return _analyse(HeldRecording(audio), name, augmentations)
 
 
-def analysed_clip(path: Path, cache: Path | None = None, hearings: int = VOICE_HEARINGS) -> Clip:
+def analysed_clip(path: Path, cache: Path | None = None, augmentations: int = VOICE_AUGMENTATIONS) -> Clip:
     """The clip of a file, from the folder `cache` where it was analysed before; else analysed, and kept there.
 
-    hearings: in how many its content is wanted at least. Raises AudioError for a file that cannot be read.
+    augmentations: in how many its content is wanted at least. Raises AudioError for a file that cannot be read.
     """
     kept = cache / f"{fingerprint(path)}.safetensors" if cache and path.is_file() else None
     found = _load(kept, path.name) if kept else None
-    if found is None or len(found.content) < hearings:
+    if found is None or len(found.content) < augmentations:
         with open_audio(path) as recording:
-            found = _analyse(recording, path.name, hearings)
+            found = _analyse(recording, path.name, augmentations)
         if kept:
             _save(kept, found)
     return replace(found, path=path)
@@ -123,9 +123,9 @@ def fingerprint(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _analyse(recording: Source, name: str, hearings: int) -> Clip:
+def _analyse(recording: Source, name: str, augmentations: int) -> Clip:
     envelopes, hertz, voicing, loudness = [], [], [], []
-    content = RecordingContent(load_base(), hearings)
+    content = RecordingContent(load_base(), augmentations)
     for window in cut_windows(at_engine_rate(recording)):
         mid = without_rumble(mid_of(window.samples))
         pitch = detect_pitch(mid, SAMPLE_RATE)

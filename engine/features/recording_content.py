@@ -1,4 +1,4 @@
-"""The content of a whole recording, window by window, in as many hearings as are wanted (engine.features.hearings)."""
+"""Encode the content of a whole recording, window by window, in several augmentations."""
 
 import zlib
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import torch
 from engine.analysis.envelope import measure_level
 from engine.analysis.windows import Window
 from engine.features.analysed_windows import KEPT_FRAMES
+from engine.features.augmentations import augmented_features
 from engine.features.feature_mean import measure_feature_mean
-from engine.features.hearings import heard_otherwise
 from engine.networks.base import BaseModel
 from engine.networks.content_encoder import CONTENT
 
@@ -20,27 +20,30 @@ class _Pending:
     window: Window
     envelope: np.ndarray  # (frames, BANDS), absolute, of the core
     voicing: np.ndarray  # (frames,), of the core
-    features: list[np.ndarray]  # of each hearing, of the whole window
+    features: list[np.ndarray]  # of each augmentation, of the whole window
 
 
 class RecordingContent:
-    """Gathers content. The features of a recording's beginning wait until their mean is known; from then on windows are
-    encoded as they come, so that memory does not grow with the features of an hour."""
+    """Collect content window by window.
 
-    def __init__(self, base: BaseModel, hearings: int) -> None:
-        self._base, self._hearings = base, hearings
+    The first windows wait until the mean of their features is known; later ones are encoded at once, so memory does
+    not grow with the length of the recording.
+    """
+
+    def __init__(self, base: BaseModel, augmentations: int) -> None:
+        self._base, self._augmentations = base, augmentations
         self._waiting: list[_Pending] = []
         self._means: list[torch.Tensor] = []
         self._content: list[np.ndarray] = []
 
     def add(self, window: Window, mid: np.ndarray, envelope: np.ndarray, voicing: np.ndarray) -> None:
-        """The next window: its samples (samples,), envelope (frames, BANDS), absolute log, and voicing (frames,)."""
-        if not self._hearings:
+        """Add the next window: samples (samples,), envelope (frames, BANDS), absolute log, and voicing (frames,)."""
+        if not self._augmentations:
             return
         seed = zlib.crc32(np.ascontiguousarray(mid).data)  # the same for the same sound, whatever its file is called
         features = [
-            heard_otherwise(self._base.listener, mid, hearing, np.random.default_rng([hearing, seed]))
-            for hearing in range(self._hearings)
+            augmented_features(self._base.listener, mid, augmentation, np.random.default_rng([augmentation, seed]))
+            for augmentation in range(self._augmentations)
         ]
         pending = _Pending(window, envelope[window.core], voicing[window.core], features)
         if self._means:
@@ -51,8 +54,8 @@ class RecordingContent:
             self._settle()
 
     def finish(self, frames: int) -> np.ndarray:
-        """Content of all windows, float16 (hearings, frames, CONTENT)."""
-        if not self._hearings:
+        """Return the content of all windows, float16 (augmentations, frames, CONTENT)."""
+        if not self._augmentations:
             return np.zeros((0, frames, CONTENT), np.float16)
         if not self._means:
             self._settle()
@@ -62,9 +65,9 @@ class RecordingContent:
         envelope = np.concatenate([one.envelope for one in self._waiting])
         voicing = np.concatenate([one.voicing for one in self._waiting])
         nepers = measure_level(envelope).nepers
-        for hearing in range(self._hearings):
-            heard = np.concatenate([one.features[hearing][one.window.core_features] for one in self._waiting])
-            self._means.append(measure_feature_mean(self._base.content, heard, envelope, voicing, nepers))
+        for augmentation in range(self._augmentations):
+            features = np.concatenate([one.features[augmentation][one.window.core_features] for one in self._waiting])
+            self._means.append(measure_feature_mean(self._base.content, features, envelope, voicing, nepers))
         for one in self._waiting:
             self._encode(one)
         self._waiting.clear()

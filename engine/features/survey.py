@@ -1,7 +1,7 @@
-"""The survey: what must be known of a whole recording before its first window is converted.
+"""Survey a whole recording before its first window is converted.
 
-Its level, the mean of the listener's features, the timbre of whoever is heard, where the pitch lies, the style, and in
-singing the sounds that are held. Long recordings are sampled: the first minutes whole, then every eighth window.
+The survey finds the level, the mean of the listener's features, the speaker's timbre, the pitch range, the style, and
+the sustained notes of singing. Of a long recording it analyses the first minutes, then every eighth window.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.analysis.style import Style, measure_style
 from engine.analysis.windows import cut_windows
 from engine.errors import AudioError
-from engine.features.analysed_windows import KEPT_FRAMES, HeardWindows
+from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.feature_mean import measure_feature_mean
 from engine.features.sustained_notes import SustainedNotes, gather_sustained_notes, no_sustained_notes
 from engine.networks.base import BaseModel
@@ -26,41 +26,41 @@ from engine.networks.timbre_encoder import timbre_input
 from engine.units import FRAME_RATE
 
 _EVERY = 8
-_TIMBRE_FRAMES = 10 * FRAME_RATE  # that timbre is heard in at a time, wherever windows begin
+_TIMBRE_FRAMES = 10 * FRAME_RATE  # per timbre vector, wherever windows begin
 _HEARD_NEPERS = 8.5  # bands whose loud moments are further below the level than this hold no signal (74 dB)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What one recording is like as a whole."""
+    """Properties of a whole recording."""
 
     level: Level
-    feature_mean: Tensor  # (FEATURES,): the likeliest of the listener's, on the processor as all that is found
+    feature_mean: Tensor  # (FEATURES,): likeliest mean of the listener's features, on the processor like the rest
     timbre: Tensor  # (TIMBRE,)
     pitch: PitchStatistics
     style: Style
     bands: int  # how many bands, from the lowest, hold signal
     voiced: bool
-    sustained: SustainedNotes  # none where it is not singing
+    sustained: SustainedNotes  # none unless it is singing
 
 
 def survey_recording(
     blocks: Iterable[np.ndarray],
     base: BaseModel,
     report: Callable[[float], None] = lambda seconds: None,
-    heard: HeardWindows | None = None,
+    analysed: AnalysedWindows | None = None,
 ) -> Survey:
-    """Survey blocks (channels, n) at SAMPLE_RATE; `report` is given the seconds heard so far.
+    """Survey blocks (channels, n) at SAMPLE_RATE; `report` receives the seconds analysed so far.
 
-    heard: what hears the windows, to be asked again when they are rendered. Raises AudioError where there is not one
-    sample.
+    analysed: keeps the analysed windows, so that rendering can use them again. Raises AudioError if there are no
+    samples.
     """
-    heard = heard or HeardWindows(base.listener)
+    analysed = analysed or AnalysedWindows(base.listener)
     envelopes, hertz, voicing, loudness, timbres = [], [], [], [], []
     features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough
     for number, window in enumerate(cut_windows(blocks)):
         if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
-            found = heard.hear(window)
+            found = analysed.analyse(window)
             envelopes.append(found.envelope[window.core])
             hertz.append(found.pitch.hertz[window.core])
             voicing.append(found.pitch.voicing[window.core])
@@ -100,6 +100,6 @@ def survey_recording(
 
 
 def bands_with_signal(envelope: np.ndarray, level: Level) -> int:
-    """How many bands from the lowest on hold signal: a recording once stored at 16 kHz has none above 8 kHz."""
+    """Count the bands, from the lowest, that hold signal: a recording once stored at 16 kHz has none above 8 kHz."""
     loud = np.percentile(envelope, 98, axis=0) > level.nepers - _HEARD_NEPERS
     return int(max(np.flatnonzero(loud), default=BANDS - 1)) + 1 if loud[:LOW_BANDS].any() else LOW_BANDS

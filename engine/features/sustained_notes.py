@@ -1,9 +1,8 @@
 """Sustained notes: keep the content steady where the sound of the recording is steady.
 
-Content is encoded frame by frame, while vibrato moves the harmonics to and fro under the resonances, the more the
-higher the note. A sustained vowel may therefore be encoded as two vowels in turn, several times a second.
-`smooth_sustained` averages content over a quarter of a second wherever the envelope changes little within a sixth of a
-second.
+Content is encoded frame by frame, while vibrato moves the harmonics to and fro under the resonances, more so on high
+notes. A sustained vowel may therefore be encoded as two vowels in turn, several times a second. `smooth_sustained`
+averages content over half a second wherever the envelope changes little within a sixth of a second.
 
 One vowel can also be encoded differently on different notes, for instance a dark vowel sung high. `settle_vowels`
 averages the content of each sustained note over all notes of the recording with a similar envelope (non-local means;

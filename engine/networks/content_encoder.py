@@ -1,7 +1,7 @@
 """Content: what is said or sung, per frame, with as little as possible of who says it.
 
 A narrow bottleneck over the listener's features. It is trained on recordings as they are and as other people might have
-said them (see engine.features.hearings), against a speaker classifier with reversed gradient.
+said them (see engine.features.augmentations), against a speaker classifier with reversed gradient.
 """
 
 import torch

@@ -36,7 +36,7 @@ LISTENER_FORMAT = "1"  # of the file; a file of another one is refused
 _TRANSFORM, _HOP, _MELS = 400, 160, 80
 _BLOCKS, _HEADS, _EXPANSION = 6, 8, 4
 _POSITIONS = 1500  # frames that it was trained on at a time: 30 s
-_LONGEST_S, _AROUND_S = 24.0, 3.0  # of a stretch that is listened to at once, and of what is heard around it
+_LONGEST_S, _AROUND_S = 24.0, 3.0  # of a block that is encoded at once, and of the context on each side
 _SILENCE_S = 0.5  # after the end, as its training had
 _SCALE = ".scale"  # behind the name of a matrix of 8 bits: what each of its rows is multiplied with
 _STEPS = 127
@@ -122,19 +122,19 @@ def listen(listener: Listener, samples: np.ndarray, rate: int = SAMPLE_RATE, rou
     device is made for it, three times as fast, and 0.9999 correlated.
     """
     device = listener.window.device
-    heard = samples if rate == LISTENER_RATE else soxr.resample(samples, rate, LISTENER_RATE)
+    resampled = samples if rate == LISTENER_RATE else soxr.resample(samples, rate, LISTENER_RATE)
     step = LISTENER_RATE // LISTENER_FRAME_RATE
-    frames = len(heard) // step + 1
+    frames = len(resampled) // step + 1
     # to whole seconds, since matrix libraries prepare themselves for every length anew
     silence = round(_SILENCE_S * LISTENER_RATE)
-    silence += -(len(heard) + silence) % LISTENER_RATE
-    heard = np.pad(np.asarray(heard, np.float32), (0, silence))
+    silence += -(len(resampled) + silence) % LISTENER_RATE
+    resampled = np.pad(np.asarray(resampled, np.float32), (0, silence))
     core, around = round(_LONGEST_S * LISTENER_FRAME_RATE), round(_AROUND_S * LISTENER_FRAME_RATE)
     found = []
     for first in range(0, frames, core) if frames > core + around else [0]:
         stop = min(first + core, frames) if frames > core + around else frames
         begin = max(first - around, 0)
-        piece = heard[begin * step : (stop + around) * step]
+        piece = resampled[begin * step : (stop + around) * step]
         in_halves = roughly and multiplies_halves(device)  # said of no other device: torch has it for some kinds alone
         halves = torch.autocast(device.type, torch.bfloat16) if in_halves else nullcontext()
         with torch.inference_mode(), halves:

@@ -1,11 +1,10 @@
-"""Training of the content encoder, the timbre encoder and the decoder together.
+"""Train content encoder, timbre encoder and decoder together.
 
-First part: reconstruct each recording's envelope from content, timbre of another moment of the same speaker, and
-prosody. Content is taken from one of several hearings of the recording (engine.features.hearings), and another hearing
-of the same moment shall have the same (after ContentVec; Qian et al., 2022). Second part, encoders frozen: sharpen the
-decoder against a discriminator, and let conversions to other speakers keep their content and take on the timbre they
-were given. A network that learned it in the first part tells what content an envelope has
-(engine.networks.envelope_content).
+In the first part they reconstruct the envelope of each recording from its content, its prosody, and the timbre of the
+speaker in another place. The content comes from one augmentation of the recording and has to agree with that of another
+(engine.features.augmentations; after ContentVec, Qian et al., 2022). A further network learns to read content from
+envelopes (engine.networks.envelope_content). In the second part the encoders are frozen: the decoder is sharpened
+against a discriminator, and conversions to other speakers have to keep their content and take on the target timbre.
 """
 
 import json
@@ -24,7 +23,7 @@ from torch.nn import functional
 
 from engine.analysis.envelope import SILENT, loudness_of
 from engine.devices import multiplies_halves
-from engine.features.hearings import HEARINGS
+from engine.features.augmentations import AUGMENTATIONS
 from engine.networks.content_encoder import CONTENT, ContentEncoder
 from engine.networks.envelope_content import EnvelopeContentEncoder, envelope_input
 from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
@@ -54,7 +53,7 @@ class AcousticPlan:
     cool_down: float = 0.4  # share of the first part over which the rate falls to zero at its end
     refinement_rate: float = 4e-4
     refinement_cool_down: float = 0.5
-    agreement: float = 0.4  # weight of how far the contents of two hearings are apart
+    agreement: float = 0.4  # weight of how far the contents of two augmentations are apart
     adversary: float = 0.12  # strength of the reversed gradient
     kept: float = 0.25  # weights of conversions: of their words, and of the timbre they were given
     taken: float = 0.4
@@ -80,8 +79,8 @@ class Batch:
     """Crops of one step, all on the frame grid; envelopes relative to each recording's level."""
 
     envelope: Tensor  # (batch, frames, BANDS)
-    heard: Tensor  # (2 * batch, frames / 2, FEATURES): two hearings of each crop, one after the other
-    mean: Tensor  # (2 * batch, FEATURES): of the recordings, so heard
+    features: Tensor  # (2 * batch, frames / 2, FEATURES): two augmentations of each crop, one after the other
+    mean: Tensor  # (2 * batch, FEATURES): of the recordings, in the same augmentations
     otherwise: Tensor  # (batch, frames, BANDS): the envelope perturbed
     reference: Tensor  # (batch, frames, LOW_BANDS): another moment of the same speaker
     prosody: Tensor  # (batch, frames, PROSODY)
@@ -118,9 +117,11 @@ class BatchMaker:
         voicing = torch.from_numpy(np.stack([self.corpus.voicing[r] for r in rows]))
         nepers = torch.tensor([clip.nepers for clip, _ in crops])[:, None, None]
         bands = torch.tensor([clip.bands for clip, _ in crops])
-        hearings = [tuple(choices.permutation(HEARINGS)[:2]) if perturbed else (0, 0) for _ in crops]
-        heard = [self._heard(clip, r, pair) for (clip, _), r, pair in zip(crops, rows, hearings, strict=True)]
-        features, mean = (np.stack([one[part] for one in heard], 1) for part in (0, 1))
+        augmentations = [tuple(choices.permutation(AUGMENTATIONS)[:2]) if perturbed else (0, 0) for _ in crops]
+        crops_found = [
+            self._features(clip, r, pair) for (clip, _), r, pair in zip(crops, rows, augmentations, strict=True)
+        ]
+        features, mean = (np.stack([one[part] for one in crops_found], 1) for part in (0, 1))
         reference = torch.from_numpy(np.stack([self._reference(clip, choices) for clip, _ in crops]))
         envelope = (envelope - nepers).clamp_min(SILENT)
         semitones = torch.from_numpy(hertz_to_semitones(hertz.numpy()).astype(np.float32))
@@ -134,7 +135,7 @@ class BatchMaker:
             semitones = semitones + shift[:, None]
         return Batch(
             envelope=envelope,
-            heard=torch.from_numpy(features).flatten(0, 1),
+            features=torch.from_numpy(features).flatten(0, 1),
             mean=torch.from_numpy(mean).flatten(0, 1),
             otherwise=self._otherwise(envelope, random),
             reference=timbre_input(reference, 0.0),
@@ -149,14 +150,18 @@ class BatchMaker:
         begin = (first - clip.first_frame) // 2 * 2
         return clip.first_frame + (begin + np.arange(self.plan.frames)) % clip.frames
 
-    def _heard(self, clip: ClipEntry, rows: np.ndarray, hearings: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    def _features(
+        self, clip: ClipEntry, rows: np.ndarray, augmentations: tuple[int, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Features (2, frames / 2, FEATURES) and their likeliest means (2, FEATURES)."""
         number = self.numbers[clip.first_frame]
-        places = self.corpus.first_heard[number] + (rows[::2] - clip.first_frame) // 2
-        means, chosen = self.means, list(hearings)
+        places = self.corpus.first_feature[number] + (rows[::2] - clip.first_frame) // 2
+        means, chosen = self.means, list(augmentations)
         share = means.between / (means.between + means.within / (means.sounds[number] + 1.0))
         likeliest = means.usual + share * (means.mean[number, chosen] - means.usual)
-        return np.stack([self.corpus.heard[hearing, places] for hearing in chosen]), likeliest.astype(np.float32)
+        return np.stack(
+            [self.corpus.listener_features[augmentation, places] for augmentation in chosen]
+        ), likeliest.astype(np.float32)
 
     def _reference(self, clip: ClipEntry, choices: np.random.Generator) -> np.ndarray:
         others = self.by_speaker[clip.speaker]
@@ -198,19 +203,18 @@ class AcousticNetworks(nn.Module):
         self.classifier = SpeakerClassifier(speakers)
 
     def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The contents (batch, frames, CONTENT) of the two hearings of a batch."""
-        content, again = self.content(batch.heard, batch.mean, batch.envelope.shape[1]).chunk(2)
+        """The contents (batch, frames, CONTENT) of the two augmentations of a batch."""
+        content, again = self.content(batch.features, batch.mean, batch.envelope.shape[1]).chunk(2)
         return content, again
 
     def encode_first(self, batch: Batch) -> Tensor:
-        """The content (batch, frames, CONTENT) of the first hearings alone."""
+        """The content (batch, frames, CONTENT) of the first augmentations alone."""
         count, frames, _ = batch.envelope.shape
-        return self.content(batch.heard[:count], batch.mean[:count], frames)
+        return self.content(batch.features[:count], batch.mean[:count], frames)
 
 
 def first_part_loss(networks: AcousticNetworks, batch: Batch, plan: AcousticPlan) -> tuple[Tensor, dict[str, float]]:
-    """Reconstruction, agreement of two hearings, the classifier behind its reversed gradient, and how well content is
-    told from the envelope."""
+    """Add up the losses of reconstruction, agreement of two augmentations, speaker classifier and envelope content."""
     content, again = networks.encode(batch)
     predicted = networks.decoder(content, batch.prosody, networks.timbre(batch.reference))
     distance = envelope_distance(predicted, batch.envelope, batch.bands)

@@ -20,7 +20,7 @@ from engine.analysis.envelope import BANDS, bands_below, measure_envelope, measu
 from engine.analysis.pitch import detect_pitch
 from engine.devices import multiplies_halves
 from engine.errors import TrainingError
-from engine.features.hearings import HEARINGS, heard_otherwise
+from engine.features.augmentations import AUGMENTATIONS, augmented_features
 from engine.files import replacing, write_atomically
 from engine.networks.listener import FEATURES, Listener, load_listener
 from engine.progress import Report
@@ -28,7 +28,7 @@ from engine.units import HOP, SAMPLE_RATE, frame_count
 
 EXCLUDED = {"pjs"}  # share-alike: kept out of the base weights
 _HELD_BACK = {"kerstin": 10, "turkish_makam_acapella": 10}  # clips of the only speakers of a language, to score it with
-_HEARD_FILE = "heard.bin"
+_FEATURES_FILE = "listener_features.bin"
 _FILES = {
     "audio": (np.int16, (HOP,)),
     "envelope": (np.float16, (BANDS,)),
@@ -64,15 +64,17 @@ class Corpus:
         total = sum(clip.frames for clip in self.clips)
         for name, (kind, shape) in _FILES.items():
             setattr(self, name, np.memmap(folder / f"{name}.bin", kind, "r", shape=(total, *shape)))
-        heard = sum(listened_frames(clip.frames) for clip in self.clips)
-        self.first_heard = np.cumsum([0] + [listened_frames(clip.frames) for clip in self.clips])
-        self.heard = np.memmap(folder / _HEARD_FILE, np.float16, "r", shape=(HEARINGS, heard, FEATURES))
+        listener_features = sum(feature_frames(clip.frames) for clip in self.clips)
+        self.first_feature = np.cumsum([0] + [feature_frames(clip.frames) for clip in self.clips])
+        self.listener_features = np.memmap(
+            folder / _FEATURES_FILE, np.float16, "r", shape=(AUGMENTATIONS, listener_features, FEATURES)
+        )
 
     audio: np.ndarray
     envelope: np.ndarray
     hertz: np.ndarray
     voicing: np.ndarray
-    heard: np.ndarray
+    listener_features: np.ndarray
 
 
 def prepare_corpus(corpus: Path, folder: Path, report: Report) -> Corpus:
@@ -80,7 +82,7 @@ def prepare_corpus(corpus: Path, folder: Path, report: Report) -> Corpus:
     open it."""
     if not (folder / "clips.json").exists():
         _analyse_all(corpus, folder, report)
-    if not (folder / _HEARD_FILE).exists():
+    if not (folder / _FEATURES_FILE).exists():
         _listen_to_all(folder, report)
     return Corpus(folder)
 
@@ -125,31 +127,33 @@ def _entry(row: dict[str, str], first_frame: int, envelope: np.ndarray) -> ClipE
     )
 
 
-def listened_frames(frames: int) -> int:
+def feature_frames(frames: int) -> int:
     """How many frames of the listener cover so many of the engine's."""
     return frames // 2 + 1
 
 
 def _listen_to_all(folder: Path, report: Report) -> None:
     clips = [ClipEntry(**entry) for entry in json.loads((folder / "clips.json").read_text())]
-    rows = np.cumsum([0] + [listened_frames(clip.frames) for clip in clips])
+    rows = np.cumsum([0] + [feature_frames(clip.frames) for clip in clips])
     jobs = [(folder, number, clip.first_frame, clip.frames) for number, clip in enumerate(clips)]
-    with replacing(folder / _HEARD_FILE) as unfinished, working_processes() as pool:
-        heard = np.memmap(unfinished, np.float16, "w+", shape=(HEARINGS, int(rows[-1]), FEATURES))
+    with replacing(folder / _FEATURES_FILE) as unfinished, working_processes() as pool:
+        listener_features = np.memmap(unfinished, np.float16, "w+", shape=(AUGMENTATIONS, int(rows[-1]), FEATURES))
         for number, found in enumerate(pool.imap(_listen_to_clip, jobs, chunksize=8)):
-            heard[:, rows[number] : rows[number + 1]] = found
+            listener_features[:, rows[number] : rows[number + 1]] = found
             report((number + 1) / len(clips), f"listened to {clips[number].path}")
-        heard.flush()
+        listener_features.flush()
 
 
 def _listen_to_clip(job: tuple[Path, int, int, int]) -> np.ndarray:
-    """Features (HEARINGS, frames / 2, FEATURES) of a clip as it is and as it is heard otherwise."""
+    """Encode a clip in all its augmentations: (AUGMENTATIONS, frames / 2, FEATURES)."""
     folder, number, first_frame, frames = job
     audio = np.memmap(folder / "audio.bin", np.int16, "r").reshape(-1, HOP)
     samples = audio[first_frame : first_frame + frames].ravel().astype(np.float32) / 32767
     random = np.random.default_rng([number, 3])
     with torch.autocast("cpu", torch.bfloat16, enabled=multiplies_halves(torch.device("cpu"))):
-        return np.stack([heard_otherwise(_listener(), samples, hearing, random) for hearing in range(HEARINGS)])
+        return np.stack(
+            [augmented_features(_listener(), samples, augmentation, random) for augmentation in range(AUGMENTATIONS)]
+        )
 
 
 @lru_cache(maxsize=1)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.analysis.envelope import ACTIVE_NEPERS, frame_loudness
+from engine.features.augmentations import AUGMENTATIONS
 from engine.features.feature_mean import count_sounds
-from engine.features.hearings import HEARINGS
 from engine.files import replacing
 from engine.networks.listener import FEATURES
 from engine.pretraining.corpus import Corpus, working_processes
@@ -20,8 +20,11 @@ _CERTAINTY = 4.0
 
 @dataclass(frozen=True)
 class FeatureMeans:
-    """Of each clip: mean (clips, HEARINGS, FEATURES), sounds (clips,) as `count_sounds` counts them; and of all of them
-    usual, between and within (FEATURES,) as `engine.networks.content_encoder.ContentEncoder` has them."""
+    """Means of the listener's features over each clip, and their distribution over all clips.
+
+    mean: (clips, AUGMENTATIONS, FEATURES); sounds: (clips,), see `count_sounds`; usual, between, within: (FEATURES,),
+    see `engine.networks.content_encoder.ContentEncoder`.
+    """
 
     mean: np.ndarray
     sounds: np.ndarray
@@ -41,7 +44,7 @@ def prepare_means(corpus: Corpus, report: Report) -> FeatureMeans:
 
 def _measure_all(corpus: Corpus, path: Path, report: Report) -> None:
     count = len(corpus.clips)
-    means = np.zeros((count, HEARINGS, FEATURES), np.float32)
+    means = np.zeros((count, AUGMENTATIONS, FEATURES), np.float32)
     squares, sounds, weights = np.zeros((count, FEATURES)), np.zeros(count), np.zeros(count)
     with working_processes() as pool:
         jobs = [(corpus.folder, number) for number in range(count)]
@@ -72,8 +75,10 @@ def _measure(job: tuple[Path, int]) -> tuple[np.ndarray, np.ndarray, float]:
     rows = slice(clip.first_frame, clip.first_frame + clip.frames)
     envelope = corpus.envelope[rows].astype(np.float32)
     active = (frame_loudness(envelope) > clip.nepers + ACTIVE_NEPERS)[::2]
-    heard = corpus.heard[:, corpus.first_heard[number] : corpus.first_heard[number + 1]].astype(np.float32)
-    heard = heard[:, : len(active)]
-    chosen = heard[:, active] if active.any() else heard
+    features = corpus.listener_features[:, corpus.first_feature[number] : corpus.first_feature[number + 1]].astype(
+        np.float32
+    )
+    features = features[:, : len(active)]
+    chosen = features[:, active] if active.any() else features
     mean = chosen.mean(1)
     return mean, chosen[0].var(0), count_sounds(envelope, np.array(corpus.voicing[rows]), clip.nepers)

@@ -67,12 +67,12 @@ def _publish_foreign(corpus: Corpus, means: FeatureMeans, model: BaseModel, plan
         first, number = clip.first_frame + begin, numbers[clip.first_frame]
         rows = slice(first, first + _FOREIGN_FRAMES)
         envelope = torch.from_numpy(corpus.envelope[rows].astype(np.float32) - clip.nepers).clamp_min(SILENT)
-        heard = corpus.heard[0, corpus.first_heard[number] + begin // 2 :][: _FOREIGN_FRAMES // 2]
+        rows_found = corpus.listener_features[0, corpus.first_feature[number] + begin // 2 :][: _FOREIGN_FRAMES // 2]
         semitones = torch.from_numpy(hertz_to_semitones(corpus.hertz[rows]).astype(np.float32))
         with torch.inference_mode():
             plain = torch.from_numpy(means.mean[number, 0])
             mean = model.content.likeliest_mean(plain, float(means.sounds[number]) + 1.0)
-            features = torch.from_numpy(np.array(heard))[None]
+            features = torch.from_numpy(np.array(rows_found))[None]
             content.append(model.content(features, mean[None], _FOREIGN_FRAMES)[0])
         voicing = torch.from_numpy(np.array(corpus.voicing[rows]))
         prosody.append(prosody_input(semitones, voicing, loudness_of(envelope)))

@@ -1,8 +1,8 @@
-"""Auditions: what a voice sounds like at one moment of its training, on recordings it has not learned from.
+"""Audition a checkpoint: convert recordings the training has not used, keep the results and score them.
 
-Other people's recordings show whether it sounds like the voice and keeps the words; held-out recordings of the voice
-itself show whether it still speaks as the voice does. Everything is rendered as a user would hear it, kept as a file,
-and measured on what was rendered.
+Other people's recordings show whether the result sounds like the voice and keeps the words; held-out recordings of the
+voice itself show whether its way of speaking survives. Everything is rendered as a user would hear it and kept as a
+file, and the scores are measured on these files.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.devices import AUTO
 from engine.features.clips import Clip, analyse_clip
-from engine.features.speaker_timbre import heard_timbre
+from engine.features.speaker_timbre import speaker_timbre
 from engine.networks.base import BaseModel
 from engine.networks.synthesizer import synthesize
 from engine.units import HOP, SAMPLE_RATE
@@ -34,7 +34,7 @@ _MOST_CENTS = 100.0  # a frame further off counts as this much
 
 @dataclass(frozen=True)
 class Part:
-    """A recording to be heard in the voice. own: whether it is the voice itself."""
+    """A recording to convert; own: whether the voice itself recorded it."""
 
     name: str
     audio: Audio
@@ -44,12 +44,11 @@ class Part:
 
 @dataclass(frozen=True)
 class AuditionScores:
-    """How a voice does.
+    """Scores of one checkpoint.
 
-    likeness: cosine of the base's timbre of other people's recordings in this voice and of the voice itself; content:
-    cosine of the base's content before and after; both 1 at best. mel_distance: nepers between held-out recordings and
-    themselves through the voice. pitch_error_cents: mean over frames voiced in both; voicing_error: share of frames
-    voiced in one of the two.
+    likeness: cosine between the timbre of converted recordings and of the voice; content: cosine between the content
+    before and after; both at best 1. mel_distance: nepers between held-out recordings and their conversion to the same
+    voice. pitch_error_cents: mean over frames voiced in both; voicing_error: share of frames voiced in only one.
     """
 
     likeness: float
@@ -60,32 +59,32 @@ class AuditionScores:
 
     @property
     def score(self) -> float:
-        """One number to choose by; higher is better."""
+        """One number for choosing the best checkpoint; higher is better."""
         faults = 0.25 * self.mel_distance + 0.002 * self.pitch_error_cents + 0.5 * self.voicing_error
         return self.likeness + 0.5 * self.content - faults
 
 
 class Audition:
-    """The parts, analysed once, and the voice they shall sound like."""
+    """The recordings to convert, analysed once, and the target timbre."""
 
     def __init__(
-        self, base: BaseModel, timbre: Tensor, held_out: Sequence[Clip], heard: Path, device: str = AUTO
+        self, base: BaseModel, timbre: Tensor, held_out: Sequence[Clip], originals: Path, device: str = AUTO
     ) -> None:
-        """base, and timbre (TIMBRE,) of the voice: on the processor, where it is measured what was rendered; `heard`: a
-        folder where the originals are put, to be compared with; device: that renders.
+        """Analyse the recordings and write them to the folder `originals` for comparison.
 
-        Raises AudioError where a held-out recording can no longer be read, or the folder not written.
+        base and target timbre (TIMBRE,): on the processor, where results are measured; device: renders.
+        Raises AudioError if a held-out recording can no longer be read or the folder cannot be written.
         """
         self.base, self.timbre, self.device = base, timbre, device
         foreign = [_part(path.stem, read_audio(path), own=False) for path in sorted(FOREIGN.glob("*.flac"))]
         own = [_part(f"held-out-{i}", audio_of(clip, base), own=True) for i, clip in enumerate(held_out, 1)]
         self.parts = foreign + own
-        heard.mkdir(parents=True, exist_ok=True)
+        originals.mkdir(parents=True, exist_ok=True)
         for part in self.parts:
-            write_audio(heard / f"{part.name}.flac", part.audio)
+            write_audio(originals / f"{part.name}.flac", part.audio)
 
-    def hear(self, voice: Voice, folder: Path) -> AuditionScores:
-        """Render every part in the voice into `folder`/<part>.flac, and score what was rendered."""
+    def evaluate(self, voice: Voice, folder: Path) -> AuditionScores:
+        """Convert every recording to `folder`/<part>.flac and score the results."""
         rows = []
         for part in self.parts:
             settings = ConversionSettings(transpose=0 if part.own else "auto")
@@ -112,7 +111,7 @@ class Audition:
         known = slice(0, min(wanted.bands, rendered.bands))
         said, repeated = (torch.from_numpy(clip.content[0].astype(np.float32))[active] for clip in (wanted, rendered))
         return {
-            "likeness": float(functional.cosine_similarity(heard_timbre(self.base, rendered), self.timbre, 0)),
+            "likeness": float(functional.cosine_similarity(speaker_timbre(self.base, rendered), self.timbre, 0)),
             "content": float(functional.cosine_similarity(said, repeated).mean()),
             "mel_distance": float((before - after)[active][:, known].abs().mean()),
             "pitch_error_cents": float(np.minimum(cents[both], _MOST_CENTS).mean()) if both.any() else _MOST_CENTS,
@@ -121,9 +120,9 @@ class Audition:
 
 
 def audio_of(clip: Clip, base: BaseModel) -> Audio:
-    """The sound of a clip, mono at SAMPLE_RATE, read again from its file; synthesized where it came from none.
+    """Read the audio of a clip again, mono at SAMPLE_RATE, or synthesize it if the clip came from no file.
 
-    Raises AudioError where the file cannot be read any more.
+    Raises AudioError if the file can no longer be read.
     """
     if clip.path is None:
         envelope = clip.envelope.astype(np.float32) + np.float32(clip.level.nepers)

@@ -22,8 +22,8 @@ from torch.nn import functional
 from engine.analysis.envelope import ACTIVE_NEPERS, loudness_of
 from engine.features.clips import Clip
 from engine.features.foreign_content import load_foreign
-from engine.features.retrieval import gather_sounds, nearest_sounds
-from engine.features.speaker_timbre import heard_timbres, mean_timbre, timbre_spread
+from engine.features.retrieval import gather_retrieval_frames, nearest_frames
+from engine.features.speaker_timbre import mean_timbre, speaker_timbres, timbre_spread
 from engine.networks.base import WEIGHTS, BaseModel, load_weights
 from engine.networks.content_encoder import mix_content
 from engine.networks.envelope_content import envelope_input, load_envelope_content
@@ -52,7 +52,7 @@ class Batch:
     """Pieces of the voice in one step, float32."""
 
     envelope: Tensor  # (batch, frames, BANDS)
-    content: Tensor  # (batch, frames, CONTENT): of one hearing or another
+    content: Tensor  # (batch, frames, CONTENT): of one augmentation or another
     prosody: Tensor  # (batch, frames, PROSODY)
 
     def to(self, device: torch.device) -> "Batch":
@@ -88,8 +88,8 @@ def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: 
     hertz = np.stack([clip.pitch.hertz[rows] for clip, rows in cut])
     voicing = torch.from_numpy(np.stack([clip.pitch.voicing[rows] for clip, rows in cut]))
     semitones = torch.from_numpy(hertz_to_semitones(hertz).astype(np.float32))
-    heard = [clip.content[random.integers(len(clip.content)), rows] for clip, rows in cut]
-    content = torch.from_numpy(np.stack(heard).astype(np.float32))
+    encoded = [clip.content[random.integers(len(clip.content)), rows] for clip, rows in cut]
+    content = torch.from_numpy(np.stack(encoded).astype(np.float32))
     return Batch(envelope, content, prosody_input(semitones, voicing, loudness_of(envelope)))
 
 
@@ -106,17 +106,19 @@ class FineTuning:
         """base: on the device where the voice is learned; precision: of the matrix work."""
         self.base, self.clips, self.plan = base, clips, plan
         self.device, self.precision = base.device, precision
-        timbres = heard_timbres(base, clips)
-        self.heard_as, self.spread = mean_timbre(*timbres), timbre_spread(*timbres)
+        timbres = speaker_timbres(base, clips)
+        self.target_timbre, self.spread = mean_timbre(*timbres), timbre_spread(*timbres)
         self.bands = int(np.median([clip.bands for clip in clips]))
-        self.sounds = gather_sounds(clips, self.device)
+        self.retrieval_frames = gather_retrieval_frames(clips, self.device)
         self.foreign = load_foreign().to(self.device)
         self.envelope_content = load_envelope_content(self.device)
-        self.foreign_nearest = torch.stack([nearest_sounds(one, self.sounds.content) for one in self.foreign.content])
+        self.foreign_nearest = torch.stack(
+            [nearest_frames(one, self.retrieval_frames.content) for one in self.foreign.content]
+        )
         self.median = float(np.median(np.concatenate([clip.pitch.voiced_semitones for clip in clips])))
         self.decoder = EnvelopeDecoder().to(self.device)
         self.decoder.load_state_dict(base.decoder.state_dict())
-        self.timbre = nn.Parameter(self.heard_as.clone())
+        self.timbre = nn.Parameter(self.target_timbre.clone())
         self.discriminator = EnvelopeDiscriminator().to(self.device)
         self.discriminator.load_state_dict(load_weights(WEIGHTS / "discriminator.safetensors"))
         groups = [
@@ -170,7 +172,7 @@ class FineTuning:
                 repeated = self.envelope_content(envelope_input(converted))
                 kept = functional.l1_loss(repeated, foreign_content)
                 likeness = functional.cosine_similarity(
-                    self.base.timbre(timbre_input(converted, 0.0)), self.heard_as[None]
+                    self.base.timbre(timbre_input(converted, 0.0)), self.target_timbre[None]
                 )
                 taken = 1 - likeness.mean()
             score, features = self.discriminator(fake, everyone)
@@ -236,11 +238,11 @@ class FineTuning:
         for name, value in self._learned().items():
             self.average[name].lerp_(value, 1 - keep)
 
-    def other_sounds(self, content: Tensor, clip: int, first: int) -> Tensor:
+    def nearest_frames_elsewhere(self, content: Tensor, clip: int, first: int) -> Tensor:
         """The nearest sounds of content (frames, CONTENT) from elsewhere than this part of the clip and around it."""
         stop = first + len(content)
-        around = self.sounds.near(clip, first - _ELSEWHERE_FRAMES, stop + _ELSEWHERE_FRAMES)
-        return nearest_sounds(content, self.sounds.content, around)
+        around = self.retrieval_frames.near(clip, first - _ELSEWHERE_FRAMES, stop + _ELSEWHERE_FRAMES)
+        return nearest_frames(content, self.retrieval_frames.content, around)
 
     def _drawn(self, content: Tensor, pieces: Sequence[Piece], number: int) -> Tensor:
         """Content (batch, frames, CONTENT), half of the pieces drawn towards other sounds of the voice.
@@ -251,7 +253,7 @@ class FineTuning:
         drawn = content.clone()
         for place, (clip, first) in enumerate(pieces):
             if (strength := choices.uniform(-1.0, 1.0)) > 0:
-                nearest = self.other_sounds(content[place], clip, first)
+                nearest = self.nearest_frames_elsewhere(content[place], clip, first)
                 drawn[place] = mix_content(content[place], nearest, strength)
         return drawn
 

@@ -74,8 +74,8 @@ def snapshot(tuning: FineTuning, card: VoiceCard, training: dict[str, Any]) -> V
     """The voice as it is now, ready to convert with, on the processor; `training` goes on its card."""
     decoder, timbre = tuning.averaged()
     centre, contrast = measure_contrast(tuning, decoder, timbre)
-    sounds = tuning.sounds.content
-    voice = Voice(replace(card, training=training), timbre, tuning.spread, centre, contrast, decoder, sounds)
+    frames = tuning.retrieval_frames.content
+    voice = Voice(replace(card, training=training), timbre, tuning.spread, centre, contrast, decoder, frames)
     return voice.on(torch.device("cpu"))
 
 
@@ -107,7 +107,9 @@ def _other_sounds(tuning: FineTuning, content: Tensor, clip: int) -> Tensor:
     """The nearest sounds of a clip's content (frames, CONTENT) from elsewhere, found piece by piece: none is taken from
     near a piece, and a voice may have one recording only."""
     firsts = range(0, len(content), PIECE_FRAMES)
-    return torch.cat([tuning.other_sounds(content[first : first + PIECE_FRAMES], clip, first) for first in firsts])
+    return torch.cat(
+        [tuning.nearest_frames_elsewhere(content[first : first + PIECE_FRAMES], clip, first) for first in firsts]
+    )
 
 
 def _there(values: np.ndarray, other: Tensor) -> Tensor:

@@ -285,7 +285,7 @@ class _Training:
     # ---- evaluations
 
     def _audition(self) -> Audition:
-        timbre, originals = self.tuning.heard_as.cpu(), self.folder / ORIGINALS_FOLDER
+        timbre, originals = self.tuning.target_timbre.cpu(), self.folder / ORIGINALS_FOLDER
         return Audition(load_base(), timbre, self.held_out, originals, self.device.called)
 
     def _evaluation_is_due(self) -> bool:
@@ -305,7 +305,7 @@ class _Training:
         unfinished = final.with_name(f".{name}.part")
         training = {"epochs": self.history.epoch, "steps": self.step}
         save_voice(snapshot(self.tuning, self.card, training), unfinished)
-        scores = audition.hear(load_voice(unfinished), unfinished)
+        scores = audition.evaluate(load_voice(unfinished), unfinished)
         write_audio(unfinished / PREVIEW_FILE, read_audio(unfinished / f"{self.preview}.flac"))
         shutil.rmtree(final, ignore_errors=True)
         os.replace(unfinished, final)
@@ -353,7 +353,7 @@ class _Training:
         epoch_s = min(took) * math.ceil(len(pieces) / self.batch)
         with tempfile.TemporaryDirectory() as folder:
             started = time.monotonic()
-            audition.hear(snapshot(trial, self.card, {}), Path(folder))
+            audition.evaluate(snapshot(trial, self.card, {}), Path(folder))
             evaluation_s = time.monotonic() - started
         timed = Estimate(round(epoch_s, 4), round(evaluation_s, 2), 0.0, self._epochs_apart())
         return replace(timed, total_s=round(timed.seconds_of(self.plan.epochs, self.plan.evaluate_epochs), 1))

@@ -63,7 +63,7 @@ def untrained_of(dataset: Dataset, report: Report = no_report, device: str = AUT
         return kept
     made_of = _state(dataset)  # as it was before they were read: what changes meanwhile is seen the next time
     clips = usable_clips(dataset, report)
-    report(1.0, "hearing the voice")
+    report(1.0, "rendering a preview")
     voice = untrained_voice(clips, dataset.profile, device)
     voice.card.training[_MADE_OF] = made_of
     home = dataset.folder / UNTRAINED_FOLDER

@@ -54,7 +54,7 @@ def blend_voices(first: Voice, second: Voice, share: float, name: str, identifie
         _between(first.centre, second.centre, share),
         _between(first.contrast, second.contrast, share),
         between_decoders(first.decoder, second.decoder, share),
-        _blended_sounds(first.sounds, second.sounds, share),
+        _blended_frames(first.retrieval_frames, second.retrieval_frames, share),
     )
 
 
@@ -81,11 +81,11 @@ def _blended_spread(first: Tensor, second: Tensor, share: float) -> Tensor:
     return torch.where(largest < 0, -found, found)
 
 
-def _blended_sounds(first: Tensor, second: Tensor, share: float) -> Tensor:
-    """Sounds of both, (frames, CONTENT), as many of each as its share, spread evenly over what it has said.
+def _blended_frames(first: Tensor, second: Tensor, share: float) -> Tensor:
+    """Mix the retrieval frames of both voices, (frames, CONTENT), by share, evenly spaced over each.
 
-    They are places in content, which is much the same whoever speaks; a mean of two would be no sound that either has
-    made. Few are worse than those of one alone, so where one voice has none, all of the other's count.
+    Frames are selected, not averaged: the mean of two would be a sound that neither voice has made. If one voice has
+    no frames, all of the other's are kept, because few frames are worse than those of one voice alone.
     """
     if share in (0.0, 1.0) or not len(first) or not len(second):
         return (second if share == 1.0 or (share > 0.0 and not len(first)) else first).clone()
@@ -93,9 +93,9 @@ def _blended_sounds(first: Tensor, second: Tensor, share: float) -> Tensor:
     return torch.cat([_spread_evenly(first, (1.0 - share) * most), _spread_evenly(second, share * most)])
 
 
-def _spread_evenly(sounds: Tensor, count: float) -> Tensor:
-    kept = min(len(sounds), max(1, round(count)))
-    return sounds[torch.linspace(0, len(sounds) - 1, kept).round().long()]
+def _spread_evenly(frames: Tensor, count: float) -> Tensor:
+    kept = min(len(frames), max(1, round(count)))
+    return frames[torch.linspace(0, len(frames) - 1, kept).round().long()]
 
 
 # ---- the card ----

@@ -20,7 +20,7 @@ class _Digest(Protocol):
 def networks_fingerprint(base: BaseModel, voice: Voice) -> str:
     """The same text for the same weights."""
     digest = _of_base(base).copy()
-    vectors = [voice.timbre, voice.spread, voice.centre, voice.contrast, voice.sounds]
+    vectors = [voice.timbre, voice.spread, voice.centre, voice.contrast, voice.retrieval_frames]
     _add(digest, [*vectors, *voice.decoder.state_dict().values()])
     return digest.hexdigest()
 

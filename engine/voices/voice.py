@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.analysis.envelope import BANDS
 from engine.errors import VoiceError
-from engine.features.retrieval import MOST_SOUNDS
+from engine.features.retrieval import MOST_RETRIEVAL_FRAMES
 from engine.features.speaker_timbre import SPREAD
 from engine.networks.base import load_weights
 from engine.networks.content_encoder import CONTENT
@@ -34,7 +34,8 @@ from engine.voices.card import (
     new_voice_folder,
 )
 
-_NUMBERS = ("timbre", "spread", "centre", "contrast", "sounds")
+_NUMBERS = ("timbre", "spread", "centre", "contrast", "retrieval_frames")
+_FRAMES = "sounds"  # name of the retrieval frames in a weights file
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Voice:
     centre: Tensor  # (BANDS,): mean of its decoded envelope, relative to the recording's level
     contrast: Tensor  # (BANDS,): how much more its real envelope varies than the decoded one
     decoder: EnvelopeDecoder
-    sounds: Tensor  # (frames, CONTENT): what it has said itself
+    retrieval_frames: Tensor  # (frames, CONTENT): content of its own recordings
     folder: Path | None = None
 
     @property
@@ -78,7 +79,7 @@ def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
     """
     weights = {f"decoder.{name}": value for name, value in voice.decoder.state_dict().items()}
     weights |= {"timbre": voice.timbre, "spread": voice.spread, "centre": voice.centre, "contrast": voice.contrast}
-    weights |= {"sounds": voice.sounds}
+    weights |= {_FRAMES: voice.retrieval_frames}
     halves = {name: value.detach().cpu().half().contiguous() for name, value in weights.items()}
     with new_voice_folder(folder) as unfinished:
         save_file(halves, unfinished / WEIGHTS_FILE)
@@ -125,9 +126,9 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
     decoder = EnvelopeDecoder()
     shapes = {"timbre": (TIMBRE,), "spread": (SPREAD, TIMBRE), "centre": (BANDS,), "contrast": (BANDS,)}
     try:
-        sounds = weights.pop("sounds", None)
-        if sounds is None or sounds.ndim != 2 or sounds.shape[1] != CONTENT or len(sounds) > MOST_SOUNDS:
-            raise ValueError("sounds are missing or have another shape")
+        frames = weights.pop(_FRAMES, None)
+        if frames is None or frames.ndim != 2 or frames.shape[1] != CONTENT or len(frames) > MOST_RETRIEVAL_FRAMES:
+            raise ValueError("retrieval frames are missing or have another shape")
         vectors = {name: weights.pop(name) for name in shapes}
         for name, shape in shapes.items():
             if vectors[name].shape != shape:
@@ -135,10 +136,10 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
         decoder.load_state_dict({name.removeprefix("decoder."): value for name, value in weights.items()}, strict=True)
     except (KeyError, ValueError, RuntimeError) as cause:
         raise VoiceError(f"The voice '{card.id}' was made by another version of the engine; make it again.") from cause
-    if not all(torch.isfinite(value).all() for value in [sounds, *vectors.values(), *decoder.state_dict().values()]):
+    if not all(torch.isfinite(value).all() for value in [frames, *vectors.values(), *decoder.state_dict().values()]):
         raise VoiceError(_damaged_weights(card))
     decoder.eval().requires_grad_(False)
-    return Voice(card, decoder=decoder, sounds=sounds, folder=folder, **vectors)
+    return Voice(card, decoder=decoder, retrieval_frames=frames, folder=folder, **vectors)
 
 
 def _refuse_earlier(card: VoiceCard) -> None:

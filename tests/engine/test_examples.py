@@ -39,7 +39,7 @@ CALLED_BY_USERS = {
     "devices": ("choose_device",),
     "evaluation.scores": ("compare_performances", "score_performance", "trace"),
     "features.clips": ("analysed_clips",),
-    "features.retrieval": ("nearest_sounds",),
+    "features.retrieval": ("nearest_frames",),
     "plots.content": ("plot_perturbation_trial", "plot_speaker_probes"),
     "plots.recording": ("look_at", "plot_file", "plot_recording"),
     "plots.report": ("plot_data_report",),
@@ -54,7 +54,7 @@ CALLED_BY_USERS = {
     "voices.package": ("export_voice", "import_voice"),
     "voices.voice": ("load_voice", "save_voice"),
 }
-# asks judges that are installed apart from the rest
+# needs networks that are installed apart from the rest
 WITHOUT_EXAMPLE = {"engine.evaluation.scores.compare"}
 # what a class's docstring, or that of the protocol it keeps to, already says
 _SAID_BY_THE_CLASS = {

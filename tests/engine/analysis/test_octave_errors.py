@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.analysis.octave_errors import misheard_octaves
+from engine.analysis.octave_errors import octave_errors
 
 
 def melody(*notes: float, frames: int = 30, rest: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +31,7 @@ def test_a_part_in_another_octave_is_found(octaves, way, rest):
     semitones, voicing = melody(57, 59, 60, 62, 60, rest=rest)
     where = slice(70, 100) if rest == 0 else slice(100, 110)
     wrong = misheard(semitones, voicing, where, octaves, way)
-    found, sure = misheard_octaves(wrong, voicing, slice(45, 180))
+    found, sure = octave_errors(wrong, voicing, slice(45, 180))
     inside = np.zeros(len(semitones), bool)
     inside[where] = True
     assert (found[sure & inside] == -octaves).all()
@@ -42,32 +42,32 @@ def test_a_part_in_another_octave_is_found(octaves, way, rest):
 def test_the_whole_stretch_in_another_octave_is_found_by_the_notes_around_it():
     semitones, voicing = melody(57, 59, 60, 62, 60)
     wrong = misheard(semitones, voicing, slice(60, 120), 1)
-    found, sure = misheard_octaves(wrong, voicing, slice(60, 120))
+    found, sure = octave_errors(wrong, voicing, slice(60, 120))
     assert (found[60:120][sure[60:120]] == -1).all()
 
 
 @given(st.lists(st.integers(54, 61), min_size=3, max_size=8), st.integers(0, 15))
 def test_what_was_heard_right_stays(notes, rest):
     semitones, voicing = melody(*notes, rest=rest)
-    found, _ = misheard_octaves(semitones, voicing, slice(30, len(semitones) - 30))
+    found, _ = octave_errors(semitones, voicing, slice(30, len(semitones) - 30))
     assert not found.any()
 
 
 def test_an_octave_that_is_sung_after_a_rest_and_held_stays():
     semitones, voicing = melody(57, 57, 66, 57, 57, rest=20)
-    found, _ = misheard_octaves(semitones, voicing, slice(95, 155))
+    found, _ = octave_errors(semitones, voicing, slice(95, 155))
     assert not found.any()
 
 
 def test_outside_of_the_stretch_nothing_moves():
     semitones, voicing = melody(57, 59, 60, 62)
     wrong = misheard(semitones, voicing, slice(70, 100), 1)
-    found, _ = misheard_octaves(wrong, voicing, slice(80, 90))
+    found, _ = octave_errors(wrong, voicing, slice(80, 90))
     assert not found[:80].any()
     assert not found[90:].any()
 
 
 def test_without_a_voice_there_is_nothing_to_find():
-    found, sure = misheard_octaves(np.full(50, 50.0), np.zeros(50), slice(10, 40))
+    found, sure = octave_errors(np.full(50, 50.0), np.zeros(50), slice(10, 40))
     assert not found.any()
     assert not sure.any()

@@ -18,7 +18,7 @@ from engine.conversion import convert as module
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
 from engine.errors import AudioError, Cancelled, EngineError, SettingsError
-from engine.features.analysed_windows import HeardWindows
+from engine.features.analysed_windows import AnalysedWindows
 from engine.networks.base import load_base
 from engine.networks.listener import listen
 from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones, semitones_to_hertz
@@ -369,7 +369,7 @@ def test_small_windows_give_what_one_window_gives(sing, voice, monkeypatch):
     def of_the_whole(samples: np.ndarray, first_frame: int) -> np.ndarray:
         return features[first_frame // 2 :][: len(samples) // (2 * HOP) + 1]
 
-    monkeypatch.setattr(module, "HeardWindows", functools.partial(HeardWindows, listen_otherwise=of_the_whole))
+    monkeypatch.setattr(module, "AnalysedWindows", functools.partial(AnalysedWindows, features_at=of_the_whole))
     monkeypatch.setattr(module, "cut_windows", functools.partial(cut_windows, longest_s=60.0, shortest_s=30.0))
     whole = convert(recording, voice, ConversionSettings(takes=2)).takes
     small_windows(monkeypatch)
@@ -385,8 +385,8 @@ def test_the_listener_hears_much_the_same_in_windows_of_the_usual_length():
     base = load_base()
     windows = list(cut_windows([samples[None]]))
     assert len(windows) >= 2
-    heard = HeardWindows(base.listener)
-    pieces = np.concatenate([heard.hear(window).features[window.core_features] for window in windows])
+    analysed = AnalysedWindows(base.listener)
+    pieces = np.concatenate([analysed.analyse(window).features[window.core_features] for window in windows])
     whole = listen(base.listener, without_rumble(samples))[: len(pieces)]
     contents = []
     for features in (pieces, whole):

@@ -133,8 +133,8 @@ def test_the_timbre_moves_past_the_voice_away_from_the_recording(recording, voic
     settings = ConversionSettings()
     found = survey_recording([recording], load_base())
 
-    def sung(timbre: torch.Tensor, heard_as: torch.Tensor) -> np.ndarray:
-        survey, changed = replace(found, timbre=heard_as), replace(voice, timbre=timbre)
+    def sung(timbre: torch.Tensor, target_timbre: torch.Tensor) -> np.ndarray:
+        survey, changed = replace(found, timbre=target_timbre), replace(voice, timbre=timbre)
         return Renderer(load_base(), changed, survey, settings, ShapedMelody(settings, 0)).render(windows[0])[0]
 
     itself = sung(voice.timbre, voice.timbre)  # a recording of the voice is no way off: nothing to move past

@@ -247,7 +247,7 @@ def test_a_file_is_edited_as_sound_in_memory_is(files, voice, tmp_path):
         folder / "in.flac", folder / "take-2.wav", tmp_path / "new.wav", groundwork, 1, voice, edits,
         report=lambda fraction, message: told.append(fraction),
     )  # fmt: skip
-    assert (done.path, done.sung) == (tmp_path / "new.wav", 1)
+    assert (done.path, done.rendered) == (tmp_path / "new.wav", 1)
     old, new = read_audio(folder / "take-2.wav").samples, read_audio(done.path).samples
     assert new.shape == old.shape
     assert changed(old, new)[0] > 0.5
@@ -272,9 +272,9 @@ def test_what_an_earlier_edit_has_sung_is_taken_over(files, voice, tmp_path, mon
 
     one = edited("one.wav", [first])
     both = edited("both.wav", [first, second], EarlierEdit(one.path, [first]))
-    assert both.sung == 1
+    assert both.rendered == 1
     anew = edited("anew.wav", [first, second])
-    assert anew.sung == 2
+    assert anew.rendered == 2
     take, one_samples, both_samples = (
         read_audio(path).samples for path in (folder / "take-1.wav", one.path, both.path)
     )

@@ -32,7 +32,7 @@ from engine.evaluation.scores import (
 
 RATE = 44_100
 SHARED_EVALUATION = Path(__file__).parents[4] / "shared" / "eval"
-needs_judges = pytest.mark.skipif(
+needs_networks = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("resemblyzer", "speechmos", "pocketsphinx", "jiwer")),
     reason="needs the evaluation extra",
 )
@@ -81,8 +81,8 @@ def test_leak_is_the_level_in_the_silence_against_the_voice():
     noise_level = 0.001
     output = sung(silence_level=noise_level)
     loud = sung()[: RATE // 2]
-    heard_by_judges = 10 * math.log10(16_000 / RATE)  # of white noise, half the judges' rate remains
-    expected = 20 * math.log10(noise_level / loud.std()) + heard_by_judges
+    level_at_16_khz = 10 * math.log10(16_000 / RATE)  # of white noise, half their rate remains
+    expected = 20 * math.log10(noise_level / loud.std()) + level_at_16_khz
     assert performance_scores(sung(), output).leak_db == pytest.approx(expected, abs=1.0)
 
 
@@ -168,11 +168,11 @@ def evaluator() -> Evaluator:
     return Evaluator()
 
 
-@needs_judges
+@needs_networks
 def test_judges_hear_the_same_in_the_same_recording(evaluator):
-    source = evaluator.listen(audio(sung()), words=False)
+    source = evaluator.measure(audio(sung()), words=False)
     target = evaluator.target_embedding([audio(sung())])
-    scores = compare(source, evaluator.listen(audio(sung() * 0.5), words=False), target)
+    scores = compare(source, evaluator.measure(audio(sung() * 0.5), words=False), target)
     assert scores.word_error is None
     assert scores.likeness > 0.95
     assert scores.source_likeness > 0.95
@@ -180,10 +180,10 @@ def test_judges_hear_the_same_in_the_same_recording(evaluator):
     assert scores.source_p808 == pytest.approx(scores.p808, abs=0.05)
 
 
-@needs_judges
+@needs_networks
 def test_silence_has_no_speaker(evaluator):
     silence = audio(np.zeros(RATE, np.float32))
-    heard = evaluator.listen(silence)
+    heard = evaluator.measure(silence)
     assert heard.embedding is None
     scores = compare(heard, heard, np.ones(256, np.float32))
     assert scores.likeness is None
@@ -200,7 +200,7 @@ def project_scorer() -> ModuleType:
     return module
 
 
-@needs_judges
+@needs_networks
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.skipif(not (SHARED_EVALUATION / "sources").is_dir(), reason="the project's recordings are not here")

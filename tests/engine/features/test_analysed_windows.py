@@ -4,8 +4,8 @@ import soundfile
 
 from engine.analysis.windows import cut_windows
 from engine.conversion.convert import convert_file
-from engine.features import analysed_windows as heard_windows
-from engine.features.analysed_windows import HeardWindows
+from engine.features import analysed_windows
+from engine.features.analysed_windows import AnalysedWindows
 from engine.networks.listener import FEATURES, listen
 from engine.units import HOP, SAMPLE_RATE
 
@@ -18,25 +18,25 @@ def windows(sing):
 @pytest.fixture
 def measured(monkeypatch) -> list[int]:
     """The lengths, in samples, of all that is measured."""
-    lengths, real = [], heard_windows.listen
-    monkeypatch.setattr(heard_windows, "listen", lambda ear, mid: (lengths.append(len(mid)), real(ear, mid))[1])
+    lengths, real = [], analysed_windows.listen
+    monkeypatch.setattr(analysed_windows, "listen", lambda ear, mid: (lengths.append(len(mid)), real(ear, mid))[1])
     return lengths
 
 
 def test_what_is_heard_has_a_value_for_every_frame(windows, listener):
-    heard = HeardWindows(listener).hear(windows[0])
-    assert heard.mid.shape == windows[0].samples.shape[1:]
-    assert len(heard.pitch) == len(heard.envelope) == windows[0].frames == len(heard.mid) // HOP + 1
-    assert heard.features.shape == (windows[0].frames // 2 + 1, FEATURES)
-    assert len(heard.features[windows[0].core_features]) == -(-windows[0].core_stop // 2)
-    np.testing.assert_array_equal(heard.features, listen(listener, heard.mid))
+    analysed = AnalysedWindows(listener).analyse(windows[0])
+    assert analysed.mid.shape == windows[0].samples.shape[1:]
+    assert len(analysed.pitch) == len(analysed.envelope) == windows[0].frames == len(analysed.mid) // HOP + 1
+    assert analysed.features.shape == (windows[0].frames // 2 + 1, FEATURES)
+    assert len(analysed.features[windows[0].core_features]) == -(-windows[0].core_stop // 2)
+    np.testing.assert_array_equal(analysed.features, listen(listener, analysed.mid))
 
 
 def test_windows_at_the_beginning_are_measured_once_and_later_ones_anew(windows, measured, listener):
     assert len(windows) >= 3
-    heard = HeardWindows(listener, kept_frames=windows[1].core_stop)
-    first = [heard.hear(window) for window in windows]
-    again = [heard.hear(window) for window in windows]
+    analysed = AnalysedWindows(listener, kept_frames=windows[1].core_stop)
+    first = [analysed.analyse(window) for window in windows]
+    again = [analysed.analyse(window) for window in windows]
     assert len(measured) == len(windows) + len(windows) - 2
     for one, other in zip(first, again, strict=True):
         assert np.array_equal(one.pitch.hertz, other.pitch.hertz)
@@ -46,9 +46,9 @@ def test_windows_at_the_beginning_are_measured_once_and_later_ones_anew(windows,
 
 
 def test_nothing_is_kept_where_nothing_shall_be(windows, measured, listener):
-    heard = HeardWindows(listener)
-    heard.hear(windows[0])
-    heard.hear(windows[0])
+    analysed = AnalysedWindows(listener)
+    analysed.analyse(windows[0])
+    analysed.analyse(windows[0])
     assert len(measured) == 2
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from engine.analysis.envelope import BANDS, LOW_BANDS, SILENT
 from engine.audio.files import Audio
 from engine.errors import AudioError, Cancelled
+from engine.features.augmentations import VOICE_AUGMENTATIONS
 from engine.features.clips import analyse_clip, analysed_clip, analysed_clips, fingerprint
-from engine.features.hearings import VOICE_HEARINGS
 from engine.networks.content_encoder import CONTENT
 from engine.units import SAMPLE_RATE, frame_count
 
@@ -77,13 +77,13 @@ def test_any_length_rate_and_channels(count, rate, channels):
 def test_any_length_has_all_hearings_of_a_voice(tmp_path, samples):
     soundfile.write(tmp_path / "x.wav", 0.1 * np.random.default_rng(0).standard_normal(samples), SAMPLE_RATE)
     clip = analysed_clip(tmp_path / "x.wav")
-    assert clip.content.shape == (VOICE_HEARINGS, frame_count(samples), CONTENT)
+    assert clip.content.shape == (VOICE_AUGMENTATIONS, frame_count(samples), CONTENT)
     assert np.isfinite(clip.content).all()
 
 
 def test_the_first_hearing_is_the_recording_as_it_is_and_the_others_are_not(sing):
     audio = Audio(sing(2.0)[None], SAMPLE_RATE)
-    none, one, three = (analyse_clip(audio, hearings=hearings) for hearings in (0, 1, 3))
+    none, one, three = (analyse_clip(audio, augmentations=augmentations) for augmentations in (0, 1, 3))
     assert none.content.shape == (0, len(none.pitch), CONTENT)
     np.testing.assert_allclose(three.content[0].astype(float), one.content[0], atol=0.01)
     for other in three.content[1:]:
@@ -114,24 +114,24 @@ def test_a_kept_clip_is_not_analysed_again_but_a_changed_recording_is(recording,
 
 
 def test_a_kept_clip_is_analysed_again_where_more_hearings_are_wanted(recording, tmp_path, monkeypatch):
-    assert len(analysed_clip(recording, tmp_path / "cache", hearings=0).content) == 0
-    assert len(analysed_clip(recording, tmp_path / "cache", hearings=1).content) == 1
-    assert len(analysed_clip(recording, tmp_path / "cache").content) == VOICE_HEARINGS
+    assert len(analysed_clip(recording, tmp_path / "cache", augmentations=0).content) == 0
+    assert len(analysed_clip(recording, tmp_path / "cache", augmentations=1).content) == 1
+    assert len(analysed_clip(recording, tmp_path / "cache").content) == VOICE_AUGMENTATIONS
     [kept] = (tmp_path / "cache").iterdir()
     assert kept.stem == fingerprint(recording)
     monkeypatch.setattr("engine.features.clips._analyse", lambda *_: pytest.fail("analysed again"))
-    assert len(analysed_clip(recording, tmp_path / "cache", hearings=0).content) == VOICE_HEARINGS
+    assert len(analysed_clip(recording, tmp_path / "cache", augmentations=0).content) == VOICE_AUGMENTATIONS
 
 
 def test_a_clip_of_another_format_is_analysed_again(recording, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("engine.features.clips.FORMAT", "3")
-        analysed_clip(recording, tmp_path / "cache", hearings=0)
+        analysed_clip(recording, tmp_path / "cache", augmentations=0)
     asked = []
     real = analyse_clip.__globals__["_analyse"]
     monkeypatch.setattr("engine.features.clips._analyse", lambda *given: (asked.append(given), real(*given))[1])
     for _ in range(2):
-        analysed_clip(recording, tmp_path / "cache", hearings=0)
+        analysed_clip(recording, tmp_path / "cache", augmentations=0)
         assert len(asked) == 1  # what was analysed instead is kept
 
 

@@ -10,8 +10,8 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window, cut_windows
 from engine.audio.files import read_audio, resample
 from engine.features import recording_content as module
+from engine.features.augmentations import AUGMENTATIONS
 from engine.features.feature_mean import measure_feature_mean
-from engine.features.hearings import HEARINGS
 from engine.features.recording_content import RecordingContent
 from engine.networks.base import BaseModel, load_base
 from engine.networks.content_encoder import CONTENT
@@ -35,20 +35,20 @@ def envelope_of(mid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return measure_envelope(mid, pitch), pitch.voicing
 
 
-def content_of(base: BaseModel, samples: np.ndarray, hearings: int, longest_s: float = 18.0) -> np.ndarray:
-    content, frames = RecordingContent(base, hearings), 0
+def content_of(base: BaseModel, samples: np.ndarray, augmentations: int, longest_s: float = 18.0) -> np.ndarray:
+    content, frames = RecordingContent(base, augmentations), 0
     for window in cut_windows([samples[None]], longest_s, longest_s / 2):
         content.add(window, window.samples[0], *envelope_of(window.samples[0]))
         frames = window.core_stop
     return content.finish(frames)
 
 
-@pytest.mark.parametrize("hearings", [0, 1, 3])
-def test_there_is_content_for_every_frame_in_every_hearing(base, sing, hearings):
-    content = content_of(base, sing(1.3), hearings)
-    assert content.shape == (hearings, frame_count(round(1.3 * SAMPLE_RATE)), CONTENT)
+@pytest.mark.parametrize("augmentations", [0, 1, 3])
+def test_there_is_content_for_every_frame_in_every_augmentation(base, sing, augmentations):
+    content = content_of(base, sing(1.3), augmentations)
+    assert content.shape == (augmentations, frame_count(round(1.3 * SAMPLE_RATE)), CONTENT)
     assert content.dtype == np.float16
-    if hearings:
+    if augmentations:
         variance = content.astype(np.float32).var(2)
         np.testing.assert_allclose(variance, 1.0, atol=0.02)
 
@@ -71,7 +71,7 @@ def test_of_one_window_it_is_what_the_base_makes_of_it(base, sing):
 
 def test_more_hearings_leave_the_others_as_they_are_and_all_can_be_had_again(base, sing):
     samples = sing(1.0)
-    few, many, again = (content_of(base, samples, hearings) for hearings in (2, HEARINGS, HEARINGS))
+    few, many, again = (content_of(base, samples, augmentations) for augmentations in (2, AUGMENTATIONS, AUGMENTATIONS))
     np.testing.assert_allclose(few.astype(float), many[:2], atol=5e-3)
     np.testing.assert_array_equal(many, again)
     for one, other in itertools.pairwise(many):
@@ -103,7 +103,7 @@ def test_the_mean_is_that_of_the_beginning(base, monkeypatch, kept):
         module, "measure_feature_mean", lambda encoder, heard, *_: (told.append(heard), torch.zeros(FEATURES))[1]
     )
     constant = iter([np.full((151, FEATURES), 1.0, np.float16), np.full((151, FEATURES), 3.0, np.float16)])
-    monkeypatch.setattr(module, "heard_otherwise", lambda *_: next(constant))
+    monkeypatch.setattr(module, "augmented_features", lambda *_: next(constant))
     content = RecordingContent(base, 1)
     envelope, voicing = np.zeros((301, 108), np.float32), np.zeros(301, np.float32)
     content.add(window_of(0, (0, 201), 301, False), np.zeros(132_300, np.float32), envelope, voicing)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.audio.files import Audio
 from engine.features.clips import analyse_clip
-from engine.features.retrieval import draw_towards, gather_sounds, nearest_sounds
+from engine.features.retrieval import gather_retrieval_frames, nearest_frames, retrieve
 from engine.networks.content_encoder import CONTENT, mix_content
 from engine.units import SAMPLE_RATE
 
@@ -28,24 +28,24 @@ def clip(sing):
     return analyse_clip(Audio(sing(6.0)[None], SAMPLE_RATE))
 
 
-def test_sounds_are_the_audible_frames_in_order(clip):
-    sounds = gather_sounds([clip, clip.piece(0, 200)], CPU)
-    assert sounds.content.shape == (len(sounds.clip), CONTENT)
-    assert (sounds.content.std(1, correction=0) - 1).abs().max() < 1e-3
-    assert 300 < (sounds.clip == 0).sum() <= 601
-    assert (sounds.clip.diff() >= 0).all()
-    assert (sounds.frame[sounds.clip == 0].diff() > 0).all()
-    first = sounds.frame[sounds.clip == 0]
-    assert torch.equal(sounds.content[: len(first)], torch.from_numpy(clip.content[0].astype(np.float32))[first])
+def test_retrieval_frames_are_the_audible_frames_in_order(clip):
+    own = gather_retrieval_frames([clip, clip.piece(0, 200)], CPU)
+    assert own.content.shape == (len(own.clip), CONTENT)
+    assert (own.content.std(1, correction=0) - 1).abs().max() < 1e-3
+    assert 300 < (own.clip == 0).sum() <= 601
+    assert (own.clip.diff() >= 0).all()
+    assert (own.frame[own.clip == 0].diff() > 0).all()
+    first = own.frame[own.clip == 0]
+    assert torch.equal(own.content[: len(first)], torch.from_numpy(clip.content[0].astype(np.float32))[first])
 
 
-def test_of_several_hearings_only_the_recording_as_it_is_gives_sounds(clip):
+def test_of_several_augmentations_only_the_original_gives_frames(clip):
     more = replace(clip, content=np.concatenate([clip.content, np.zeros_like(clip.content)]))
-    assert torch.equal(gather_sounds([more], CPU).content, gather_sounds([clip], CPU).content)
+    assert torch.equal(gather_retrieval_frames([more], CPU).content, gather_retrieval_frames([clip], CPU).content)
 
 
 def test_of_many_runs_are_kept_that_are_spread_evenly(clip):
-    every, some = gather_sounds([clip], CPU), gather_sounds([clip], CPU, most=150)
+    every, some = gather_retrieval_frames([clip], CPU), gather_retrieval_frames([clip], CPU, most=150)
     assert len(some.content) == 150
     assert some.frame[0] == every.frame[0]
     assert some.frame[-1] == every.frame[-1]
@@ -53,37 +53,37 @@ def test_of_many_runs_are_kept_that_are_spread_evenly(clip):
 
 
 def test_the_nearest_is_found():
-    sounds = unit(1, 2, 3)
-    near = sounds + 0.05 * torch.randn(3, CONTENT, generator=torch.Generator().manual_seed(0))
-    drawn = draw_towards(near, sounds, 1.0)
-    assert torch.nn.functional.cosine_similarity(drawn[:, None], sounds[None], 2).argmax(1).tolist() == [0, 1, 2]
+    own = unit(1, 2, 3)
+    near = own + 0.05 * torch.randn(3, CONTENT, generator=torch.Generator().manual_seed(0))
+    drawn = retrieve(near, own, 1.0)
+    assert torch.nn.functional.cosine_similarity(drawn[:, None], own[None], 2).argmax(1).tolist() == [0, 1, 2]
 
 
 def test_what_is_forbidden_is_not_taken():
-    sounds = unit(*range(20))
+    own = unit(*range(20))
     similarity = torch.nn.functional.cosine_similarity
-    assert similarity(nearest_sounds(sounds[:1], sounds), sounds[:1]) > 0.9
-    assert similarity(nearest_sounds(sounds[:1], sounds, slice(0, 1)), sounds[:1]) < 0.1
+    assert similarity(nearest_frames(own[:1], own), own[:1]) > 0.9
+    assert similarity(nearest_frames(own[:1], own, slice(0, 1)), own[:1]) < 0.1
 
 
-def test_of_very_many_sounds_some_are_compared_and_what_is_forbidden_stays_so():
-    """Sounds come in threes that are nearly the same, so every third does as well as all of them."""
+def test_of_very_many_frames_some_are_compared_and_what_is_forbidden_stays_so():
+    """Frames come in threes that are nearly the same, so every third does as well as all of them."""
     random = torch.Generator().manual_seed(5)
     slow = torch.randn(1, CONTENT, 4000, generator=random)
-    sounds = torch.nn.functional.layer_norm(
+    own = torch.nn.functional.layer_norm(
         torch.nn.functional.interpolate(slow, size=12_000, mode="linear")[0].T, (CONTENT,)
     )
     rows = slice(6000, 6060)
     similarity = torch.nn.functional.cosine_similarity
-    assert similarity(nearest_sounds(sounds[rows], sounds), sounds[rows]).mean() > 0.9
-    assert similarity(nearest_sounds(sounds[rows], sounds, rows), sounds[rows])[20:40].mean() < 0.6
+    assert similarity(nearest_frames(own[rows], own), own[rows]).mean() > 0.9
+    assert similarity(nearest_frames(own[rows], own, rows), own[rows])[20:40].mean() < 0.6
 
 
 def test_long_content_is_compared_in_blocks_with_the_same_result():
     random = torch.Generator().manual_seed(1)
-    content, sounds = torch.randn(2500, CONTENT, generator=random), torch.randn(40, CONTENT, generator=random)
-    whole = nearest_sounds(content, sounds)
-    torch.testing.assert_close(whole[1990:2010], nearest_sounds(content[1980:2020], sounds)[10:30])
+    content, own = torch.randn(2500, CONTENT, generator=random), torch.randn(40, CONTENT, generator=random)
+    whole = nearest_frames(content, own)
+    torch.testing.assert_close(whole[1990:2010], nearest_frames(content[1980:2020], own)[10:30])
 
 
 def test_a_sound_is_compared_with_what_is_around_it():
@@ -91,8 +91,8 @@ def test_a_sound_is_compared_with_what_is_around_it():
     random = torch.Generator().manual_seed(3)
     first, second, twin = (torch.randn(9, CONTENT, generator=random) for _ in range(3))
     twin[4] = first[4]
-    sounds = torch.cat([first, second, twin])
-    before, after = (nearest_sounds(sounds[rows], sounds)[4] for rows in (slice(0, 9), slice(18, 27)))
+    own = torch.cat([first, second, twin])
+    before, after = (nearest_frames(own[rows], own)[4] for rows in (slice(0, 9), slice(18, 27)))
     assert not torch.allclose(before, after)  # though the frames themselves are the same
 
 
@@ -101,37 +101,37 @@ def test_a_sound_is_compared_with_what_is_around_it():
 def test_what_is_drawn_is_content_again(frames, count, strength):
     random = torch.Generator().manual_seed(frames + count)
     content = torch.nn.functional.layer_norm(torch.randn(frames, CONTENT, generator=random), (CONTENT,))
-    drawn = draw_towards(content, torch.randn(count, CONTENT, generator=random), strength)
+    drawn = retrieve(content, torch.randn(count, CONTENT, generator=random), strength)
     assert drawn.shape == content.shape
     assert (drawn.std(1, correction=0) - 1).abs().max() < 1e-2
 
 
 def test_the_strength_goes_from_nothing_to_all():
     random = torch.Generator().manual_seed(2)
-    content, sounds = torch.randn(5, CONTENT, generator=random), torch.randn(30, CONTENT, generator=random)
-    content, sounds = (torch.nn.functional.layer_norm(frames, (CONTENT,)) for frames in (content, sounds))
-    nearest = nearest_sounds(content, sounds)
+    content, own = torch.randn(5, CONTENT, generator=random), torch.randn(30, CONTENT, generator=random)
+    content, own = (torch.nn.functional.layer_norm(frames, (CONTENT,)) for frames in (content, own))
+    nearest = nearest_frames(content, own)
     likeness = [
         float(torch.nn.functional.cosine_similarity(mix_content(content, nearest, s), nearest).mean())
         for s in (0.0, 0.4, 0.8, 1.0)
     ]
     assert likeness == sorted(likeness)
     assert likeness[-1] > 0.999
-    assert torch.equal(draw_towards(content, sounds, 0.0), content)
+    assert torch.equal(retrieve(content, own, 0.0), content)
 
 
-def test_a_voice_without_sounds_leaves_content_alone():
+def test_a_voice_without_frames_leaves_content_alone():
     content = torch.randn(5, CONTENT)
-    assert torch.equal(draw_towards(content, torch.zeros(0, CONTENT), 1.0), content)
+    assert torch.equal(retrieve(content, torch.zeros(0, CONTENT), 1.0), content)
 
 
-def test_a_held_sound_does_not_hop_between_sounds():
-    """A steady sound with a little wobble, between two sounds of the voice: averaged, it is moved evenly."""
+def test_a_sustained_sound_does_not_jump_between_neighbours():
+    """A steady sound with a little wobble, between two frames of the voice: averaged, the offset is even."""
     random = torch.Generator().manual_seed(4)
     ends = torch.nn.functional.layer_norm(torch.randn(2, CONTENT, generator=random), (CONTENT,))
     held = ends.mean(0) + 0.3 * torch.randn(200, CONTENT, generator=random)
-    sounds = ends.repeat_interleave(20, 0) + 0.1 * torch.randn(40, CONTENT, generator=random)
-    hopping, even = (draw_towards(held, sounds, 1.0, frames) - held for frames in (0, 20))
+    own = ends.repeat_interleave(20, 0) + 0.1 * torch.randn(40, CONTENT, generator=random)
+    hopping, even = (retrieve(held, own, 1.0, frames) - held for frames in (0, 20))
 
     def unrest(way: torch.Tensor) -> float:
         return float(way.diff(dim=0).norm(dim=1).mean())
@@ -140,5 +140,5 @@ def test_a_held_sound_does_not_hop_between_sounds():
 
 
 def test_averaging_leaves_an_even_way_as_it_is_up_to_the_ends():
-    content, sounds = unit(*[1] * 30), unit(2, 2, 2, 2)
-    torch.testing.assert_close(draw_towards(content, sounds, 0.7, 10), draw_towards(content, sounds, 0.7))
+    content, own = unit(*[1] * 30), unit(2, 2, 2, 2)
+    torch.testing.assert_close(retrieve(content, own, 0.7, 10), retrieve(content, own, 0.7))

@@ -2,7 +2,7 @@ import torch
 
 from engine.audio.files import Audio
 from engine.features.clips import analyse_clip
-from engine.features.speaker_timbre import SPREAD, heard_timbre, heard_timbres, mean_timbre, timbre_spread
+from engine.features.speaker_timbre import SPREAD, mean_timbre, speaker_timbre, speaker_timbres, timbre_spread
 from engine.networks.base import load_base
 from engine.networks.timbre_encoder import TIMBRE
 from engine.units import SAMPLE_RATE
@@ -10,10 +10,10 @@ from engine.units import SAMPLE_RATE
 
 def test_long_recordings_are_heard_in_pieces(sing):
     clip = analyse_clip(Audio(sing(24.0)[None], SAMPLE_RATE))
-    timbres, frames = heard_timbres(load_base(), [clip, clip.piece(0, 300)])
+    timbres, frames = speaker_timbres(load_base(), [clip, clip.piece(0, 300)])
     assert timbres.shape == (4, TIMBRE)
     assert frames.tolist() == [1000.0, 1000.0, 401.0, 300.0]
-    torch.testing.assert_close(heard_timbre(load_base(), clip.piece(0, 1000)), timbres[0])
+    torch.testing.assert_close(speaker_timbre(load_base(), clip.piece(0, 1000)), timbres[0])
 
 
 def test_the_mean_is_by_length():

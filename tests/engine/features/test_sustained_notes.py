@@ -111,7 +111,7 @@ def alike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return torch.cosine_similarity(one, other, dim=-1)
 
 
-def test_a_note_that_is_heard_otherwise_becomes_the_vowel_that_it_mostly_is():
+def test_a_misread_note_becomes_the_vowel_of_its_neighbours():
     right, wrong = contents(2)
     known = table((torch.zeros(BANDS), right, 200.0), (torch.zeros(BANDS), wrong, 25.0))
     settled = settle_vowels(wrong.expand(100, -1), torch.zeros(100, BANDS) - 1.5, torch.ones(100), known)

@@ -10,10 +10,10 @@ import pytest
 
 from engine.analysis.envelope import BANDS, LOW_BANDS, measure_envelope, measure_level
 from engine.analysis.pitch import detect_pitch
-from engine.features.hearings import HEARINGS
+from engine.features.augmentations import AUGMENTATIONS
 from engine.networks.listener import FEATURES
 from engine.pretraining import feature_means
-from engine.pretraining.corpus import ClipEntry, Corpus, listened_frames
+from engine.pretraining.corpus import ClipEntry, Corpus, feature_frames
 from engine.pretraining.feature_means import FeatureMeans, prepare_means
 from engine.units import HOP, SAMPLE_RATE
 
@@ -53,13 +53,13 @@ def corpus(tmp_path_factory, sing) -> Corpus:
 
 def heard_of(envelope: np.ndarray, nepers: float, seed: int) -> np.ndarray:
     """Stands for the listener, to whom 34 s five times over would take too long: what the envelope holds in FEATURES
-    numbers, with a speaker's and a hearing's own offset, (HEARINGS, frames / 2 + 1, FEATURES)."""
+    numbers, with a speaker's and a augmentation's own offset, (AUGMENTATIONS, frames / 2 + 1, FEATURES)."""
     mixture = np.random.default_rng(0).standard_normal((LOW_BANDS, FEATURES)) / 4
     own = np.random.default_rng(seed // 2 + 1).standard_normal(FEATURES)
-    rows = np.minimum(np.arange(listened_frames(len(envelope))) * 2, len(envelope) - 1)
+    rows = np.minimum(np.arange(feature_frames(len(envelope))) * 2, len(envelope) - 1)
     said = np.maximum(envelope[rows, :LOW_BANDS] - nepers, -8.0) @ mixture
-    hearings = np.random.default_rng(100 + seed).standard_normal((HEARINGS, 1, FEATURES))
-    return (said + own + hearings).astype(np.float16)
+    augmentations = np.random.default_rng(100 + seed).standard_normal((AUGMENTATIONS, 1, FEATURES))
+    return (said + own + augmentations).astype(np.float16)
 
 
 @pytest.fixture(scope="session")

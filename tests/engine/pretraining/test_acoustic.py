@@ -8,7 +8,7 @@ import torch
 
 from engine.analysis.envelope import BANDS, LOW_BANDS
 from engine.errors import Cancelled
-from engine.features.hearings import HEARINGS
+from engine.features.augmentations import AUGMENTATIONS
 from engine.networks.content_encoder import CONTENT, ContentEncoder
 from engine.networks.envelope_content import EnvelopeContentEncoder
 from engine.networks.listener import FEATURES
@@ -72,7 +72,7 @@ def test_a_batch_has_its_shapes(maker, perturbed):
     assert batch.envelope.shape == (2, 40, BANDS)
     assert batch.otherwise.shape == (2, 40, BANDS)
     assert batch.reference.shape == (2, 40, LOW_BANDS)
-    assert batch.heard.shape == (4, 20, FEATURES)
+    assert batch.features.shape == (4, 20, FEATURES)
     assert batch.mean.shape == (4, FEATURES)
     assert batch.prosody.shape == (2, 40, 3)
     assert batch.bands.shape == batch.speaker.shape == batch.semitones.shape == (2,)
@@ -93,23 +93,23 @@ def test_without_perturbation_the_recording_itself_is_heard(maker, corpus):
     for row in range(2):
         own = [clip for clip in corpus.clips if maker.speakers.get(clip.speaker) == int(batch.speaker[row])]
         assert int(batch.bands[row]) in {clip.bands for clip in own}
-    torch.testing.assert_close(batch.heard[:2], batch.heard[2:], atol=0, rtol=0)
+    torch.testing.assert_close(batch.features[:2], batch.features[2:], atol=0, rtol=0)
     torch.testing.assert_close(batch.mean[:2], batch.mean[2:], atol=0, rtol=0)
-    for _, clip, begin, hearing in places_of(batch, corpus)[:2]:
-        assert hearing == 0
+    for _, clip, begin, augmentation in places_of(batch, corpus)[:2]:
+        assert augmentation == 0
         rows = slice(clip.first_frame + begin, clip.first_frame + begin + 40)
         envelope = np.maximum(corpus.envelope[rows].astype(np.float32) - clip.nepers, -8.0)
         assert any(np.array_equal(envelope, one) for one in batch.envelope.numpy())
 
 
 def places_of(batch: Batch, corpus: Corpus) -> list[tuple[int, ClipEntry, int, int]]:
-    """Of everything that is heard in a batch: number and entry of the clip, the first frame in it, and the hearing."""
+    """Find each crop of a batch: number and entry of the clip, the first frame in it, and the augmentation."""
     found = []
-    for heard in batch.heard.numpy():
-        hearings, rows = np.nonzero((corpus.heard == heard[0]).all(2))
-        [hearing], [row] = hearings, rows
-        number = int(np.searchsorted(corpus.first_heard, row, side="right")) - 1
-        found.append((number, corpus.clips[number], 2 * int(row - corpus.first_heard[number]), int(hearing)))
+    for heard in batch.features.numpy():
+        augmentations, rows = np.nonzero((corpus.listener_features == heard[0]).all(2))
+        [augmentation], [row] = augmentations, rows
+        number = int(np.searchsorted(corpus.first_feature, row, side="right")) - 1
+        found.append((number, corpus.clips[number], 2 * int(row - corpus.first_feature[number]), int(augmentation)))
     return found
 
 
@@ -125,23 +125,23 @@ def test_two_hearings_of_each_moment_are_heard_relative_to_their_own_means(maker
             assert one != other
             assert maker.speakers[clip.speaker] == int(batch.speaker[row])
             seen |= {one, other}
-            for place, hearing in ((row, one), (2 + row, other)):
-                rows = corpus.first_heard[number] + begin // 2 + np.arange(20)
-                np.testing.assert_array_equal(batch.heard[place], corpus.heard[hearing, rows])
+            for place, augmentation in ((row, one), (2 + row, other)):
+                rows = corpus.first_feature[number] + begin // 2 + np.arange(20)
+                np.testing.assert_array_equal(batch.features[place], corpus.listener_features[augmentation, rows])
                 encoder = ContentEncoder()
                 for name in ("usual", "between", "within"):
                     getattr(encoder, name).copy_(torch.from_numpy(getattr(means, name)))
-                plain = torch.from_numpy(means.mean[number, hearing])
+                plain = torch.from_numpy(means.mean[number, augmentation])
                 likeliest = encoder.likeliest_mean(plain, float(means.sounds[number]) + 1.0)
                 torch.testing.assert_close(batch.mean[place], likeliest, atol=1e-4, rtol=1e-4)
-    assert seen == set(range(HEARINGS))
+    assert seen == set(range(AUGMENTATIONS))
 
 
 def test_a_clip_shorter_than_a_crop_goes_round(corpus, means):
     plan = replace(PLAN, frames=400)
     batch = BatchMaker(corpus, means, corpus.clips, plan, {}).make(0, perturbed=False)
-    assert batch.heard.shape == (4, 200, FEATURES)
-    torch.testing.assert_close(batch.heard[:, 85:170], batch.heard[:, :85], atol=0, rtol=0)
+    assert batch.features.shape == (4, 200, FEATURES)
+    torch.testing.assert_close(batch.features[:, 85:170], batch.features[:, :85], atol=0, rtol=0)
     torch.testing.assert_close(batch.envelope[:, 170:340], batch.envelope[:, :170], atol=0, rtol=0)
 
 

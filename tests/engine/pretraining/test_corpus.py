@@ -7,14 +7,14 @@ import soundfile
 
 from engine.analysis.envelope import BANDS, LOW_BANDS
 from engine.errors import TrainingError
-from engine.features.hearings import HEARINGS
+from engine.features.augmentations import AUGMENTATIONS
 from engine.networks.listener import FEATURES, listen
 from engine.pretraining import corpus as module
 from engine.pretraining.corpus import (
     ClipEntry,
     Corpus,
     draw_crops,
-    listened_frames,
+    feature_frames,
     prepare_corpus,
     read_manifest,
     split_speakers,
@@ -68,15 +68,18 @@ def test_a_folder_of_recordings_becomes_frames(recordings, tmp_path):
 
 def test_the_listener_hears_every_clip_in_every_way(recordings, tmp_path, listener):
     corpus = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None)
-    assert [listened_frames(clip.frames) for clip in corpus.clips] == [26, 16]
-    assert corpus.first_heard.tolist() == [0, 26, 42]
-    assert corpus.heard.shape == (HEARINGS, 42, FEATURES)
-    assert np.isfinite(corpus.heard.astype(np.float32)).all()
+    assert [feature_frames(clip.frames) for clip in corpus.clips] == [26, 16]
+    assert corpus.first_feature.tolist() == [0, 26, 42]
+    assert corpus.listener_features.shape == (AUGMENTATIONS, 42, FEATURES)
+    assert np.isfinite(corpus.listener_features.astype(np.float32)).all()
     for number, clip in enumerate(corpus.clips):
-        rows = slice(corpus.first_heard[number], corpus.first_heard[number + 1])
+        rows = slice(corpus.first_feature[number], corpus.first_feature[number + 1])
         samples = corpus.audio[clip.first_frame : clip.first_frame + clip.frames].ravel() / np.float32(32767)
         expected = listen(listener, samples.astype(np.float32)).astype(float)
-        likeness = [np.corrcoef(expected.ravel(), heard.astype(float).ravel())[0, 1] for heard in corpus.heard[:, rows]]
+        likeness = [
+            np.corrcoef(expected.ravel(), heard.astype(float).ravel())[0, 1]
+            for heard in corpus.listener_features[:, rows]
+        ]
         assert likeness[0] > 0.999
         assert max(likeness[1:]) < likeness[0] - 0.001
 
@@ -93,7 +96,7 @@ def test_a_corpus_that_was_analysed_before_there_was_a_listener_is_listened_to(r
 
 @pytest.mark.parametrize("frames", [1, 2, 99, 100])
 def test_features_cover_all_frames(frames):
-    assert 2 * listened_frames(frames) - 1 >= frames
+    assert 2 * feature_frames(frames) - 1 >= frames
 
 
 def test_what_is_analysed_is_only_opened_again(recordings, tmp_path, monkeypatch):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from engine.analysis.envelope import ACTIVE_NEPERS, frame_loudness
+from engine.features.augmentations import AUGMENTATIONS
 from engine.features.feature_mean import count_sounds
-from engine.features.hearings import HEARINGS
 from engine.networks.listener import FEATURES
 from engine.pretraining import feature_means as module
 from engine.pretraining.corpus import Corpus
@@ -37,12 +37,14 @@ def active_of(corpus: Corpus, number: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("number", [0, 7, 19])
-def test_the_mean_of_each_clip_is_that_of_its_loud_frames_in_every_hearing(corpus, means, number):
+def test_the_mean_of_each_clip_is_that_of_its_loud_frames_in_every_augmentation(corpus, means, number):
     active = active_of(corpus, number)
     assert 10 < active.sum() < len(active)
-    for hearing in range(HEARINGS):
-        heard = corpus.heard[hearing, corpus.first_heard[number] :][: len(active)][active].astype(np.float64)
-        np.testing.assert_allclose(means.mean[number, hearing], heard.mean(0), atol=1e-3)
+    for augmentation in range(AUGMENTATIONS):
+        heard = corpus.listener_features[augmentation, corpus.first_feature[number] :][: len(active)][active].astype(
+            np.float64
+        )
+        np.testing.assert_allclose(means.mean[number, augmentation], heard.mean(0), atol=1e-3)
     clip = corpus.clips[number]
     rows = slice(clip.first_frame, clip.first_frame + clip.frames)
     envelope = corpus.envelope[rows].astype(np.float32)
@@ -54,7 +56,9 @@ def test_what_is_usual_and_what_varies_is_that_of_all_clips_alike(corpus, means)
     count = len(corpus.clips)
     np.testing.assert_allclose(means.usual, means.mean.mean((0, 1)), atol=1e-3)
     spread = [
-        corpus.heard[0, corpus.first_heard[number] :][:85][active_of(corpus, number)].astype(np.float64).var(0)
+        corpus.listener_features[0, corpus.first_feature[number] :][:85][active_of(corpus, number)]
+        .astype(np.float64)
+        .var(0)
         for number in range(count)
     ]
     np.testing.assert_allclose(means.within, np.mean(spread, 0), rtol=1e-3, atol=1e-6)
@@ -73,7 +77,7 @@ def test_a_longer_clip_counts_for_more(copied, means):
 
 def test_means_of_few_sounds_are_no_sign_that_speakers_differ(copied):
     """Where all say other things alike, their means differ by what few sounds happen to be."""
-    heard = np.random.default_rng(0).standard_normal((HEARINGS, len(copied.clips), 86, FEATURES))
+    heard = np.random.default_rng(0).standard_normal((AUGMENTATIONS, len(copied.clips), 86, FEATURES))
     heard[:] = heard[:, :, :1]  # of each clip one sound alone, and that is its mean
     heard.astype(np.float16).tofile(copied.folder / "heard.bin")
     found = prepare_means(Corpus(copied.folder), quiet)

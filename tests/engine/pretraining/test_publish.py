@@ -90,9 +90,9 @@ def test_what_others_said_is_what_the_base_hears_of_their_recordings(published, 
         apart = []
         for begin in range(0, corpus.clips[number].frames - len(content) + 1, 2):
             rows = slice(
-                corpus.first_heard[number] + begin // 2, corpus.first_heard[number] + (begin + len(content)) // 2
+                corpus.first_feature[number] + begin // 2, corpus.first_feature[number] + (begin + len(content)) // 2
             )
-            features = torch.from_numpy(np.array(corpus.heard[0, rows]))
+            features = torch.from_numpy(np.array(corpus.listener_features[0, rows]))
             with torch.inference_mode():
                 apart.append(float((base.content(features[None], mean[None], len(content))[0] - content).abs().max()))
         assert min(apart) < 0.02

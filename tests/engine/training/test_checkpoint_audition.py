@@ -8,7 +8,7 @@ import torch
 from engine.audio.files import Audio, read_audio
 from engine.errors import AudioError
 from engine.features.clips import analyse_clip, analysed_clip
-from engine.features.speaker_timbre import heard_timbre
+from engine.features.speaker_timbre import speaker_timbre
 from engine.networks.base import load_base
 from engine.training.checkpoint_audition import FOREIGN, Audition, AuditionScores, audio_of
 from engine.units import SAMPLE_RATE
@@ -53,7 +53,7 @@ def test_all_is_rendered_kept_and_scored(held_out, voice, tmp_path):
     base = load_base()
     audition = Audition(base, voice.timbre, [held_out], tmp_path / "originals")
     (tmp_path / "heard").mkdir()
-    scores = audition.hear(voice, tmp_path / "heard")
+    scores = audition.evaluate(voice, tmp_path / "heard")
     names = sorted(path.name for path in (tmp_path / "heard").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "originals").iterdir())
     assert "held-out-1.flac" in names
@@ -71,8 +71,8 @@ def test_likeness_tells_the_voice_from_another(voice, held_out, tmp_path):
     base = load_base()
     (tmp_path / "heard").mkdir()
     right, wrong = (
-        Audition(base, timbre, [held_out], tmp_path / "originals").hear(voice, tmp_path / "heard").likeness
-        for timbre in (voice.timbre, heard_timbre(base, held_out))
+        Audition(base, timbre, [held_out], tmp_path / "originals").evaluate(voice, tmp_path / "heard").likeness
+        for timbre in (voice.timbre, speaker_timbre(base, held_out))
     )
     assert right > wrong
 

@@ -8,7 +8,7 @@ import torch
 from engine.analysis.envelope import BANDS
 from engine.audio.files import Audio
 from engine.features.clips import Clip, analyse_clip
-from engine.features.speaker_timbre import heard_timbre
+from engine.features.speaker_timbre import speaker_timbre
 from engine.networks.base import WEIGHTS, load_base, load_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.losses import EnvelopeDiscriminator
@@ -175,21 +175,21 @@ def test_weights_that_are_no_numbers_are_noticed(tuning):
 
 def test_the_average_follows_the_weights(tuning):
     decoder, timbre = tuning.averaged()
-    assert torch.equal(timbre, tuning.heard_as)
+    assert torch.equal(timbre, tuning.target_timbre)
     for number in range(3):
         tuning.step(number, PIECES)
     decoder, timbre = tuning.averaged()
     assert not decoder.training
     assert timbre.shape == (TIMBRE,)
-    to_start, to_now = (float((timbre - other).norm()) for other in (tuning.heard_as, tuning.timbre.detach()))
+    to_start, to_now = (float((timbre - other).norm()) for other in (tuning.target_timbre, tuning.timbre.detach()))
     assert to_now > 0
-    assert 0 < to_start < float((tuning.timbre.detach() - tuning.heard_as).norm()) + to_now
+    assert 0 < to_start < float((tuning.timbre.detach() - tuning.target_timbre).norm()) + to_now
 
 
 def test_clips_of_one_voice_have_near_timbres(clips, sing):
     base = load_base()
     brighter = analyse_clip(Audio(np.diff(sing(4.0), prepend=0.0)[None], SAMPLE_RATE))
-    one, two, other = (heard_timbre(base, clip) for clip in (*clips, brighter))
+    one, two, other = (speaker_timbre(base, clip) for clip in (*clips, brighter))
     assert (one - two).norm() < (one - other).norm()
 
 

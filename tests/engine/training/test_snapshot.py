@@ -8,7 +8,7 @@ from engine.analysis.envelope import BANDS
 from engine.audio.files import Audio, read_audio
 from engine.errors import TrainingError
 from engine.features.clips import Clip, analyse_clip
-from engine.features.retrieval import MOST_SOUNDS
+from engine.features.retrieval import MOST_RETRIEVAL_FRAMES
 from engine.networks.base import load_base
 from engine.networks.content_encoder import CONTENT
 from engine.training.fine_tuning import FineTuning
@@ -82,7 +82,7 @@ def test_a_snapshot_is_a_voice_that_can_be_kept(tuning, clips, tmp_path):
     save_voice(voice, tmp_path / "mia")
     again = load_voice(tmp_path / "mia")
     assert again.card.training == {"epochs": 3}
-    assert 300 < len(again.sounds) <= MOST_SOUNDS
+    assert 300 < len(again.retrieval_frames) <= MOST_RETRIEVAL_FRAMES
     torch.testing.assert_close(again.timbre, voice.timbre, atol=1e-3, rtol=1e-3)
 
 

@@ -107,7 +107,7 @@ def test_a_voice_to_convert_with(trained, tmp_path, sing):
     lowest, highest = hertz_to_semitones(150.0), hertz_to_semitones(170.0) + 6
     pitch = trained.card.pitch
     assert lowest - 1 < pitch.low < pitch.median < pitch.high < highest + 1
-    assert len(trained.sounds) > 500
+    assert len(trained.retrieval_frames) > 500
     assert (trained.contrast >= 1).all()
     save_voice(trained, tmp_path / "mia", trained.preview)
     loaded = load_voice("mia", tmp_path)
@@ -332,12 +332,12 @@ def scored(monkeypatch, scores: list[float]) -> None:
     """Let the auditions give these likenesses, one after the other, instead of measuring."""
     given = iter(scores)
 
-    def hear(self, voice, folder):
+    def evaluate(self, voice, folder):
         for part in self.parts:
             soundfile.write(folder / f"{part.name}.flac", part.audio.samples.T, SAMPLE_RATE)
         return module.AuditionScores(next(given), 0.0, 0.0, 0.0, 0.0)
 
-    monkeypatch.setattr(module.Audition, "hear", hear)
+    monkeypatch.setattr(module.Audition, "evaluate", evaluate)
     without_estimate(monkeypatch)
     monkeypatch.setattr(FineTuning, "step", lambda self, *_: {"envelope": 0.5})
 

@@ -13,7 +13,7 @@ from engine.conversion.convert import convert
 from engine.datasets.dataset import TRAINING_FOLDER, Dataset, create_dataset, load_dataset, save_profile
 from engine.errors import Cancelled, DatasetError, EngineError, TrainingError
 from engine.features.clips import Clip, analyse_clip
-from engine.features.speaker_timbre import heard_timbres, mean_timbre
+from engine.features.speaker_timbre import mean_timbre, speaker_timbres
 from engine.networks.base import load_base
 from engine.training.untrained import kept_untrained, untrained_of, untrained_voice
 from engine.units import SAMPLE_RATE
@@ -48,11 +48,11 @@ def test_it_is_the_base_with_the_timbre_and_the_sounds_of_the_recordings(clips):
     base = load_base()
     for name, value in base.decoder.state_dict().items():
         assert torch.equal(voice.decoder.state_dict()[name], value)
-    assert torch.allclose(voice.timbre, mean_timbre(*heard_timbres(base, clips)))
+    assert torch.allclose(voice.timbre, mean_timbre(*speaker_timbres(base, clips)))
     assert (voice.card.name, voice.card.gender, voice.card.vocal_range) == ("Mia", "female", {"min": "G3", "max": "D4"})
     assert voice.card.is_untrained
     assert voice.card.training == {"untrained": True, "minutes": 0.2, "epochs": 0, "steps": 0}
-    assert len(voice.sounds) > 500
+    assert len(voice.retrieval_frames) > 500
 
 
 def test_it_converts(clips, sing):
@@ -127,7 +127,7 @@ def test_who_stops_it_leaves_none_and_what_was_analysed_stays(tmp_path, sing):
     dataset = create_dataset([tmp_path / "one.wav"], tmp_path / "mia", {"name": "Mia"})
 
     def report(fraction, message):
-        if message == "hearing the voice":
+        if message == "rendering a preview":
             raise Cancelled
 
     with pytest.raises(Cancelled):

@@ -33,13 +33,13 @@ BERT = replace(
     vocal_range={"min": "C2", "max": "C4"}, pitch=PitchStatistics(40.0, 48.0, 60.0), bandwidth_hertz=8_000,
     licence="CC-BY-SA-4.0", source="Bert's recordings", consent={"by": "Bert"}, corpus_speaker="", other={},
 )  # fmt: skip
-WEIGHTS = ("timbre", "spread", "centre", "contrast", "sounds")
+WEIGHTS = ("timbre", "spread", "centre", "contrast", "retrieval_frames")
 
 
 def made(card: VoiceCard, seed: int) -> Voice:
     torch.manual_seed(seed)
     vectors = {"timbre": torch.randn(TIMBRE), "spread": torch.randn(SPREAD, TIMBRE), "centre": torch.randn(BANDS)}
-    vectors["sounds"] = torch.randn(50, CONTENT)
+    vectors["retrieval_frames"] = torch.randn(50, CONTENT)
     return Voice(card, contrast=1 + torch.rand(BANDS), decoder=EnvelopeDecoder().eval(), **vectors)
 
 
@@ -151,19 +151,21 @@ def test_a_blended_network_says_the_mean_of_what_the_two_say(demos):
 
 
 def test_a_blend_has_sounds_of_both_as_its_share_is(anna, bert):
-    sounds = blend_voices(anna, bert, 0.2, "Mia", "mia").sounds
-    of_anna, of_bert = (sum(bool((one == sounds).all(1).any()) for one in voice.sounds) for voice in (anna, bert))
-    assert (len(sounds), of_anna, of_bert) == (50, 40, 10)
+    frames = blend_voices(anna, bert, 0.2, "Mia", "mia").retrieval_frames
+    of_anna, of_bert = (
+        sum(bool((one == frames).all(1).any()) for one in voice.retrieval_frames) for voice in (anna, bert)
+    )
+    assert (len(frames), of_anna, of_bert) == (50, 40, 10)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_where_one_voice_has_no_sounds_the_others_all_count(anna, bert, share):
     """A voice may have been saved without any."""
-    mute = replace(bert, sounds=torch.zeros(0, CONTENT))
-    assert torch.equal(blend_voices(anna, mute, share, "Mia", "mia").sounds, anna.sounds)
-    assert torch.equal(blend_voices(mute, anna, share, "Mia", "mia").sounds, anna.sounds)
-    assert len(blend_voices(anna, mute, 1.0, "Mia", "mia").sounds) == 0
-    assert blend_voices(mute, mute, share, "Mia", "mia").sounds.shape == (0, CONTENT)
+    mute = replace(bert, retrieval_frames=torch.zeros(0, CONTENT))
+    assert torch.equal(blend_voices(anna, mute, share, "Mia", "mia").retrieval_frames, anna.retrieval_frames)
+    assert torch.equal(blend_voices(mute, anna, share, "Mia", "mia").retrieval_frames, anna.retrieval_frames)
+    assert len(blend_voices(anna, mute, 1.0, "Mia", "mia").retrieval_frames) == 0
+    assert blend_voices(mute, mute, share, "Mia", "mia").retrieval_frames.shape == (0, CONTENT)
 
 
 # ---- the card

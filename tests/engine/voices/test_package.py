@@ -42,7 +42,7 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("voices")
     torch.manual_seed(0)
     vectors = {"timbre": torch.randn(TIMBRE), "spread": torch.randn(SPREAD, TIMBRE), "centre": torch.randn(BANDS)}
-    vectors["sounds"] = torch.randn(50, CONTENT)
+    vectors["retrieval_frames"] = torch.randn(50, CONTENT)
     voice = Voice(CARD, contrast=torch.ones(BANDS), decoder=EnvelopeDecoder().eval(), **vectors)
     soundfile.write(folder / "preview.wav", 0.1 * np.sin(np.arange(4410) / 20), 44_100)
     save_voice(voice, folder / "anna", folder / "preview.wav")

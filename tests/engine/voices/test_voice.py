@@ -30,7 +30,7 @@ CARD = VoiceCard(
 def made(card: VoiceCard = CARD) -> Voice:
     torch.manual_seed(0)
     vectors = {"timbre": torch.randn(TIMBRE), "spread": torch.randn(SPREAD, TIMBRE), "centre": torch.randn(BANDS)}
-    vectors["sounds"] = torch.randn(50, CONTENT)
+    vectors["retrieval_frames"] = torch.randn(50, CONTENT)
     return Voice(card, contrast=torch.ones(BANDS), decoder=EnvelopeDecoder().eval(), **vectors)
 
 

@@ -421,7 +421,7 @@ def test_a_voice_can_be_used_before_it_is_trained_and_is_made_once(storage, gues
     said: list[str] = []
     home = hear(storage, guest, untrained, said)
     assert load_card(home).is_untrained
-    assert said[-1] == "hearing the voice"
+    assert said[-1] == "rendering a preview"
     place = f"{untrained.dataset_key}/untrained"
     assert {f"{place}/card.json", f"{place}/weights.safetensors"} <= set(stored(storage))
     assert not [key for key in stored(storage) if "/training" in key or (key.endswith(".wav") and "/audio/" not in key)]

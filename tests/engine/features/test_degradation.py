@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from engine.features import adversity as module
-from engine.features.adversity import disturb
+from engine.features import degradation as module
+from engine.features.degradation import degrade
 from engine.units import HOP, SAMPLE_RATE
 
 
@@ -16,7 +16,7 @@ def burst_at(second: float) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(12))
 def test_a_disturbed_recording_is_as_long_as_it_was(sing, seed):
     samples = sing(1.3)
-    disturbed = disturb(samples, np.random.default_rng(seed))
+    disturbed = degrade(samples, np.random.default_rng(seed))
     assert disturbed.shape == samples.shape
     assert disturbed.dtype == np.float32
     assert np.isfinite(disturbed).all()
@@ -25,7 +25,7 @@ def test_a_disturbed_recording_is_as_long_as_it_was(sing, seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_it_begins_when_the_recording_does(seed):
     samples = burst_at(0.4)
-    power = np.square(disturb(samples, np.random.default_rng(seed))).reshape(-1, 147).mean(1)  # 3.3 ms each
+    power = np.square(degrade(samples, np.random.default_rng(seed))).reshape(-1, 147).mean(1)  # 3.3 ms each
     before = np.median(power[:120])
     assert (power[:118] < 20 * before + 1e-8).all()
     assert power[120:126].max() > 3 * before + 1e-6
@@ -34,22 +34,22 @@ def test_it_begins_when_the_recording_does(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_it_is_never_left_as_it_was(sing, seed):
     samples = sing(0.7)
-    assert np.abs(disturb(samples, np.random.default_rng(seed)) - samples).max() > 1e-3
-    again = disturb(samples, np.random.default_rng(seed))
-    np.testing.assert_array_equal(disturb(samples, np.random.default_rng(seed)), again)
+    assert np.abs(degrade(samples, np.random.default_rng(seed)) - samples).max() > 1e-3
+    again = degrade(samples, np.random.default_rng(seed))
+    np.testing.assert_array_equal(degrade(samples, np.random.default_rng(seed)), again)
 
 
 @pytest.mark.parametrize("samples", [0, 1, 2, 440])
 @pytest.mark.parametrize("seed", range(4))
 def test_less_than_a_frame_stays_as_it_is(samples, seed):
     short = 0.1 * np.random.default_rng(0).standard_normal(samples).astype(np.float32)
-    np.testing.assert_array_equal(disturb(short, np.random.default_rng(seed)), short, strict=True)
+    np.testing.assert_array_equal(degrade(short, np.random.default_rng(seed)), short, strict=True)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_frame_and_digital_silence_can_be_disturbed(seed):
     for samples in (burst_at(0.0)[:HOP], np.zeros(3 * HOP, np.float32)):
-        disturbed = disturb(samples, np.random.default_rng(seed))
+        disturbed = degrade(samples, np.random.default_rng(seed))
         assert disturbed.shape == samples.shape
         assert np.isfinite(disturbed).all()
 

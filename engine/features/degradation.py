@@ -1,7 +1,7 @@
-"""Recordings as people make them at home: what content is to be told through.
+"""Degrade clean recordings to sound like ones made at home, for training a robust content encoder.
 
-Rooms: noise that decays exponentially, as a diffuse field does (Polack, 1988), the top sooner. Background: noise of a
-random slope, and hum. Microphones and lines: what lies below, above or beyond them is missing.
+Rooms: noise that decays exponentially like a diffuse field (Polack, 1988), high frequencies sooner. Background: noise
+with a random spectral slope, and hum. Microphones and lines: a band-pass, or clipping.
 """
 
 import numpy as np
@@ -10,10 +10,10 @@ import scipy.signal
 from engine.units import HOP, SAMPLE_RATE
 
 
-def disturb(samples: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """The recording, float32 (n,) at SAMPLE_RATE, in a room, with a background, through a poor line or clipped.
+def degrade(samples: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Put a recording, float32 (n,) at SAMPLE_RATE, in a room, add a background, send it through a line or clip it.
 
-    One of these at least; as long and no later than it was. What is shorter than a frame stays as it is.
+    At least one of these happens. Length and timing stay, and input shorter than a frame is returned unchanged.
     """
     if len(samples) < HOP:
         return samples.astype(np.float32)

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.audio.files import read_audio, resample
-from engine.features.hearings import HEARINGS, VOICE_HEARINGS, heard_otherwise
+from engine.features.augmentations import AUGMENTATIONS, VOICE_AUGMENTATIONS, augmented_features
 from engine.networks.listener import FEATURES, listen
 from engine.units import SAMPLE_RATE
 
 SPEECH = Path(__file__).parents[3] / "engine" / "samples" / "speech.flac"
-OTHERWISE = range(1, HEARINGS)
+OTHERWISE = range(1, AUGMENTATIONS)
 
 
 @pytest.fixture(scope="module")
@@ -33,36 +33,36 @@ def directions(features: np.ndarray) -> np.ndarray:
 
 
 def test_a_voice_is_learned_from_some_of_them():
-    assert 1 < VOICE_HEARINGS <= HEARINGS
+    assert 1 < VOICE_AUGMENTATIONS <= AUGMENTATIONS
 
 
 @settings(max_examples=25, deadline=None)
-@given(count=st.integers(0, 30_000), hearing=st.integers(0, HEARINGS - 1), seed=st.integers(0, 99))
-def test_every_hearing_of_any_length_is_on_the_recordings_own_time(listener, count, hearing, seed):
+@given(count=st.integers(0, 30_000), augmentation=st.integers(0, AUGMENTATIONS - 1), seed=st.integers(0, 99))
+def test_every_augmentation_of_any_length_is_on_the_recordings_own_time(listener, count, augmentation, seed):
     samples = 0.1 * np.random.default_rng(count).standard_normal(count).astype(np.float32)
-    features = heard_otherwise(listener, samples, hearing, np.random.default_rng(seed))
+    features = augmented_features(listener, samples, augmentation, np.random.default_rng(seed))
     assert features.shape == (count // 882 + 1, FEATURES)
     assert features.dtype == np.float16
     assert np.isfinite(features).all()
 
 
 def test_the_first_is_the_recording_as_it_is(listener, speech):
-    features = heard_otherwise(listener, speech, 0, np.random.default_rng(0))
+    features = augmented_features(listener, speech, 0, np.random.default_rng(0))
     np.testing.assert_array_equal(features, listen(listener, speech)[: len(features)])
 
 
-@pytest.mark.parametrize("hearing", OTHERWISE)
-def test_a_hearing_is_given_by_its_random_numbers(listener, speech, hearing):
+@pytest.mark.parametrize("augmentation", OTHERWISE)
+def test_an_augmentation_is_given_by_its_random_numbers(listener, speech, augmentation):
     short = speech[:SAMPLE_RATE]
-    one, same, other = (heard_otherwise(listener, short, hearing, np.random.default_rng(n)) for n in (1, 1, 2))
+    one, same, other = (augmented_features(listener, short, augmentation, np.random.default_rng(n)) for n in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert np.abs(one.astype(float) - other).mean() > 0.05
 
 
-@pytest.mark.parametrize("hearing", OTHERWISE)
-def test_what_is_heard_otherwise_is_heard_at_the_same_time(listener, speech, hearing):
-    plain = directions(heard_otherwise(listener, speech, 0, np.random.default_rng(0)))
-    otherwise = directions(heard_otherwise(listener, speech, hearing, np.random.default_rng(3)))
+@pytest.mark.parametrize("augmentation", OTHERWISE)
+def test_augmented_features_keep_the_time(listener, speech, augmentation):
+    plain = directions(augmented_features(listener, speech, 0, np.random.default_rng(0)))
+    otherwise = directions(augmented_features(listener, speech, augmentation, np.random.default_rng(3)))
     likeness = {
         lag: (plain[10 : len(plain) - 10] * otherwise[10 + lag : len(plain) - 10 + lag]).sum(1).mean()
         for lag in range(-8, 9)
@@ -72,20 +72,20 @@ def test_what_is_heard_otherwise_is_heard_at_the_same_time(listener, speech, hea
     assert likeness[0] < 0.98  # and yet it is heard otherwise
 
 
-@pytest.mark.parametrize("hearing", [hearing for hearing in OTHERWISE if hearing % 2])
+@pytest.mark.parametrize("augmentation", [augmentation for augmentation in OTHERWISE if augmentation % 2])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_odd_ones_are_higher(listener, hearing, seed):
+def test_odd_ones_are_higher(listener, augmentation, seed):
     factor = np.exp(np.random.default_rng(seed).uniform(np.log(1.06), np.log(1.28)))  # the first that is drawn
-    otherwise = heard_otherwise(listener, tone(200.0), hearing, np.random.default_rng(seed))
+    otherwise = augmented_features(listener, tone(200.0), augmentation, np.random.default_rng(seed))
     assert_nearer_to(listener, otherwise, 200.0 * factor, 200.0 / factor)
 
 
-@pytest.mark.parametrize("hearing", [hearing for hearing in OTHERWISE if hearing % 2 == 0])
+@pytest.mark.parametrize("augmentation", [augmentation for augmentation in OTHERWISE if augmentation % 2 == 0])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_others_are_lower(listener, hearing, seed, monkeypatch):
-    monkeypatch.setattr("engine.features.hearings.disturb", lambda samples, random: samples)
+def test_the_others_are_lower(listener, augmentation, seed, monkeypatch):
+    monkeypatch.setattr("engine.features.augmentations.degrade", lambda samples, random: samples)
     factor = np.exp(np.random.default_rng(seed).uniform(np.log(1.06), np.log(1.28)))
-    otherwise = heard_otherwise(listener, tone(200.0), hearing, np.random.default_rng(seed))
+    otherwise = augmented_features(listener, tone(200.0), augmentation, np.random.default_rng(seed))
     assert_nearer_to(listener, otherwise, 200.0 / factor, 200.0 * factor)
 
 
@@ -101,10 +101,12 @@ def assert_nearer_to(listener, features: np.ndarray, right_hertz: float, wrong_h
 
 def test_those_that_are_elsewhere_too_have_a_room_or_noise(listener, speech, monkeypatch):
     disturbed = []
-    real = heard_otherwise.__globals__["disturb"]
-    monkeypatch.setattr("engine.features.hearings.disturb", lambda *given: (disturbed.append(hearing), real(*given))[1])
-    for hearing in range(HEARINGS):
-        heard_otherwise(listener, speech[: SAMPLE_RATE // 2], hearing, np.random.default_rng(0))
+    real = augmented_features.__globals__["disturb"]
+    monkeypatch.setattr(
+        "engine.features.augmentations.degrade", lambda *given: (disturbed.append(augmentation), real(*given))[1]
+    )
+    for augmentation in range(AUGMENTATIONS):
+        augmented_features(listener, speech[: SAMPLE_RATE // 2], augmentation, np.random.default_rng(0))
     assert 0 not in disturbed
-    assert 0 < len(disturbed) < HEARINGS - 1
-    assert min(disturbed) < VOICE_HEARINGS  # a voice is learned from one of them too
+    assert 0 < len(disturbed) < AUGMENTATIONS - 1
+    assert min(disturbed) < VOICE_AUGMENTATIONS  # a voice is learned from one of them too
