@@ -19,7 +19,7 @@ from engine.analysis.style import Style
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, AudioWriter, open_audio
 from engine.audio.streams import HeldRecording, Source, at_engine_rate
-from engine.conversion.edit_data import Groundwork
+from engine.conversion.edit_data import EditData
 from engine.conversion.pitch_shaping import fitting_transpose
 from engine.conversion.renderer import Renderer, ShapedMelody
 from engine.conversion.settings import ConversionSettings
@@ -30,8 +30,7 @@ from engine.features.survey import Survey, survey_recording
 from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
 from engine.units import HOP, SAMPLE_RATE
-from engine.voices.fingerprint import networks_fingerprint
-from engine.voices.voice import Voice
+from engine.voices.voice import Voice, networks_digest
 
 Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # a function gets the style of the recording
 _SURVEY_SHARE = 0.3  # of the progress
@@ -53,7 +52,7 @@ class Conversion:
     takes: list[Take]
     transpose: int
     style: Style
-    groundwork: Groundwork
+    edit_data: EditData
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class FileConversion:
     transpose: int
     style: Style
     settings: ConversionSettings
-    groundwork: Groundwork
+    edit_data: EditData
 
 
 def convert(
@@ -98,7 +97,7 @@ def convert(
         Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE), seed)
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
-    return Conversion(takes, transpose, survey.style, _groundwork(renderer, transpose))
+    return Conversion(takes, transpose, survey.style, _edit_data(renderer, transpose))
 
 
 def convert_file(
@@ -142,7 +141,7 @@ def convert_file(
         for pieces in _rendered(opened, renderer, progress):
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.write(piece)
-    return FileConversion(list(targets), transpose, survey.style, settings, _groundwork(renderer, transpose))
+    return FileConversion(list(targets), transpose, survey.style, settings, _edit_data(renderer, transpose))
 
 
 def base_on(device: str) -> BaseModel:
@@ -175,10 +174,10 @@ def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iter
         progress.rendered((window.core_start * HOP + pieces[0].shape[1]) / SAMPLE_RATE)
 
 
-def _groundwork(renderer: Renderer, transpose: int) -> Groundwork:
+def _edit_data(renderer: Renderer, transpose: int) -> EditData:
     survey, sung = renderer.survey, renderer.sung
-    return Groundwork(
-        voice=networks_fingerprint(renderer.base, renderer.voice),
+    return EditData(
+        voice=networks_digest(renderer.base, renderer.voice),
         settings=renderer.settings,
         transpose=transpose,
         style=survey.style,

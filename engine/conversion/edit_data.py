@@ -1,7 +1,6 @@
-"""The groundwork of a conversion: all that its takes were made with, besides the recording and the voice.
+"""Edit data of a conversion: what an edit needs to render parts of a take again, besides recording and voice.
 
-Kept beside the takes, it lets one be changed in places later: what was found in the recording, the settings, and the
-pitch that each take was sung with, to the last bit.
+Stored beside the takes: the survey of the recording, the settings, and the exact pitch curve of each take.
 """
 
 import io
@@ -18,11 +17,10 @@ from engine.analysis.style import Style
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError
 
-# Raised when takes are sung otherwise: an edit would sound another way than what is around it. Of 1, the timbre was
-# that of the voice itself; of 2, takes but the first varied more; of 3, consonants kept the recording's colour;
-# of 4, a long note could be two sounds in turn; of 5, the base was another; of 6, loudness was compared up to the top;
-# of 7, noise and rooms were heard as sounds; of 8, one vowel could be another on the next note; of 9, content was told
-# from the envelope.
+# Raised whenever rendering changes, because an edit would otherwise sound unlike the rest of the take. Older formats:
+# 1 used the voice's own timbre; 2 varied the later takes more; 3 kept the recording's spectrum in consonants; 4 could
+# alternate between two sounds on a long note; 5 had another base; 6 compared loudness over the full band; 7 encoded
+# noise and rooms as content; 8 could change a vowel from note to note; 9 read content from the envelope.
 _FORMAT = 10
 _SUSTAINED_WIDTH = 145  # features.sustained_notes.WIDTH, repeated here because planning edits must not load torch
 _FACTS = "facts"
@@ -39,10 +37,10 @@ _STORED_AS = {"sustained": "held"}  # fields that have another name in the file
 
 
 @dataclass(frozen=True, eq=False)
-class Groundwork:
-    """What was found of a recording (see `engine.features.survey.Survey`), what was wanted, and what the takes sang."""
+class EditData:
+    """Survey of the recording (see `engine.features.survey.Survey`), settings, and pitch of the takes."""
 
-    voice: str  # the fingerprint of the networks
+    voice: str  # digest of the networks, see `engine.voices.voice.networks_digest`
     settings: ConversionSettings
     transpose: int
     style: Style
@@ -59,7 +57,7 @@ class Groundwork:
     sustained: np.ndarray  # float32 (notes, 145): rows of `engine.features.sustained_notes.SustainedNotes`
 
     def pitch(self, number: int) -> Pitch:
-        """The curve that take `number` (the first is 0) was sung with."""
+        """Return the pitch curve of take `number` (the first is 0)."""
         return Pitch(self.hertz[number], self.voicing)
 
     @property
@@ -68,27 +66,27 @@ class Groundwork:
         return len(self.hertz)
 
 
-def write_groundwork(path: Path, groundwork: Groundwork) -> None:
-    """Write it as a file. OSError where that cannot be written."""
+def write_edit_data(path: Path, edit_data: EditData) -> None:
+    """Write edit data to a file. Raises OSError if that fails."""
     facts = {
         "format": _FORMAT,
-        "voice": groundwork.voice,
-        "settings": asdict(groundwork.settings),
-        "transpose": groundwork.transpose,
-        "style": groundwork.style,
-        "level_nepers": groundwork.level_nepers,
-        "statistics": asdict(groundwork.statistics),
-        "bands": groundwork.bands,
-        "voiced": groundwork.voiced,
+        "voice": edit_data.voice,
+        "settings": asdict(edit_data.settings),
+        "transpose": edit_data.transpose,
+        "style": edit_data.style,
+        "level_nepers": edit_data.level_nepers,
+        "statistics": asdict(edit_data.statistics),
+        "bands": edit_data.bands,
+        "voiced": edit_data.voiced,
     }
-    arrays = {_STORED_AS.get(name, name): getattr(groundwork, name) for name in _ARRAYS}
+    arrays = {_STORED_AS.get(name, name): getattr(edit_data, name) for name in _ARRAYS}
     arrays[_FACTS] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
     with path.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
 
-def read_groundwork(content: bytes) -> Groundwork:
-    """What a file that `write_groundwork` wrote holds. Raises EditError for anything else."""
+def read_edit_data(content: bytes) -> EditData:
+    """Read the contents of a file that `write_edit_data` wrote. Raises EditError for anything else."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             facts = json.loads(file[_FACTS].tobytes())
@@ -96,12 +94,12 @@ def read_groundwork(content: bytes) -> Groundwork:
         return _checked(facts, arrays)
     except Exception as cause:  # numpy and zipfile raise many kinds
         raise EditError(
-            "What this take was made with cannot be read, or was written by another version of Timbre Studio: convert "
-            "the recording again, then edit it."
+            "This take's edit data is damaged or from another version of Timbre Studio. Convert the recording again, "
+            "then edit the new take."
         ) from cause
 
 
-def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Groundwork:
+def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> EditData:
     if facts.pop("format") != _FORMAT:
         raise ValueError("another format")
     facts["settings"] = ConversionSettings(**facts["settings"])
@@ -113,4 +111,4 @@ def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Groundwork
     if arrays["sustained"].ndim != 2 or arrays["sustained"].shape[1] != _SUSTAINED_WIDTH:
         raise ValueError("shapes that do not fit")
     values: dict[str, Any] = facts | arrays
-    return Groundwork(**values)
+    return EditData(**values)

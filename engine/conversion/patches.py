@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
-from engine.conversion.edit_data import Groundwork
+from engine.conversion.edit_data import EditData
 from engine.conversion.pitch_edits import PitchEdit, edit_pitch
 from engine.errors import EditError
 from engine.networks.synthesizer import cycles_per_frame
@@ -64,19 +64,19 @@ class Plan:
         return moved
 
 
-def plan_patches(groundwork: Groundwork, number: int, edits: Sequence[PitchEdit]) -> Plan:
+def plan_patches(edit_data: EditData, number: int, edits: Sequence[PitchEdit]) -> Plan:
     """The patches that these edits of take `number` (the first is 0) need.
 
     Raises EditError for a take that there is not, SettingsError for a stretch beyond its end.
     """
-    if not 0 <= number < groundwork.takes:
-        raise EditError(f"There is no take {number + 1}: the conversion has {groundwork.takes}.")
-    before = groundwork.pitch(number)
+    if not 0 <= number < edit_data.takes:
+        raise EditError(f"There is no take {number + 1}: the conversion has {edit_data.takes}.")
+    before = edit_data.pitch(number)
     edited = edit_pitch(before, edits)
     hertz = edited.pitch.hertz.copy()
     patches = []
     for first, last in _runs(edited.differs(before)):
-        begins, ends = _phase(groundwork, number, first), _phase(groundwork, number, last)
+        begins, ends = _phase(edit_data, number, first), _phase(edit_data, number, last)
         to_the_end = last == len(before) - 1
         if not to_the_end:
             piece = slice(first, last + 1)
@@ -97,12 +97,12 @@ def _runs(differs: np.ndarray) -> Iterator[tuple[int, int]]:
         yield max(0, int(first) - MARGIN_FRAMES), min(end, int(last) + MARGIN_FRAMES)
 
 
-def _phase(groundwork: Groundwork, number: int, frame: int) -> float:
+def _phase(edit_data: EditData, number: int, frame: int) -> float:
     """Of the pulses of a take as it was, in cycles, at the centre of a frame."""
-    window = int(np.searchsorted(groundwork.core_starts, frame, "right")) - 1
-    start = int(groundwork.core_starts[window])
-    hertz = groundwork.hertz[number, start : frame + 1]
-    return float(cycles_per_frame(hertz, groundwork.phases[number, window])[-1])
+    window = int(np.searchsorted(edit_data.core_starts, frame, "right")) - 1
+    start = int(edit_data.core_starts[window])
+    hertz = edit_data.hertz[number, start : frame + 1]
+    return float(cycles_per_frame(hertz, edit_data.phases[number, window])[-1])
 
 
 def _in_step(hertz: np.ndarray, voicing: np.ndarray, wanted_cycles: float) -> np.ndarray:

@@ -24,7 +24,7 @@ from engine.audio.channels import mid_of
 from engine.audio.files import Audio, AudioWriter, open_audio
 from engine.audio.streams import HeldRecording, at_engine_rate
 from engine.conversion.convert import Conversion, Take, base_on
-from engine.conversion.edit_data import Groundwork
+from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
 from engine.conversion.pitch_edits import PitchEdit
 from engine.conversion.pitch_shaping import limit_pitch
@@ -38,8 +38,7 @@ from engine.networks.listener import Listener, listen
 from engine.networks.synthesizer import cycles_per_frame
 from engine.progress import Report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
-from engine.voices.fingerprint import networks_fingerprint
-from engine.voices.voice import Voice
+from engine.voices.voice import Voice, networks_digest
 
 # How far back samples may be asked for: by two windows of the longest, and the surroundings of two patches.
 _BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP
@@ -93,8 +92,8 @@ def edit_take(
     >>> bool((new[:, : SAMPLE_RATE // 2] == old[:, : SAMPLE_RATE // 2]).all()), bool((new == old).all())
     (True, False)
     """
-    plan = plan_patches(conversion.groundwork, number, edits)
-    singer = _Singer(at_engine_rate(HeldRecording(audio)), conversion.groundwork, number, voice, device)
+    plan = plan_patches(conversion.edit_data, number, edits)
+    singer = _Singer(at_engine_rate(HeldRecording(audio)), conversion.edit_data, number, voice, device)
     take = conversion.takes[number]
     splice = _Splice(at_engine_rate(HeldRecording(take.audio)), plan, report)
     pieces = list(splice.pieces([(singer.sing, True)] * len(plan.patches)))
@@ -105,7 +104,7 @@ def edit_file(
     source: Path,
     take: Path,
     target: Path,
-    groundwork: Groundwork,
+    edit_data: EditData,
     number: int,
     voice: Voice,
     edits: Sequence[PitchEdit],
@@ -121,13 +120,13 @@ def edit_file(
 
     >>> from engine import Shift, convert_file, load_voice
     >>> vocal, take, voice = Path("vocal.flac"), Path("take.wav"), load_voice("koguchi")
-    >>> groundwork = convert_file(vocal, [take], voice).groundwork
+    >>> edit_data = convert_file(vocal, [take], voice).edit_data
     >>> edits = [Shift(1.0, 1.5, semitones=2.0)]
-    >>> edit_file(vocal, take, Path("edited.wav"), groundwork, 0, voice, edits).path.name
+    >>> edit_file(vocal, take, Path("edited.wav"), edit_data, 0, voice, edits).path.name
     'edited.wav'
     """
-    plan = plan_patches(groundwork, number, edits)
-    known = plan_patches(groundwork, number, before.edits).patches if before is not None else []
+    plan = plan_patches(edit_data, number, edits)
+    known = plan_patches(edit_data, number, before.edits).patches if before is not None else []
     same = [any(patch.is_like(other) for other in known) for patch in plan.patches]
     with ExitStack() as stack:
         original = stack.enter_context(open_audio(take))
@@ -135,7 +134,7 @@ def edit_file(
         renewed: list[tuple[Renewed, bool]] = []
         if not all(same):
             recording = at_engine_rate(stack.enter_context(open_audio(source)))
-            singer = _Singer(recording, groundwork, number, voice, device)
+            singer = _Singer(recording, edit_data, number, voice, device)
         if before is not None and any(same):
             earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
         for is_same in same:
@@ -240,15 +239,15 @@ class _Singer:
     """Sings patches of a take anew, in their order. Raises EditError for a voice that did not sing the take."""
 
     def __init__(
-        self, blocks: Iterable[np.ndarray], groundwork: Groundwork, number: int, voice: Voice, device: str
+        self, blocks: Iterable[np.ndarray], edit_data: EditData, number: int, voice: Voice, device: str
     ) -> None:
         self._base = base_on(device)
-        self._voice, self._groundwork, self._number = voice.on(self._base.device), groundwork, number
-        if networks_fingerprint(self._base, voice) != groundwork.voice:
+        self._voice, self._edit_data, self._number = voice.on(self._base.device), edit_data, number
+        if networks_digest(self._base, voice) != edit_data.voice:
             raise EditError(_OTHER_VOICE)
-        self._take = groundwork.pitch(number)
+        self._take = edit_data.pitch(number)
         self._stream = _Stream(blocks)
-        original = _OriginalWindows(self._stream, groundwork.core_starts, self._base.listener)
+        original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.listener)
         self._analysed = AnalysedWindows(self._base.listener, features_at=original.features)
 
     def sing(self, patch: Patch) -> Iterator[np.ndarray]:
@@ -259,8 +258,8 @@ class _Singer:
         renderer = Renderer(
             self._base,
             self._voice,
-            _survey(self._groundwork),
-            self._groundwork.settings,
+            _survey(self._edit_data),
+            self._edit_data.settings,
             _SungByHand(self._take, patch),
             [self._number],
             [patch.cycles - float(before)],
@@ -283,16 +282,16 @@ class _Singer:
                 yield kept
 
 
-def _survey(groundwork: Groundwork) -> Survey:
+def _survey(edit_data: EditData) -> Survey:
     return Survey(
-        level=Level(groundwork.level_nepers),
-        feature_mean=torch.from_numpy(groundwork.feature_mean),
-        timbre=torch.from_numpy(groundwork.timbre),
-        pitch=groundwork.statistics,
-        style=groundwork.style,
-        bands=groundwork.bands,
-        voiced=groundwork.voiced,
-        sustained=SustainedNotes(torch.from_numpy(groundwork.sustained)),
+        level=Level(edit_data.level_nepers),
+        feature_mean=torch.from_numpy(edit_data.feature_mean),
+        timbre=torch.from_numpy(edit_data.timbre),
+        pitch=edit_data.statistics,
+        style=edit_data.style,
+        bands=edit_data.bands,
+        voiced=edit_data.voiced,
+        sustained=SustainedNotes(torch.from_numpy(edit_data.sustained)),
     )
 
 

@@ -24,7 +24,7 @@ from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findin
 from engine.datasets.other_speakers import find_other_speakers
 from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
 from engine.errors import AudioError, DatasetError
-from engine.features.clips import Clip, analysed_clip, fingerprint
+from engine.features.clips import Clip, analysed_clip, file_digest
 from engine.features.speaker_timbre import speaker_timbre
 from engine.files import write_atomically
 from engine.networks.base import load_base
@@ -207,7 +207,7 @@ def _still_holds(found: DataReport, dataset: Dataset, root: Path) -> bool:
         return False
     pairs = zip(found.recordings, dataset.recordings, strict=True)
     try:
-        return all(one.fingerprint == fingerprint(path) for one, path in pairs)
+        return all(one.fingerprint == file_digest(path) for one, path in pairs)
     except OSError:
         return False
 
@@ -231,7 +231,7 @@ class _Examined:
 
 def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examined]) -> _Examined:
     try:
-        contents = fingerprint(path)
+        contents = file_digest(path)
         for earlier in before:
             if earlier.report.fingerprint == contents:
                 return _same(earlier, name)

@@ -72,16 +72,16 @@ class Clip:
 
 
 def analyse_clip(audio: Audio, name: str = "", augmentations: int = 1) -> Clip:
-    """A recording in memory as a clip, its content in so many augmentations."""
+    """Analyse a recording in memory, with its content in so many augmentations."""
     return _analyse(HeldRecording(audio), name, augmentations)
 
 
 def analysed_clip(path: Path, cache: Path | None = None, augmentations: int = VOICE_AUGMENTATIONS) -> Clip:
-    """The clip of a file, from the folder `cache` where it was analysed before; else analysed, and kept there.
+    """Load the clip of a file from the folder `cache`, or analyse the file and keep the clip there.
 
-    augmentations: in how many its content is wanted at least. Raises AudioError for a file that cannot be read.
+    augmentations: the least number wanted. Raises AudioError if the file cannot be read.
     """
-    kept = cache / f"{fingerprint(path)}.safetensors" if cache and path.is_file() else None
+    kept = cache / f"{file_digest(path)}.safetensors" if cache and path.is_file() else None
     found = _load(kept, path.name) if kept else None
     if found is None or len(found.content) < augmentations:
         with open_audio(path) as recording:
@@ -92,7 +92,7 @@ def analysed_clip(path: Path, cache: Path | None = None, augmentations: int = VO
 
 
 def analysed_clips(paths: Sequence[Path], cache: Path | None = None, report: Report = no_report) -> list[Clip]:
-    """The clips of several files; `report` may raise Cancelled, after which what was analysed stays in `cache`.
+    """Load or analyse several files; `report` may raise Cancelled, and finished clips then stay in `cache`.
 
     >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")], cache=Path("clips"))
     >>> [round(clip.duration_s, 1) for clip in clips]
@@ -106,7 +106,7 @@ def analysed_clips(paths: Sequence[Path], cache: Path | None = None, report: Rep
 
 
 def arrays_of(clip: Clip) -> dict[str, np.ndarray]:
-    """What a clip holds for each frame or band, by name, as safetensors takes it."""
+    """Return the arrays of a clip by name, in the form that safetensors takes."""
     arrays = {
         "envelope": clip.envelope,
         "hertz": clip.pitch.hertz,
@@ -117,8 +117,8 @@ def arrays_of(clip: Clip) -> dict[str, np.ndarray]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def fingerprint(path: Path) -> str:
-    """SHA-256 of a file's contents, 64 hexadecimal digits. Raises OSError."""
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file's contents, 64 hexadecimal digits. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,13 +1,16 @@
-"""A voice: its card and its weights, loaded and ready to convert with; saved whole or not at all.
+"""Load and save voices: a card and weights, validated when they are read and written completely or not at all.
 
-Nothing in a voice's folder is ever executed, and nothing in it is believed before it is checked.
+Nothing in a voice's folder is ever executed.
 """
 
 import copy
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from safetensors.torch import save_file
@@ -17,7 +20,7 @@ from engine.analysis.envelope import BANDS
 from engine.errors import VoiceError
 from engine.features.retrieval import MOST_RETRIEVAL_FRAMES
 from engine.features.speaker_timbre import SPREAD
-from engine.networks.base import load_weights
+from engine.networks.base import BaseModel, load_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
@@ -40,7 +43,7 @@ _FRAMES = "sounds"  # name of the retrieval frames in a weights file
 
 @dataclass(frozen=True)
 class Voice:
-    """A voice ready to convert with; the networks are in evaluation mode."""
+    """A voice ready for conversion; its networks are in evaluation mode."""
 
     card: VoiceCard
     timbre: Tensor  # (TIMBRE,)
@@ -53,12 +56,12 @@ class Voice:
 
     @property
     def preview(self) -> Path | None:
-        """The preview's file, where the voice has one."""
+        """Path of the preview, or None."""
         path = self.folder / PREVIEW_FILE if self.folder else None
         return path if path and path.exists() else None
 
     def on(self, device: torch.device) -> "Voice":
-        """The same voice with its networks and numbers on a device; itself, where it is there already."""
+        """Return the voice with its tensors on a device; the voice itself if it is there already."""
         if self.timbre.device == device:
             return self
         numbers = {name: getattr(self, name).to(device) for name in _NUMBERS}
@@ -69,9 +72,9 @@ class Voice:
 
 
 def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
-    """Write the voice as a folder, whole or not at all; a voice that is there already is replaced.
+    """Write the voice to a folder, completely or not at all, replacing a voice that is there.
 
-    Raises VoiceError where it cannot be written, or where the card holds what could not be read again.
+    Raises VoiceError if it cannot be written or its card could not be read again.
 
     >>> save_voice(load_voice("kathleen"), Path("voices/kathleen"))
     >>> load_voice("kathleen", Path("voices")).card.name
@@ -92,10 +95,9 @@ def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
 
 
 def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -> Voice:
-    """The voice with this id in `folder` (of several, the first that has it), or the one in the folder that a Path
-    names.
+    """Load a voice by its id from `folder` (or the first of several folders that has it), or from its own Path.
 
-    Raises VoiceError, naming the voices there are, where the id is unknown, and for a voice of an earlier base.
+    Raises VoiceError for an unknown id, listing the voices there are, and for a voice of an earlier base.
 
     >>> voice = load_voice("kathleen")
     >>> voice.card.name, voice.card.gender, voice.card.base_language
@@ -111,7 +113,7 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
 
 
 def load_voice_weights(folder: Path, card: VoiceCard) -> dict[str, Tensor]:
-    """The weights in a voice's folder, of whatever version. Raises VoiceError where they are missing or damaged."""
+    """Read a voice's weights, of any version. Raises VoiceError if they are missing or damaged."""
     try:
         return load_weights(folder / WEIGHTS_FILE)
     except VoiceError as cause:
@@ -119,8 +121,7 @@ def load_voice_weights(folder: Path, card: VoiceCard) -> dict[str, Tensor]:
 
 
 def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | None = None) -> Voice:
-    """The voice these weights make up. Raises VoiceError where they are not those of a voice of this engine, also where
-    it was made on an earlier base."""
+    """Build a voice from its weights. Raises VoiceError if they belong to another engine version or an earlier base."""
     _refuse_earlier(card)
     weights = dict(weights)
     decoder = EnvelopeDecoder()
@@ -149,3 +150,32 @@ def _refuse_earlier(card: VoiceCard) -> None:
 
 def _damaged_weights(card: VoiceCard) -> str:
     return f"The weights of the voice '{card.id}' are missing or damaged; import the voice or make it again."
+
+
+# ---- digest ----
+
+
+class _Digest(Protocol):
+    def update(self, data: memoryview, /) -> None: ...
+    def copy(self) -> "_Digest": ...
+    def hexdigest(self) -> str: ...
+
+
+def networks_digest(base: BaseModel, voice: Voice) -> str:
+    """Return a SHA-256 digest of all weights that render a take; an edit of the take needs the same ones."""
+    digest = _base_digest(base).copy()
+    vectors = [voice.timbre, voice.spread, voice.centre, voice.contrast, voice.retrieval_frames]
+    _add(digest, [*vectors, *voice.decoder.state_dict().values()])
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=4)
+def _base_digest(base: BaseModel) -> _Digest:
+    digest = sha256()  # cached: the base is by far the largest part and does not change once it is loaded
+    _add(digest, base.state_dict().values())
+    return digest
+
+
+def _add(digest: _Digest, tensors: Iterable[Tensor]) -> None:
+    for tensor in tensors:
+        digest.update(tensor.detach().cpu().contiguous().numpy().data)

@@ -1,7 +1,7 @@
 """Takes whose pitch is edited by hand: the curve as it is and as it would be, and a new take with the edits.
 
 An edited take is a conversion of its own. It keeps what it was made from (the recording, the take as the conversion
-made it, and that conversion's groundwork) beside itself, so it can be edited further when the others are gone; its
+made it, and that conversion's edit_data) beside itself, so it can be edited further when the others are gone; its
 edits always count from that take, and what an earlier edit has sung already is not sung again.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.pitch import Pitch
-from engine.conversion.edit_data import Groundwork, read_groundwork
+from engine.conversion.edit_data import EditData, read_edit_data
 from engine.conversion.pitch_edits import TOOLS, edit_pitch, plain_edits, read_edits
 from engine.units import FRAME_RATE
 from studio.actions.conversions import KIND, refuse_full_queue, was_untrained
@@ -40,7 +40,7 @@ class _Origin:
     conversion: str
     number: int
     take_key: str
-    groundwork_key: str
+    edit_data_key: str
     earlier: dict[str, Any] | None
 
     @property
@@ -62,7 +62,7 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
     task = _find(studio, account, task_id)
     _need_voice(studio, account, task)
     origin = _origin(task, take)
-    pitch = _groundwork(studio, origin).pitch(origin.number - 1)
+    pitch = _edit_data(studio, origin).pitch(origin.number - 1)
     heard = [{"label": "As converted", "url": studio.link(origin.take_key, base_url, now_s)}]
     if origin.earlier:
         heard.append({"label": "Edited", "url": studio.link(origin.earlier["key"], base_url, now_s)})
@@ -85,7 +85,7 @@ def changes_view(studio: Studio, account: Account, task_id: str, take: int, edit
     Raises what `edit_view` raises, and SettingsError for edits that are none.
     """
     origin = _origin(_find(studio, account, task_id), take)
-    return _changes(_groundwork(studio, origin).pitch(origin.number - 1), edits)
+    return _changes(_edit_data(studio, origin).pitch(origin.number - 1), edits)
 
 
 def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits: Any) -> str:
@@ -97,7 +97,7 @@ def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits:
     """
     task = _find(studio, account, task_id)
     origin = _origin(task, take)
-    pitch = _groundwork(studio, origin).pitch(origin.number - 1)
+    pitch = _edit_data(studio, origin).pitch(origin.number - 1)
     wanted = read_edits(edits)
     after, now = edit_pitch(pitch, wanted), edit_pitch(pitch, read_edits(origin.edits))
     if not after.differs(now.pitch).any() and np.array_equal(after.octaves, now.octaves):
@@ -127,7 +127,7 @@ def _submitted(
     input_key = f"{place}/input{PurePath(task.parameters['input_key']).suffix}"
     original = {"take": f"{place}/original/take.wav", "groundwork": f"{place}/original/groundwork.npz"}
     copies = {task.parameters["input_key"]: input_key, origin.take_key: original["take"]}
-    copies[origin.groundwork_key] = original["groundwork"]
+    copies[origin.edit_data_key] = original["groundwork"]
     parameters = task.parameters | {
         "input_key": input_key,
         "settings": task.parameters["settings"] | {"takes": 1},
@@ -177,15 +177,15 @@ def _origin(task: Task, take: int) -> _Origin:
         original = edited["original"]
         earlier = {"key": key, "edits": edited["edits"]}
         return _Origin(edited["conversion"], edited["take"], original["take"], original["groundwork"], earlier)
-    groundwork = (task.result or {}).get("groundwork")
-    if groundwork is None:
+    edit_data = (task.result or {}).get("groundwork")
+    if edit_data is None:
         raise WrongState(_TOO_OLD, "not_editable")
-    return _Origin(task.id, take, key, groundwork, None)
+    return _Origin(task.id, take, key, edit_data, None)
 
 
-def _groundwork(studio: Studio, origin: _Origin) -> Groundwork:
+def _edit_data(studio: Studio, origin: _Origin) -> EditData:
     try:
-        return read_groundwork(b"".join(studio.storage.read(origin.groundwork_key)))
+        return read_edit_data(b"".join(studio.storage.read(origin.edit_data_key)))
     except NotFound as cause:
         raise NotFound(_GONE, "recording_gone") from cause
 

@@ -41,7 +41,7 @@ def convert(job: Job) -> None:
 
 def _convert(job: Job, source: Path) -> dict[str, Any]:
     """Every take of a recording."""
-    from engine.conversion.edit_data import write_groundwork
+    from engine.conversion.edit_data import write_edit_data
 
     given = job.task.parameters["settings"]
     settings = by_style(job.task.parameters.get("preset", AUTO), given)
@@ -51,7 +51,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
     voice = _voice(job)
     found = _converted(job, source, targets, settings, voice)
     scores = _scores(job, source, targets, found.transpose)
-    write_groundwork(job.place / "groundwork.npz", found.groundwork)
+    write_edit_data(job.place / "groundwork.npz", found.edit_data)
     return {
         "outputs": [_stored(job, target) for target in targets],
         "output_settings": {"model": job.task.model_id, "transpose": found.transpose, "vocal_style": found.style},
@@ -64,7 +64,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
 
 def _edit(job: Job, source: Path) -> dict[str, Any]:
     """One take of an earlier conversion, sung anew where its pitch was edited."""
-    from engine.conversion.edit_data import read_groundwork
+    from engine.conversion.edit_data import read_edit_data
     from engine.conversion.pitch_edits import read_edits
     from engine.conversion.rerendering import EarlierEdit, edit_file
 
@@ -72,13 +72,13 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
     original = {name: _fetched_as(job, key, name) for name, key in wanted["original"].items()}
     earlier = _earlier(job, wanted.get("earlier"))
     before = EarlierEdit(earlier, read_edits(wanted["earlier"]["edits"])) if earlier else None
-    groundwork = read_groundwork(original["groundwork"].read_bytes())
+    edit_data = read_edit_data(original["groundwork"].read_bytes())
     target, voice = job.place / "take-1.wav", _voice(job)
     done = edit_file(
         source,
         original["take"],
         target,
-        groundwork,
+        edit_data,
         wanted["take"] - 1,
         voice,
         read_edits(wanted["edits"]),
@@ -87,14 +87,14 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
         job.bench.device,
     )
     return {
-        "scores": _scores(job, source, [target], groundwork.transpose, done.plan.moved),
+        "scores": _scores(job, source, [target], edit_data.transpose, done.plan.moved),
         "outputs": [_stored(job, target)],
         "output_settings": {
             "model": job.task.model_id,
-            "transpose": groundwork.transpose,
-            "vocal_style": groundwork.style,
+            "transpose": edit_data.transpose,
+            "vocal_style": edit_data.style,
         },
-        "settings": asdict(groundwork.settings) | {"takes": 1},
+        "settings": asdict(edit_data.settings) | {"takes": 1},
         "untrained": voice.card.is_untrained,
     }
 

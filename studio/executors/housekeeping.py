@@ -106,8 +106,8 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
 def _needed(row: Any) -> set[str]:
     """The keys of a conversion's recording, of its takes, and of what edits of them build on."""
     result, edited = row.result or {}, row.parameters.get("edit") or {}
-    groundwork = [result["groundwork"]] if "groundwork" in result else []
-    return {row.parameters["input_key"], *result.get("outputs", ()), *groundwork, *edited.get("original", {}).values()}
+    edit_data = [result["groundwork"]] if "groundwork" in result else []
+    return {row.parameters["input_key"], *result.get("outputs", ()), *edit_data, *edited.get("original", {}).values()}
 
 
 def _delete_analyses(database: Database, storage: Storage) -> int:

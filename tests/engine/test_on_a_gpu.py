@@ -7,7 +7,7 @@ import torch
 
 from engine.audio.files import Audio
 from engine.conversion.convert import convert, convert_file
-from engine.conversion.edit_data import read_groundwork, write_groundwork
+from engine.conversion.edit_data import read_edit_data, write_edit_data
 from engine.conversion.pitch_edits import Shift
 from engine.conversion.rerendering import edit_take
 from engine.conversion.settings import ConversionSettings
@@ -86,15 +86,15 @@ def test_a_conversion_is_the_same_to_the_bit(song, voice, request):
     found = convert(song, voice, SETTINGS)
     for one, other in zip(wanted.takes, found.takes, strict=True):
         assert np.array_equal(one.audio.samples, other.audio.samples)
-    assert found.groundwork.voice == wanted.groundwork.voice
+    assert found.edit_data.voice == wanted.edit_data.voice
 
 
 def test_a_file_too_and_what_later_edits_need(song, voice, elsewhere, tmp_path):
     soundfile.write(tmp_path / "song.wav", song.samples[0], SAMPLE_RATE)
     done = convert_file(tmp_path / "song.wav", [tmp_path / "take.wav"], voice)
-    write_groundwork(tmp_path / "groundwork.npz", done.groundwork)
-    kept = read_groundwork((tmp_path / "groundwork.npz").read_bytes())
-    assert np.array_equal(kept.timbre, done.groundwork.timbre)
+    write_edit_data(tmp_path / "groundwork.npz", done.edit_data)
+    kept = read_edit_data((tmp_path / "groundwork.npz").read_bytes())
+    assert np.array_equal(kept.timbre, done.edit_data.timbre)
 
 
 def test_an_edit_is_the_same_to_the_bit(song, voice, request):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.analysis.pitch_statistics import PitchStatistics
-from engine.conversion.edit_data import Groundwork, read_groundwork, write_groundwork
+from engine.conversion.edit_data import EditData, read_edit_data, write_edit_data
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError
 from engine.features.sustained_notes import WIDTH
@@ -14,9 +14,9 @@ from engine.networks.listener import FEATURES
 
 
 @pytest.fixture
-def groundwork() -> Groundwork:
+def edit_data() -> EditData:
     random = np.random.default_rng(0)
-    return Groundwork(
+    return EditData(
         voice="0123",
         settings=ConversionSettings(transpose="auto", takes=2, pitch_snap=0.5),
         transpose=-12,
@@ -35,21 +35,21 @@ def groundwork() -> Groundwork:
     )
 
 
-def test_it_comes_back_to_the_last_bit(groundwork, tmp_path):
-    write_groundwork(tmp_path / "groundwork.npz", groundwork)
-    again = read_groundwork((tmp_path / "groundwork.npz").read_bytes())
-    for name, value in vars(groundwork).items():
+def test_it_comes_back_to_the_last_bit(edit_data, tmp_path):
+    write_edit_data(tmp_path / "groundwork.npz", edit_data)
+    again = read_edit_data((tmp_path / "groundwork.npz").read_bytes())
+    for name, value in vars(edit_data).items():
         np.testing.assert_array_equal(getattr(again, name), value, strict=isinstance(value, np.ndarray))
-    assert again.settings == groundwork.settings
-    assert again.statistics == groundwork.statistics
+    assert again.settings == edit_data.settings
+    assert again.statistics == edit_data.statistics
     assert again.takes == 2
-    np.testing.assert_array_equal(again.pitch(1).hertz, groundwork.hertz[1])
+    np.testing.assert_array_equal(again.pitch(1).hertz, edit_data.hertz[1])
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 half an archive"])
 def test_what_is_no_groundwork_is_a_sentence(content):
     with pytest.raises(EditError, match="convert the recording again"):
-        read_groundwork(content)
+        read_edit_data(content)
 
 
 def test_reading_one_does_not_load_networks():
@@ -59,12 +59,12 @@ def test_reading_one_does_not_load_networks():
     assert done.stdout.strip() == "False"
 
 
-def test_half_of_one_is_refused(groundwork, tmp_path):
-    write_groundwork(tmp_path / "x.npz", groundwork)
+def test_half_of_one_is_refused(edit_data, tmp_path):
+    write_edit_data(tmp_path / "x.npz", edit_data)
     content = (tmp_path / "x.npz").read_bytes()
     for length in (100, len(content) // 2, len(content) - 10):
         with pytest.raises(EditError):
-            read_groundwork(content[:length])
+            read_edit_data(content[:length])
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_half_of_one_is_refused(groundwork, tmp_path):
         {"sustained": np.zeros(WIDTH, np.float32)},
     ],
 )
-def test_what_does_not_fit_together_is_refused(groundwork, change, tmp_path):
-    write_groundwork(tmp_path / "x.npz", replace(groundwork, **change))
+def test_what_does_not_fit_together_is_refused(edit_data, change, tmp_path):
+    write_edit_data(tmp_path / "x.npz", replace(edit_data, **change))
     with pytest.raises(EditError):
-        read_groundwork((tmp_path / "x.npz").read_bytes())
+        read_edit_data((tmp_path / "x.npz").read_bytes())
 
 
 @pytest.mark.parametrize("before", [1, 8, 9])
-def test_one_of_before_takes_were_sung_as_now_is_refused(groundwork, before, tmp_path, monkeypatch):
+def test_one_of_before_takes_were_sung_as_now_is_refused(edit_data, before, tmp_path, monkeypatch):
     monkeypatch.setattr("engine.conversion.edit_data._FORMAT", before)
-    write_groundwork(tmp_path / "x.npz", groundwork)
+    write_edit_data(tmp_path / "x.npz", edit_data)
     monkeypatch.undo()
     with pytest.raises(EditError, match="another version"):
-        read_groundwork((tmp_path / "x.npz").read_bytes())
+        read_edit_data((tmp_path / "x.npz").read_bytes())

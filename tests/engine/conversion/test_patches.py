@@ -4,7 +4,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.analysis.pitch_statistics import PitchStatistics
-from engine.conversion.edit_data import Groundwork
+from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
 from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Snap
 from engine.conversion.settings import ConversionSettings
@@ -16,7 +16,7 @@ FRAMES = 1500
 CORES = np.array([0, 400, 1100])
 
 
-def groundwork(voiced: bool = True, takes: int = 2) -> Groundwork:
+def edit_data(voiced: bool = True, takes: int = 2) -> EditData:
     """Of a song whose windows join where the pulses jump a little, as they may where nothing is voiced."""
     frame = np.arange(FRAMES)
     hertz = np.stack(
@@ -30,13 +30,13 @@ def groundwork(voiced: bool = True, takes: int = 2) -> Groundwork:
             piece = hertz[take, CORES[number - 1] : CORES[number] + 1]
             phases[take, number] = cycles_per_frame(piece, phases[take, number - 1])[-1] + 0.07
     zeros = np.zeros(3, np.float32)
-    return Groundwork(
+    return EditData(
         "", ConversionSettings(takes=takes), 0, "melodic", 0.0, zeros, zeros, PitchStatistics(50, 57, 64), 100, True,
         voicing, hertz, CORES, phases, np.zeros((0, WIDTH), np.float32),
     )  # fmt: skip
 
 
-def missing_cycles(work: Groundwork, plan, patch, number: int = 0) -> float:
+def missing_cycles(work: EditData, plan, patch, number: int = 0) -> float:
     """How far the pulses are out of step at the end of a patch."""
     window = np.searchsorted(CORES, patch.last, "right") - 1
     piece = work.hertz[number, CORES[window] : patch.last + 1]
@@ -52,7 +52,7 @@ def cents_off(plan, wanted: float, where: slice) -> float:
 @pytest.mark.parametrize("semitones", [-7.0, -0.1, 2.0, 5.5])
 @pytest.mark.parametrize("stretch", [(2.0, 2.5), (3.5, 4.5), (3.0, 12.0)])
 def test_at_the_end_of_a_patch_the_pulses_are_in_step_and_the_curve_hardly_bent(semitones, stretch):
-    work = groundwork()
+    work = edit_data()
     plan = plan_patches(work, 0, [Shift(*stretch, semitones)])
     [patch] = plan.patches
     assert missing_cycles(work, plan, patch) < 1e-6
@@ -63,14 +63,14 @@ def test_at_the_end_of_a_patch_the_pulses_are_in_step_and_the_curve_hardly_bent(
 
 
 def test_what_is_missing_is_made_up_where_nothing_is_voiced():
-    work = groundwork()
+    work = edit_data()
     plan = plan_patches(work, 0, [Shift(1.0, 1.6, 1.0)])
     bent = np.abs(100 * plan.moved)
     assert bent[171:195].max() > 10 * bent[165:169].max()
 
 
 def test_a_patch_has_a_margin_on_both_sides_and_begins_and_ends_as_the_take_was():
-    work = groundwork()
+    work = edit_data()
     plan = plan_patches(work, 0, [Shift(3.0, 4.0, 2.0)])
     [patch] = plan.patches
     assert 300 - MARGIN_FRAMES - 3 <= patch.first <= 300 - MARGIN_FRAMES
@@ -83,7 +83,7 @@ def test_a_patch_has_a_margin_on_both_sides_and_begins_and_ends_as_the_take_was(
 
 
 def test_patches_that_touch_are_one_and_others_are_not():
-    work = groundwork()
+    work = edit_data()
     both = plan_patches(work, 0, [Shift(3.0, 3.5, 2.0), Shift(4.3, 4.8, -2.0)])
     assert len(both.patches) == 1
     apart = plan_patches(work, 0, [Shift(3.0, 3.5, 2.0), Shift(8.0, 8.5, -2.0)])
@@ -91,7 +91,7 @@ def test_patches_that_touch_are_one_and_others_are_not():
 
 
 def test_to_the_ends_of_the_recording():
-    work = groundwork()
+    work = edit_data()
     whole = plan_patches(work, 0, [Shift(0.0, (FRAMES - 1) / 100, 1.0)])
     [patch] = whole.patches
     assert (patch.first, patch.last, patch.to_the_end) == (0, FRAMES - 1, True)
@@ -100,7 +100,7 @@ def test_to_the_ends_of_the_recording():
 
 
 def test_edits_that_come_to_nothing_need_no_patch():
-    work = groundwork()
+    work = edit_data()
     assert plan_patches(work, 0, []).patches == []
     assert plan_patches(work, 0, [Shift(1.0, 2.0, 0.0)]).patches == []
     assert plan_patches(work, 0, [Shift(1.0, 2.0, 3.0), Shift(1.0, 2.0, -3.0)]).patches == []
@@ -108,7 +108,7 @@ def test_edits_that_come_to_nothing_need_no_patch():
 
 
 def test_a_patch_that_another_edit_leaves_alone_is_the_same_again():
-    work = groundwork()
+    work = edit_data()
     first, second = Shift(3.0, 4.0, 2.0), Snap(9.0, 10.0)
     [one] = plan_patches(work, 0, [first]).patches
     again, other = plan_patches(work, 0, [first, second]).patches
@@ -119,7 +119,7 @@ def test_a_patch_that_another_edit_leaves_alone_is_the_same_again():
 
 
 def test_an_octave_that_was_misheard_makes_a_patch_of_its_own():
-    plan = plan_patches(groundwork(), 0, [FixOctave(3.0, 4.0, 1), Shift(3.0, 4.0, -12.0)])
+    plan = plan_patches(edit_data(), 0, [FixOctave(3.0, 4.0, 1), Shift(3.0, 4.0, -12.0)])
     [patch] = plan.patches  # the curve is the same, but the recording is heard otherwise
     assert patch.octaves.max() == 1
     assert cents_off(plan, 0.0, slice(300, 400)) < 6
@@ -128,7 +128,7 @@ def test_an_octave_that_was_misheard_makes_a_patch_of_its_own():
 @pytest.mark.parametrize("number", [-1, 2, 10])
 def test_a_take_that_there_is_not_is_told(number):
     with pytest.raises(EditError, match=rf"no take {number + 1}: the conversion has 2"):
-        plan_patches(groundwork(), number, [])
+        plan_patches(edit_data(), number, [])
 
 
 @settings(max_examples=60, deadline=None)
@@ -139,7 +139,7 @@ def test_a_take_that_there_is_not_is_told(number):
 )
 @example([(1.0, 1.0, -8.0), (1.0, 1.0, -12.0)], True, 0)  # as low as a voice can be
 def test_whatever_the_edits_patches_follow_each_other_and_end_in_step(some, voiced, number):
-    work = groundwork(voiced)
+    work = edit_data(voiced)
     edits = [Shift(start, start + length, semitones) for start, length, semitones in some]
     edits.append(Draw(5.0, 5.4, ((5.1, 52.0), (5.3, 55.0))))
     plan = plan_patches(work, number, edits)

@@ -48,10 +48,10 @@ def changed(old: np.ndarray, new: np.ndarray) -> tuple[float, float]:
     return float(there[0]), float(there[-1])
 
 
-def seams_db(groundwork, number, edits, old: np.ndarray, new: np.ndarray) -> list[float]:
+def seams_db(edit_data, number, edits, old: np.ndarray, new: np.ndarray) -> list[float]:
     """At each seam, the difference of old and new against the old, both (channels, n)."""
     found = []
-    for patch in plan_patches(groundwork, number, edits).patches:
+    for patch in plan_patches(edit_data, number, edits).patches:
         seams = [] if patch.first == 0 else [slice(patch.first * HOP, (patch.first + FADE_FRAMES) * HOP)]
         seams += [] if patch.to_the_end else [slice((patch.last - FADE_FRAMES) * HOP, patch.last * HOP)]
         found += [level_db(new[:, seam] - old[:, seam]) - level_db(old[:, seam]) for seam in seams]
@@ -101,7 +101,7 @@ def test_nobody_hears_the_seams(steady, steady_takes, voice, number):
     edits = [Shift(1.0, 1.4, 4.0)]
     old = steady_takes.takes[number].audio.samples
     new = edit_take(steady, steady_takes, number, voice, edits).audio.samples
-    assert max(seams_db(steady_takes.groundwork, number, edits, old, new)) < SEAM_DB
+    assert max(seams_db(steady_takes.edit_data, number, edits, old, new)) < SEAM_DB
     # no click anywhere: no step between two samples is steeper than those the voice makes itself
     assert np.abs(np.diff(new)).max() < 1.3 * np.abs(np.diff(old)).max()
     levels = [[level_db(part[:, first : first + 882]) for first in range(22_050, 100_000, 441)] for part in (old, new)]
@@ -137,9 +137,9 @@ def test_singing_what_was_sung_again_is_as_it_was(sung, voice):
     """Where a patch's curve is that of the take, what is sung anew is the take, but for rounding."""
     done = convert(sung, voice, ConversionSettings(transpose=-2))
     edits = [FixOctave(1.0, 1.5, 1), Shift(1.0, 1.5, -12.0)]
-    plan = plan_patches(done.groundwork, 0, edits)
+    plan = plan_patches(done.edit_data, 0, edits)
     patch = replace(plan.patches[0], octaves=np.zeros_like(plan.patches[0].octaves))
-    singer = module._Singer([sung.samples], done.groundwork, 0, voice, "cpu")
+    singer = module._Singer([sung.samples], done.edit_data, 0, voice, "cpu")
     was = done.takes[0].audio.samples[:, patch.first * HOP : patch.last * HOP]
     again = np.concatenate(list(singer.sing(patch)), 1)
     assert level_db(again - was) < level_db(was) - 50
@@ -164,7 +164,7 @@ def test_with_any_settings(sung, voice, chosen):
     begin, end = changed(old, new)
     assert begin > 0.5
     assert end < 2.1
-    assert max(seams_db(done.groundwork, number, edits, old, new)) < SEAM_DB
+    assert max(seams_db(done.edit_data, number, edits, old, new)) < SEAM_DB
     was, now = detect_pitch(old[0], SAMPLE_RATE), detect_pitch(new[0], SAMPLE_RATE)
     both = (was.voicing > 0.8) & (now.voicing > 0.8)
     both[:108] = both[153:] = False
@@ -184,7 +184,7 @@ def test_of_any_rate_and_number_of_channels(sing, voice, rate, channels):
     begin, end = changed(old, new)
     assert begin > 0.5
     assert end < 1.8
-    assert max(seams_db(done.groundwork, 0, edits, old, new)) < SEAM_DB
+    assert max(seams_db(done.edit_data, 0, edits, old, new)) < SEAM_DB
     for channel in range(1, channels):  # each still stands where it stood
         ratio = level_db(new[channel, 44_100:55_000]) - level_db(new[0, 44_100:55_000])
         assert ratio == pytest.approx(20 * np.log10(gains[channel, 0]), abs=1.0)
@@ -194,13 +194,13 @@ def test_across_windows_and_in_many_places(voice, sing, monkeypatch):
     small_windows(monkeypatch)
     audio = Audio(sing(5.0)[None], SAMPLE_RATE)
     done = convert(audio, voice, ConversionSettings(takes=2))
-    assert len(done.groundwork.core_starts) >= 3
+    assert len(done.edit_data.core_starts) >= 3
     edits = [Shift(0.5, 0.7, 1.0), Shift(1.8, 3.2, -2.0), Shift(4.3, 4.5, 3.0)]
     old = done.takes[1].audio.samples
     new = edit_take(audio, done, 1, voice, edits).audio.samples
     # two frames of a patch at the edge of a window of two seconds were heard from the other side of it
-    assert max(seams_db(done.groundwork, 1, edits, old, new)) < -40.0
-    plan = plan_patches(done.groundwork, 1, edits)
+    assert max(seams_db(done.edit_data, 1, edits, old, new)) < -40.0
+    plan = plan_patches(done.edit_data, 1, edits)
     assert len(plan.patches) == 3
     outside = np.ones(old.shape[1], bool)
     for patch in plan.patches:
@@ -232,19 +232,19 @@ def test_a_recording_heard_in_the_wrong_octave_is_heard_anew(steady, voice, monk
 
 @pytest.fixture(scope="module")
 def files(voice, sing, tmp_path_factory):
-    """A converted file: its folder and its groundwork."""
+    """A converted file: its folder and its edit_data."""
     folder = tmp_path_factory.mktemp("takes")
     write_audio(folder / "in.flac", Audio(np.stack([sing(5.0), 0.5 * sing(5.0)]), SAMPLE_RATE))
     targets = [folder / f"take-{number}.wav" for number in (1, 2)]
-    return folder, convert_file(folder / "in.flac", targets, voice, ConversionSettings(takes=2)).groundwork
+    return folder, convert_file(folder / "in.flac", targets, voice, ConversionSettings(takes=2)).edit_data
 
 
 def test_a_file_is_edited_as_sound_in_memory_is(files, voice, tmp_path):
-    folder, groundwork = files
+    folder, edit_data = files
     edits = [Shift(1.0, 1.5, 2.0)]
     told = []
     done = edit_file(
-        folder / "in.flac", folder / "take-2.wav", tmp_path / "new.wav", groundwork, 1, voice, edits,
+        folder / "in.flac", folder / "take-2.wav", tmp_path / "new.wav", edit_data, 1, voice, edits,
         report=lambda fraction, message: told.append(fraction),
     )  # fmt: skip
     assert (done.path, done.rendered) == (tmp_path / "new.wav", 1)
@@ -262,13 +262,11 @@ def test_a_file_is_edited_as_sound_in_memory_is(files, voice, tmp_path):
 
 
 def test_what_an_earlier_edit_has_sung_is_taken_over(files, voice, tmp_path, monkeypatch):
-    folder, groundwork = files
+    folder, edit_data = files
     first, second = Shift(1.0, 1.5, 2.0), Shift(3.5, 4.0, -2.0)
 
     def edited(name, edits, before=None):
-        return edit_file(
-            folder / "in.flac", folder / "take-1.wav", tmp_path / name, groundwork, 0, voice, edits, before
-        )
+        return edit_file(folder / "in.flac", folder / "take-1.wav", tmp_path / name, edit_data, 0, voice, edits, before)
 
     one = edited("one.wav", [first])
     both = edited("both.wav", [first, second], EarlierEdit(one.path, [first]))
@@ -294,27 +292,27 @@ def test_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch
     peaks = []
     for seconds in (16, 48):
         write_audio(tmp_path / "long.wav", Audio(sing(seconds)[None], SAMPLE_RATE))
-        groundwork = convert_file(tmp_path / "long.wav", [tmp_path / "out.wav"], voice).groundwork
+        edit_data = convert_file(tmp_path / "long.wav", [tmp_path / "out.wav"], voice).edit_data
         edits = [Shift(0.5, seconds - 0.5, 1.0)]
         tracemalloc.start()
-        edit_file(tmp_path / "long.wav", tmp_path / "out.wav", tmp_path / "new.wav", groundwork, 0, voice, edits)
+        edit_file(tmp_path / "long.wav", tmp_path / "out.wav", tmp_path / "new.wav", edit_data, 0, voice, edits)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 1e6  # curves of the whole take, of 100 numbers a second
 
 
 def test_a_voice_that_was_made_anew_is_refused(files, voice, tmp_path):
-    folder, groundwork = files
+    folder, edit_data = files
     other = replace(voice, centre=voice.centre + 0.01)
     with pytest.raises(EditError, match="made anew since this take"):
         edit_file(
-            folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", groundwork, 0, other, [Shift(1.0, 2.0, 1.0)]
+            folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", edit_data, 0, other, [Shift(1.0, 2.0, 1.0)]
         )
     assert not list(tmp_path.iterdir())
 
 
 def test_sound_that_does_not_fit_is_refused(files, voice, tmp_path):
-    folder, groundwork = files
+    folder, edit_data = files
     write_audio(tmp_path / "short.wav", Audio(read_audio(folder / "take-1.wav").samples[:, :66_150], SAMPLE_RATE))
     write_audio(tmp_path / "mono.wav", Audio(read_audio(folder / "take-1.wav").samples[:1], SAMPLE_RATE))
     edits = [Shift(1.0, 2.0, 1.0)]
@@ -324,23 +322,23 @@ def test_sound_that_does_not_fit_is_refused(files, voice, tmp_path):
         (tmp_path / "short.wav", folder / "take-1.wav"),
     ):
         with pytest.raises(EditError, match="does not fit the recording"):
-            edit_file(source, take, tmp_path / "x.wav", groundwork, 0, voice, edits)
+            edit_file(source, take, tmp_path / "x.wav", edit_data, 0, voice, edits)
         assert not (tmp_path / "x.wav").exists()
 
 
 def test_what_is_not_there_is_told(files, voice, tmp_path):
-    folder, groundwork = files
+    folder, edit_data = files
     edits = [Shift(1.0, 2.0, 1.0)]
     with pytest.raises(AudioError, match=r"none\.wav"):
-        edit_file(folder / "in.flac", folder / "none.wav", tmp_path / "x.wav", groundwork, 0, voice, edits)
+        edit_file(folder / "in.flac", folder / "none.wav", tmp_path / "x.wav", edit_data, 0, voice, edits)
     with pytest.raises(EditError, match="no take 3"):
-        edit_file(folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", groundwork, 2, voice, edits)
+        edit_file(folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", edit_data, 2, voice, edits)
     with pytest.raises(SettingsError, match="not within the take"):
-        edit_file(folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", groundwork, 0, voice, [Shift(4, 9, 1)])
+        edit_file(folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", edit_data, 0, voice, [Shift(4, 9, 1)])
 
 
 def test_it_can_be_stopped_and_leaves_nothing(files, voice, tmp_path):
-    folder, groundwork = files
+    folder, edit_data = files
 
     def report(fraction, message):
         if fraction > 0.2:
@@ -348,7 +346,7 @@ def test_it_can_be_stopped_and_leaves_nothing(files, voice, tmp_path):
 
     with pytest.raises(Cancelled):
         edit_file(
-            folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", groundwork, 0, voice, [Shift(1.0, 2.0, 1.0)],
+            folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", edit_data, 0, voice, [Shift(1.0, 2.0, 1.0)],
             report=report,
         )  # fmt: skip
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ from engine.analysis.envelope import BANDS, LOW_BANDS, SILENT
 from engine.audio.files import Audio
 from engine.errors import AudioError, Cancelled
 from engine.features.augmentations import VOICE_AUGMENTATIONS
-from engine.features.clips import analyse_clip, analysed_clip, analysed_clips, fingerprint
+from engine.features.clips import analyse_clip, analysed_clip, analysed_clips, file_digest
 from engine.networks.content_encoder import CONTENT
 from engine.units import SAMPLE_RATE, frame_count
 
@@ -93,7 +93,7 @@ def test_the_first_hearing_is_the_recording_as_it_is_and_the_others_are_not(sing
 def test_a_kept_clip_is_the_same(recording, tmp_path):
     first = analysed_clip(recording, tmp_path / "cache")
     [kept] = (tmp_path / "cache").iterdir()
-    assert kept.stem == fingerprint(recording)
+    assert kept.stem == file_digest(recording)
     again = analysed_clip(recording, tmp_path / "cache")
     np.testing.assert_array_equal(first.envelope, again.envelope)
     np.testing.assert_array_equal(first.pitch.hertz, again.pitch.hertz)
@@ -118,7 +118,7 @@ def test_a_kept_clip_is_analysed_again_where_more_hearings_are_wanted(recording,
     assert len(analysed_clip(recording, tmp_path / "cache", augmentations=1).content) == 1
     assert len(analysed_clip(recording, tmp_path / "cache").content) == VOICE_AUGMENTATIONS
     [kept] = (tmp_path / "cache").iterdir()
-    assert kept.stem == fingerprint(recording)
+    assert kept.stem == file_digest(recording)
     monkeypatch.setattr("engine.features.clips._analyse", lambda *_: pytest.fail("analysed again"))
     assert len(analysed_clip(recording, tmp_path / "cache", augmentations=0).content) == VOICE_AUGMENTATIONS
 

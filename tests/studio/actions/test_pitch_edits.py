@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from engine.analysis.pitch_statistics import PitchStatistics
-from engine.conversion.edit_data import Groundwork, write_groundwork
+from engine.conversion.edit_data import EditData, write_edit_data
 from engine.conversion.pitch_edits import TOOLS
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError, SettingsError
@@ -29,10 +29,10 @@ SHIFT = {"tool": "shift", "start_s": 1.0, "end_s": 1.5, "semitones": 2.0}
 LATER = {"tool": "shift", "start_s": 2.0, "end_s": 2.5, "semitones": -1.0}
 
 
-def groundwork(takes: int = 2) -> Groundwork:
+def edit_data(takes: int = 2) -> EditData:
     hertz = np.stack([np.full(FRAMES, 200.0 + take, np.float32) for take in range(takes)])
     zeros, voicing = np.zeros(3, np.float32), np.full(FRAMES, 0.9, np.float32)
-    return Groundwork(
+    return EditData(
         "x", ConversionSettings(takes=takes), -2, "melodic", 0.0, zeros, zeros, PitchStatistics(50, 57, 64), 100, True,
         voicing, hertz, np.array([0]), np.zeros((takes, 1)), np.zeros((0, WIDTH), np.float32),
     )  # fmt: skip
@@ -42,7 +42,7 @@ def groundwork(takes: int = 2) -> Groundwork:
 def finished(studio, tmp_path):
     """Ends a waiting conversion as a worker would."""
 
-    def finish(task_id, takes=2, account=None, with_groundwork=True):
+    def finish(task_id, takes=2, account=None, with_edit_data=True):
         task = claim(studio.database, "worker", ["conversion"], 60)
         assert task.id == task_id
         place = f"{task.parameters['input_key'].rpartition('/')[0]}/{task.fence}"
@@ -50,8 +50,8 @@ def finished(studio, tmp_path):
         for number, key in enumerate(outputs, 1):
             studio.storage.put_bytes(f"take {number} of {task_id}".encode(), key)
         result = {"outputs": outputs, "output_settings": {"model": "kathleen", "transpose": -2}, "scores": []}
-        if with_groundwork:
-            write_groundwork(tmp_path / "groundwork.npz", groundwork(takes))
+        if with_edit_data:
+            write_edit_data(tmp_path / "groundwork.npz", edit_data(takes))
             result["groundwork"] = f"{place}/groundwork.npz"
             studio.storage.put_file(tmp_path / "groundwork.npz", result["groundwork"])
         with studio.database.write() as connection:
@@ -134,7 +134,7 @@ def test_an_edit_is_a_conversion_that_keeps_what_it_was_made_from(studio, conver
 
 
 def test_edits_of_edits_count_from_the_take_as_it_was_converted(studio, converted, finished):
-    edit_id = finished(start_edit(studio, studio.local, converted, 2, [SHIFT]), takes=1, with_groundwork=False)
+    edit_id = finished(start_edit(studio, studio.local, converted, 2, [SHIFT]), takes=1, with_edit_data=False)
     shown = view(studio, edit_id)
     assert shown["id"] == f"{converted}-2"
     assert shown["hertz"] == [201.0] * FRAMES
@@ -150,7 +150,7 @@ def test_edits_of_edits_count_from_the_take_as_it_was_converted(studio, converte
 
 
 def test_edits_can_be_taken_back(studio, converted, finished):
-    edit_id = finished(start_edit(studio, studio.local, converted, 1, [SHIFT]), takes=1, with_groundwork=False)
+    edit_id = finished(start_edit(studio, studio.local, converted, 1, [SHIFT]), takes=1, with_edit_data=False)
     back = start_edit(studio, studio.local, edit_id, 1, [])
     assert find(studio.database, studio.local.id, back).parameters["edit"]["edits"] == []
 
@@ -209,7 +209,7 @@ def test_a_conversion_that_is_not_done_cannot_be_edited(studio, waiting):
 
 
 def test_a_take_from_before_there_were_edits_is_told(studio, waiting, finished):
-    finished(waiting, with_groundwork=False)
+    finished(waiting, with_edit_data=False)
     with pytest.raises(WrongState, match="before takes could be edited: convert the recording again"):
         view(studio, waiting)
 
@@ -251,7 +251,7 @@ def test_files_that_are_gone_are_told_and_nothing_is_left(studio, converted):
         view(studio, converted)
 
 
-def test_a_groundwork_that_is_damaged_is_told(studio, converted):
+def test_edit_data_that_is_damaged_is_told(studio, converted):
     studio.storage.put_bytes(b"PK", find(studio.database, studio.local.id, converted).result["groundwork"])
     with pytest.raises(EditError, match="convert the recording again"):
         view(studio, converted)

@@ -83,7 +83,7 @@ def test_another_singer_is_refused(installation, monkeypatch):
     task_id = installation.submit_conversion(1.0)
     assert run_task(installation.bench(), installation.claim()) == "completed"
     edit_id = start_edit(there, account, task_id, 1, [SHIFT | {"start_s": 0.3, "end_s": 0.6}])
-    monkeypatch.setattr("engine.conversion.rerendering.networks_fingerprint", lambda base, voice: "another")
+    monkeypatch.setattr("engine.conversion.rerendering.networks_digest", lambda base, voice: "another")
     assert run_task(installation.bench(), installation.claim()) == "failed"
     task = installation.task(edit_id)
     assert (task.error_code, task.result) == ("edit_error", None)
