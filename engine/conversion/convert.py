@@ -1,7 +1,7 @@
-"""Conversion: the same performance in another voice.
+"""Convert a performance to another voice.
 
-Two doors, one corridor: `convert` takes a recording in memory, `convert_file` a file of any length; both survey the
-recording, then go through it window by window with one set of settings.
+`convert` takes a recording in memory, `convert_file` a file of any length. Both survey the whole recording, then
+render it window by window.
 
     recording --> survey (level, timbre, pitch, style) ------------------+
         |                                                                v
@@ -38,7 +38,7 @@ _SURVEY_SHARE = 0.3  # of the progress
 
 @dataclass(frozen=True)
 class Take:
-    """One performance, and the seed that its variation and its noise are drawn from."""
+    """One converted performance, and the seed of its variation and its noise."""
 
     audio: Audio
     seed: int
@@ -46,8 +46,7 @@ class Take:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The takes of a recording in memory, at SAMPLE_RATE; the semitones and the style that were found, and what later
-    edits build on."""
+    """Takes in memory, at SAMPLE_RATE, with the transposition, the style and the data for later edits."""
 
     takes: list[Take]
     transpose: int
@@ -57,8 +56,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class FileConversion:
-    """The files written, one for each take; the semitones and the style that were found, the settings used, and what
-    later edits build on."""
+    """Files of the takes, with the transposition, the style, the settings and the data for later edits."""
 
     paths: list[Path]
     transpose: int
@@ -70,11 +68,11 @@ class FileConversion:
 def convert(
     audio: Audio, voice: Voice, settings: Chosen | None = None, report: Report | None = None, device: str = AUTO
 ) -> Conversion:
-    """Convert a recording in memory; each take has exactly its length and channels, at SAMPLE_RATE.
+    """Convert a recording in memory; each take has the same length and channels, at SAMPLE_RATE.
 
-    settings: the settings, or a function that gives them for the style of the recording, once that is known.
-    `report(fraction, message)` is called as the work goes on and may raise Cancelled, which is passed on. device: see
-    `engine.devices.choose_device`. Raises SettingsError for a device that does not work or has no memory left.
+    settings: fixed settings, or a function that returns them for the style of the recording. `report(fraction,
+    message)` shows progress and may raise Cancelled. device: see `engine.devices.choose_device`. Raises SettingsError
+    if the device does not work or runs out of memory.
 
     >>> from engine import load_voice, read_audio
     >>> vocal = read_audio("vocal.flac")
@@ -123,7 +121,7 @@ def convert_file(
     if not callable(settings):
         _refuse_other_count(settings or ConversionSettings(), targets)
     if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
-        raise SettingsError("The result would replace the recording itself: choose another name for it.")
+        raise SettingsError("The result would overwrite the recording: choose another file name.")
     base = base_on(device)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
@@ -145,7 +143,7 @@ def convert_file(
 
 
 def base_on(device: str) -> BaseModel:
-    """The base on a device, as `engine.devices.choose_device` calls it. Raises SettingsError."""
+    """Load the base on a device, named as in `engine.devices.choose_device`. Raises SettingsError."""
     return load_base(device=working_device(device).torch_device)
 
 
@@ -159,14 +157,14 @@ def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> No
 
 
 def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> int:
-    """The semitones a conversion uses: those of the settings, or the ones that fit the voice."""
+    """Return the transposition in semitones: that of the settings, or the one that fits the voice."""
     if isinstance(settings.transpose, int):
         return settings.transpose
     return fitting_transpose(survey.pitch, voice.card, survey.style == "melodic") if survey.voiced else 0
 
 
 def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
-    """For each window the finished samples (channels, n) of every take, following each other without a gap."""
+    """Yield the samples (channels, n) of every take, window by window, without gaps."""
     for window in cut_windows(at_engine_rate(source)):
         with memory_of(renderer.base.device):
             pieces = renderer.render(window)
@@ -201,21 +199,21 @@ def _edit_data(renderer: Renderer, transpose: int) -> EditData:
 
 
 class _Progress:
-    """Seconds done -> the caller's report; does nothing without one."""
+    """Turn processed seconds into calls of `report`, if there is one."""
 
     def __init__(self, report: Report | None, duration_s: float | None) -> None:
         self._report, self._duration_s = report, duration_s
-        self._tell(0.0, "listening")
+        self._show(0.0, "listening")
 
     def surveyed(self, seconds: float) -> None:
-        self._tell(_SURVEY_SHARE * self._share(seconds), "listening")
+        self._show(_SURVEY_SHARE * self._share(seconds), "listening")
 
     def rendered(self, seconds: float) -> None:
-        self._tell(_SURVEY_SHARE + (1 - _SURVEY_SHARE) * self._share(seconds), "converting")
+        self._show(_SURVEY_SHARE + (1 - _SURVEY_SHARE) * self._share(seconds), "converting")
 
     def _share(self, seconds: float) -> float:
         return min(1.0, seconds / self._duration_s) if self._duration_s else 0.5
 
-    def _tell(self, fraction: float, message: str) -> None:
+    def _show(self, fraction: float, message: str) -> None:
         if self._report:
             self._report(fraction, message)

@@ -1,4 +1,4 @@
-"""Rendering one window of a recording in another voice."""
+"""Render the windows of a recording in another voice, joined by cross-fades."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,10 +38,10 @@ _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silen
 _SILENCE_DB = (-105.0, -70.0)  # within these limits
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
-STEADY_FRAMES = 20  # on each side, over which retrieval moves evenly in singing: notes are held, sounds are not
-# How far past the voice's timbre, away from the recording's: content keeps a little of whoever is heard, and this
-# outweighs it. More would cost words (engine/EXPERIMENTS.md), and first of a voice that was never heard to do what the
-# recording does, to speak or to sing.
+STEADY_FRAMES = 20  # on each side, over which the offset of retrieval is averaged in singing
+# How far to extrapolate beyond the target timbre, away from the source timbre, because content keeps a trace of the
+# source speaker. More costs intelligibility (engine/EXPERIMENTS.md), soonest for voices without recordings of the same
+# kind, speech or singing.
 _BEYOND, _BEYOND_THE_KNOWN = 0.5, 0.1
 _MORE_CONTRAST = 1.1  # times what was measured of the voice: a little too much is clearer and more alike
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
@@ -49,26 +49,26 @@ _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a so
 
 @dataclass(frozen=True)
 class _Analysed:
-    """One window on the frame grid; envelope relative to the recording's level."""
+    """Analysis of one window on the frame grid; envelopes are relative to the recording's level."""
 
     sample_count: int
     loudness_db: np.ndarray  # (2, frames): as far up as it is compared with the voice, and of all of it
     pitch: Pitch
     envelope: Tensor  # (frames, BANDS)
-    content: Tensor  # (1, frames, CONTENT), drawn towards the voice's own
+    content: Tensor  # (1, frames, CONTENT), after retrieval
     loudness: Tensor  # (frames,) nepers, relative
-    detail: Tensor | None  # (frames, BANDS): what the decoder could not say of the recording, where that is wanted
+    detail: Tensor | None  # (frames, BANDS): what the decoder cannot reproduce of the recording, if wanted
 
 
 class Melody(Protocol):
-    """What decides which pitch is sung. Windows may begin anywhere in the recording."""
+    """Provides the pitch of each take. Windows may begin anywhere in the recording."""
 
     def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
-        """The pitch of the recording itself, from frame `first_frame` on, of what was detected there."""
+        """Return the pitch of the recording from frame `first_frame` on, given the detected one."""
         ...
 
     def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
-        """The pitch of take `number` (the first is 0)."""
+        """Return the pitch of take `number` (the first is 0)."""
         ...
 
 
@@ -80,11 +80,11 @@ class ShapedMelody:
     transpose: int
 
     def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
-        """As it was detected."""
+        """Return the detected pitch."""
         return detected
 
     def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
-        """Transposed, smoothed and snapped; all takes but the first wander a little."""
+        """Transpose, smooth and snap the pitch; all takes but the first also drift a little."""
         shaped = smooth_pitch(source.transposed(self.transpose), self.settings.pitch_smoothing_ms)
         shaped = snap_pitch(shaped, self.settings.pitch_snap)
         if number > 0:
@@ -95,7 +95,7 @@ class ShapedMelody:
 
 @dataclass(frozen=True)
 class SungWindow:
-    """What the core of a window was sung with; a curve and the pulses' phase at its beginning, in cycles, by take."""
+    """Pitch of a window's core and phase of the pulses at its start, in cycles, for each take."""
 
     core_start: int
     pitches: list[Pitch]
@@ -103,12 +103,12 @@ class SungWindow:
 
 
 class Renderer:
-    """Renders windows in order; keeps between them what makes the joins inaudible: pulse phase and the overlap.
+    """Render windows in order, carrying pulse phase and overlap from one to the next so that cross-fades are inaudible.
 
-    The base and the voice are on the same device, where the networks work; sound and pitch stay on the processor.
+    Base and voice are on the same device, where the networks run; audio and pitch stay on the processor.
 
-    numbers: which takes (the first is 0), all of the settings' where nothing else is said; phases: where their pulses
-    begin, in cycles; heard: what has heard some of the windows already. `sung` tells what was sung.
+    numbers: the takes to render (the first is 0), by default all of the settings; phases: initial phases of their
+    pulses in cycles; analysed: windows that are already analysed. `sung` collects pitch and phases of each window.
     """
 
     def __init__(
@@ -136,13 +136,13 @@ class Renderer:
         self._is_sung = survey.style == "melodic"
         self._beyond = _BEYOND if voice.card.is_known_to(self._is_sung) else _BEYOND_THE_KNOWN
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
-        # Loudness is compared where both may have sound: else a full voice would be turned down at each s of a
-        # recording without a top, and a voice without one turned up at each s of a full recording.
+        # Loudness is compared in the band that both can have. Otherwise a full-band voice would get quieter at each
+        # sibilant of a band-limited recording, and a band-limited voice louder at each sibilant of a full-band one.
         self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
         self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
 
     def render(self, window: Window) -> list[np.ndarray]:
-        """The core of a window in every take, (channels, n) each."""
+        """Render the core of a window in every take, (channels, n) each."""
         analysed = self._analyse(window)
         pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
         self.sung.append(
@@ -170,7 +170,7 @@ class Renderer:
         return _Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail)
 
     def _steady_content(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
-        """Content in which each note is one sound, and each vowel the same on all of them."""
+        """Keep the content steady within each sustained note, and each vowel the same on all of them."""
         return settle_vowels(smooth_sustained(content, envelope, voicing), envelope, voicing, self._sustained)
 
     def _loudness(self, samples: np.ndarray) -> np.ndarray:
@@ -182,7 +182,7 @@ class Renderer:
         return _less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
 
     def _placed(self, values: Tensor | np.ndarray) -> Tensor:
-        """The values on the device of the networks."""
+        """Return the values on the device of the networks."""
         return torch.as_tensor(values).to(self.base.device)
 
     def _prosody(self, pitch: Pitch, loudness: Tensor) -> Tensor:
@@ -201,7 +201,7 @@ class Renderer:
         return self.voice.timbre + _TIMBRE_VARIATION * offset @ self.voice.spread
 
     def _decode(self, number: int, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
-        """The voice's absolute log envelope for this window, float32 (frames, BANDS)."""
+        """Decode the absolute log envelope of this window, float32 (frames, BANDS)."""
         settings, voice = self.settings, self.voice
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
@@ -240,7 +240,7 @@ class Renderer:
         return match_loudness(samples, wanted_db - change_db, wanted_db, floor_db=self._silence_db)
 
     def _join(self, number: int, window: Window, samples: np.ndarray) -> np.ndarray:
-        """The core, its first hop faded over from the end of the window before."""
+        """Return the core, its first hop cross-faded with the end of the window before."""
         start = (window.core_start - window.first_frame) * HOP
         before = self._overlaps.get(number)
         core = samples[:, start:].copy() if window.last else samples[:, start : start + self._core(window) * HOP].copy()
@@ -258,18 +258,20 @@ class Renderer:
 
 
 def _less_colour(difference: Tensor, weight: Tensor, share: float) -> Tensor:
-    """Difference (frames, BANDS) less a share of its average over about a second, in which each frame counts by its
-    weight (frames,): articulation stays, the speaker goes."""
+    """Subtract a share of the moving average over about a second, which removes the speaker and keeps articulation.
+
+    Parameters: difference (frames, BANDS); weight (frames,) of each frame in the average.
+    """
     return difference - share * moving_average(difference, _COLOUR_FRAMES, weight[:, None] + 1e-3)
 
 
 def _unvoiced(pitch: Pitch) -> Tensor:
-    """How unvoiced each frame is, 0..1, (frames,)."""
+    """Measure how unvoiced each frame is, 0..1, (frames,)."""
     return torch.sigmoid((_SOFT_VOICING - torch.from_numpy(pitch.voicing)) * 12)
 
 
 def _foreground(loudness: Tensor) -> Tensor:
-    """How far each frame stands out of the background, 0..1, (frames,): a room's noise is not worth protecting."""
+    """Measure how far each frame stands out of the background, 0..1, (frames,): room noise is not protected."""
     return torch.sigmoid((loudness + _BACKGROUND_NEPERS) * 4)
 
 

@@ -308,7 +308,7 @@ class _Splice:
     def pieces(self, renewed: Sequence[tuple[Renewed, bool]]) -> Iterator[np.ndarray]:
         """The samples of the whole take. renewed: what gives those of each patch, and whether they are to be faded
         over into the take as it was."""
-        self._tell(0, 1)
+        self._show(0, 1)
         for patch, (samples, fades) in zip(self._plan.patches, renewed, strict=True):
             yield from self._kept(patch.first * HOP)
             begin = self._position
@@ -317,7 +317,7 @@ class _Splice:
                 old += self._take.read(self._position, self._position + piece.shape[1])
                 yield self._faded(patch, self._position - begin, _joined(old, piece), piece) if fades else piece
                 self._position += piece.shape[1]
-                self._tell(piece.shape[1], _RENDER_COST)
+                self._show(piece.shape[1], _RENDER_COST)
             if not patch.to_the_end and self._position != patch.last * HOP:
                 raise EditError(_OTHER_SOUND)
         yield from self._kept(None)
@@ -328,7 +328,7 @@ class _Splice:
         for piece in self._take.read(self._position, stop):
             yield piece
             self._position += piece.shape[1]
-            self._tell(piece.shape[1], 1)
+            self._show(piece.shape[1], 1)
 
     @staticmethod
     def _faded(patch: Patch, start: int, old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -340,7 +340,7 @@ class _Splice:
         share = np.minimum(rising, falling).clip(0, 1).astype(np.float32)
         return old * (1 - share) + new * share
 
-    def _tell(self, samples: int, weight: int) -> None:
+    def _show(self, samples: int, weight: int) -> None:
         self._done += weight * samples / HOP
         if self._report:
             self._report(min(1.0, self._done / max(self._work, 1)), "rendering the edits")

@@ -74,7 +74,7 @@ def test_a_vowel_is_what_the_long_notes_of_the_recording_say(recording, voice):
         return measure_envelope(take[0], detect_pitch(take[0], SAMPLE_RATE))
 
     assert found.style == "melodic"
-    as_heard, alone = envelope(found.sustained.rows), envelope(found.held.rows[:0])
+    as_heard, alone = envelope(found.sustained.rows), envelope(found.sustained.rows[:0])
     other = found.sustained.rows.clone()
     other[:, LOW_BANDS:-1] = -other[:, LOW_BANDS:-1]
     other[:, -1] *= 100

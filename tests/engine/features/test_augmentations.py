@@ -101,13 +101,13 @@ def assert_nearer_to(listener, features: np.ndarray, right_hertz: float, wrong_h
 
 
 def test_those_that_are_elsewhere_too_have_a_room_or_noise(listener, speech, monkeypatch):
-    disturbed = []
-    real = augmented_features.__globals__["disturb"]
+    degraded = []
+    real = augmented_features.__globals__["degrade"]
     monkeypatch.setattr(
-        "engine.features.augmentations.degrade", lambda *given: (disturbed.append(augmentation), real(*given))[1]
+        "engine.features.augmentations.degrade", lambda *given: (degraded.append(augmentation), real(*given))[1]
     )
     for augmentation in range(AUGMENTATIONS):
         augmented_features(listener, speech[: SAMPLE_RATE // 2], augmentation, np.random.default_rng(0))
-    assert 0 not in disturbed
-    assert 0 < len(disturbed) < AUGMENTATIONS - 1
-    assert min(disturbed) < VOICE_AUGMENTATIONS  # a voice is learned from one of them too
+    assert 0 not in degraded
+    assert 0 < len(degraded) < AUGMENTATIONS - 1
+    assert min(degraded) < VOICE_AUGMENTATIONS  # a voice is learned from one of them too
