@@ -47,7 +47,7 @@ def test_it_comes_back_to_the_last_bit(edit_data, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 half an archive"])
-def test_what_is_no_groundwork_is_a_sentence(content):
+def test_other_files_are_refused_in_a_sentence(content):
     with pytest.raises(EditError, match="convert the recording again"):
         read_edit_data(content)
 
