@@ -94,7 +94,7 @@ def read_edit_data(content: bytes) -> EditData:
         return _checked(facts, arrays)
     except Exception as cause:  # numpy and zipfile raise many kinds
         raise EditError(
-            "This take's edit data is damaged or from another version of Timbre Studio. Convert the recording again, "
+            "This take's edit data is damaged or from another version of Timbre Studio: convert the recording again, "
             "then edit the new take."
         ) from cause
 
