@@ -17,6 +17,9 @@ from studio.page.tabs.convert_voice import Voice
 _TELL = "document.dispatchEvent(new CustomEvent('timbre-transpose', {detail: {semitones: SEMITONES}}));"
 _MOVED = f"semitones => {{ {_TELL.replace('SEMITONES', 'semitones')} return false; }}"
 _CHANGED = f"(isAuto, semitones) => {{ {_TELL.replace('SEMITONES', 'isAuto ? null : semitones')} }}"
+# which shift the slider shows is decided in the browser, by the checkbox as it is by then: an answer of the server that
+# was asked before a reload restored the controls would overwrite them
+_FOUND = "(isAuto, semitones, found) => isAuto ? found : semitones"
 _FITTED = "(isAuto, semitones) => isAuto ? (document.querySelector('timbre-fit').data?.auto ?? 0) : semitones"
 _IN_BROWSER: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
@@ -33,10 +36,12 @@ class Fit:
         self.picture = element("fit", elem_id="convert-fit")
         self.auto = gr.Checkbox(True, label="Auto transpose", elem_id="convert-auto")
         self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
+        self.found = gr.Number(0, visible="hidden", container=False)
         seen = {voice.chosen, recording.analysed, alone, self.auto, self.transpose}
-        for event in (voice.chosen.change, recording.analysed.change, alone.change):
-            page.on(event, self.fit, seen, [self.picture, self.transpose])
         both = [self.auto, self.transpose]
+        for event in (voice.chosen.change, recording.analysed.change, alone.change):
+            fitted = page.on(event, self.fit, seen, [self.picture, self.found])
+            fitted.then(None, [*both, self.found], self.transpose, js=_FOUND, **_IN_BROWSER)
         self.transpose.input(None, self.transpose, self.auto, js=_MOVED, **_IN_BROWSER)
         self.auto.input(None, both, self.transpose, js=_FITTED, **_IN_BROWSER)
         gr.on([self.auto.change, self.transpose.change], None, both, None, js=_CHANGED, **_IN_BROWSER)
@@ -48,4 +53,4 @@ class Fit:
         found = fit_view(visit.studio, visit.account, given[self.voice.chosen], analysed)
         is_auto, semitones = given[self.auto], given[self.transpose]
         data = found | {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None}
-        return {self.picture: shown(data)} | ({self.transpose: found["auto"] or 0} if is_auto else {})
+        return {self.picture: shown(data), self.found: found["auto"] or 0}
