@@ -11,40 +11,98 @@ from typing import Any
 # another program that keeps a core busy that was seen to take ten times as long. What the user has set is kept.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-_HOMES = {
-    "Audio": "audio.files",
-    "read_audio": "audio.files",
-    "write_audio": "audio.files",
-    "analyse": "analysis.recording",
-    "analyse_file": "analysis.recording",
-    "ConversionSettings": "conversion.settings",
-    "convert": "conversion.convert",
-    "convert_file": "conversion.convert",
-    "edit_take": "conversion.rerendering",
-    "edit_file": "conversion.rerendering",
-    "Shift": "conversion.pitch_edits",
-    "Smooth": "conversion.pitch_edits",
-    "FixOctave": "conversion.pitch_edits",
-    "Snap": "conversion.pitch_edits",
-    "Draw": "conversion.pitch_edits",
-    "load_voice": "voices.voice",
-    "list_voices": "voices.card",
-    "create_dataset": "datasets.dataset",
-    "load_dataset": "datasets.dataset",
-    "examine_recordings": "datasets.report",
-    "analysed_clips": "features.clips",
-    "TrainingPlan": "training.plan",
-    "train": "training.train",
-    "train_dataset": "training.train",
-    "estimate_training": "training.train",
-    "untrained_voice": "training.untrained",
-    "read_history": "training.history",
-    "export_voice": "voices.package",
-    "import_voice": "voices.package",
-    "blend_voices": "voices.blend",
-    "EngineError": "errors",
-    "Cancelled": "errors",
+# the one door for notebooks, examples and users: module -> what it offers
+_OFFERS = {
+    "errors": (
+        "Cancelled",
+        "EngineError",
+    ),
+    "units": ("note_name",),
+    "audio.files": (
+        "Audio",
+        "read_audio",
+        "write_audio",
+    ),
+    "analysis.notes": ("find_notes",),
+    "analysis.recording": (
+        "analyse",
+        "analyse_file",
+    ),
+    "features.clips": ("analysed_clips",),
+    "features.retrieval": ("nearest_frames",),
+    "voices.blend": ("blend_voices",),
+    "voices.card": ("list_voices",),
+    "voices.package": (
+        "export_voice",
+        "import_voice",
+    ),
+    "voices.voice": (
+        "load_voice",
+        "save_voice",
+    ),
+    "conversion.convert": (
+        "convert",
+        "convert_file",
+    ),
+    "conversion.pitch_edits": (
+        "Draw",
+        "FixOctave",
+        "Shift",
+        "Smooth",
+        "Snap",
+    ),
+    "conversion.preview": ("render_preview",),
+    "conversion.rerendering": (
+        "edit_file",
+        "edit_take",
+    ),
+    "conversion.settings": ("ConversionSettings",),
+    "datasets.dataset": (
+        "create_dataset",
+        "load_dataset",
+    ),
+    "datasets.report": (
+        "examine_recordings",
+        "examined",
+    ),
+    "evaluation.scores": (
+        "compare",
+        "compare_performances",
+        "Evaluator",
+        "trace",
+    ),
+    "training.history": (
+        "EVALUATIONS_FOLDER",
+        "read_history",
+    ),
+    "training.plan": ("TrainingPlan",),
+    "training.train": (
+        "estimate_training",
+        "train",
+        "train_dataset",
+        "usable_clips",
+    ),
+    "training.untrained": ("untrained_voice",),
+    "demonstrations.frame_features": ("measure_features",),
+    "demonstrations.perturbation_trial": (
+        "try_perturbation",
+        "warp_voice",
+    ),
+    "demonstrations.source_filter": ("take_apart",),
+    "demonstrations.speaker_probe": ("probe_speakers",),
+    "plots.content": (
+        "plot_perturbation_trial",
+        "plot_speaker_probes",
+    ),
+    "plots.recording": (
+        "look_at",
+        "plot_file",
+        "plot_recording",
+    ),
+    "plots.report": ("plot_data_report",),
+    "plots.training": ("plot_learning_curves",),
 }
+_HOMES = {name: module for module, names in _OFFERS.items() for name in names}
 __all__ = list(_HOMES)
 
 

@@ -25,7 +25,7 @@ def plot_speaker_probes(probes: Sequence[SpeakerProbe]) -> Figure:
     """How often the speaker of a frame is told from each view, beside guessing; and who was taken for whom.
 
     >>> from engine import read_audio
-    >>> from engine.demonstrations.speaker_probe import probe_speakers
+    >>> from engine import probe_speakers
     >>> recordings = {name: [read_audio(f"recordings/{name}.flac")] for name in ("one", "two")}
     >>> plot_speaker_probes(probe_speakers(recordings)).savefig("probes.png")
     """
@@ -82,7 +82,7 @@ def plot_perturbation_trial(trial: PerturbationTrial) -> Figure:
     """Moments found again, distance before and after decoding, and the resonances themselves.
 
     >>> from engine import read_audio
-    >>> from engine.demonstrations.perturbation_trial import try_perturbation
+    >>> from engine import try_perturbation
     >>> plot_perturbation_trial(try_perturbation(read_audio("vocal.flac"), (0.8, 1.25))).savefig("trial.png")
     """
     figure = new_figure(13.0, 4.6)

@@ -4,7 +4,7 @@ Only notebooks import this package: it needs ipywidgets and IPython, which the r
 """
 
 from engine.widgets.auditions import audition
-from engine.widgets.choosers import RecordingChooser, voice_chooser
+from engine.widgets.choosers import SAMPLES, RecordingChooser, voice_chooser
 from engine.widgets.forms import ConversionForm
 from engine.widgets.lookers import comparer, conversion_viewer, explorer, similar_moments, source_filter_viewer
 from engine.widgets.playing import player, players
@@ -12,6 +12,7 @@ from engine.widgets.showing import figure_image, prepare, table
 from engine.widgets.watching import progress, watched_training
 
 __all__ = [
+    "SAMPLES",
     "ConversionForm",
     "RecordingChooser",
     "audition",

@@ -137,6 +137,17 @@ def test_notebooks_use_nothing_of_ours_but_the_engine_and_the_client():
     assert not [name_of(path) for path in notebooks if pattern.search(path.read_text(encoding="utf-8"))]
 
 
+def test_users_are_shown_one_door_to_the_engine():
+    """README files, notebooks and examples import names from `engine`, whatever room they live in."""
+    shown = [ROOT / "README.md", *ROOT.glob("*/README.md"), *(ROOT / "notebooks").glob("*.ipynb"), *modules("engine")]
+    deep = re.compile(r'(?:^|>>> |")\s*from engine\.(?!widgets\b)[\w.]+ import', re.MULTILINE)
+    examples = {path: path.read_text("utf-8") for path in shown}
+    for path in modules("engine"):
+        examples[path] = "\n".join(line for line in examples[path].splitlines() if ">>>" in line)
+    assert len(examples) > 100
+    assert not [name_of(path) for path, text in examples.items() if deep.search(text)]
+
+
 def test_the_client_needs_nothing_of_the_server():
     ours = {name for name in imports(ROOT / "studio" / "client.py") if name.startswith("studio")}
     assert not ours
