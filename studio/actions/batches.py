@@ -9,7 +9,7 @@ from typing import Any
 from engine.conversion.settings import AUTO
 from engine.errors import EngineError
 from studio.actions.arrivals import workplace
-from studio.actions.conversions import KIND, start_conversion
+from studio.actions.conversions import KIND, ConversionRequest, start_conversion
 from studio.actions.downloads import stored_take
 from studio.actions.names import name_of_take, named_file, voice_name
 from studio.actions.recordings import shown_name
@@ -40,13 +40,12 @@ def start_batch(
     if not 1 <= len(recordings) <= MOST_FILES:
         text = f"Add 1 to {MOST_FILES} recordings, not {len(recordings)}."
         raise Invalid([("recordings", text)])
+    request = ConversionRequest(model, settings, preset, untrained=True)
     rows: list[Row] = []
     for path, file_name in recordings:
         row: Row = {"file_name": shown_name(file_name), "task": None, "error": None}
         try:
-            row["task"] = start_conversion(
-                studio, account, path, file_name, model=model, settings=settings, preset=preset, untrained=True
-            )
+            row["task"] = start_conversion(studio, account, path, file_name, request)
         except EngineError as error:
             row["error"] = str(error)
         rows.append(row)

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,33 +26,40 @@ _FULL_RETRY_S = 120.0
 _NO_LINKS_AFTER = "Its recordings have been deleted, following this service's retention settings."
 
 
+@dataclass(frozen=True)
+class ConversionRequest:
+    """The voice and the settings of a conversion.
+
+    settings: fields of ConversionSettings; omitted ones come from the preset, or with `auto` from the preset for the
+    recording's style. untrained: whether a voice without a training is accepted; a trained voice ignores it.
+    """
+
+    model: str
+    settings: Mapping[str, Any]
+    preset: str = AUTO
+    untrained: bool = False
+
+
 def start_conversion(
     studio: Studio,
     account: Account,
     audio: Path,
     file_name: str,
+    request: ConversionRequest,
     *,
-    model: str,
-    settings: Mapping[str, Any],
-    preset: str = AUTO,
-    untrained: bool = False,
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
 ) -> str:
-    """Queue the conversion of a recording, which is moved into the storage; gives the task's id.
+    """Move a recording into the storage and queue its conversion; return the task's id.
 
-    settings: fields of ConversionSettings; those that are left out are the preset's, or with `auto` those of the
-    preset for the recording's style. untrained: whether a voice that is still to be trained is used as it is before
-    that; to one that is trained it means nothing.
-
-    Raises SettingsError for a setting out of its range, NotFound for an unknown voice, WrongState for one that is not
-    trained, NotReadable for what is no audio, Invalid for a recording that is too long, TooMany, Unavailable, DiskFull;
+    Raises SettingsError for a setting out of range, NotFound for an unknown voice, WrongState for an untrained one,
+    NotReadable for a file that is not audio, Invalid for a recording that is too long, TooMany, Unavailable, DiskFull;
     then nothing is left behind.
     """
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
-    by_style(preset, settings)
-    voice = find_usable(studio.database, account, model, untrained)
+    by_style(request.preset, request.settings)
+    voice = find_usable(studio.database, account, request.model, request.untrained)
     check_recording(audio, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
@@ -60,15 +68,15 @@ def start_conversion(
         "input_key": input_key,
         "file_name": shown_name(file_name),
         "format": "wav",
-        "preset": preset,
-        "settings": dict(settings),
+        "preset": request.preset,
+        "settings": dict(request.settings),
         "model_account": DEMO if voice.is_demo else account.id,
         "untrained": voice.is_untrained,
     }
 
     def act(connection: Connection) -> dict[str, Any]:
         refuse_full_queue(studio, account, connection)
-        submit(connection, account.id, KIND, parameters, model_id=model, task_id=task_id, request_id=request_id)
+        submit(connection, account.id, KIND, parameters, model_id=request.model, task_id=task_id, request_id=request_id)
         return {"task_id": task_id}
 
     studio.storage.put_file(audio, input_key)

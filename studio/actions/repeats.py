@@ -9,7 +9,7 @@ from engine.audio.streams import cut_recording
 from engine.conversion.settings import AUTO
 from studio.actions.analyses import start_analysis, taken_recording
 from studio.actions.arrivals import workplace
-from studio.actions.conversions import KIND, start_conversion
+from studio.actions.conversions import KIND, ConversionRequest, start_conversion
 from studio.actions.names import name_of_take
 from studio.errors import NotFound
 from studio.store.accounts import Account
@@ -39,9 +39,8 @@ def convert_recording(
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
             copy, file_name = cut, f"{PurePath(file_name).stem}.wav"
-        return start_conversion(
-            studio, account, copy, file_name, model=model, settings=settings, preset=preset, untrained=True
-        )
+        request = ConversionRequest(model, settings, preset, untrained=True)
+        return start_conversion(studio, account, copy, file_name, request)
 
 
 def convert_again(studio: Studio, account: Account, task_id: str, model: str | None = None) -> str:
@@ -52,16 +51,13 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
     with _copied(studio, task.parameters["input_key"]) as copy:
-        return start_conversion(
-            studio,
-            account,
-            copy,
-            task.parameters["file_name"],
-            model=model or task.model_id or "",
-            settings=task.parameters["settings"],
-            preset=task.parameters.get("preset", AUTO),
+        request = ConversionRequest(
+            model or task.model_id or "",
+            task.parameters["settings"],
+            task.parameters.get("preset", AUTO),
             untrained=True,
         )
+        return start_conversion(studio, account, copy, task.parameters["file_name"], request)
 
 
 def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:

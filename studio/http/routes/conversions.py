@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
 from engine.conversion.settings import AUTO, ConversionSettings
-from studio.actions.conversions import conversion_view, start_conversion
+from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.http.bodies import MULTIPART
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
@@ -58,10 +58,7 @@ async def convert(call: Calling) -> JSONResponse:
             call.account,
             audio.path,
             audio.name,
-            model=known_model_id(model),
-            settings=settings,
-            preset=preset,
-            untrained=untrained,
+            ConversionRequest(known_model_id(model), settings, preset, untrained),
             idempotency=call.idempotency("convert", form),
             request_id=call.request_id,
         )

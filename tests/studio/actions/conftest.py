@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from studio.actions.conversions import start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, create_account
@@ -84,7 +84,7 @@ def complete_task(studio: Studio, recording: Callable[..., Path]) -> Callable[[T
 def converted(studio: Studio, recording: Callable[..., Path], complete_task: Callable[[Task], None]) -> str:
     """The id of a conversion of "my vocal.wav" to Kathleen, done, with two takes."""
     task_id = start_conversion(
-        studio, studio.local, recording(), "my vocal.wav", model="kathleen", settings={"takes": 2}
+        studio, studio.local, recording(), "my vocal.wav", ConversionRequest("kathleen", {"takes": 2})
     )
     task = claim(studio.database, "worker", ["conversion"], 60)
     assert task is not None

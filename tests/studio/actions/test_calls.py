@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from studio.actions.calls import ORIGIN, last_call
-from studio.actions.conversions import start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.creations import create_model
 from studio.actions.trainings import start_training
 from studio.store.tasks import list_tasks, submit
@@ -23,7 +23,7 @@ def test_before_anything_was_done_there_is_none(studio):
 def test_a_conversion_is_told_with_all_that_was_asked(studio, recording):
     settings = {"transpose": "auto", "takes": 3, "likeness": 0.8}
     task = start_conversion(
-        studio, studio.local, recording(), "song.wav", model="koguchi", settings=settings, preset="spoken"
+        studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", settings, preset="spoken")
     )
     told = last_call(studio, studio.local)
     assert told["what"] == "Converting song.wav to koguchi"
@@ -38,13 +38,13 @@ def test_a_conversion_is_told_with_all_that_was_asked(studio, recording):
 
 def test_of_an_untrained_voice_the_line_says_that_it_may_be_one(studio, recording, package):
     model = create_model(studio, studio.local, package())
-    start_conversion(studio, studio.local, recording(), "song.wav", model=model, settings={}, untrained=True)
+    start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest(model, {}, untrained=True))
     assert calls(last_call(studio, studio.local))[0][7::2] == ['audio=@"song.wav"', "model=mia", "untrained=true"]
 
 
 @pytest.mark.parametrize("name", ["it's; rm -rf ~.wav", '"quoted",;type=x.wav', "$(touch x)`y`.wav", "back\\slash.wav"])
 def test_no_file_name_becomes_a_command(studio, recording, name):
-    start_conversion(studio, studio.local, recording(), name, model="koguchi", settings={})
+    start_conversion(studio, studio.local, recording(), name, ConversionRequest("koguchi", {}))
     line = calls(last_call(studio, studio.local))[0]
     [audio] = [word for word in line if word.startswith("audio=")]
     read = audio.removeprefix('audio=@"').removesuffix('"').replace('\\"', '"').replace("\\\\", "\\")
@@ -52,7 +52,7 @@ def test_no_file_name_becomes_a_command(studio, recording, name):
 
 
 def test_the_newest_that_the_service_has_a_call_for_is_told(studio, recording, package):
-    start_conversion(studio, studio.local, recording(), "song.wav", model="koguchi", settings={})
+    start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", {}))
     model = create_model(studio, studio.local, package())
     start_training(studio, studio.local, model, 20)
     with studio.database.write() as connection:
@@ -64,5 +64,5 @@ def test_the_newest_that_the_service_has_a_call_for_is_told(studio, recording, p
 
 
 def test_others_are_not_told_of_it(studio, other, recording):
-    start_conversion(studio, studio.local, recording(), "song.wav", model="koguchi", settings={})
+    start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", {}))
     assert last_call(studio, other) is None

@@ -9,7 +9,7 @@ import soundfile
 from engine.errors import SettingsError
 from engine.voices.card import DEMO_VOICES
 from studio.actions.blends import start_blend
-from studio.actions.conversions import conversion_view, start_conversion
+from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.tasks import task_view
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
 from studio.store.accounts import local_account
@@ -22,9 +22,9 @@ BASE = "http://127.0.0.1:1"
 NOW_S = 1_800_000_000.0
 
 
-def start(studio, audio, account=None, **given):
-    given = {"model": "kathleen", "settings": {"takes": 2}} | given
-    return start_conversion(studio, account or studio.local, audio, "my vocal.wav", **given)
+def start(studio, audio, account=None, idempotency=None, **given):
+    request = ConversionRequest(**{"model": "kathleen", "settings": {"takes": 2}} | given)
+    return start_conversion(studio, account or studio.local, audio, "my vocal.wav", request, idempotency=idempotency)
 
 
 def stored(studio) -> set[str]:
@@ -210,7 +210,7 @@ def test_the_local_account_is_there_once(studio):
 
 def test_names_that_would_lead_elsewhere_do_not(studio, recording):
     audio = recording()
-    task_id = start_conversion(studio, studio.local, audio, "../../etc/passwd.WAV", model="kathleen", settings={})
+    task_id = start_conversion(studio, studio.local, audio, "../../etc/passwd.WAV", ConversionRequest("kathleen", {}))
     parameters = find(studio.database, studio.local.id, task_id).parameters
     assert parameters["input_key"] == f"tasks/{task_id}/input.wav"
     assert parameters["file_name"] == "passwd.WAV"

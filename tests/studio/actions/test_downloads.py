@@ -3,7 +3,7 @@
 import pytest
 
 from engine.audio.files import read_audio
-from studio.actions.conversions import start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import FORMATS, take_download
 from studio.errors import Invalid, NotFound
 from studio.store.signed_links import check
@@ -46,7 +46,7 @@ def test_it_is_made_once(studio, converted, tmp_path):
 
 def test_odd_names_become_names_that_every_system_takes(studio, recording, complete_task):
     name = 'a/b: "c"\n?.wav'
-    task_id = start_conversion(studio, studio.local, recording(), name, model="kathleen", settings={})
+    task_id = start_conversion(studio, studio.local, recording(), name, ConversionRequest("kathleen", {}))
     complete_task(claim(studio.database, "worker", ["conversion"], 60))
     assert download(studio, task_id, 1, "wav")["name"] == "b c - Kathleen.wav"
 

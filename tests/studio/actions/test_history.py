@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.actions.conversions import start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.creations import create_model
 from studio.actions.history import history_view, repeat_task
 from studio.actions.tasks import cancel_task, delete_task
@@ -18,10 +18,8 @@ def conversion(studio, recording):
 
     def make(account=None, **given) -> str:
         account = account or studio.local
-        settings = {"takes": 2, "seed": 7}
-        return start_conversion(
-            studio, account, recording(), "song.wav", model="kathleen", settings=settings, preset="spoken", **given
-        )
+        request = ConversionRequest("kathleen", {"takes": 2, "seed": 7}, preset="spoken")
+        return start_conversion(studio, account, recording(), "song.wav", request, **given)
 
     return make
 

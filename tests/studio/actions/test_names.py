@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.actions.conversions import start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.creations import create_model
 from studio.actions.downloads import take_download
 from studio.actions.history import history_view
@@ -28,7 +28,7 @@ def voice(studio, tmp_path):
 @pytest.fixture
 def done(studio, voice, recording, complete_task):
     """The id of a conversion to that voice."""
-    task_id = start_conversion(studio, studio.local, recording(), "my vocal.wav", model=voice, settings={})
+    task_id = start_conversion(studio, studio.local, recording(), "my vocal.wav", ConversionRequest(voice, {}))
     complete_task(claim(studio.database, "worker", ["conversion"], 60))
     return task_id
 
@@ -59,7 +59,7 @@ def test_a_later_voice_of_the_same_id_is_another(studio, package, voice, done):
 
 
 def test_names_of_others_stay_as_they_are(studio, other, voice, done, recording):
-    theirs = start_conversion(studio, other, recording(), "song.wav", model="kathleen", settings={})
+    theirs = start_conversion(studio, other, recording(), "song.wav", ConversionRequest("kathleen", {}))
     delete_model(studio, studio.local, voice)
     assert history_view(studio, other, "", 0.0)["tasks"][0]["model_name"] == "Kathleen"
     assert find(studio.database, other.id, theirs).model_name is None

@@ -12,7 +12,7 @@ from engine.conversion.pitch_edits import TOOLS
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError, SettingsError
 from engine.features.sustained_notes import WIDTH
-from studio.actions.conversions import start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.history import repeat_task
 from studio.actions.packages import export_model, import_model
 from studio.actions.pitch_edits import changes_view, edit_view, start_edit
@@ -64,7 +64,9 @@ def finished(studio, tmp_path):
 @pytest.fixture
 def waiting(studio, recording):
     settings = {"takes": 2, "transpose": "auto", "pitch_snap": 0.5}
-    return start_conversion(studio, studio.local, recording(3.0), "my vocal.wav", model="kathleen", settings=settings)
+    return start_conversion(
+        studio, studio.local, recording(3.0), "my vocal.wav", ConversionRequest("kathleen", settings)
+    )
 
 
 @pytest.fixture
@@ -231,7 +233,7 @@ def test_a_voice_that_is_gone_is_told_before_anything_is_drawn(studio, recording
     export_model(studio, studio.local, "kathleen", tmp_path / "out.zip")
     model = import_model(studio, studio.local, tmp_path / "out.zip")
     edit_profile(studio, studio.local, model, {"name": "Mia"})
-    task_id = finished(start_conversion(studio, studio.local, recording(), "song.wav", model=model, settings={}))
+    task_id = finished(start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest(model, {})))
     assert view(studio, task_id)["edits"] == []
     delete_model(studio, studio.local, model)
     for act in (view, lambda *given: start_edit(given[0], studio.local, given[1], 1, [SHIFT])):

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import update
 
-from studio.actions.conversions import start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.results import kept_share, result_view
 from studio.errors import NotFound
 from studio.store.tables import tasks as rows
@@ -19,12 +19,12 @@ def shown(studio, task_id, now_s=NOW_S):
 @pytest.fixture
 def started(studio, recording):
     return start_conversion(
-        studio, studio.local, recording(), "my vocal.wav", model="kerstin", settings={"takes": 2, "likeness": 0.5}
+        studio, studio.local, recording(), "my vocal.wav", ConversionRequest("kerstin", {"takes": 2, "likeness": 0.5})
     )
 
 
 def test_one_that_waits_says_how_many_come_before_it(studio, recording, started):
-    later = start_conversion(studio, studio.local, recording(), "b.wav", model="kathleen", settings={})
+    later = start_conversion(studio, studio.local, recording(), "b.wav", ConversionRequest("kathleen", {}))
     assert (shown(studio, started)["state"], shown(studio, started)["ahead"]) == ("queued", 0)
     assert shown(studio, later)["ahead"] == 1
     assert (shown(studio, later)["left_s"], shown(studio, later)["starts_in_s"]) == (None, None)
@@ -35,7 +35,8 @@ def test_one_that_waits_says_when_it_begins_once_some_were_done(studio, recordin
         done = update(rows).where(rows.c.id == converted)
         connection.execute(done.values(started_at=rows.c.finished_at - 8.0))
     waiting = [
-        start_conversion(studio, studio.local, recording(), "b.wav", model="kathleen", settings={}) for _ in range(3)
+        start_conversion(studio, studio.local, recording(), "b.wav", ConversionRequest("kathleen", {}))
+        for _ in range(3)
     ]
     assert [shown(studio, one)["starts_in_s"] for one in waiting] == [None, pytest.approx(12.0), pytest.approx(20.0)]
 
@@ -45,7 +46,8 @@ def test_while_all_workers_are_busy_the_next_one_waits_for_what_is_under_way(stu
         done = update(rows).where(rows.c.id == converted)
         connection.execute(done.values(started_at=rows.c.finished_at - 8.0))
     first, second, third = (
-        start_conversion(studio, studio.local, recording(), "b.wav", model="kathleen", settings={}) for _ in range(3)
+        start_conversion(studio, studio.local, recording(), "b.wav", ConversionRequest("kathleen", {}))
+        for _ in range(3)
     )
     assert claim(studio.database, "worker", ["conversion"], 60).id == first
     assert [shown(studio, one)["ahead"] for one in (first, second, third)] == [None, 1, 2]

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from studio.actions.conversions import start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.state import (
     LIMITS,
     checkup_view,
@@ -28,7 +28,7 @@ def test_room_is_told_by_what_takes_it(studio, other, recording):
     assert before["areas"]["conversions"] == {"files": 0, "bytes": 0, "complete": True}
     audio = recording()
     size = audio.stat().st_size
-    start_conversion(studio, studio.local, audio, "song.wav", model="koguchi", settings={})
+    start_conversion(studio, studio.local, audio, "song.wav", ConversionRequest("koguchi", {}))
     view = storage_view(studio, studio.local)
     assert view["areas"]["conversions"] == {"files": 1, "bytes": size, "complete": True}
     assert view["place"] == str(studio.settings.data)
@@ -48,7 +48,7 @@ def test_a_storage_elsewhere_has_no_folder(studio, monkeypatch):
 
 def test_work_is_counted(studio, recording):
     for _ in range(3):
-        start_conversion(studio, studio.local, recording(), "song.wav", model="koguchi", settings={})
+        start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", {}))
     claim(studio.database, "worker", ["conversion"], 60)
     assert work_view(studio, studio.local) == {"running": 1, "queued": 2}
 
