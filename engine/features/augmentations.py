@@ -15,7 +15,7 @@ from engine.units import SAMPLE_RATE
 AUGMENTATIONS = 5  # the original, two higher, two lower
 VOICE_AUGMENTATIONS = 3  # the first of these, used for training a voice
 _SMALLEST, _LARGEST = 1.06, 1.28  # factors of pitch, formants and speed
-_DEGRADED = (1, 4)  # one higher, one lower: these also get a room, noise or a poor line
+_DEGRADED = (2, 4)  # the lower ones: these also get a room, noise or a poor line
 
 
 def augmented_features(
