@@ -1,1 +1,1 @@
-"""What the studio can do, a module for each noun: the page's tabs and the service's routes both call these."""
+"""What the studio can do, one module per noun; the page, the routes and the commands all call these."""

@@ -1,20 +1,20 @@
-"""Recordings that are looked at: taken for a day, looked at by a worker, and shown by the page.
+"""Analyse recordings: kept for a day, analysed by a worker, shown by the page.
 
-What is shown of one (`analysis_view`):
+The fields of `analysis_view`:
 
     state, progress, message, error       of the task
-    file_name, duration_s, audio_url      audio_url: something a browser can play
+        file_name, duration_s, audio_url      audio_url: a format that browsers play
     summary                               style, vocal_range {min, max, lowest, highest} or None, voice_type or None,
                                           pitch {low, median, high} in semitones or None, voiced_s, loudness_lufs or
                                           None, peak_db
     notes                                 [{start_s, end_s, midi, cents}]
-    pitch_histogram                       [{midi, seconds}], rising, only what is sung
+        pitch_histogram                       [{midi, seconds}], rising, sung notes only
     roll                                  data of <timbre-roll>, to which the caller adds `follows`
     pictures                              {note, mel, linear: {label, scale, lowest_hertz, highest_hertz, url, start_s,
                                           end_s, tiles: [{url, start_s, end_s}]}}
     downloads                             [{label, url, name}]: the notes as MIDI, the curves as a table
 
-From duration_s on they are None, or empty, until the task is completed.
+Until the task is completed, duration_s and everything below it is None or empty.
 """
 
 import json
@@ -36,7 +36,7 @@ from studio.store.studio import Studio
 from studio.store.tasks import Task, find, request_cancel, submit, waiting_and_running
 
 KIND = "analysis"
-MOST_WAITING = 20  # of an account
+MOST_WAITING = 20  # per account
 PITCH_COLOUR = "var(--accent)"
 _RETRY_S = 5.0
 _LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
@@ -44,10 +44,10 @@ _GONE = "This recording has been deleted: analysed recordings are kept for a day
 
 
 def start_analysis(studio: Studio, account: Account, recording: Path, file_name: str) -> str:
-    """Have a recording looked at, which is moved into the storage; gives the task's id.
+    """Move a recording into the storage and queue its analysis; return the task's id.
 
-    Raises NotReadable for what is no audio, Invalid for a recording that is too long, TooMany, Unavailable, DiskFull;
-    then nothing is left behind.
+    Raises NotReadable for a file that is not audio, Invalid for a recording that is too long, TooMany, Unavailable,
+    DiskFull; then nothing is left behind.
     """
     check_recording(recording, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
@@ -57,7 +57,7 @@ def start_analysis(studio: Studio, account: Account, recording: Path, file_name:
     try:
         with studio.database.write() as connection:
             if waiting_and_running(connection, account.id, KIND) >= MOST_WAITING:
-                text = f"{MOST_WAITING} recordings are waiting to be analysed already: wait until some are done."
+                text = f"{MOST_WAITING} recordings are already waiting to be analysed: wait until some have finished."
                 raise TooMany(text, _RETRY_S, "queue_full")
             submit(connection, account.id, KIND, parameters, task_id=task_id)
     except BaseException:
@@ -68,7 +68,7 @@ def start_analysis(studio: Studio, account: Account, recording: Path, file_name:
 
 
 def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """All that is shown of a recording; see the top of the module. Raises NotFound."""
+    """Return all that the page shows of a recording; see the top of the module. Raises NotFound."""
     task = _find(studio, account, task_id)
     view: dict[str, Any] = {
         "id": task.id,
@@ -92,13 +92,13 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
 
 
 def cancel_analysis(studio: Studio, account: Account, task_id: str) -> None:
-    """Stop looking at a recording. Raises NotFound, and WrongState where there is nothing left to stop."""
+    """Cancel an analysis. Raises NotFound, and WrongState if it has ended."""
     _find(studio, account, task_id)
     request_cancel(studio.database, account.id, task_id)
 
 
 def compare_analyses(studio: Studio, account: Account, first_id: str, second_id: str) -> Comparison:
-    """The second recording against the first. Raises NotFound, and WrongState while either is still looked at."""
+    """Compare the second recording with the first. Raises NotFound, and WrongState unless both are analysed."""
     return compare_recordings(*(_performed(studio, _find(studio, account, one)) for one in (first_id, second_id)))
 
 
@@ -116,9 +116,9 @@ def _performed(studio: Studio, task: Task) -> Performed:
 
 @contextmanager
 def taken_recording(studio: Studio, account: Account, task_id: str) -> Iterator[tuple[Path, str]]:
-    """The recording of an analysis, to be used for something else: a copy that may be moved, and its file name.
+    """Copy the recording of an analysis for another use; yield the copy, which may be moved, and its file name.
 
-    Raises NotFound where it is not there, or not any more, Unavailable, DiskFull.
+    Raises NotFound if it does not exist or has been deleted, Unavailable, DiskFull.
     """
     task = _find(studio, account, task_id)
     place = studio.settings.work / "incoming" / secrets.token_hex(8)

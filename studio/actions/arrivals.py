@@ -1,5 +1,4 @@
-"""What voices need that come in from outside: a place of their own until they are whole, and errors in their owner's
-words."""
+"""Receive what voices are made of: temporary folders, limits, and errors with the owner's file names."""
 
 import math
 import secrets
@@ -19,7 +18,7 @@ _ZIP_BEGINS = b"PK\x03\x04"  # PKWARE, .ZIP File Format Specification, 4.3.7
 
 @contextmanager
 def workplace(studio: Studio) -> Iterator[Path]:
-    """A new folder that is gone in the end."""
+    """Create a temporary folder and delete it afterwards."""
     place = studio.settings.work / "incoming" / secrets.token_hex(8)
     place.mkdir(parents=True)
     try:
@@ -29,33 +28,32 @@ def workplace(studio: Studio) -> Iterator[Path]:
 
 
 def take_upload(studio: Studio, upload: Path, copy: Path) -> Path:
-    """A copy of a file that was put into the page, which keeps its own for a while. Raises Invalid for one that is too
-    large, or that the page has thrown away meanwhile."""
+    """Copy a file uploaded on the page. Raises Invalid if it is too large, or the page has deleted it meanwhile."""
     refuse_large(studio, upload)
     return Path(shutil.copyfile(upload, copy))
 
 
 def refuse_large(studio: Studio, upload: Path) -> None:
-    """Raises Invalid for a file that is larger than what is taken at once, or that is not there any more."""
+    """Raise Invalid if the file is larger than one upload may be, or no longer exists."""
     most = studio.service.largest_upload_mb
     try:
         size = upload.stat().st_size / MEGABYTE
     except FileNotFoundError as cause:
-        raise Invalid([("recording", f'"{upload.name}" is no longer here: add it again.')], "upload_gone") from cause
+        raise Invalid([("recording", f'"{upload.name}" has been deleted: add it again.')], "upload_gone") from cause
     if size > most:
-        told = f'"{upload.name}" has {math.ceil(size)} MB; the limit for one upload is {most} MB: add less at once'
+        told = f'"{upload.name}" has {math.ceil(size)} MB; the limit for one upload is {most} MB: upload less at once'
         raise Invalid([("recording", f"{told}, or convert the recordings to flac or mp3.")], "too_large")
 
 
 def refuse_full_disk(studio: Studio) -> None:
-    """Raises DiskFull where less room is left than the settings want to be kept free."""
+    """Raise DiskFull if less disk space is left than the settings keep free."""
     rooms = [shutil.disk_usage(studio.settings.data).free, studio.storage.free_bytes()]
     if any(room is not None and room < studio.service.free_disk_mb * MEGABYTE for room in rooms):
         raise DiskFull("There is not enough free space on the disk: delete something, then try again.")
 
 
 def seems_zip(upload: Path) -> bool:
-    """Whether a file is a zip, or begins as one, or cannot be read: the engine explains best what is wrong then."""
+    """Return whether a file is a zip, starts like one, or is unreadable: the engine explains these errors best."""
     try:
         with upload.open("rb") as file:
             return file.read(len(_ZIP_BEGINS)) == _ZIP_BEGINS or zipfile.is_zipfile(upload)
@@ -65,11 +63,11 @@ def seems_zip(upload: Path) -> bool:
 
 @contextmanager
 def called(upload: Path, name: str) -> Iterator[None]:
-    """The engine's errors with this name for the file, which is called here as its owner has never seen it."""
+    """Put `name` in place of the file's own name, which its owner does not know, in errors of the engine."""
     try:
         yield
     except ProfileError:
-        raise  # it names fields
+        raise  # names fields, not the file
     except (ArchiveError, DatasetError, VoiceError) as cause:
         kind: type[EngineError] = type(cause)
         text = str(cause).replace(f'"{upload.name}"', name)

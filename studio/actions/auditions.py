@@ -1,4 +1,4 @@
-"""What a training has come to at each moment it was judged: scores, and the sounds they were measured on."""
+"""Scores and audio of each evaluation of a training."""
 
 import re
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ _LABELS = {
 
 
 def auditions_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """The parts that are rendered at each evaluation, and the evaluations so far, oldest first. Raises NotFound.
+    """Return the parts rendered at each evaluation, and all evaluations, oldest first. Raises NotFound.
 
-    parts: {"name", "label", "url" of the original}; evaluations: the lines of the history with `kept` (whether it is
-    the best so far), `complete` (whether it can still be made the voice) and `sounds` (part -> url).
+    parts: {"name", "label", "url" of the original}; evaluations: lines of the history with `kept` (whether it is the
+    best so far), `complete` (whether it can become the voice) and `sounds` (part -> url).
     """
     model = find_model(studio.database, account, model_id)
     return auditions_of(studio, model, training_history(studio, model), base_url, now_s)
@@ -34,7 +34,7 @@ def auditions_view(studio: Studio, account: Account, model_id: str, base_url: st
 def auditions_of(
     studio: Studio, model: Model, history: Mapping[str, Any] | None, base_url: str, now_s: float
 ) -> dict[str, Any]:
-    """The same for a voice and the history of its training that were read already."""
+    """Return the same for a voice whose training history is already loaded."""
     if not history:
         return {"parts": [], "evaluations": []}
     files = training_files(studio.storage, model)
@@ -62,12 +62,12 @@ def auditions_of(
 
 
 def _place(part: str) -> tuple[bool, str]:
-    """Other people first: they show best what has become of the voice."""
+    """Sort other singers first: they show the conversion best."""
     return part.startswith("held-out-"), part
 
 
 def _label(part: str) -> str:
-    """What a part is for people; held-out-2: the voice itself, in a recording that it did not learn from."""
+    """Name a part for people; held-out-2 is a recording of the voice itself that the training never used."""
     if part.startswith("held-out-"):
         return f"Its own recording, not learned from ({part.rpartition('-')[2]})"
     return _LABELS.get(part, part.replace("-", " ").capitalize())

@@ -1,4 +1,4 @@
-"""Several recordings at once: a conversion of each, and all results in one zip."""
+"""Several recordings at once: one conversion each, and all takes in one zip."""
 
 import hashlib
 import zipfile
@@ -32,10 +32,10 @@ def start_batch(
     settings: Mapping[str, Any],
     preset: str = AUTO,
 ) -> list[Row]:
-    """Queue a conversion of each recording (a file that is moved, and its name); gives a row for each, in order.
+    """Queue a conversion of each recording (a file to move, and its name); return a row for each, in order.
 
-    The voice may be untrained. A row is {file_name, task, error}: one that cannot be converted says why, and keeps the
-    others from nothing. Raises Invalid for none, or for too many.
+    The voice may be untrained. A row is {file_name, task, error}; a recording that fails gets an `error`, and the
+    others are still converted. Raises Invalid for no recordings, or too many.
     """
     if not 1 <= len(recordings) <= MOST_FILES:
         text = f"Add 1 to {MOST_FILES} recordings, not {len(recordings)}."
@@ -53,7 +53,7 @@ def start_batch(
 
 
 def batch_view(studio: Studio, account: Account, rows: Sequence[Row]) -> list[Row]:
-    """The rows as they are now: each also has its `state` and `progress`, and its task's `error`."""
+    """Return the rows with the present `state`, `progress` and `error` of each task."""
     found = []
     for row in rows:
         now = {"file_name": row["file_name"], "task": row["task"], "state": "failed", "progress": 0.0}
@@ -63,27 +63,27 @@ def batch_view(studio: Studio, account: Account, rows: Sequence[Row]) -> list[Ro
                 task = find(studio.database, account.id, row["task"], kind=KIND)
                 now |= {"state": task.state, "progress": task.progress, "error": task.error}
             except NotFound:
-                now["error"] = "It has been deleted."
+                now["error"] = "This conversion has been deleted."
         found.append(now)
     return found
 
 
 def cancel_batch(studio: Studio, account: Account, rows: Sequence[Row]) -> None:
-    """Cancel all that has not ended."""
+    """Cancel all tasks that have not ended."""
     for row in batch_view(studio, account, rows):
         if row["state"] in ACTIVE:
             try:
                 request_cancel(studio.database, account.id, row["task"], also=settle)
             except WrongState:
-                continue  # it has ended at this moment
+                continue  # it ended meanwhile
 
 
 def batch_zip(
     studio: Studio, account: Account, rows: Sequence[Row], kind: str, base_url: str, now_s: float
 ) -> dict[str, str]:
-    """A zip of all takes that there are, made if need be and kept with the first: its `url` and `name`.
+    """Zip all takes, or return the zip made before, which is kept with the first: its `url` and `name`.
 
-    kind: the format of the takes. Raises NotFound where there is no take, DiskFull, Unavailable.
+    kind: the format of the takes. Raises NotFound if there are no takes, DiskFull, Unavailable.
     """
     done = [row for row in batch_view(studio, account, rows) if row["state"] == "completed"]
     tasks = [find(studio.database, account.id, row["task"], kind=KIND) for row in done]
@@ -96,7 +96,7 @@ def batch_zip(
     if studio.storage.head(key) is None:
         with workplace(studio) as place:
             made, taken = place / "batch.zip", set[str]()
-            with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:  # sound does not get smaller by it
+            with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:  # audio hardly compresses
                 for task in tasks:
                     for take in range(1, len((task.result or {})["outputs"]) + 1):
                         file = studio.storage.fetch(stored_take(studio, task, take, kind), place / task.id)
@@ -107,7 +107,7 @@ def batch_zip(
 
 
 def _unlike(name: str, taken: set[str]) -> str:
-    """The name, or one made of it that no other file of the zip has on any system."""
+    """Return the name, numbered if a file of the zip has it on any system."""
     path, unlike, number = PurePath(name), name, 2
     while unlike.casefold() in taken:
         unlike, number = f"{path.stem} ({number}){path.suffix}", number + 1

@@ -1,4 +1,4 @@
-"""A voice between two voices: asked for here, made by a worker."""
+"""Blend two voices: requested here, made by a worker."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find, list_tasks, submit, waiting_and_running
 
 KIND = "blend"
-MOST_AT_ONCE = 4  # blends of an account that wait or run
+MOST_AT_ONCE = 4  # queued or running blends per account
 _LATER_S = 10.0
 
 
 @dataclass(frozen=True)
 class BlendView:
-    """How a blend stands; model_id: the new voice, once there is one."""
+    """The state of a blend; model_id: the new voice once it exists."""
 
     task_id: str
     name: str
@@ -30,18 +30,18 @@ class BlendView:
 
     @property
     def is_active(self) -> bool:
-        """Whether something is still to come of it."""
+        """Return whether the blend has not ended."""
         return self.state in ACTIVE
 
 
 def start_blend(studio: Studio, account: Account, first: str, second: str, share: float, name: str = "") -> str:
-    """Queue a blend that is `share` (0..1) of the second voice and the rest of the first; gives the task's id.
+    """Queue a blend with `share` (0..1) of the second voice and the rest of the first; return the task's id.
 
-    name: left out, after both. Raises NotFound, WrongState for a voice that is not trained, Invalid, TooMany.
+    name: defaults to both names. Raises NotFound, WrongState for an untrained voice, Invalid, TooMany.
     """
     voices = [find_usable(studio.database, account, model_id) for model_id in (first, second)]
     if first == second:
-        raise Invalid([("second", "Choose two different voices: a blend lies between them.")])
+        raise Invalid([("second", "Choose two different voices.")])
     if not 0.0 <= share <= 1.0:
         raise Invalid([("share", f"The share must be from 0 to 1, not {share}.")])
     name = name.strip() or " and ".join(voice.name for voice in voices)[:LONGEST_NAME].strip()
@@ -52,9 +52,8 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
     parameters = {"first": first, "second": second, "share": share, "name": name}
     with studio.database.write() as connection:
         if waiting_and_running(connection, account.id, KIND) >= MOST_AT_ONCE:
-            raise TooMany(
-                f"{MOST_AT_ONCE} blends are queued or running already: wait until one is done.", _LATER_S, "queue_full"
-            )
+            text = f"{MOST_AT_ONCE} blends are already queued or running: wait until one has finished."
+            raise TooMany(text, _LATER_S, "queue_full")
         refuse_too_many(connection, account.id, studio.service.models_per_account)
         task_id = submit(connection, account.id, KIND, parameters)
         studio.submitted(connection, task_id)
@@ -63,12 +62,12 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
 
 
 def blend_view(studio: Studio, account: Account, task_id: str) -> BlendView:
-    """How a blend stands. Raises NotFound."""
+    """Return the state of a blend. Raises NotFound."""
     return _view(find(studio.database, account.id, task_id, kind=KIND))
 
 
 def active_blend(studio: Studio, account: Account) -> BlendView | None:
-    """The newest blend of the account that waits or runs, as whoever opens the page anew looks for it."""
+    """Return the account's newest blend that is queued or running, for a page that has just been opened."""
     newest = (task for task in list_tasks(studio.database, account.id, kind=KIND, limit=MOST_AT_ONCE)[0])
     return next((_view(task) for task in newest if task.state in ACTIVE), None)
 

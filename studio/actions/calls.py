@@ -1,4 +1,4 @@
-"""What somebody has done on the page as the calls of the service that do the same."""
+"""Actions on the page as the equivalent calls of the service."""
 
 import shlex
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ from studio.store.accounts import Account
 from studio.store.studio import Studio
 from studio.store.tasks import Task, list_tasks
 
-ORIGIN = "{origin}"  # where the service is, as the browser knows it
-_LOOKED_AT = 20  # tasks, of which the newest that the service has a call for is taken
+ORIGIN = "{origin}"  # filled in by the browser
+_LOOKED_AT = 20  # tasks searched for the newest that the service has a call for
 _TOKEN = '-H "Authorization: Bearer $TOKEN"'
-_SEAM = " \\\n  "  # of a line that goes on in the next
-_NAMES = {"takes": "generations_count"}  # of settings that are published under another
+_SEAM = " \\\n  "  # continues a line of shell
+_NAMES = {"takes": "generations_count"}  # settings whose published name differs
 
 
 def last_call(studio: Studio, account: Account) -> dict[str, str] | None:
-    """What was done last, in words, and the lines of curl that do it again; None before there is anything.
+    """Describe the last action and the curl lines that repeat it; None before the first one.
 
-    Where the settings do not say where the service is, ORIGIN stands in its place; where a token is to be, $TOKEN.
+    ORIGIN stands for the service's address where the settings do not give it, $TOKEN for the token.
     """
     for task in list_tasks(studio.database, account.id, limit=_LOOKED_AT)[0]:
         if lines := list(_lines(task, studio.base_url(ORIGIN))):
@@ -54,6 +54,6 @@ def _field(name: str, value: Any) -> str:
 
 
 def _file(name: str, file_name: str) -> str:
-    """A file to be sent: curl reads a name in quotes to their end, whatever is in it."""
+    """Quote a file to send: curl reads everything up to the closing quote as its name."""
     escaped = file_name.replace("\\", "\\\\").replace('"', '\\"')
     return "-F " + shlex.quote(f'{name}=@"{escaped}"')

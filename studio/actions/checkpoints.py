@@ -1,4 +1,4 @@
-"""The moments of a training as voices: any of them can be made what the voice is."""
+"""Checkpoints of a training: each can become the voice."""
 
 import shutil
 from dataclasses import replace
@@ -28,9 +28,9 @@ _SCORES = ("likeness", "content", "mel_distance", "pitch_error_cents", "voicing_
 
 
 def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: int) -> None:
-    """Make the voice what it was after so many epochs of its training; that goes on from its end all the same.
+    """Make the checkpoint after `epoch` epochs the voice; training still continues from its end.
 
-    Raises NotFound, WrongState while it is being trained, or where only the sound of that moment was kept.
+    Raises NotFound, and WrongState during training or if only the audio of the checkpoint was kept.
     """
     model = find_model(studio.database, account, model_id)
     history = None if model.is_demo else training_history(studio, model)
@@ -50,28 +50,28 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
             "best_epoch": epoch,
             "steps": made.training.get("steps"),
             "scores": {name: line.get(name) for name in _SCORES},
-            "chosen": True,  # by somebody who has heard it, not by its score
+            "chosen": True,  # by ear, not by its score
         }
         card = replace(made, id=model_id, **model.stated, training=training)
         (folder / CARD_FILE).write_text(card_text(card), encoding="utf-8")
         voice_key = keep_voice_folder(studio.storage, account, model_id, folder)
     with studio.database.write() as connection:
         now = held_model(connection, account.id, model_id)
-        _refuse_in_training(now)  # which will make it the best moment again
+        _refuse_in_training(now)  # it would restore the best checkpoint
         training_completed(connection, account.id, model_id, card, voice_key, now.epoch, now.epochs)
     drop_older_voices(studio.storage, account, model_id, voice_key)
     studio.storage.delete_below(untrained_place(model))
 
 
 def kept_card(studio: Studio, model: Model) -> VoiceCard | None:
-    """The card of a voice as it lies in the storage, with what it says of the training; None before there is one."""
+    """Return the card of a voice as stored, with what it states about the training; None before there is one."""
     if model.voice_key is None:
         return None
     return read_card(b"".join(studio.storage.read(f"{model.voice_key}/{CARD_FILE}")), f"'{model.id}'")
 
 
 def _fetched(studio: Studio, model: Model, evaluation: str, place: Path) -> Path:
-    """A folder with a copy of the voice that was kept at this moment of the training."""
+    """Return a folder with a copy of the voice at this checkpoint."""
     files = training_files(studio.storage, model)
     folder, fetched = place / "voice", place / "fetched"
     folder.mkdir()
@@ -86,7 +86,7 @@ def _fetched(studio: Studio, model: Model, evaluation: str, place: Path) -> Path
 
 
 def _amount(studio: Studio, model: Model) -> dict[str, Any]:
-    """How many minutes it was trained on, as far as that is known."""
+    """Return the minutes it was trained on, if known."""
     before = kept_card(studio, model)
     if before is not None and "minutes" in before.training:
         return {"minutes": before.training["minutes"]}

@@ -20,7 +20,7 @@ from studio.store.tasks import Task, find, submit, under_way, waiting_and_runnin
 from studio.store.workspaces import untrained_folder, voice_folder
 
 KIND = "conversion"
-DEMO = "demo"  # whose the demo voices are
+DEMO = "demo"  # account of the demo voices
 _QUEUE_RETRY_S = 10.0
 _FULL_RETRY_S = 120.0
 _NO_LINKS_AFTER = "Its recordings have been deleted, following this service's retention settings."
@@ -91,9 +91,10 @@ def start_conversion(
 
 
 def usable_voice_folder(studio: Studio, account: Account, model_id: str, report: Report, device: str) -> Path:
-    """Return the folder of a voice that can convert; one without a training is made from its recordings first.
+    """Return the folder of a voice that can convert; an untrained one is first made from its recordings.
 
-    `report` may raise Cancelled; device: what it is made on. Raises as `find_usable` and `untrained_folder` do.
+    `report` may raise Cancelled; device: computes the untrained voice. Raises as `find_usable` and `untrained_folder`
+    do.
     """
     model = find_usable(studio.database, account, model_id, untrained=True)
     if model.is_untrained:
@@ -102,17 +103,17 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
 
 
 def refuse_full_queue(studio: Studio, account: Account, connection: Connection) -> None:
-    """Raises TooMany where the account, or all accounts, have as many conversions under way as they may have."""
+    """Raise TooMany if the account, or all accounts together, have reached the limit of active conversions."""
     if under_way(connection, KIND) >= studio.service.waiting_at_most:
         raise TooMany("The queue is full: try again in a few minutes.", _FULL_RETRY_S, "queue_full")
     limit = studio.service.conversions_per_account
     if waiting_and_running(connection, account.id, KIND) >= limit:
-        text = f"{limit} conversions are queued or running already: wait until some are done."
+        text = f"{limit} conversions are already queued or running: wait until some have finished."
         raise TooMany(text, _QUEUE_RETRY_S, "queue_full")
 
 
 def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """The task exactly as the published interface shows it. Raises NotFound."""
+    """Return the task exactly as the published interface shows it. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=KIND)
     if task.state in ("queued", "running"):
         return {"status": "in_progress"}
@@ -128,12 +129,12 @@ def conversion_view(studio: Studio, account: Account, task_id: str, base_url: st
 
 
 def was_untrained(task: Task) -> bool:
-    """Whether a conversion was done with an untrained voice, or is to be where the voice is not trained until then."""
+    """Return whether a conversion used an untrained voice, or will unless the voice is trained by then."""
     return bool((task.result or {}).get("untrained", task.parameters.get("untrained", False)))
 
 
 def audio_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
-    """Where the recording and what came of it can be heard; nothing where they have been deleted."""
+    """Return links to the recording and its takes; none once they have been deleted."""
     if task.outputs_deleted_at is not None:
         return {"input_audio_url": None, "output_audio_urls": [], "note": _NO_LINKS_AFTER}
     outputs = (task.result or {}).get("outputs", [])

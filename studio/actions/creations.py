@@ -1,4 +1,4 @@
-"""Voices made of recordings: brought in as a zip, still to be trained."""
+"""Create untrained voices from recordings."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,13 +20,13 @@ from studio.store.studio import Studio
 from studio.store.tasks import latest, submit, waiting_and_running
 from studio.store.workspaces import alone_with_untrained, arriving, dataset_workspace
 
-if TYPE_CHECKING:  # it takes seconds to load
+if TYPE_CHECKING:  # takes seconds to load
     from engine.datasets.report import DataReport
 
-LEAST_RECORDED_S = 10.0  # less is refused at once; how much of it is voice shows in the data report
+LEAST_RECORDED_S = 10.0  # of audio; the data report measures how much of it is voice
 REPORT = "report"
-_MOST_REPORTS = 20  # of an account that wait or run: nobody asks for more by hand
-_REPORT_PRIORITY = 1  # it is short, and somebody waits to read it
+_MOST_REPORTS = 20  # queued or running reports per account: more than anyone starts by hand
+_REPORT_PRIORITY = 1  # short, and the user is waiting for it
 
 
 def create_model(
@@ -36,10 +36,10 @@ def create_model(
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
 ) -> str:
-    """A voice still to be trained, made of a zip with model.json and recordings; gives its id.
+    """Create an untrained voice from a zip with model.json and recordings; return its id.
 
-    Raises NotReadable for what is no zip, ArchiveError, DatasetError and ProfileError for one that no voice can be made
-    of, TooMany, DiskFull, Unavailable; then nothing is left behind.
+    Raises NotReadable if it is not a zip, ArchiveError, DatasetError and ProfileError if its contents do not make a
+    voice, TooMany, DiskFull, Unavailable; then nothing is left behind.
     """
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
@@ -54,7 +54,7 @@ def create_model(
 def create_examined(
     studio: Studio, account: Account, source: Path | Sequence[Path], given: Mapping[str, Any], report: Report
 ) -> tuple[str, "DataReport"]:
-    """Make a voice of a zip, a folder or recordings after examining them here; return its id and the data report.
+    """Examine a zip, a folder or recordings here and create a voice from them; return its id and the data report.
 
     given: fields that replace those of model.json. Raises as `create_dataset` does, DatasetError for too little voice,
     TooMany, DiskFull, Unavailable; then nothing is left behind. `report` may raise Cancelled.
@@ -77,10 +77,10 @@ def keep_dataset(
     request_id: str | None = None,
     data_report: dict[str, Any] | None = None,
 ) -> str:
-    """Move a dataset into the storage as a voice still to be trained, and return its id.
+    """Move a dataset into the storage as an untrained voice, and return its id.
 
-    Without a data report, a worker examines the recordings next. Raises DatasetError for too little, TooMany, DiskFull,
-    Unavailable.
+    Without a data report, a worker examines the recordings. Raises DatasetError for too little audio, TooMany,
+    DiskFull, Unavailable.
     """
     _refuse_too_little(dataset)
     with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
@@ -95,7 +95,7 @@ def keep_dataset(
                     connection, account.id, REPORT, {},
                     model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
                 )  # fmt: skip
-            # late, so that little can go wrong once the recordings are in their place
+            # last, so that little can fail once the recordings are stored
             set_keys(connection, model, dataset_key=arrive(model.id))
             return {"model_id": model.id}
 
@@ -105,17 +105,17 @@ def keep_dataset(
 
 
 def examination_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
-    """How the examination of a voice's recordings stands: `state` (of its task; completed where there is none any
-    more), `progress`, `message` and `error`. Raises NotFound."""
+    """Return how far the examination of a voice's recordings is: `state` (completed once its task is gone), `progress`,
+    `message` and `error`. Raises NotFound."""
     model = find_model(studio.database, account, model_id)
     task = latest(studio.database, account.id, model.id, REPORT)
-    if task is None or task.created_at < model.created_at:  # that of an earlier voice of this id
+    if task is None or task.created_at < model.created_at:  # belongs to an earlier voice with this id
         return {"state": "completed", "progress": 1.0, "message": "", "error": None}
     return {"state": task.state, "progress": task.progress, "message": task.message, "error": task.error}
 
 
 def examine_here(studio: Studio, account: Account, model_id: str, report: Report) -> "DataReport":
-    """Examine the recordings of a voice in this process; keep the data report and return it.
+    """Examine the recordings of a voice in this process; store the data report and return it.
 
     `report` may raise Cancelled. Raises NotFound, WrongState where there are no recordings, DatasetError.
     """
@@ -134,7 +134,7 @@ def examine_here(studio: Studio, account: Account, model_id: str, report: Report
 
 
 def examine_again(studio: Studio, account: Account, model_id: str) -> None:
-    """Examine the recordings of a voice once more, where that came to nothing. Raises NotFound, WrongState."""
+    """Examine the recordings of a voice again after a failure. Raises NotFound, WrongState."""
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
         raise WrongState(f"The voice '{model_id}' has no recordings here.", "no_recordings")
@@ -145,7 +145,7 @@ def examine_again(studio: Studio, account: Account, model_id: str) -> None:
 
 
 def _refuse_too_little(dataset: Dataset) -> None:
-    """DatasetError where what can be read of the recordings is too short for any voice."""
+    """Raise DatasetError if the readable audio is too short for any voice."""
     seconds = sum(map(_duration_s, dataset.recordings))
     if seconds < LEAST_RECORDED_S:
         raise DatasetError(
@@ -155,9 +155,9 @@ def _refuse_too_little(dataset: Dataset) -> None:
 
 
 def _duration_s(recording: Path) -> float:
-    """As its beginning says; one that does not say counts as long enough."""
+    """Return the duration in the header; without one the recording counts as long enough."""
     try:
         with open_audio(recording) as source:
             return LEAST_RECORDED_S if source.duration_s is None else source.duration_s
     except AudioError:
-        return 0.0  # the data report tells which
+        return 0.0  # the data report lists unreadable files

@@ -1,4 +1,4 @@
-"""Takes as files to carry away: in other formats, made when they are first asked for, and named for people."""
+"""Takes to download: converted to other formats on request, with readable file names."""
 
 from pathlib import PurePath
 from typing import Any
@@ -19,9 +19,9 @@ FORMATS = ("wav", "flac", "mp3")
 def take_download(
     studio: Studio, account: Account, task_id: str, take: int, kind: str, base_url: str, now_s: float
 ) -> dict[str, str]:
-    """A take as a file of this kind, which is made if need be and kept beside the take: its `url` and its `name`.
+    """Return the `url` and `name` of a take in this format, which is made on first request and kept beside the take.
 
-    take: 1 for the first. Raises NotFound, Invalid for another kind than FORMATS, DiskFull, Unavailable.
+    take: 1 for the first. Raises NotFound, Invalid for a format not in FORMATS, DiskFull, Unavailable.
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
     key = stored_take(studio, task, take, kind)
@@ -29,7 +29,7 @@ def take_download(
 
 
 def stored_take(studio: Studio, task: Task, take: int, kind: str) -> str:
-    """Where a take lies as a file of this kind, made if need be. Raises as `take_download`."""
+    """Return the key of a take in this format, made on first request. Raises as `take_download`."""
     if kind not in FORMATS:
         raise Invalid([("format", f"The formats are {', '.join(FORMATS)}, not {kind}.")])
     original = key_of_take(task, take)
@@ -43,5 +43,5 @@ def stored_take(studio: Studio, task: Task, take: int, kind: str) -> str:
 
 
 def offered(first: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """What <timbre-player> shows of a take's downloads: the first is there, the others are made when asked for."""
+    """Return the downloads <timbre-player> offers: the first exists, the others are made on request."""
     return [first | {"label": FORMATS[0]} if first else {"label": FORMATS[0]}, *({"label": one} for one in FORMATS[1:])]

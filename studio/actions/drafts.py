@@ -1,4 +1,4 @@
-"""Recordings that are being gathered for a new voice, until it is made of them."""
+"""Drafts: recordings collected for a new voice until it is created."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ from studio.store.studio import Studio
 
 @dataclass(frozen=True)
 class Brought:
-    """What came of bringing files: the draft they are in, what a model.json among them says, and for each file that
-    was not taken a sentence."""
+    """The result of adding files: their draft, the contents of a model.json among them, and a sentence for each file
+    refused."""
 
     draft_id: str
     added: int
@@ -38,9 +38,9 @@ class Brought:
 def add_recordings(
     studio: Studio, account: Account, draft_id: str | None, files: Sequence[Path], now_s: float
 ) -> Brought:
-    """Add files to a draft, or to a new one: recordings, zips of them, or a model.json. They stay where they are.
+    """Copy files to a draft, or to a new one: recordings, zips of them, or a model.json.
 
-    Raises NotFound for a draft that is none, DiskFull, Unavailable. What cannot be read is told of, and left out.
+    Raises NotFound for an unknown draft, DiskFull, Unavailable. Unreadable files are reported and left out.
     """
     draft_id = _known(draft_id) if draft_id else new_draft_id()
     refuse_full_disk(studio)
@@ -57,7 +57,7 @@ def add_recordings(
         added = sum(path.is_file() for path in gathered.rglob("*"))
         there = len(_recordings(studio, account, draft_id))
         if there + added > LIMITS.most_files:
-            raise Invalid([("recordings", f"A voice is made of at most {LIMITS.most_files:,} recordings.")])
+            raise Invalid([("recordings", f"A voice can have at most {LIMITS.most_files:,} recordings.")])
         if added:
             studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{new_moment(now_s)}")
         if values:
@@ -66,7 +66,7 @@ def add_recordings(
 
 
 def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorded: Path, now_s: float) -> Brought:
-    """Add what was recorded on the page, under a name of its own. Raises as `add_recordings` does."""
+    """Add a recording made on the page, with a name of its own. Raises as `add_recordings` does."""
     there = {one.name for one in _recordings(studio, account, _known(draft_id))} if draft_id else set()
     names = (f"recorded {number}{recorded.suffix.lower()}" for number in count(1))
     with workplace(studio) as place:
@@ -76,9 +76,9 @@ def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorde
 
 
 def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, now_s: float) -> list[dict[str, Any]]:
-    """The recordings of a draft in the order they came: `id`, `name`, `duration_s` and `url` of each.
+    """Return the recordings of a draft in the order they were added: `id`, `name`, `duration_s` and `url` of each.
 
-    None are left of a draft that was cleared away. Raises Unavailable.
+    A deleted draft has none. Raises Unavailable.
     """
     found = _recordings(studio, account, draft_id) if is_draft_id(draft_id) else []
     return [
@@ -93,14 +93,14 @@ def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, n
 
 
 def remove_recording(studio: Studio, account: Account, draft_id: str, recording: str) -> None:
-    """Take one out of a draft, by its `id`; one that is gone is taken out already. Raises NotFound, Unavailable."""
+    """Remove a recording from a draft by its `id`, if it is still there. Raises NotFound, Unavailable."""
     if gathered_at(recording, "") is None:
         raise NotFound("This recording is not part of the draft.", "recording_not_found")
     studio.storage.delete(f"{_place(account, _known(draft_id))}/{recording}")
 
 
 def drop_draft(studio: Studio, account: Account, draft_id: str) -> None:
-    """Take all recordings out. Raises NotFound, Unavailable."""
+    """Delete a draft with its recordings. Raises NotFound, Unavailable."""
     studio.storage.delete_below(_place(account, _known(draft_id)))
 
 
@@ -108,17 +108,17 @@ def drop_draft(studio: Studio, account: Account, draft_id: str) -> None:
 
 
 def create_from_draft(studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, Any]) -> str:
-    """A voice still to be trained, made of the recordings of a draft, which ends with it; gives the voice's id.
+    """Create an untrained voice from the recordings of a draft, and delete the draft; return the voice's id.
 
-    values: those of a profile. Raises Invalid where no consent is stated, ProfileError, DatasetError, TooMany,
-    DiskFull, Unavailable; then the draft is as it was.
+    values: fields of a profile. Raises Invalid without a statement of consent, ProfileError, DatasetError, TooMany,
+    DiskFull, Unavailable; then the draft is unchanged.
     """
     recordings = _recordings(studio, account, _known(draft_id)) if draft_id else []
     _refuse_unstated(values, bool(recordings))
     assert draft_id is not None
     refuse_full_disk(studio)
     given = {**_other(studio, account, draft_id), **values}
-    read_profile(given)  # before anything is copied
+    read_profile(given)  # raises before anything is copied
     with workplace(studio) as place:
         gathered = place / "recordings"
         for number, one in enumerate(recordings):
@@ -131,10 +131,10 @@ def create_from_draft(studio: Studio, account: Account, draft_id: str | None, va
 
 
 def take_back(studio: Studio, account: Account, model_id: str, now_s: float, only_good: bool = False) -> Brought:
-    """Make a voice that was never trained a draft again, to be made anew of other recordings.
+    """Turn an untrained voice back into a draft, so that it can be made from other recordings.
 
-    only_good: without the recordings that are not good to train on by the data report. Raises NotFound, WrongState
-    for a voice that has been trained or is being worked on, DiskFull, Unavailable; then it is as it was.
+    only_good: leave out recordings that the data report advises against. Raises NotFound, WrongState for a voice that
+    has been trained or is in use, DiskFull, Unavailable; then it is unchanged.
     """
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None or model.voice_key is not None or model.epoch:
@@ -163,7 +163,7 @@ def take_back(studio: Studio, account: Account, model_id: str, now_s: float, onl
 
 
 def _refuse_unstated(values: Mapping[str, Any], has_recordings: bool) -> None:
-    """Invalid, with all that is missing."""
+    """Raise Invalid with everything that is missing."""
     consent = values.get("consent") or {}
     problems = []
     if not has_recordings:
@@ -188,7 +188,7 @@ def _recordings(studio: Studio, account: Account, draft_id: str) -> list[Gathere
 
 
 def _other(studio: Studio, account: Account, draft_id: str) -> dict[str, Any]:
-    """What a model.json said beside the fields of a profile, which is kept as it is."""
+    """Return the contents of model.json beside the fields of a profile, which are kept as they are."""
     try:
         values = json.loads(b"".join(studio.storage.read(f"{_place(account, draft_id)}/{MODEL_FILE}")))
     except NotFound:

@@ -1,4 +1,4 @@
-"""Stored files, for whoever has a signed link to them."""
+"""Serve stored files through signed links."""
 
 import time
 
@@ -9,7 +9,7 @@ from studio.store.studio import Studio
 
 
 def open_file(studio: Studio, key: str, expires: str, signature: str) -> StoredFile:
-    """The file that a link leads to. Raises NotFound for a link that is not ours, has expired, or leads nowhere."""
+    """Return the file a link leads to. Raises NotFound if the link is not ours or expired, or the file is gone."""
     if check(studio.link_secret, key, expires, signature, time.time()):
         file = studio.storage.head(key)
         if file is not None:

@@ -1,4 +1,4 @@
-"""How a recording and a voice fit: where both lie, and the shift that a conversion would choose by itself."""
+"""Compare a recording with a voice: both ranges, and the shift that a conversion would choose."""
 
 from typing import Any
 
@@ -17,10 +17,10 @@ _LARGEST_CARD = 4 << 20  # bytes
 
 
 def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[str, Any] | None) -> dict[str, Any]:
-    """Data of <timbre-fit>: the voice's range, and of a recording (as `analysis_view` gives it) its notes.
+    """Return data for <timbre-fit>: the range of the voice, and the notes of a recording (from `analysis_view`).
 
-    `auto` is the shift that `transpose: auto` gives, as far as it can be known before; None without a recording, or
-    where nothing in it has a pitch. Raises NotFound for an unknown voice.
+    `auto` is the shift `transpose: auto` would give, as far as known beforehand; None without a recording, or if no
+    part of it has a pitch. Raises NotFound for an unknown voice.
     """
     model = find_model(studio.database, account, model_id)
     card = _card(studio, model)
@@ -40,7 +40,7 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
 
 
 def _card(studio: Studio, model: Model) -> VoiceCard | None:
-    """The card in the voice's own folder, or that of the untrained one; None where it cannot be read."""
+    """Return the card in the voice's own folder or the untrained one; None if unreadable."""
     try:
         if model.is_demo:
             return load_card(DEMO_VOICES / model.id)

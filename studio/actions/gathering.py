@@ -1,6 +1,6 @@
-"""Files that somebody brings to make a voice of, looked at and put into one folder.
+"""Check the files a voice is made of and collect them in one folder.
 
-In there each recording lies below its length in milliseconds, in the sub-folders it came in.
+Each recording lies below a folder named by its length in milliseconds, in the sub-folders it came in.
 """
 
 import json
@@ -21,16 +21,16 @@ from studio.actions.arrivals import called
 from studio.actions.recordings import check_recording
 from studio.errors import StudioError
 
-_ODD = re.compile(r"[^\w .,()'&+-]")  # what keys of storages cannot hold, or only in other ways
+_ODD = re.compile(r"[^\w .,()'&+-]")  # what keys of storages cannot hold, or encode differently
 _SAMPLES_AT_ONCE = 1 << 18
 _ZIP, _JSON = ".zip", ".json"
 
 
 def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str]) -> dict[str, Any]:
-    """Bring what a file holds (a recording, a zip, a model.json) into `gathered`; gives what a model.json says.
+    """Move the contents of a file (a recording, a zip, a model.json) to `gathered`; return what a model.json states.
 
-    unpacked: where a zip may be unpacked. What cannot be read in a zip is told in `refused`. Raises DatasetError,
-    ArchiveError, ProfileError and NotReadable for what is of no use at all.
+    unpacked: where a zip may be unpacked. Unreadable files of a zip are added to `refused`. Raises DatasetError,
+    ArchiveError, ProfileError and NotReadable if nothing is usable.
     """
     suffix = file.suffix.lower()
     if suffix == _ZIP:
@@ -47,7 +47,7 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str]) -> di
 
 
 def _unpacked(file: Path, folder: Path) -> Dataset:
-    """The dataset in a zip; one that has no name yet is called as the zip is."""
+    """Return the dataset in a zip, named after the zip if it has no name."""
     try:
         return create_dataset(file, folder)
     except ProfileError as cause:
@@ -59,7 +59,7 @@ def _unpacked(file: Path, folder: Path) -> Dataset:
 def gather_dataset(
     dataset: Dataset, gathered: Path, refused: list[str], without: Collection[str] = frozenset()
 ) -> None:
-    """Bring the recordings of a dataset into `gathered`, but those named in `without`."""
+    """Move the recordings of a dataset to `gathered`, except those named in `without`."""
     for recording in dataset.recordings:
         place = PurePosixPath(recording.relative_to(dataset.folder / AUDIO_FOLDER).as_posix())
         if str(place) in without:
@@ -81,7 +81,7 @@ def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> 
 
 
 def _duration_s(recording: Path) -> float:
-    """As the file says, or as it is where that says nothing."""
+    """Return the duration in the header, or the decoded one where the header has none."""
     with open_audio(recording) as source:
         if source.duration_s is not None:
             return source.duration_s
@@ -100,7 +100,7 @@ def _model_file(file: Path) -> dict[str, Any]:
 
 
 def take(file: Path, target: Path) -> None:
-    """The same file at another place of this disk, or a copy of it."""
+    """Hard-link a file, or copy it to another disk."""
     try:
         os.link(file, target)
     except OSError:
@@ -108,6 +108,6 @@ def take(file: Path, target: Path) -> None:
 
 
 def free_path(path: Path) -> Path:
-    """The path, or where there is a file another one like it: vocal.wav, vocal-2.wav."""
+    """Return the path, numbered if it exists: vocal.wav, vocal-2.wav."""
     numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
     return path if not path.exists() else next(one for one in numbered if not one.exists())

@@ -1,4 +1,4 @@
-"""The history of an account as its owner reads it, and what can be done again of it."""
+"""The task history of an account, and repeating its tasks."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from studio.store.accounts import Account
 from studio.store.studio import Studio
 from studio.store.tasks import ENDED, Task, find, places
 
-PAGE = 20  # tasks that are shown at a time
+PAGE = 20  # tasks
 
 
 def history_view(
@@ -27,9 +27,9 @@ def history_view(
     cursor: str | None = None,
     limit: int = PAGE,
 ) -> dict[str, Any]:
-    """Tasks as `task_views` has them, each with its `place` in the queue while it waits.
+    """Return tasks as `task_views` does, each with its `place` in the queue while it waits.
 
-    Raises Invalid for a cursor that is none of ours.
+    Raises Invalid for an unknown cursor.
     """
     found = task_views(studio, account, base_url, now_s, kind=kind, state=state, cursor=cursor, limit=limit)
     waiting = {task["kind"] for task in found["tasks"] if task["state"] == "queued"}
@@ -39,10 +39,10 @@ def history_view(
 
 
 def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
-    """Do the same again: the same recording, voice and settings, or the same training; gives the new task's id.
+    """Repeat a conversion with the same recording, voice and settings, or a training; return the new task's id.
 
-    Raises NotFound where the recording or the voice is gone, WrongState for what has not ended or cannot be repeated,
-    and what beginning it raises.
+    Raises NotFound if the recording or the voice is gone, WrongState for a task that has not ended or cannot be
+    repeated, and what starting it raises.
     """
     task = find(studio.database, account.id, task_id)
     if task.state not in ENDED:
@@ -61,7 +61,7 @@ def _trained_again(studio: Studio, account: Account, task: Task) -> str:
     answer = start_training(studio, account, task.model_id or "", epochs, settings)
     if answer["status"] != "training":
         raise WrongState(
-            f"This voice has been trained for {epochs} epochs already: choose more epochs on the Train tab.",
+            f"This voice has already been trained for {epochs} epochs: choose more epochs on the Train tab.",
             "already_trained",
         )
     return task_views(studio, account, "", 0.0, kind=TRAINING, limit=1)["tasks"][0]["id"]

@@ -1,4 +1,4 @@
-"""Voices carried elsewhere: as one file out, and in again."""
+"""Export and import voices as packages."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,12 +20,12 @@ from studio.store.workspaces import arriving, voice_folder
 def import_model(
     studio: Studio, account: Account, package: Path, idempotency: Idempotency | None = None, name: str = "the file"
 ) -> str:
-    """Import a voice package and return the voice's id here; `name` is what errors call the file.
+    """Import a voice package and return the voice's id; errors call the file `name`.
 
-    Raises NotReadable for what is no zip, ArchiveError and VoiceError for what is no whole voice, TooMany, DiskFull.
+    Raises NotReadable if it is not a zip, ArchiveError and VoiceError if it is not a complete voice, TooMany, DiskFull.
     """
     from engine.voices.package import (
-        import_voice,  # it loads the networks, to see whether the weights are those of a voice
+        import_voice,  # loads the networks to check the weights
     )
 
     if known := answered(studio, account, idempotency):
@@ -51,9 +51,9 @@ def import_model(
 
 
 def package_link(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, str]:
-    """A voice as a package that was made just now, with the `name` of the file and the `url` it can be fetched from.
+    """Export a voice; return the `name` of the package and a `url` to fetch it from.
 
-    It is kept until the next one of this voice is made, or the voice is deleted. Raises as `export_model` does.
+    It is kept until the next export of this voice, or its deletion. Raises as `export_model` does.
     """
     refuse_full_disk(studio)
     with workplace(studio) as place:
@@ -62,16 +62,16 @@ def package_link(studio: Studio, account: Account, model_id: str, base_url: str,
         key = f"{account_prefix(account)}{PACKAGES}/{model_id}/{made.name}"
         studio.storage.put_file(made, key)
     name = named_file(find_model(studio.database, account, model_id).name, "voice.zip")
-    # a browser that has fetched an earlier one must not take it for this
+    # so that browsers do not reuse an earlier package from their cache
     return {"name": name, "url": f"{studio.link(key, base_url, now_s)}&made={now_s:.0f}"}
 
 
 def export_model(studio: Studio, account: Account, model_id: str, target: Path) -> Path:
     """Write a voice as a package to `target`, a file or a folder, and return the file.
 
-    Raises NotFound, WrongState for one that is not trained, VoiceError, DiskFull.
+    Raises NotFound, WrongState for an untrained voice, VoiceError, DiskFull.
     """
-    from engine.voices.package import export_voice  # it loads the networks, to see whether the voice is whole
+    from engine.voices.package import export_voice  # loads the networks to check the weights
 
     model = find_model(studio.database, account, model_id)
     return export_voice(voice_folder(studio.storage, model), target)

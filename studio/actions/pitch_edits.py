@@ -1,8 +1,8 @@
-"""Takes whose pitch is edited by hand: the curve as it is and as it would be, and a new take with the edits.
+"""Edit the pitch of a take by hand: the present and the edited curve, and a new take with the edits.
 
-An edited take is a conversion of its own. It keeps what it was made from (the recording, the take as the conversion
-made it, and that conversion's edit_data) beside itself, so it can be edited further when the others are gone; its
-edits always count from that take, and what an earlier edit has sung already is not sung again.
+An edited take is a conversion of its own. It keeps copies of its sources (the recording, the take as converted, and
+that conversion's edit_data), so it can be edited further when the originals are gone. Its edits always refer to the
+take as converted, and parts that an earlier edit has rendered are not rendered again.
 """
 
 import secrets
@@ -34,8 +34,8 @@ _NOTHING = "Nothing to render: the pitch curve is unchanged."
 
 @dataclass(frozen=True)
 class _Origin:
-    """What edits of a take build on. number: of the take in its conversion, 1 for the first; earlier: the take as it is
-    now, where it is an edit itself: {key, edits}."""
+    """The sources of an edit. number: of the take in its conversion, 1 for the first; earlier: the edited take so far,
+    if any: {key, edits}."""
 
     conversion: str
     number: int
@@ -49,14 +49,14 @@ class _Origin:
 
 
 def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_url: str, now_s: float) -> dict[str, Any]:
-    """A take's pitch as the editor shows it; take: 1 for the first. Raises NotFound, WrongState, EditError.
+    """Return the pitch of a take as the editor shows it; take: 1 for the first. Raises NotFound, WrongState, EditError.
 
     id             the same for all edits of one take
     duration_s     of the take
-    step_s, hertz, confidence    the curve as the conversion sang it
-    edits          those that the take has
-    changes        what they come to, as `changes_view` gives it
-    heard          [{label, url}]: the take as the conversion made it, and where it has edits, as it is now
+        step_s, hertz, confidence    the curve as converted
+        edits          the edits of the take
+        changes        their result, as `changes_view` gives it
+        heard          [{label, url}]: the take as converted and, if it has edits, as edited
     tools          the settings of each tool, with their ranges
     """
     task = _find(studio, account, task_id)
@@ -80,20 +80,20 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
 
 
 def changes_view(studio: Studio, account: Account, task_id: str, take: int, edits: Any) -> list[dict[str, Any]]:
-    """What edits of a take would come to: [{first, hertz}], the frames from `first` on that would be sung otherwise.
+    """Return the result of edits of a take: [{first, hertz}], the changed frames from `first` on.
 
-    Raises what `edit_view` raises, and SettingsError for edits that are none.
+    Raises what `edit_view` raises, and SettingsError for invalid edits.
     """
     origin = _origin(_find(studio, account, task_id), take)
     return _changes(_edit_data(studio, origin).pitch(origin.number - 1), edits)
 
 
 def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits: Any) -> str:
-    """Queue a new take with these edits in place of those it has; gives the new task's id.
+    """Queue a new take with these edits in place of its present ones; return the new task's id.
 
     edits: as `engine.conversion.pitch_edits.read_edits` takes them. Raises NotFound, WrongState, EditError,
-    SettingsError for edits that are none, Invalid where they change nothing, TooMany, Unavailable, DiskFull; then
-    nothing is left behind.
+    SettingsError for invalid edits, Invalid if they change nothing, TooMany, Unavailable, DiskFull; then nothing is
+    left behind.
     """
     task = _find(studio, account, task_id)
     origin = _origin(task, take)
@@ -106,9 +106,9 @@ def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits:
 
 
 def repeat_edit(studio: Studio, account: Account, task_id: str) -> str:
-    """Queue an edit once more as it was asked for, whatever became of it; gives the new task's id.
+    """Queue the same edit again, whatever became of it; return the new task's id.
 
-    Raises NotFound, also where what it was made from has been deleted, and what `start_edit` raises for want of room.
+    Raises NotFound, also if its sources have been deleted, and TooMany, Unavailable, DiskFull.
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
     edit = task.parameters["edit"]
@@ -120,8 +120,8 @@ def repeat_edit(studio: Studio, account: Account, task_id: str) -> str:
 def _submitted(
     studio: Studio, account: Account, task: Task, origin: _Origin, edits: list[dict[str, Any]], of: str
 ) -> str:
-    """Queue an edit with copies of all it is made from; of: the task whose take is edited."""
-    _need_voice(studio, account, task)  # else it would be refused later
+    """Queue an edit with copies of its sources; of: the task whose take is edited."""
+    _need_voice(studio, account, task)  # fail now, not in the worker
     new_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{new_id}"
     input_key = f"{place}/input{PurePath(task.parameters['input_key']).suffix}"
@@ -156,14 +156,14 @@ def _submitted(
 def _find(studio: Studio, account: Account, task_id: str) -> Task:
     task = find(studio.database, account.id, task_id, kind=KIND)
     if task.state != "completed":
-        raise WrongState("A take can be edited once it is done.", "not_done")
+        raise WrongState("A take can be edited once its conversion has finished.", "not_done")
     if task.outputs_deleted_at is not None:
         raise NotFound(_GONE, "recording_gone")
     return task
 
 
 def _need_voice(studio: Studio, account: Account, task: Task) -> None:
-    """Raises NotFound where the voice that would sing the edits is gone, WrongState where it cannot convert."""
+    """Raise NotFound if the voice that would render the edits is gone, WrongState if it cannot convert."""
     try:
         find_usable(studio.database, account, task.model_id or "", was_untrained(task))
     except NotFound as cause:

@@ -1,4 +1,4 @@
-"""Who a voice is, said anew: its name and all else that its maker states of it."""
+"""Edit a voice's profile: its name and all other statements about it."""
 
 import json
 from collections.abc import Mapping
@@ -16,21 +16,21 @@ from studio.store.catalogue import Model, describe, find_model, held_model
 from studio.store.studio import Studio
 from studio.store.tasks import submit
 
-_MEASURED = ("voice_type", "vocal_range")  # where nobody states them
+_MEASURED = ("voice_type", "vocal_range")  # unless stated
 _JUDGED_BY = ("gender", *_MEASURED)  # what the data report compares the recordings with
 _REPORT_PRIORITY = 1
 
 
 def profile_values(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
-    """What is said of a voice, as the values of a profile. Raises NotFound."""
+    """Return the profile of a voice as values. Raises NotFound."""
     return find_model(studio.database, account, model_id).stated
 
 
 def edit_profile(studio: Studio, account: Account, model_id: str, values: Mapping[str, Any]) -> None:
-    """Say anew who a voice is; it keeps its id. values: those of a profile, of which the ones left out say nothing.
+    """Replace the profile of a voice, which keeps its id. values: fields of a profile; omitted ones are cleared.
 
-    What was measured is kept where nothing else is stated. Raises ProfileError with every wrong field, NotFound,
-    WrongState for a demo voice, Unavailable, DiskFull; then all is as before.
+    Measured fields are kept unless stated. Raises ProfileError with every wrong field, NotFound, WrongState for a demo
+    voice, Unavailable, DiskFull; then nothing has changed.
     """
     if find_model(studio.database, account, model_id).is_demo:
         raise WrongState(f"The voice '{model_id}' is a demo voice and cannot be changed.", "demo_voice")
@@ -41,7 +41,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         measured = {name: model.stated.get(name) for name in _MEASURED} if model.voice_key is not None else {}
         unchanged = {"id": model_id, "format": model.card.get("format")}
         describe(connection, account.id, model_id, {**measured, **stated, **unchanged})
-        # last, since files do not come back with the transaction
+        # last, since a rollback of the transaction does not restore files
         if model.dataset_key is not None:
             _write_profile(studio, connection, model, given)
         if model.voice_key is not None:
@@ -50,12 +50,12 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
 
 
 def _write_profile(studio: Studio, connection: Connection, model: Model, given: VoiceProfile) -> None:
-    """Write it beside the recordings, which are examined anew where they were judged by something else."""
+    """Write the profile beside the recordings; examine them again if what they were judged by has changed."""
     key = f"{model.dataset_key}/{MODEL_FILE}"
     kept = json.loads(b"".join(studio.storage.read(key, 0, LARGEST_MODEL_FILE)))
     before = profile_as_json(read_profile(kept))
     after = profile_as_json(replace(given, other=read_profile(kept).other))
-    for name in _MEASURED:  # what a form was filled with because it was measured is not stated by that
+    for name in _MEASURED:  # a measured value that prefilled the form is not a statement
         if name not in before and after.get(name) == model.card.get(name):
             after.pop(name, None)
     studio.storage.put_bytes(profile_text(read_profile(after)).encode(), key)
@@ -64,7 +64,7 @@ def _write_profile(studio: Studio, connection: Connection, model: Model, given: 
 
 
 def _write_card(studio: Studio, model: Model) -> None:
-    """Write it into the folder of the voice."""
+    """Write the profile to the card in the voice's folder."""
     key = f"{model.voice_key}/{CARD_FILE}"
     card = read_card(b"".join(studio.storage.read(key)), f"'{model.id}'")
     studio.storage.put_bytes(card_text(replace(card, id=model.id, **model.stated)).encode(), key)

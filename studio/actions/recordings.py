@@ -1,4 +1,4 @@
-"""Recordings that users give: looked at before they are taken, and named as their owners name them."""
+"""Check and name the recordings that users provide."""
 
 from pathlib import Path, PurePath
 
@@ -19,7 +19,7 @@ _SUFFIXES = {
 
 
 def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None:
-    """Raises NotReadable for what is no audio, Invalid for a recording that is too long by what its header says."""
+    """Raise NotReadable if the file is not audio, Invalid if it is too long according to its header."""
     try:
         with open_audio(audio) as source:
             if source.duration_s and source.duration_s > longest_minutes * 60:
@@ -28,14 +28,14 @@ def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None
                 raise Invalid([("audio", text)], "audio_too_long")
             next(iter(source.blocks(_PROBED_SAMPLES)), None)
     except AudioError as cause:
-        # the engine names the file, which here has another name than the user gave it
+        # the engine's error has the name of the stored file, not the user's
         text = str(cause).replace(f'"{audio.name}"', f'"{shown_name(file_name) or "The recording"}"')
         raise NotReadable(text, "audio_not_readable") from cause
 
 
 def suffix_of(file_name: str, audio: Path) -> str:
-    """How a recording's stored file ends, so that browsers play it: as its name, where that is one of audio, else as
-    its container is called; nothing where neither is one of audio."""
+    """Return a file suffix that browsers can play: that of the name if it is an audio suffix, else that of the
+    container; empty if neither is audio."""
     suffix = PurePath(file_name).suffix.lower()
     if suffix in AUDIO_SUFFIXES:
         return suffix
@@ -46,8 +46,8 @@ def suffix_of(file_name: str, audio: Path) -> str:
 
 
 def shown_name(file_name: str) -> str:
-    """A recording's name as it is kept and shown.
+    """Return a recording's name as it is stored and shown.
 
-    Browsers, and many libraries, send a quotation mark in a file's name as %22 (WHATWG HTML, multipart/form-data).
+    Browsers, and many libraries, send a quotation mark in a file name as %22 (WHATWG HTML, multipart/form-data).
     """
     return PurePath(file_name).name.replace("%22", '"')[:_LONGEST_NAME]

@@ -1,4 +1,4 @@
-"""Conversions of recordings that are here already: of one that was looked at, and again in another voice."""
+"""Convert recordings that are already here: analysed ones, and converted ones with another voice."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,10 +29,10 @@ def convert_recording(
     preset: str = AUTO,
     stretch: tuple[float, float] | None = None,
 ) -> str:
-    """Queue the conversion of a recording that was put in to be looked at; gives the task's id.
+    """Queue the conversion of an analysed recording; return the task's id.
 
-    The voice may be untrained. recording: the id of its analysis. stretch: the part to convert, in seconds; all of it
-    otherwise. Raises NotFound, SettingsError for a stretch that is none, and what `start_conversion` raises.
+    The voice may be untrained. recording: the id of its analysis. stretch: the part to convert, in seconds; default:
+    all of it. Raises NotFound, SettingsError for an invalid stretch, and what `start_conversion` raises.
     """
     with taken_recording(studio, account, recording) as (copy, file_name):
         if stretch is not None:
@@ -44,9 +44,9 @@ def convert_recording(
 
 
 def convert_again(studio: Studio, account: Account, task_id: str, model: str | None = None) -> str:
-    """Queue the same conversion once more, with the settings it was asked for, if need be in another voice.
+    """Queue a conversion again with the settings it was started with, optionally with another voice.
 
-    The voice may be untrained. Gives the new task's id. Raises NotFound, also where its recording has been deleted, and
+    The voice may be untrained. Returns the new task's id. Raises NotFound, also if the recording has been deleted, and
     what `start_conversion` raises.
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
@@ -61,14 +61,14 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
 
 
 def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
-    """Have the recording of a conversion looked at; gives the id of the analysis. Raises NotFound, TooMany."""
+    """Analyse the recording of a conversion; return the id of the analysis. Raises NotFound, TooMany."""
     task = find(studio.database, account.id, task_id, kind=KIND)
     with _copied(studio, task.parameters["input_key"]) as copy:
         return start_analysis(studio, account, copy, task.parameters["file_name"])
 
 
 def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> str:
-    """Have a take of a conversion looked at; gives the id of the analysis. Raises NotFound, TooMany.
+    """Analyse a take of a conversion; return the id of the analysis. Raises NotFound, TooMany.
 
     take: 1 for the first.
     """
@@ -80,7 +80,7 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
 
 
 def key_of_take(task: Task, take: int) -> str:
-    """Where a take of a conversion lies, 1 for the first. Raises NotFound."""
+    """Return the storage key of a take, 1 for the first. Raises NotFound."""
     outputs = (task.result or {}).get("outputs", [])
     if not 1 <= take <= len(outputs):
         raise NotFound("There is no such take.", "take_not_found")
@@ -89,7 +89,7 @@ def key_of_take(task: Task, take: int) -> str:
 
 @contextmanager
 def _copied(studio: Studio, key: str) -> Iterator[Path]:
-    """A copy of a stored file, which may be moved."""
+    """Copy a stored file; the copy may be moved."""
     with workplace(studio) as place:
         copy = place / "recording"
         try:

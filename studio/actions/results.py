@@ -1,4 +1,4 @@
-"""Conversions as the page shows them: how far they are, and their takes, the best first."""
+"""Conversions as the page shows them: progress and takes, the best first."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,27 +13,26 @@ from studio.store.catalogue import find_model
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
-_LEAST_PROGRESS = 0.05  # before it the time that is left would be a guess
+_LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
 _DELETED = "Its recordings have been deleted, following this service's retention settings."
 
 
 def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """All that the page shows of a conversion. Raises NotFound.
+    """Return all that the page shows of a conversion. Raises NotFound.
 
     id, state, progress, message, error, created_at
-    is_ending            whether it has been asked to end before it is done
-    left_s               seconds until it is done, None while that is unknown
-    ahead                how many conversions come before it, with those that keep all workers busy; None once it runs
-    starts_in_s          about how long they will take, None while that is unknown
+        is_ending            whether it is being cancelled
+        left_s               seconds until it finishes, None if unknown
+        ahead                conversions before it in the queue, and those that keep all workers busy; None once it runs
+        starts_in_s          seconds until it starts, roughly; None if unknown
     model, voice         the voice's id and name
     untrained            whether the voice was untrained
-    file_name, preset, settings    as asked for; settings in full once it is done
-    transpose, style     what was found, None until it is done
-    input_url            the recording; None where it has been deleted
+        file_name, preset, settings    as requested; all settings once it is completed
+        transpose, style     as determined by the conversion, None until it is completed
+        input_url            the recording; None once it has been deleted
     takes                [{number, url, mark, scores}], the best first; mark: 0..1 or None
     edited               the task whose take this one is an edit of, or None
-    note                 a sentence where there is something to be said, else None
-
+        note                 a sentence for the user, or None
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
     result = task.result or {}
@@ -71,8 +70,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
 
 
 def kept_share(scores: dict[str, Any]) -> float | None:
-    """One number to rank takes by, 0..1: the share of the notes that are where they should be, less what is voiced in
-    only one of recording and take; None where nothing is voiced."""
+    """Return one number to rank takes by, 0..1: the share of notes on pitch, less the share voiced in only one of
+    recording and take; None if nothing is voiced."""
     on_the_note, voicing = scores.get("pitch_accuracy"), scores.get("voicing_error")
     if on_the_note is None:
         return None
@@ -80,8 +79,8 @@ def kept_share(scores: dict[str, Any]) -> float | None:
 
 
 def best_first(marks: Sequence[float | None]) -> list[int]:
-    """The numbers of takes, from 1 on, in the order in which they are shown, by what each one's `kept_share` is."""
-    # the first take is the plain one, so it leads among equals
+    """Return the numbers of takes, from 1 on, best `kept_share` first."""
+    # the first take has no variation, so it leads among equals
     return sorted(range(1, len(marks) + 1), key=lambda number: (-(marks[number - 1] or 0.0), number))
 
 
@@ -108,7 +107,7 @@ def _left_s(task: Task, now_s: float) -> float | None:
 
 
 def _busy(studio: Studio) -> int:
-    """How many conversions are under way, where one has to end before the next begins; else 0."""
+    """Return the number of running conversions if one must end before the next can start; else 0."""
     running = running_now(studio.database, KIND)
     return running if studio.service.executor == "local" and running >= studio.service.conversion_workers else 0
 
@@ -116,14 +115,14 @@ def _busy(studio: Studio) -> int:
 def _starts_in_s(studio: Studio, waiting: int, busy: int) -> float | None:
     usual_s = usual_seconds(studio.database, KIND)
     workers = studio.service.conversion_workers if studio.service.executor == "local" else 1
-    # what is under way, or has just been taken, is half done, taken over many
+    # a running conversion counts as half done, on average
     return None if usual_s is None else usual_s * (waiting + max(busy, 1) / 2) / max(workers, 1)
 
 
 def _card(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
     try:
         return find_model(studio.database, account, model_id).published
-    except NotFound:  # it was deleted since
+    except NotFound:  # deleted meanwhile
         return {}
 
 

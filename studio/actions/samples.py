@@ -1,4 +1,4 @@
-"""Recordings to try the studio with, which come with the program."""
+"""Sample recordings that come with the program."""
 
 import shutil
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _PLACE = Path(engine.__path__[0]) / "samples"
 
 @dataclass(frozen=True)
 class Sample:
-    """One of them; `path` below the folder of samples."""
+    """A sample; `path` is relative to the folder of samples."""
 
     title: str
     path: str
@@ -31,7 +31,7 @@ SAMPLES = (
 
 
 def take_sample(studio: Studio, account: Account, title: str) -> str:
-    """Put a sample in as if it had been recorded; gives the id of its analysis. Raises NotFound, TooMany, DiskFull."""
+    """Analyse a sample like an upload; return the id of its analysis. Raises NotFound, TooMany, DiskFull."""
     for sample in SAMPLES:
         if sample.title == title:
             with workplace(studio) as place:

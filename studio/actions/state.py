@@ -1,4 +1,4 @@
-"""How the installation is: its machine and workers, what there is to do, what room is taken, and what is allowed."""
+"""The state of the installation: machine, workers, tasks, disk use and limits."""
 
 import os
 import platform
@@ -19,12 +19,12 @@ LIMITS = (
     "largest_upload_mb", "longest_audio_minutes", "conversions_per_account", "trainings_per_account",
     "models_per_account", "keep_outputs_days", "link_hours", "free_disk_mb",
 )  # fmt: skip
-_MOST_COUNTED = 50_000  # files of an area, above which it is not looked at further
-_PRIORITY = 1  # of a checkup: it is short, and somebody waits to read it
+_MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the end
+_PRIORITY = 1  # of a checkup: short, and the user is waiting for it
 
 
 def machine_view(studio: Studio, account: Account) -> dict[str, Any]:
-    """What is known of the machine without trying anything: version, system, cores, memory_bytes, workers."""
+    """Return what is known about the machine without a checkup: version, system, cores, memory_bytes, workers."""
     service = studio.service
     return {
         "version": _version(),
@@ -37,17 +37,17 @@ def machine_view(studio: Studio, account: Account) -> dict[str, Any]:
 
 
 def work_view(studio: Studio, account: Account) -> dict[str, int]:
-    """How many tasks of the account run, and how many wait; of very many no more than a thousand are counted."""
+    """Count the account's running and queued tasks, up to a thousand."""
     return {
         state: len(list_tasks(studio.database, account.id, state=state, limit=1000)[0]) for state in reversed(ACTIVE)
     }
 
 
 def storage_view(studio: Studio, account: Account) -> dict[str, Any]:
-    """Where the account's files are and how much room they take.
+    """Return the location and disk use of the account's files.
 
-    place: the folder, for whoever sits at this machine, else None; is_folder; free_bytes, or None where that is not
-    known; areas: name -> {"files", "bytes", "complete"}, none where the storage is no folder.
+    place: the folder if the page runs on this machine, else None; is_folder; free_bytes, None if unknown; areas: name
+    -> {"files", "bytes", "complete"}, empty if the storage is not a folder.
     """
     root = studio.storage.folder(VOICES)
     areas = {}
@@ -64,7 +64,7 @@ def storage_view(studio: Studio, account: Account) -> dict[str, Any]:
 
 
 def limits_view(studio: Studio) -> list[dict[str, Any]]:
-    """What the service allows: name, value, meaning, and the option of `serve` that changes it."""
+    """Return the limits of the service: name, value, meaning, and the option of `serve` that changes each."""
     known = {one.name: one for one in fields(ServiceSettings)}
     return [
         {
@@ -78,7 +78,7 @@ def limits_view(studio: Studio) -> list[dict[str, Any]]:
 
 
 def start_checkup(studio: Studio, account: Account) -> str:
-    """Have a worker try what its machine can do; gives the task's id. One that is under way is not begun twice."""
+    """Queue a checkup of what this machine can do, unless one is active; return the task's id."""
     last = _last_checkup(studio, account)
     if last is not None and not last.has_ended:
         return last.id
@@ -89,7 +89,7 @@ def start_checkup(studio: Studio, account: Account) -> str:
 
 
 def checkup_view(studio: Studio, account: Account) -> dict[str, Any] | None:
-    """The last checkup: state, message, error, finished_at (seconds since 1970) and findings; None before there is one.
+    """Return the last checkup: state, message, error, finished_at (Unix time) and findings; None before the first.
 
     findings: {"subject", "detail", "remedy", "works"}, as `studio.doctor` has them.
     """
@@ -133,6 +133,6 @@ def _measured(folder: Path) -> dict[str, Any]:
                 return {"files": files, "bytes": size, "complete": False}
             try:
                 size += os.lstat(os.path.join(place, name)).st_size
-            except OSError:  # gone meanwhile
+            except OSError:  # deleted meanwhile
                 continue
     return {"files": files, "bytes": size, "complete": True}

@@ -1,4 +1,4 @@
-"""All work there is and was: looked at, cancelled and forgotten."""
+"""Show, cancel and delete tasks."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from studio.store.tasks import Task, find, list_tasks, remove, request_cancel
 
 
 def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """All that an account may know of one of its tasks. Raises NotFound."""
+    """Return all that an account may see of one of its tasks. Raises NotFound."""
     return _named_view(studio, account, find(studio.database, account.id, task_id), base_url, now_s)
 
 
@@ -30,7 +30,7 @@ def task_views(
     limit: int = 50,
     cursor: str | None = None,
 ) -> dict[str, Any]:
-    """The account's tasks, newest first, and where to go on. Raises Invalid for a cursor that is none of ours."""
+    """Return the account's tasks, newest first, and the next page's cursor. Raises Invalid for an unknown cursor."""
     found, following = list_tasks(studio.database, account.id, state=state, kind=kind, limit=limit, cursor=cursor)
     named = voice_names(studio.database, account, found)
     views = [_view(studio, task, named[task.id], base_url, now_s) for task in found]
@@ -38,15 +38,15 @@ def task_views(
 
 
 def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """Cancel a task: at once if it waits, else as soon as its worker notices. Raises NotFound, WrongState."""
+    """Cancel a task: at once if it is queued, else as soon as its worker notices. Raises NotFound, WrongState."""
     task = request_cancel(studio.database, account.id, task_id, also=settle)
     return _named_view(studio, account, task, base_url, now_s)
 
 
 def delete_task(studio: Studio, account: Account, task_id: str) -> None:
-    """Forget a task that has ended, with its recording and what came of it; a voice that it trained stays.
+    """Delete an ended task with its recording and its results; a voice that it trained stays.
 
-    Raises NotFound, and WrongState for one that waits or runs.
+    Raises NotFound, and WrongState for a queued or running task.
     """
     with studio.storage.deleting() as take_away:
 
@@ -80,7 +80,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
     if task.kind == CONVERSION:
         view["file_name"] = task.parameters.get("file_name")
         view["preset"] = task.parameters.get("preset")
-        view["settings"] = result.get("settings") or task.parameters["settings"]  # in full once they are known
+        view["settings"] = result.get("settings") or task.parameters["settings"]  # all of them once it is completed
         edit = task.parameters.get("edit") or {}
         view["edit_of"], view["edit_count"] = edit.get("of"), len(edit.get("edits", []))
         view["untrained"] = was_untrained(task)
@@ -94,5 +94,5 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
 
 
 def _written(time_s: float | None) -> str | None:
-    """A time as ISO 8601."""
+    """Format a time as ISO 8601."""
     return None if time_s is None else datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds")

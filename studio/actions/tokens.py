@@ -1,4 +1,4 @@
-"""Tokens of an account: made, listed and revoked by whoever has come in."""
+"""Create, list and revoke tokens of an account."""
 
 from typing import Any
 
@@ -6,27 +6,27 @@ from studio.errors import NotFound, TooMany
 from studio.store.accounts import Account, Token, create_token, list_tokens, revoke_token
 from studio.store.studio import Studio
 
-MOST_TOKENS = 100  # that hold, of an account
+MOST_TOKENS = 100  # valid ones per account
 _DAY_S = 86400.0
 _LATER_S = 1.0
 
 
 def tokens_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
-    """The account's tokens, newest first, without what they are: id, name, state, created_at, expires_at, used_at."""
+    """Return the account's tokens without secrets, newest first: id, name, state, created_at, expires_at, used_at."""
     return [_view(one) for one in reversed(list_tokens(studio.database, account))]
 
 
 def make_token(studio: Studio, account: Account, name: str, expires_days: float | None) -> tuple[dict[str, Any], str]:
-    """A new token, and its secret, which is told this once. Raises Invalid, and TooMany where there are very many."""
+    """Create a token; return it and its secret, which is never shown again. Raises Invalid, TooMany."""
     if sum(one.is_valid for one in list_tokens(studio.database, account)) >= MOST_TOKENS:
-        raise TooMany(f"There are {MOST_TOKENS} tokens already: revoke one first.", _LATER_S, "too_many_tokens")
+        raise TooMany(f"There are already {MOST_TOKENS} tokens: revoke one first.", _LATER_S, "too_many_tokens")
     expires_s = None if expires_days is None else expires_days * _DAY_S
     token, secret = create_token(studio.database, account, name, expires_s)
     return _view(token), secret
 
 
 def take_back_token(studio: Studio, account: Account, token_id: str) -> dict[str, Any]:
-    """Make a token of the account worthless, at once and for good. Raises NotFound."""
+    """Revoke a token of the account for good. Raises NotFound."""
     if not any(one.id == token_id and one.is_valid for one in list_tokens(studio.database, account)):
         raise NotFound("This token has expired or been revoked.", "token_not_found")
     return _view(revoke_token(studio.database, token_id, account))

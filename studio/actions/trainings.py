@@ -1,4 +1,4 @@
-"""Trainings as somebody sees them who begins, watches and hears them: how long, how far, how well, and what next."""
+"""Start, watch and estimate trainings."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -20,16 +20,16 @@ from studio.store.workspaces import refuse_in_training
 
 KIND = "training"
 ESTIMATE = "estimate"
-_LATEST = 10  # epochs and evaluations that say how long the next ones take
+_LATEST = 10  # epochs and evaluations that predict the next ones
 _MOST_SHOWN = 200  # trainings in the queue
-_PRIORITY = 1  # of an estimate: it is short, and somebody waits to read it
+_PRIORITY = 1  # of an estimate: short, and the user is waiting for it
 
 
-# ---- looked at
+# ---- views
 
 
 def trainable_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
-    """The voices that have recordings here, by name: id, name, state, epoch, epochs."""
+    """Return the voices that have recordings here, by name: id, name, state, epoch, epochs."""
     return [
         {"id": one.id, "name": one.name, "state": one.state, "epoch": one.epoch, "epochs": one.epochs}
         for one in all_models(studio.database, account)
@@ -38,17 +38,16 @@ def trainable_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
 
 
 def training_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """All that is known of a voice's training. Raises NotFound, and WrongState for one without recordings.
+    """Return all that is known about a voice's training. Raises NotFound, and WrongState if it has no recordings.
 
-    task: the latest one of its training, with its `place` in the queue while it waits; chosen_epoch: the moment that
-    somebody has made the voice, or None where it is the best one; timed: an engine Estimate as plain values, or None;
-    estimating: the task that makes one, or None; history: the engine's; with the parts and evaluations of
-    `auditions_view`.
+    task: its latest training, with its `place` in the queue while it waits; chosen_epoch: the checkpoint that was
+    chosen by hand, or None for the best one; timed: an engine Estimate as plain values, or None; estimating: the task
+    that makes one, or None; history: the engine's; with the parts and evaluations of `auditions_view`.
     """
     model = _trainable(studio, account, model_id)
     history = training_history(studio, model)
     task, estimating = (latest(studio.database, account.id, model_id, kind) for kind in (KIND, ESTIMATE))
-    if estimating is not None and estimating.created_at < model.created_at:  # of an earlier voice of this id
+    if estimating is not None and estimating.created_at < model.created_at:  # belongs to an earlier voice with this id
         estimating = None
     if task is not None and task.created_at < model.created_at:
         task = None
@@ -70,7 +69,7 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
 
 
 def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) -> list[dict[str, Any]]:
-    """The account's trainings that run or wait, in the order in which they are done, those that wait with a place."""
+    """Return the account's active trainings in the order they run, queued ones with a place."""
     found = [
         task
         for state in ACTIVE
@@ -82,9 +81,9 @@ def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) ->
 
 
 def seconds_left(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0) -> float | None:
-    """How long a training goes on until it has `epochs`, if nothing ends it sooner; None where that is not known.
+    """Estimate how long a training still takes up to `epochs` if nothing ends it sooner; None if unknown.
 
-    view: of `training_view`.
+    view: from `training_view`.
     """
     if view["timed"] is None:
         return None
@@ -93,14 +92,14 @@ def seconds_left(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0)
     return timed.seconds_of(epochs, evaluate_epochs) - (timed.seconds_of(done, evaluate_epochs) if done else 0.0)
 
 
-# ---- begun and ended
+# ---- start and stop
 
 
 def start_training(
     studio: Studio, account: Account, model_id: str, epochs: int, settings: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Train a voice, or go on with its training, as `train_model`; whoever asks here has seen how the last one ended,
-    so after a failure it begins at once."""
+    """Train a voice, or continue its training, as `train_model`; after a failure it starts again at once, since the
+    page has shown the failure."""
     answer = train_model(studio, account, model_id, epochs, settings=settings)
     if answer["status"] == FAILED:
         answer = train_model(studio, account, model_id, epochs, settings=settings)
@@ -108,14 +107,14 @@ def start_training(
 
 
 def start_estimate(studio: Studio, account: Account, model_id: str, settings: Mapping[str, Any] | None = None) -> str:
-    """Have a worker find out how long an epoch and an evaluation take here; gives the task's id.
+    """Measure how long an epoch and an evaluation take on a worker; return the task's id.
 
-    One that is being made for the voice is not made twice. Raises NotFound, WrongState, SettingsError.
+    An active estimate for the voice is reused. Raises NotFound, WrongState, SettingsError.
     """
     plan = checked_plan(1, settings or {})
     _trainable(studio, account, model_id)
     with studio.database.write() as connection:
-        held_model(connection, account.id, model_id)  # whoever asks at the same time waits here
+        held_model(connection, account.id, model_id)  # concurrent calls wait here
         before = latest_in(connection, account.id, model_id, ESTIMATE)
         if before is not None and before.state in ACTIVE:
             return before.id
@@ -126,13 +125,13 @@ def start_estimate(studio: Studio, account: Account, model_id: str, settings: Ma
 
 
 def forget_training(studio: Studio, account: Account, model_id: str) -> None:
-    """Delete what a training has come to, so that the next begins again; recordings and voice stay.
+    """Delete all progress of a training, so that the next one starts over; recordings and voice stay.
 
-    Raises NotFound, and WrongState while it is being trained.
+    Raises NotFound, and WrongState during training.
     """
     model = _trainable(studio, account, model_id)
     with studio.storage.deleting() as take_away, studio.database.write() as connection:
-        held_model(connection, account.id, model_id)  # whoever begins to train it waits here
+        held_model(connection, account.id, model_id)  # a training that starts now waits here
         task = latest_in(connection, account.id, model_id, KIND)
         if task is not None and task.state in ACTIVE:
             raise WrongState("This voice is being trained: stop the training first.", "model_busy")
@@ -144,7 +143,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
         take_away(f"{account_prefix(account)}{TRAININGS}/{model_id}")
 
 
-# ---- what several of them need
+# ---- shared
 
 
 def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
@@ -157,7 +156,7 @@ def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
 def _chosen_epoch(studio: Studio, model: Model) -> int | None:
     try:
         card = kept_card(studio, model)
-    except EngineError:  # another one takes its place at this moment
+    except EngineError:  # it is being replaced
         return None
     return card.training.get("best_epoch") if card is not None and card.training.get("chosen") else None
 
@@ -171,7 +170,7 @@ def _shown_estimate(task: Task) -> dict[str, Any]:
 
 
 def _timed(history: Mapping[str, Any] | None, estimate: Task | None) -> dict[str, Any] | None:
-    """What the training itself has shown, else what was measured for it, else what it measured when it began."""
+    """Return the time measured by the training itself, else by the estimate, else by the training at its start."""
     begun = (history or {}).get("estimate")
     if history and history["epochs"] and history["evaluations"]:
         epochs, evaluations = history["epochs"][-_LATEST:], history["evaluations"][-_LATEST:]

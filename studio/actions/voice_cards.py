@@ -1,4 +1,4 @@
-"""The voices of an account as people choose among them: who each is, whether it is ready, and what it sounds like."""
+"""Voice cards: description, state and preview of each voice to choose from."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from studio.store.accounts import Account
 from studio.store.catalogue import COMPLETED, Model, all_models, find_model
 from studio.store.studio import Studio
 
-DEMO_PREVIEWS = "/demo-voices"  # where the page has the folders of the demo voices, which are everybody's
+DEMO_PREVIEWS = "/demo-voices"  # the page serves the folders of the demo voices here
 
 
 def voice_cards(
     studio: Studio, account: Account, base_url: str, now_s: float, ready_only: bool = True
 ) -> list[dict[str, Any]]:
-    """Cards of the account's voices and the demo voices, by name, as the element <timbre-voices> shows them.
+    """Return cards of the account's voices and the demo voices, by name, for the element <timbre-voices>.
 
-    ready_only: those alone that can convert, trained or untrained. Each has the published fields, its `state`
-    (TRAIN_AGAIN where it was made on an earlier base), whether it can convert only as it is before it is trained
-    (`untrained`), whether it is a `demo` voice, and `preview_url`, which is None where there is nothing to be heard.
+    ready_only: only those that can convert, trained or untrained. Each has the published fields, its `state`
+    (TRAIN_AGAIN if it was made with an earlier base), `untrained` (whether it can convert only because that is allowed
+    untrained), whether it is a `demo` voice, and `preview_url`, or None without a preview.
     """
     found = all_models(studio.database, account)
     return [
@@ -31,15 +31,15 @@ def voice_cards(
 
 
 def voice_details(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """All that is known of one voice: its `model_view`, with `preview_url`, whether it can be trained here, and what it
-    `learned`: minutes, epochs and scores of the training it comes from, or the voices it was blended of.
+    """Return all that is known about a voice: its `model_view`, with `preview_url`, whether it can be trained here, and
+    what it `learned`: minutes, epochs and scores of its training, or the voices it was blended from.
 
     Raises NotFound.
     """
     model = find_model(studio.database, account, model_id)
     try:
         card = load_card(DEMO_VOICES / model.id) if model.is_demo else kept_card(studio, model)
-    except EngineError:  # another one takes its place at this moment
+    except EngineError:  # it is being replaced
         card = None
     return (
         model_view(studio, account, model_id)
@@ -53,16 +53,16 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
 
 
 def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> str | None:
-    """Where a voice's preview can be heard; None where it has none."""
+    """Return the link to a voice's preview; None if it has none."""
     if model.is_demo:
         return f"{base_url.rstrip('/')}{DEMO_PREVIEWS}/{model.id}/{PREVIEW_FILE}"
     if model.voice_key is None:
         return None
     key = f"{model.voice_key}/{PREVIEW_FILE}"
     home = studio.storage.folder(key)
-    if home is not None and not home.exists():  # elsewhere it would be asked for each voice, and all but a few have one
+    if home is not None and not home.exists():  # remote storage: a request per voice, for few without one
         return None
-    # a voice that was trained further is another sound under the same key, and browsers keep what they have heard
+    # further training changes the preview under the same key, and browsers cache it
     return f"{studio.link(key, base_url, now_s)}&changed={model.updated_at:.0f}"
 
 

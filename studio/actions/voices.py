@@ -1,4 +1,4 @@
-"""Voices of an account: looked at, trained and deleted. Others make them, change them, and carry them elsewhere."""
+"""Show, train and delete the voices of an account."""
 
 import json
 from collections.abc import Mapping
@@ -36,17 +36,17 @@ _LATER_S = 30.0
 _LARGEST_HISTORY = 64 << 20  # bytes
 
 
-# ---- looked at
+# ---- views
 
 
 def models_view(studio: Studio, account: Account, **narrowed: Any) -> dict[str, Any]:
-    """Voices that can be used, as the published interface lists them; with `limit`, also where to go on."""
+    """Return usable voices as the published interface lists them; with `limit`, also the cursor of the next page."""
     models, following = list_models(studio.database, account, **narrowed)
     return {"models": models} | ({"next_cursor": following} if narrowed.get("limit") else {})
 
 
 def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
-    """All that is known of a voice: its state, its training with losses and scores, and its data report.
+    """Return all that is known about a voice: its state, its training with losses and scores, and its data report.
 
     Raises NotFound.
     """
@@ -75,8 +75,8 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
 
 
 def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
-    """Losses and scores of a voice's training, as engine.training.history has them; None where there is none yet, or
-    only one that an earlier version began, which cannot go on."""
+    """Return losses and scores of a voice's training, as engine.training.history has them; None before there are any,
+    or if an earlier version began it, which cannot be continued."""
     place = model.training_key or (f"{model.dataset_key}/{TRAINING_FOLDER}" if model.dataset_key else None)
     if place is None:
         return None
@@ -87,7 +87,7 @@ def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
     return history if isinstance(history, dict) and history.get("format", 1) >= TRAINING_FORMAT else None
 
 
-# ---- trained
+# ---- train
 
 
 def train_model(
@@ -99,12 +99,12 @@ def train_model(
     request_id: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Train a voice until it has `epochs` epochs in all; gives its status, as the published interface has it.
+    """Train a voice until it has `epochs` epochs in total; return its status as in the published interface.
 
-    settings: other fields of TrainingPlan; of those that are left out a training that was begun keeps its own.
-    For no more epochs than it has, and while it trains, nothing is started: so the call also tells how far it is. A
-    failure, and that it was stopped, is told once; the next call, or one for another total, goes on from the last
-    checkpoint. Raises NotFound, WrongState for a voice that has no recordings here, SettingsError, TooMany.
+    settings: other fields of TrainingPlan; those left out keep the values of the training so far. During training, and
+    when the voice already has that many epochs, nothing starts and the call reports progress. A failed or stopped
+    training is reported once; the next call, or one for another total, continues from the last checkpoint. Raises
+    NotFound, WrongState for a voice without recordings here, SettingsError, TooMany.
     """
     plan = checked_plan(epochs, settings or {})
     most = studio.service.epochs_at_most
@@ -116,9 +116,9 @@ def train_model(
         raise WrongState(f"The voice '{model_id}' {why} and cannot be trained.", "no_recordings")
 
     def act(connection: Connection) -> dict[str, Any]:
-        # this comes first: whoever calls at the same time waits here, and then sees what was done
+        # concurrent calls wait here, and then see the result of the first
         trainings = waiting_and_running(connection, account.id, "training")
-        model = held_model(connection, account.id, model_id)  # its training may have come to its end since
+        model = held_model(connection, account.id, model_id)  # its training may have ended meanwhile
         failure_is_new = tell_failure(connection, account.id, model_id)
         before = latest_in(connection, account.id, model_id, "training")
         status = _status(model, before, epochs, failure_is_new)
@@ -140,7 +140,7 @@ def train_model(
 
 
 def checked_plan(epochs: int, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a training. Raises SettingsError for an unknown setting, or one out of its range."""
+    """Return the parameters of a training. Raises SettingsError for a setting that is unknown or out of range."""
     if unknown := sorted(set(settings) - {one.name for one in fields(TrainingPlan)}):
         raise SettingsError(f"There is no setting '{unknown[0]}'.")
     TrainingPlan(**{**settings, "epochs": epochs})
@@ -148,14 +148,14 @@ def checked_plan(epochs: int, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool) -> str | None:
-    """How the training that was asked for before stands; None where one is to be started."""
+    """Return the status of the training requested before; None if one is to be started."""
     if before is not None and before.state in ACTIVE:
         return TRAINING
     if model.state == COMPLETED and epochs <= model.epochs:
         return COMPLETED
     if before is None or before.parameters["epochs"] != epochs or not failure_is_new:
         return None
-    # whoever stopped it must not see it begun again by a client that asks how far it is
+    # a client that polls for progress must not restart a training that was stopped
     return FAILED if model.state == FAILED or before.state == "cancelled" else None
 
 
@@ -163,25 +163,25 @@ def _refuse_too_many_trainings(studio: Studio, trainings: int) -> None:
     limit = studio.service.trainings_per_account
     if trainings >= limit:
         raise TooMany(
-            f"{limit} trainings are queued or running already: wait until one is done.", _LATER_S, "queue_full"
+            f"{limit} trainings are already queued or running: wait until one has finished.", _LATER_S, "queue_full"
         )
 
 
-# ---- deleted
+# ---- delete
 
 
 def delete_model(studio: Studio, account: Account, model_id: str) -> None:
-    """Delete a voice with its recordings and its training. Raises NotFound, WrongState while it is being trained."""
+    """Delete a voice with its recordings and its training. Raises NotFound, and WrongState during training."""
     model = find_model(studio.database, account, model_id)
     with studio.storage.deleting() as take_away, studio.database.write() as connection:
         if not model.is_demo:
-            held_model(connection, account.id, model_id)  # whoever begins to train it waits here, and finds it gone
+            held_model(connection, account.id, model_id)  # a training that starts now waits here and finds it gone
         _refuse_busy(studio, connection, account, model)
         remove_model(connection, take_away, account, model)
 
 
 def refuse_undeletable(studio: Studio, account: Account, model_id: str) -> None:
-    """Raises what `delete_model` would raise now, so that nobody is asked a question that leads nowhere."""
+    """Raise what `delete_model` would raise now, so that the page does not ask in vain."""
     model = find_model(studio.database, account, model_id)
     with studio.database.read() as connection:
         _refuse_busy(studio, connection, account, model)
@@ -194,7 +194,7 @@ def _refuse_busy(studio: Studio, connection: Connection, account: Account, model
         task = latest_in(connection, account.id, model.id, kind)
         if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
             doing = "is being trained" if kind == "training" else "is being examined"
-            text = f"The voice '{model.name}' {doing}: wait until that is done, or cancel it in the history."
+            text = f"The voice '{model.name}' {doing}: wait until it has finished, or cancel it in the history."
             raise WrongState(text, "model_busy")
     home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
     if home is not None and home.is_dir():

@@ -31,7 +31,7 @@ def test_one_that_is_too_large_is_told_with_both_sizes(studio, tmp_path):
 
 
 def test_one_that_the_page_has_thrown_away_is_to_be_put_in_again(studio, tmp_path):
-    with pytest.raises(Invalid, match=r'"gone\.wav" is no longer here: add it again'):
+    with pytest.raises(Invalid, match=r'"gone\.wav" has been deleted: add it again'):
         take_upload(studio, tmp_path / "gone.wav", tmp_path / "copy")
 
 

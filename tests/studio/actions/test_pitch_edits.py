@@ -204,7 +204,7 @@ def test_edits_that_cannot_be_are_told_before_anything_is_stored(studio, convert
 
 
 def test_a_conversion_that_is_not_done_cannot_be_edited(studio, waiting):
-    with pytest.raises(WrongState, match="once it is done"):
+    with pytest.raises(WrongState, match="once its conversion has finished"):
         start_edit(studio, studio.local, waiting, 1, [SHIFT])
     with pytest.raises(WrongState):
         view(studio, waiting)

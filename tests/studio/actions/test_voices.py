@@ -190,7 +190,7 @@ def test_deleting_takes_all_of_it_but_not_while_it_is_trained(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 1)
     for refused in (delete_model, refuse_undeletable):
-        with pytest.raises(WrongState, match="is being trained: wait until that is done"):
+        with pytest.raises(WrongState, match="is being trained: wait until it has finished"):
             refused(studio, studio.local, model)
     cancel_task(studio, studio.local, trainings(studio)[0].id, "", 0.0)
     refuse_undeletable(studio, studio.local, model)
