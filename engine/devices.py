@@ -1,8 +1,8 @@
-"""Where the networks run: choosing a device and a precision by trying them, and seeds.
+"""Devices: choose a device and a precision by testing them, and set seeds.
 
-A driver that lists an accelerator is no evidence that it works: the card may be too new for this build of torch,
-too old, or full. So each device runs a small piece of what the networks do (a convolution, a Fourier transform and
-its inverse, a matrix product) and its answer is compared with the processor's before it is used.
+An accelerator listed by its driver need not work: the card may be too new for this build of torch, too old, or full.
+So each device first runs a small sample of what the networks do (a convolution, a Fourier transform and its inverse, a
+matrix product), and is used only if its result agrees with the CPU's.
 """
 
 import os
@@ -21,37 +21,37 @@ from engine.errors import SettingsError
 
 AUTO = "auto"
 KINDS = ("cuda", "mps", "cpu")  # the order in which `auto` prefers them
-TOLERANCE = 1e-2  # largest relative difference from the processor's answer in float32; TF32 alone rounds to 5e-4
-HALF_TOLERANCE = 0.05  # the same in bfloat16, which keeps eight bits
+TOLERANCE = 1e-2  # largest relative difference from the CPU's result in float32; TF32 alone rounds to 5e-4
+HALF_TOLERANCE = 0.05  # the same in bfloat16, which keeps eight bits of precision
 
 Trial = Callable[[torch.device, torch.dtype], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device that has shown that it works.
+    """A device that passed the test.
 
-    `precision` is for the matrix work of training; converting always runs in float32, so that a seed gives the same
-    bytes on one device, and what no ear tells apart on two.
+    `precision` applies to the matrix products of training. Conversion always runs in float32, so that a seed gives
+    the same bytes on one device, and inaudible differences between two.
     """
 
     kind: str  # one of KINDS
-    name: str  # as its maker calls it
-    precision: torch.dtype  # torch.bfloat16 where the hardware multiplies it and a trial was right, else torch.float32
-    number: int = 0  # which of several of its kind
+    name: str  # the manufacturer's name for it
+    precision: torch.dtype  # torch.bfloat16 where the hardware supports it and the test passed, else torch.float32
+    number: int = 0  # index among devices of its kind
 
     @property
     def torch_device(self) -> torch.device:
-        """What `.to(...)` takes."""
+        """The device as torch's `.to(...)` takes it."""
         return torch.device("cpu") if self.kind == "cpu" else torch.device(self.kind, self.number)
 
     @property
     def called(self) -> str:
-        """What `choose_device` knows it by."""
+        """The name that `choose_device` accepts."""
         return f"{self.kind}:{self.number}" if self.kind == "cuda" else self.kind
 
     def of_several(self, number: int) -> "Device":
-        """The device for process `number` of several (the first is 0): GPUs are dealt out in turn, others shared."""
+        """Return the device for process `number` of several (from 0): GPUs are assigned in turn, others shared."""
         if self.kind != "cuda":
             return self
         chosen = (self.number + number) % torch.cuda.device_count()
@@ -60,7 +60,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Probe:
-    """The outcome of trying one kind of device: either `device`, or the `reason` why not, as a sentence."""
+    """The result of testing one kind of device: either `device`, or the `reason` it is unavailable, as a sentence."""
 
     kind: str
     device: Device | None
@@ -69,14 +69,14 @@ class Probe:
 
 @lru_cache(maxsize=4)
 def working_device(wanted: str = AUTO) -> Device:
-    """As `choose_device`, which tries it, but tried only once in a process."""
+    """Return the device of `choose_device`, tested only once per process."""
     return choose_device(wanted)
 
 
 def choose_device(wanted: str = AUTO) -> Device:
-    """The best device that works, or the `wanted` one: auto, cpu, cuda, cuda:1 (the second of several) or mps.
+    """Return the best working device, or the `wanted` one: auto, cpu, cuda, cuda:1 (the second of several) or mps.
 
-    Raises SettingsError for an unknown kind, and for a wanted one that does not work: falling back in silence would
+    Raises SettingsError for an unknown kind, and for a requested device that does not work: a silent fallback would
     hide a broken driver behind a conversion that takes thirty times as long.
 
     >>> choose_device("cpu").kind
@@ -97,19 +97,19 @@ def choose_device(wanted: str = AUTO) -> Device:
 def _of_number(device: Device, number: int) -> Device:
     last = torch.cuda.device_count() - 1
     if number > last:
-        raise SettingsError(f"There is no {device.kind}:{number}: the last one here is {device.kind}:{last}.")
+        raise SettingsError(f"There is no {device.kind}:{number}; the last one is {device.kind}:{last}.")
     return device.of_several(number)
 
 
 def probe_devices() -> list[Probe]:
-    """Every kind of device, tried; in order of preference."""
+    """Test every kind of device, in order of preference."""
     return [probe_device(kind) for kind in KINDS]
 
 
 def probe_device(kind: str, trial: Trial | None = None) -> Probe:
-    """Try one kind of device on a real operation. `trial` replaces the operation (for tests)."""
+    """Test one kind of device with a real operation; `trial` replaces the operation in tests."""
     if not _is_present(kind):
-        return Probe(kind, None, f"There is no {kind} device here that torch {torch.__version__} can see.")
+        return Probe(kind, None, f"There is no {kind} device here that torch {torch.__version__} can use.")
     trial = trial or _trial
     expected = _trial(torch.device("cpu"), torch.float32)
     try:
@@ -125,20 +125,20 @@ def probe_device(kind: str, trial: Trial | None = None) -> Probe:
 
 @contextmanager
 def memory_of(device: torch.device) -> Iterator[None]:
-    """What torch says of a GPU whose memory is full, as a SettingsError that says what to do."""
+    """Turn torch's out-of-memory error on a GPU into a SettingsError that suggests what to do."""
     try:
         yield
     except torch.OutOfMemoryError as cause:
         if device.type == "cpu":
             raise
-        sentence = f"The memory of {device} is full: end what else uses it, or choose the device cpu."
+        sentence = f"The memory of {device} is full: close other programs that use it, or choose the device cpu."
         raise SettingsError(sentence) from cause
 
 
 def multiplies_halves(device: torch.device) -> bool:
-    """Whether the device multiplies matrices in bfloat16 itself, so that it is faster than float32.
+    """Return whether the device multiplies bfloat16 matrices in hardware, which makes them faster than float32.
 
-    A processor that has to emulate it takes fifteen times as long: 12 s for a decoder's step instead of 0.8 s (AVX2).
+    A CPU that emulates it takes fifteen times as long: 12 s for a step of the decoder instead of 0.8 s (AVX2).
     """
     if device.type == "cpu":
         able = torch.cpu.get_capabilities()
@@ -147,21 +147,21 @@ def multiplies_halves(device: torch.device) -> bool:
 
 
 def usable_cores() -> int:
-    """Processor cores that this process may use, which in a container can be fewer than the machine has."""
+    """Count the CPU cores available to this process, which can be fewer than the machine has (in a container)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def seed_everything(seed: int) -> None:
-    """Set the random state of Python, numpy and torch, for a training run that shall be repeatable."""
+    """Seed the random generators of Python, NumPy and torch, for a reproducible training run."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
 def seeded_generator(seed: int) -> torch.Generator:
-    """A random source of its own, on the processor: the same numbers on every device, and no shared state touched."""
+    """Return a separate generator on the CPU: the same numbers for every device, with no shared state touched."""
     return torch.Generator("cpu").manual_seed(seed)
 
 
@@ -180,7 +180,7 @@ def _name(kind: str) -> str:
 
 
 def _trial(device: torch.device, precision: torch.dtype) -> torch.Tensor:
-    """A short signal through transform, convolution, product and back: float32 (2, 1024) on the processor."""
+    """Run a short signal through transform, convolution, product and inverse: float32 (2, 1024) on the CPU."""
     random_source = seeded_generator(0)
     signal = torch.randn(2, 1024, generator=random_source).to(device)
     kernel = (torch.randn(33, 33, 5, generator=random_source) / 13.0).to(device)

@@ -1,13 +1,13 @@
-"""What can go wrong in the engine, as sentences for the user.
+"""Errors of the engine, each with a message for the user.
 
-EngineError            anything the user can understand and mend
+EngineError            anything the user can understand and fix
 |-- AudioError         a recording that cannot be read or written
-|-- ArchiveError       a zip that is damaged, or not safe to open
-|-- DatasetError       recordings that no voice can be made from
-|   `-- ProfileError   a model.json that does not describe a voice, naming each field
-|-- SettingsError      a value outside its range, naming the setting
-|-- VoiceError         a voice that is unknown, damaged or not usable
-|-- TrainingError      a training that cannot start or go on
+|-- ArchiveError       a ZIP file that is damaged or unsafe to open
+|-- DatasetError       recordings that cannot be used to make a voice
+|   `-- ProfileError   a model.json with invalid fields, each of them named
+|-- SettingsError      a value outside its range, with the setting named
+|-- VoiceError         a voice that is unknown, damaged or unusable
+|-- TrainingError      a training run that cannot start or continue
 |-- EditError          a take that cannot be edited
 Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
@@ -19,7 +19,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class EngineError(Exception):
-    """Base of all errors whose text is written for the user."""
+    """Base class of all errors with a message for the user."""
 
 
 class AudioError(EngineError):
@@ -27,15 +27,15 @@ class AudioError(EngineError):
 
 
 class ArchiveError(EngineError):
-    """A zip that is damaged, or that is not safe to open."""
+    """A ZIP file that is damaged or unsafe to open."""
 
 
 class DatasetError(EngineError):
-    """Recordings that no voice can be made from."""
+    """Recordings that cannot be used to make a voice."""
 
 
 class ProfileError(DatasetError):
-    """A description of a voice with wrong fields; `problems` holds (field, message) for each of them."""
+    """A voice profile with invalid fields; `problems` holds a (field, message) pair for each."""
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
         self.problems = tuple(problems)
@@ -43,29 +43,29 @@ class ProfileError(DatasetError):
 
 
 class SettingsError(EngineError):
-    """A setting outside its range; the text names the setting and the range."""
+    """A setting outside its range; the message names the setting and the range."""
 
 
 class VoiceError(EngineError):
-    """A voice that is unknown, damaged, or not usable."""
+    """A voice that is unknown, damaged or unusable."""
 
 
 class TrainingError(EngineError):
-    """A training that cannot start or cannot go on."""
+    """A training run that cannot start or continue."""
 
 
 class EditError(EngineError):
-    """A take that cannot be edited, or not any more."""
+    """A take that cannot be edited, or no longer can."""
 
 
 class Cancelled(Exception):
-    """Raised by a `report` callback, and passed through by the engine, when the caller wants to stop."""
+    """Raised by a `report` callback to stop the work; the engine lets it through."""
 
 
 def is_full_disk(error: BaseException | None) -> bool:
-    """Whether an error, or one it was raised from, is that a disk has no room left."""
+    """Return whether an error, or any of its causes, is a full disk."""
     while error is not None:
-        # libraries written in Rust tell the system's errors as text only
+        # libraries written in Rust report system errors as text only
         if getattr(error, "errno", None) in _NO_ROOM or any(f"(os error {one})" in str(error) for one in _NO_ROOM):
             return True
         error = error.__cause__

@@ -1,6 +1,6 @@
-"""One setting: a field of a frozen dataclass with its range and what it does, and the check of its value.
+"""Settings: fields of a frozen dataclass with a range and a description, and the check of their values.
 
-Page, service, command line and notebooks are made from these fields, so a setting exists once.
+Page, service, command line and notebooks are built from these fields, so each setting is defined once.
 """
 
 from dataclasses import field, fields
@@ -12,21 +12,22 @@ from engine.errors import SettingsError
 
 
 def setting(default: Any, minimum: float, maximum: float, meaning: str, words: tuple[str, ...] = ()) -> Any:
-    """A field with a default, the ends of its range (whole numbers make it whole), one line that says what it does,
-    and the words that may stand instead of a number."""
+    """Define a numeric field: its default, its range (integer if the ends are), a one-line description, and the words
+    accepted instead of a number."""
     metadata = {"minimum": minimum, "maximum": maximum, "meaning": meaning, "words": words}
     return field(default=default, metadata=metadata)
 
 
 def text_setting(default: str, meaning: str, words: tuple[str, ...] = ()) -> Any:
-    """A field for a line of text with a default and one line that says what it does; where there are words, it is one
-    of them."""
+    """Define a one-line text field: its default, a one-line description, and the only words accepted, if any."""
     return field(default=default, metadata={"meaning": meaning, "words": words})
 
 
 def check_settings(settings: Any) -> None:
-    """Raises SettingsError, naming the setting and its range, for the first value outside it; fields that are not
-    made by `setting` or `text_setting` are left to their class."""
+    """Raise SettingsError, naming the setting and its range, for the first value outside it.
+
+    Fields not made by `setting` or `text_setting` are left to their class.
+    """
     for one in fields(settings):
         if not one.metadata:
             continue

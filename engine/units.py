@@ -1,4 +1,4 @@
-"""The one time grid, and the units that travel with it.
+"""The time grid of the engine, and its units.
 
 Frame i is centred on sample i * HOP of audio at SAMPLE_RATE: every 10 ms. Pitch on a linear axis is in
 semitones by MIDI note number (A4 = 440 Hz = 69). Levels are in decibels of amplitude (20 log10).
@@ -22,13 +22,13 @@ DECIBELS_PER_NEPER = 20.0 / math.log(10.0)
 
 _A4_HERTZ = 440.0
 _A4_NUMBER = 69
-_LONG_S = 120.0  # from here on a length is given in minutes
-_SHORT_S = 90.0  # below, a rounded duration is given in seconds
+_LONG_S = 120.0  # from here on a duration is given in minutes
+_SHORT_S = 90.0  # below this a rounded duration is given in seconds
 _NOTE_NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 
 
 def frame_count(sample_count: int) -> int:
-    """Frames whose centre lies inside or at the end of `sample_count` samples at SAMPLE_RATE."""
+    """Count the frames centred inside or at the end of `sample_count` samples at SAMPLE_RATE."""
     return sample_count // HOP + 1
 
 
@@ -37,7 +37,7 @@ def hertz_to_semitones(hertz: float) -> float: ...
 @overload
 def hertz_to_semitones(hertz: np.ndarray) -> np.ndarray: ...
 def hertz_to_semitones(hertz: float | np.ndarray) -> float | np.ndarray:
-    """MIDI note number (fractional) of a frequency above zero.
+    """Convert a frequency above zero to a fractional MIDI note number.
 
     >>> float(hertz_to_semitones(220.0))
     57.0
@@ -50,7 +50,7 @@ def semitones_to_hertz(semitones: float) -> float: ...
 @overload
 def semitones_to_hertz(semitones: np.ndarray) -> np.ndarray: ...
 def semitones_to_hertz(semitones: float | np.ndarray) -> float | np.ndarray:
-    """Frequency of a (fractional) MIDI note number.
+    """Convert a fractional MIDI note number to a frequency in hertz.
 
     >>> float(semitones_to_hertz(57.0))
     220.0
@@ -59,7 +59,7 @@ def semitones_to_hertz(semitones: float | np.ndarray) -> float | np.ndarray:
 
 
 def note_name(semitones: float) -> str:
-    """Name of the nearest note, sharps only, C4 = 60: `note_name(57.2)` is `A3`.
+    """Return the name of the nearest note, with sharps only; C4 is 60.
 
     >>> note_name(57.2), note_name(61)
     ('A3', 'C#4')
@@ -69,7 +69,9 @@ def note_name(semitones: float) -> str:
 
 
 def note_number(name: str) -> int:
-    """MIDI number of a note name such as `A3`, `C#4` or `Bb2`. Raises SettingsError for anything else.
+    """Return the MIDI number of a note name such as `A3`, `C#4` or `Bb2`.
+
+    Raises SettingsError for anything else.
 
     >>> note_number("A3"), note_number("Bb2")
     (57, 46)
@@ -82,17 +84,17 @@ def note_number(name: str) -> int:
 
 
 def decibels(amplitude: np.ndarray, floor_db: float = -120.0) -> np.ndarray:
-    """20 log10 of an amplitude, not below `floor_db`."""
+    """Convert an amplitude to decibels, not below `floor_db`."""
     return np.maximum(20.0 * np.log10(np.maximum(amplitude, 1e-12)), floor_db)
 
 
 def amplitude(level_db: np.ndarray) -> np.ndarray:
-    """Amplitude of a level in decibels."""
+    """Convert a level in decibels to an amplitude."""
     return 10.0 ** (np.asarray(level_db) / 20.0)
 
 
 def in_words(seconds: float) -> str:
-    """A length in seconds, or from two minutes on in minutes, rounded up so that a limit is never shown too low.
+    """Format a duration in seconds, or in minutes from two minutes on, rounded up so that no limit looks too low.
 
     >>> in_words(60), in_words(60.04), in_words(3600)
     ('60 seconds', '60.1 seconds', '60 minutes')
@@ -102,7 +104,7 @@ def in_words(seconds: float) -> str:
 
 
 def rounded_duration(seconds: float) -> str:
-    """A duration to the second, minute or hour and minute.
+    """Format a duration to the nearest second, or to the nearest minute from 90 seconds on.
 
     >>> rounded_duration(8.2), rounded_duration(180), rounded_duration(7500)
     ('8 s', '3 min', '2 h 5 min')

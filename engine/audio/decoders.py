@@ -1,8 +1,8 @@
-"""Audio files in: what kind of file it is, whether it is whole, and how its sound is decoded.
+"""Decode audio files: recognise the container, check that the file is complete, and read its samples.
 
 WAV, AIFF, FLAC, Ogg (Vorbis, Opus) and a few studio formats go to libsndfile; MP3, M4A/AAC and WebM to FFmpeg (PyAV).
-MP3 is not left to libsndfile: read block by block it repeats and drops sound, and for files without a Xing header it
-trusts a guessed length. The file's first bytes decide, never its suffix, and FFmpeg is told the format by name, so that
+libsndfile is not used for MP3: read block by block, it repeats and drops samples, and without a Xing header it trusts
+an estimated length. The first bytes of a file decide, never its suffix, and FFmpeg receives the format by name, so that
 a playlist or a name such as "concat:..." can never make it open anything else.
 
 WAV: Microsoft RIFF; RF64: EBU Tech 3306. AIFF: Apple, 1989. Ogg pages: RFC 3533. Xing header: MP3 VBR/LAME tag.
@@ -24,9 +24,9 @@ Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
 
 READABLE = "WAV, FLAC, MP3, OGG, OPUS, AIFF, M4A, AAC or WebM"
 CHUNK = 65_536  # samples per channel decoded at a time
-MP3_SLACK = 1152  # samples a whole MP3 may fall short of its header: some encoders count the header frame too
-MP4_SLACK = 2 * 2048  # samples a whole M4A may fall short of its header: two long frames
-STREAMING_SIZES = {0, 0x7FFF_F000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF}  # "size not known", as pipes write it
+MP3_SLACK = 1152  # samples a complete MP3 may fall short of its header: some encoders count the header frame too
+MP4_SLACK = 2 * 2048  # samples a complete M4A may fall short of its header: two long frames
+STREAMING_SIZES = {0, 0x7FFF_F000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF}  # "size unknown", as written by pipes
 CONTAINERS = {
     b"fLaC": "flac",
     b"OggS": "ogg",
@@ -36,13 +36,16 @@ CONTAINERS = {
     b"\x1aE\xdf\xa3": "matroska",
 }
 MP4_FIRST_BOXES = {b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip"}
-MOST_CHUNKS = 10_000  # looked through before giving up: zeros would read as endless empty chunks
+MOST_CHUNKS = 10_000  # scanned before giving up: zeros would parse as endless empty chunks
 OGG_LARGEST_PAGE = 65_307  # bytes
 
 
 class Decoder(Protocol):
-    """An open file: `sample_count` is the header's word (None if unknown); `slack` is how many samples a whole file
-    may fall short of it, None when the header is too vague to judge by."""
+    """An open file.
+
+    `sample_count` comes from the header (None if unknown); `slack` is how many samples a complete file may fall short
+    of it, None where the header is too vague to rely on.
+    """
 
     rate: int
     channels: int
@@ -50,14 +53,14 @@ class Decoder(Protocol):
     slack: int | None
 
     def chunks(self) -> Iterator[Samples]:
-        """float32 (channels, n) from the beginning on. Raises AudioError where the file turns out damaged."""
+        """Yield float32 (channels, n) from the beginning. Raises AudioError where the file proves to be damaged."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 def open_decoder(path: Path) -> Decoder:
-    """The decoder for an audio file. AudioError for anything that is not whole, readable audio."""
+    """Open the decoder for an audio file. Raises AudioError for anything but complete, readable audio."""
     container = recognise_container(path)
     if container in ("mp3", "aac", "mov", "matroska"):
         return FFmpegDecoder(path, container)
@@ -68,14 +71,17 @@ def open_decoder(path: Path) -> Decoder:
 
 
 def recognise_container(path: Path) -> str:
-    """The container's name, from the first bytes. AudioError for missing, empty, unreadable and foreign files."""
+    """Return the container's name from the first bytes of a file.
+
+    Raises AudioError for a file that is missing, empty, unreadable or not audio.
+    """
     try:
         if path.is_dir():
             raise AudioError(f'"{path.name}" is a folder, not an audio file.')
         if not path.exists():
             raise AudioError(f'The file "{path}" does not exist.')
         if not path.is_file():
-            raise AudioError(f'"{path.name}" is not an ordinary file.')
+            raise AudioError(f'"{path.name}" is not a regular file.')
         with path.open("rb") as file:
             head = file.read(16)
             tagged = head[:3] == b"ID3"
@@ -88,12 +94,12 @@ def recognise_container(path: Path) -> str:
         raise AudioError(f'"{path.name}" is empty (0 bytes).')
     container = _container_of(head)
     if container is None:
-        raise AudioError(f'"{path.name}" is not an audio file this program can read ({READABLE}).')
+        raise AudioError(f'"{path.name}" is not an audio file in a supported format ({READABLE}).')
     return container
 
 
 def _id3_length(head: bytes) -> int:
-    """Bytes of an ID3v2 tag, header included; its size is written seven bits to the byte."""
+    """Return the length of an ID3v2 tag in bytes, header included; its size has seven bits per byte."""
     size = 0
     for byte in head[6:10]:
         size = size << 7 | byte & 0x7F
@@ -116,11 +122,11 @@ def _container_of(head: bytes) -> str | None:
     return None
 
 
-# ---- is the file whole? ----
+# ---- completeness ----
 
 
 def refuse_truncated(path: Path, container: str) -> None:
-    """AudioError when the headers of a WAV, AIFF or Ogg file promise more bytes than the file holds."""
+    """Raise AudioError if the headers of a WAV, AIFF or Ogg file announce more bytes than the file holds."""
     checks = {"wav": _wav_is_whole, "aiff": _aiff_is_whole, "ogg": _ogg_is_whole}
     if container not in checks:
         return
@@ -134,8 +140,8 @@ def refuse_truncated(path: Path, container: str) -> None:
 
 
 def truncated(path: Path) -> AudioError:
-    """The error for a file that ends before its header says so."""
-    return AudioError(f'"{path.name}" is cut short: its header promises more sound than the file holds.')
+    """Return the error for a file that ends before the length in its header."""
+    return AudioError(f'"{path.name}" is incomplete: it is shorter than its header says.')
 
 
 def _wav_is_whole(file: BinaryIO, length: int) -> bool:
@@ -152,7 +158,7 @@ def _wav_is_whole(file: BinaryIO, length: int) -> bool:
 
 
 def _wav_never_finished(path: Path) -> bool:
-    """Whether a WAV's sizes were left at 0, as pipes and broken-off recorders do: libsndfile would find no sound."""
+    """Return whether a WAV's sizes were left at 0, as by pipes or interrupted recorders; libsndfile finds no audio."""
     length = path.stat().st_size
     with path.open("rb") as file:
         order, riff_size = (">" if file.read(4) == b"RIFX" else "<"), file.read(4)
@@ -172,7 +178,7 @@ def _aiff_is_whole(file: BinaryIO, length: int) -> bool:
 
 
 def _iff_chunks(file: BinaryIO, length: int, order: str) -> Iterator[tuple[bytes, int, int]]:
-    """(name, offset of the body, size of the body) of each chunk; the file stands at the body meanwhile."""
+    """Yield (name, offset of the body, size of the body) of each chunk, with the file positioned at the body."""
     start = 12
     for _ in range(MOST_CHUNKS):
         if start + 8 > length:
@@ -184,7 +190,7 @@ def _iff_chunks(file: BinaryIO, length: int, order: str) -> Iterator[tuple[bytes
 
 
 def _ogg_is_whole(file: BinaryIO, length: int) -> bool:
-    """Whether the last page is complete: its table of segment sizes tells how long it must be."""
+    """Return whether the last page is complete, by its table of segment sizes."""
     file.seek(max(0, length - OGG_LARGEST_PAGE))
     tail = file.read()
     page = tail.rfind(b"OggS")
@@ -198,7 +204,7 @@ def _ogg_is_whole(file: BinaryIO, length: int) -> bool:
 
 
 def _mp3_counts_its_frames(path: Path) -> bool:
-    """Whether the first MP3 frame is a Xing/Info/VBRI header, so that the length is known and not a guess."""
+    """Return whether the first MP3 frame is a Xing/Info/VBRI header, so that the length is exact."""
     with path.open("rb") as file:
         head = file.read(10)
         file.seek(_id3_length(head) if head[:3] == b"ID3" else 0)
@@ -211,14 +217,14 @@ def _mp3_counts_its_frames(path: Path) -> bool:
 
 
 class SndfileDecoder:
-    """libsndfile: every length in its headers is exact, except Ogg's."""
+    """Decode with libsndfile; all header lengths are exact, except Ogg's."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
             self._file = sf.SoundFile(path)
         except (sf.SoundFileError, TypeError, ValueError, OSError) as error:
-            raise AudioError(f'"{path.name}" is damaged, or a kind of audio this program cannot read.') from error
+            raise AudioError(f'"{path.name}" is damaged or in an unsupported format.') from error
         self.rate = int(self._file.samplerate)
         self.channels = int(self._file.channels)
         frames = int(self._file.frames)
@@ -229,9 +235,9 @@ class SndfileDecoder:
         while True:
             chunk = np.empty((CHUNK, self.channels), np.float32)
             try:
-                chunk = self._file.read(out=chunk)  # given room, soundfile reads on past a wrong length
+                chunk = self._file.read(out=chunk)  # with its own buffer, soundfile reads past a wrong length
             except (sf.SoundFileError, RuntimeError) as error:
-                raise AudioError(f'"{self._path.name}" is damaged or cut short.') from error
+                raise AudioError(f'"{self._path.name}" is damaged or incomplete.') from error
             if not len(chunk):
                 return
             yield np.ascontiguousarray(chunk.T)
@@ -241,17 +247,17 @@ class SndfileDecoder:
 
 
 class FFmpegDecoder:
-    """FFmpeg through PyAV: it drops the encoder's priming samples where the file tells how many there are."""
+    """Decode with FFmpeg through PyAV, which drops the encoder's priming samples if the file gives their number."""
 
     def __init__(self, path: Path, container: str) -> None:
         self._path, self._kind = path, container
         try:
             self._container = av.open(str(path.resolve()), mode="r", format=container)
         except (av.FFmpegError, OSError, ValueError) as error:
-            raise AudioError(f'"{path.name}" is damaged or cut short, or is not audio.') from error
+            raise AudioError(f'"{path.name}" is damaged or incomplete, or is not audio.') from error
         if not self._container.streams.audio or self._container.streams.audio[0].codec_context is None:
             self._container.close()
-            raise AudioError(f'"{path.name}" holds no sound, or is cut short.')
+            raise AudioError(f'"{path.name}" holds no audio, or is incomplete.')
         self._stream = self._container.streams.audio[0]
         self.rate = int(self._stream.rate or 0)
         self.channels = int(self._stream.channels or 0)
@@ -272,7 +278,7 @@ class FFmpegDecoder:
         left = self.sample_count if self._kind == "mov" and self.sample_count else None  # the rest is encoder padding
         for frame in self._frames():
             if frame.sample_rate != self.rate or frame.layout.nb_channels != self.channels:
-                raise AudioError(f'"{self._path.name}" changes its sample rate or channels on the way.')
+                raise AudioError(f'"{self._path.name}" changes its sample rate or number of channels midway.')
             chunk = _planar_float(frame, self.channels)
             if left is not None:
                 chunk = chunk[:, :left]
@@ -280,7 +286,7 @@ class FFmpegDecoder:
             yield chunk
 
     def _frames(self) -> Iterator[av.AudioFrame]:
-        """Decoded frames. Junk after the last frame of an MP3 (old tags) is legal; any other damage is an error."""
+        """Yield decoded frames. Junk after the last frame of an MP3 (old tags) is allowed; other damage is an error."""
         damage: Exception | None = None
         try:
             for packet in self._container.demux(self._stream):
@@ -295,14 +301,14 @@ class FFmpegDecoder:
                     raise damage
                 yield from frames
         except (av.FFmpegError, OSError, ValueError) as error:
-            raise AudioError(f'"{self._path.name}" is damaged or cut short.') from error
+            raise AudioError(f'"{self._path.name}" is damaged or incomplete.') from error
 
     def close(self) -> None:
         self._container.close()
 
 
 def _planar_float(frame: av.AudioFrame, channels: int) -> Samples:
-    """A decoded frame of any sample format as float32 (channels, samples)."""
+    """Convert a decoded frame of any sample format to float32 (channels, samples)."""
     raw = frame.to_ndarray()
     planar = raw if frame.format.is_planar else raw.reshape(-1, channels).T
     if planar.dtype == np.uint8:

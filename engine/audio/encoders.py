@@ -1,7 +1,8 @@
-"""Audio files out: the encoders behind AudioWriter. Each writes into an open binary file and finishes its headers.
+"""Encode audio files: the encoders behind AudioWriter, each writing to an open binary file.
 
-WAV is written here (24-bit PCM, RIFF with room kept for RF64, EBU Tech 3306), so its size has no limit and its errors
-are the system's own; FLAC, MP3 and OGG by libsndfile. Sound beyond full scale is clipped to it, never wrapped.
+WAV is written here (24-bit PCM, RIFF with space reserved for RF64, EBU Tech 3306), so its size is unlimited and its
+errors are the system's own; FLAC, MP3 and OGG are written by libsndfile. Samples beyond full scale are clipped, never
+wrapped.
 """
 
 import struct
@@ -20,7 +21,7 @@ Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
 FULL_SCALE_24 = 2**23
 BYTES_PER_SAMPLE = 3
 LARGEST_RIFF = 0xFFFF_FFFF  # bytes; beyond it the file becomes RF64
-CHUNK = 65_536  # samples per channel given to libsndfile at once: its Vorbis encoder overflows its stack on long ones
+CHUNK = 65_536  # samples per channel passed to libsndfile at once: its Vorbis encoder overflows the stack on more
 MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
 HIGHEST_ODD_FLAC_RATE = 65_535  # Hz; above, FLAC stores the rate in tens
 SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
@@ -35,21 +36,21 @@ class Encoder(Protocol):
     """A file being encoded block by block."""
 
     def write(self, block: Samples) -> None:
-        """Encode float32 (channels, samples). OSError when the disk refuses."""
+        """Encode float32 (channels, samples). Raises OSError if writing fails."""
 
     def finish(self) -> None:
-        """Write what is left and the final headers. OSError when the disk refuses."""
+        """Write the remaining data and the final headers. Raises OSError if writing fails."""
 
     def abandon(self) -> None:
-        """Let go of the file; what it holds is of no use."""
+        """Stop encoding; the incomplete file is of no use."""
 
 
 def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
-    """AudioError when the format of this suffix is unknown or cannot hold this sound."""
+    """Raise AudioError if the format of this suffix is unknown or does not support the rate or channels."""
     if suffix not in SUFFIXES:
         listed = ", ".join(SUFFIXES)
         what = f'a "{suffix}" file' if suffix else "a file without a suffix"
-        raise AudioError(f"Sound cannot be written as {what}: use one of {listed}.")
+        raise AudioError(f"Audio cannot be saved as {what}: use one of {listed}.")
     if suffix == ".mp3" and (channels > 2 or rate not in MP3_RATES):
         raise AudioError(
             f"An MP3 holds 1 or 2 channels at up to 48000 Hz in standard rates, not {channels} at {rate} Hz: use .wav."
@@ -59,7 +60,7 @@ def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
 
 
 def open_encoder(file: BinaryIO, suffix: str, rate: int, channels: int) -> Encoder:
-    """The encoder for a suffix. AudioError when the format cannot hold this sound."""
+    """Open the encoder for a suffix. Raises AudioError if the format does not support the rate or channels."""
     refuse_unwritable(suffix, rate, channels)
     if suffix == ".wav":
         return WavEncoder(file, rate, channels)
@@ -67,7 +68,7 @@ def open_encoder(file: BinaryIO, suffix: str, rate: int, channels: int) -> Encod
 
 
 class WavEncoder:
-    """24-bit PCM. A JUNK chunk keeps the place of RF64's ds64 chunk, needed only when the file passes 4 GB."""
+    """Encode 24-bit PCM. A JUNK chunk reserves space for RF64's ds64 chunk, needed only beyond 4 GB."""
 
     def __init__(self, file: BinaryIO, rate: int, channels: int) -> None:
         self._file, self._rate, self._channels = file, rate, channels
@@ -90,14 +91,14 @@ class WavEncoder:
 
 
 def pcm24(block: Samples) -> bytes:
-    """float (channels, samples) to interleaved little-endian 24-bit integers, clipped at full scale."""
+    """Convert float (channels, samples) to interleaved little-endian 24-bit integers, clipped at full scale."""
     scaled = np.rint(block.T.astype(np.float64) * FULL_SCALE_24)
     integers = np.clip(scaled, -FULL_SCALE_24, FULL_SCALE_24 - 1).astype("<i4")
     return np.ascontiguousarray(integers).view(np.uint8).reshape(-1, 4)[:, :BYTES_PER_SAMPLE].tobytes()
 
 
 def wav_header(rate: int, channels: int, data_size: int) -> bytes:
-    """The 80 bytes before the samples: RIFF, or RF64 when the sizes need more than 32 bits."""
+    """Return the 80 bytes before the samples: RIFF, or RF64 if the sizes need more than 32 bits."""
     frame = channels * BYTES_PER_SAMPLE
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * frame, frame, 8 * BYTES_PER_SAMPLE)
     riff_size = 72 + data_size + data_size % 2
@@ -110,7 +111,7 @@ def wav_header(rate: int, channels: int, data_size: int) -> bytes:
 
 
 class SndfileEncoder:
-    """FLAC, MP3 and OGG by libsndfile, which would hide why a write failed; `_HonestFile` remembers it."""
+    """Encode FLAC, MP3 and OGG with libsndfile; `_HonestFile` keeps the cause of a failed write."""
 
     def __init__(self, file: BinaryIO, suffix: str, rate: int, channels: int) -> None:
         self._target = _HonestFile(file)
@@ -138,7 +139,7 @@ class SndfileEncoder:
 
 
 class _HonestFile:
-    """A binary file for libsndfile that remembers the system's error, which the C library cannot carry."""
+    """A binary file for libsndfile that keeps the system's error, which the C library drops."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -154,7 +155,7 @@ class _HonestFile:
 
     def seek(self, place: int, whence: int) -> None:
         try:
-            self._file.seek(place, whence)  # which writes what was buffered
+            self._file.seek(place, whence)  # flushes the buffer
         except OSError as error:
             self._failure = self._failure or error
 
@@ -164,10 +165,10 @@ class _HonestFile:
 
     @contextmanager
     def telling_why(self) -> Iterator[None]:
-        """Around a libsndfile write: raise the OSError it hides, or an OSError of its own."""
+        """Raise the OSError hidden by a libsndfile write, or one of its own."""
         try:
             yield
-        except (sf.SoundFileError, AssertionError) as error:  # soundfile asserts that all was written
+        except (sf.SoundFileError, AssertionError) as error:  # soundfile asserts a complete write
             self.raise_failure()
             raise OSError(f"the encoder failed ({error})") from error
         self.raise_failure()

@@ -1,8 +1,8 @@
-"""Sound as a value, sound streamed from and to files, and resampling.
+"""Audio in memory, audio streamed from and to files, and resampling.
 
-`read_audio` and `write_audio` are for sound that fits in memory; `AudioSource` and `AudioWriter` hold one block at a
-time, so hours of sound need no more memory than seconds. Everywhere: float32 (channels, samples), full scale is -1..1.
-All that can be wrong with a file is an AudioError whose text is one sentence for the user.
+`read_audio` and `write_audio` are for audio that fits in memory; `AudioSource` and `AudioWriter` hold one block at a
+time, so hours need no more memory than seconds. Samples are always float32 (channels, samples), full scale -1..1.
+Every problem with a file is an AudioError with a one-sentence message for the user.
 """
 
 import errno
@@ -29,14 +29,14 @@ Samples = npt.NDArray[np.float32]
 LOWEST_RATE = 8_000  # Hz
 HIGHEST_RATE = 192_000  # Hz
 MOST_CHANNELS = 8
-_LARGEST_SAMPLE = 1e10  # more than the largest of 32 bits, which some programs write as floats as they are
-READ_BLOCK = 1 << 18  # samples per channel that read_audio asks for at a time
+_LARGEST_SAMPLE = 1e10  # above the largest 32-bit integer, which some programs write unscaled as floats
+READ_BLOCK = 1 << 18  # samples per channel that read_audio reads at a time
 QUALITY = "HQ"  # soxr: 20-bit precision, linear phase
 
 
 @dataclass(frozen=True, eq=False)
 class Audio:
-    """A recording in memory: `samples` float32 (channels, samples) at `rate` Hz. ValueError for another shape.
+    """A recording in memory: `samples` float32 (channels, samples) at `rate` Hz. Raises ValueError for another shape.
 
     >>> Audio(np.zeros((2, 44100), np.float32), 44100).duration_s
     1.0
@@ -49,14 +49,14 @@ class Audio:
         if self.samples.ndim != 2:
             raise ValueError(f"samples must be (channels, samples), not {self.samples.shape}")
         if self.samples.shape[0] == 0:
-            raise ValueError("samples must have a channel or more")
+            raise ValueError("samples must have at least one channel")
         if not 0 < self.rate < math.inf:
             raise ValueError(f"rate must be above 0 Hz, not {self.rate}")
         object.__setattr__(self, "samples", np.asarray(self.samples, np.float32))
 
     @property
     def channels(self) -> int:
-        """How many there are."""
+        """Number of channels."""
         return int(self.samples.shape[0])
 
     @property
@@ -66,11 +66,11 @@ class Audio:
 
     @property
     def duration_s(self) -> float:
-        """Seconds."""
+        """Duration in seconds."""
         return self.sample_count / self.rate
 
     def mono(self) -> Samples:
-        """The mean of the channels, float32 (samples,)."""
+        """Return the mean of the channels, float32 (samples,)."""
         return cast(Samples, self.samples.mean(axis=0, dtype=np.float32))
 
 
@@ -78,8 +78,11 @@ class Audio:
 
 
 class AudioSource:
-    """An audio file being read from its beginning, once. `sample_count` is the header's word: good enough for a
-    progress bar, None when unknown. AudioError when the file is missing, damaged, cut short or outside our limits."""
+    """An audio file, read once from its beginning.
+
+    `sample_count` comes from the header: good enough for a progress bar, None if unknown. Raises AudioError if the file
+    is missing, damaged, incomplete or unsupported.
+    """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
@@ -97,16 +100,18 @@ class AudioSource:
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds, by the header's word; None when unknown."""
+        """Duration in seconds according to the header; None if unknown."""
         return None if self.sample_count is None else self.sample_count / self.rate
 
     def blocks(self, samples_per_block: int) -> Iterator[Samples]:
-        """float32 (channels, samples_per_block), the last one shorter. AudioError on the way when the file turns out
-        damaged, cut short or without sound, or holds NaN or infinity."""
+        """Yield float32 (channels, samples_per_block), the last block possibly shorter.
+
+        Raises AudioError where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
+        """
         return _reblocked(self._checked_chunks(), samples_per_block)
 
     def _checked_chunks(self) -> Iterator[Samples]:
-        """The decoder's chunks, each finite, and together as long as the header promised."""
+        """Yield the decoder's chunks, checking that all are finite and together as long as the header says."""
         count = 0
         for chunk in self._decoder.chunks():
             refuse_no_sound(chunk, f'"{self.path.name}"', f", {count / self.rate:.1f} seconds in or just after")
@@ -119,7 +124,7 @@ class AudioSource:
             raise _no_sound(self.path)
 
     def close(self) -> None:
-        """Let go of the file; a `with` statement does."""
+        """Close the file; a `with` statement does this."""
         self._decoder.close()
 
     def __enter__(self) -> Self:
@@ -140,7 +145,7 @@ def open_audio(path: Path | str) -> AudioSource:
 
 
 def read_audio(path: Path | str) -> Audio:
-    """A whole audio file. AudioError, one sentence, for anything wrong with it.
+    """Read a whole audio file. Raises AudioError, with a one-sentence message, for any problem with it.
 
     >>> vocal = read_audio("vocal.flac")
     >>> vocal.rate, vocal.channels, vocal.duration_s
@@ -154,19 +159,21 @@ def read_audio(path: Path | str) -> Audio:
 
 
 def refuse_outside_limits(path: Path, rate: int, channels: int) -> None:
-    """AudioError when a file's rate or channels are outside what the engine handles."""
+    """Raise AudioError if a file's sample rate or number of channels is not supported."""
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:
-        raise AudioError(f'"{path.name}" is at {rate} Hz; this program handles {LOWEST_RATE} to {HIGHEST_RATE} Hz.')
+        raise AudioError(
+            f'"{path.name}" has a sample rate of {rate} Hz; supported are {LOWEST_RATE} to {HIGHEST_RATE} Hz.'
+        )
     if not 1 <= channels <= MOST_CHANNELS:
-        raise AudioError(f'"{path.name}" has {channels} channels; this program handles 1 to {MOST_CHANNELS}.')
+        raise AudioError(f'"{path.name}" has {channels} channels; supported are 1 to {MOST_CHANNELS}.')
 
 
 def _no_sound(path: Path) -> AudioError:
-    return AudioError(f'"{path.name}" holds no sound (0 samples).')
+    return AudioError(f'"{path.name}" holds no audio (0 samples).')
 
 
 def _reblocked(chunks: Iterator[Samples], size: int) -> Iterator[Samples]:
-    """The same sound in blocks of exactly `size` samples, the last one shorter."""
+    """Regroup chunks into blocks of exactly `size` samples, the last one possibly shorter."""
     if size < 1:
         raise ValueError(f"samples_per_block must be at least 1, not {size}")
     held: list[Samples] = []
@@ -189,11 +196,12 @@ def _reblocked(chunks: Iterator[Samples], size: int) -> Iterator[Samples]:
 
 
 class AudioWriter:
-    """An audio file being written; the suffix chooses .wav (24-bit, any length), .flac (24-bit), .mp3 or .ogg.
+    """Write an audio file; the suffix selects .wav (24-bit, any length), .flac (24-bit), .mp3 or .ogg.
 
-    Use it in a `with` statement. The sound goes to a temporary file in the same folder, which takes the target's name
-    when the block ends well, and is deleted when it ends in any exception. AudioError when the format cannot hold the
-    sound, the folder is missing or not writable, the disk is full, or nothing was written."""
+    Use it in a `with` statement. The samples go to a temporary file in the same folder, which is renamed to the target
+    when the block succeeds and deleted when it raises. Raises AudioError if the format does not support the rate or
+    channels, the folder is missing or not writable, the disk is full, or nothing was written.
+    """
 
     def __init__(self, path: Path | str, rate: int, channels: int) -> None:
         self.path, self.rate, self.channels = Path(path), rate, channels
@@ -204,7 +212,7 @@ class AudioWriter:
         self._temporary = self.path.with_name(f".{secrets.token_hex(8)}.part")
         with writing_errors(self.path):
             if self.path.is_dir():
-                raise AudioError(f'"{self.path}" is a folder, so no file can be written there.')
+                raise AudioError(f'"{self.path}" is a folder; choose a file name.')
             self._file: BinaryIO = self._temporary.open("x+b")
         try:
             with writing_errors(self.path):
@@ -214,11 +222,11 @@ class AudioWriter:
             raise
 
     def write(self, block: Samples) -> None:
-        """Append float32 (channels, samples). Beyond full scale it is clipped; NaN and infinity are AudioErrors."""
+        """Append float32 (channels, samples), clipped at full scale. Raises AudioError for NaN and infinity."""
         if block.ndim != 2 or block.shape[0] != self.channels:
             raise ValueError(f"block must be ({self.channels}, samples), not {block.shape}")
         if not np.isfinite(block).all():
-            raise AudioError(f'"{self.path.name}" was not written: the sound holds NaN or infinity.')
+            raise AudioError(f'"{self.path.name}" was not written: the audio holds NaN or infinity.')
         with writing_errors(self.path):
             self._encoder.write(block)
         self._count += block.shape[1]
@@ -239,7 +247,7 @@ class AudioWriter:
 
     def _publish(self) -> None:
         if self._count == 0:
-            raise AudioError(f'"{self.path.name}" was not written: there is no sound to write (0 samples).')
+            raise AudioError(f'"{self.path.name}" was not written: there is no audio to write (0 samples).')
         self._encoder.finish()
         self._file.close()
         os.replace(self._temporary, self.path)
@@ -256,7 +264,7 @@ class AudioWriter:
 
 
 def write_audio(path: Path | str, audio: Audio) -> None:
-    """Write a whole recording. AudioError as AudioWriter; then no file is left, or the old one untouched.
+    """Write a whole recording. Raises AudioError as AudioWriter does, leaving any existing file untouched.
 
     >>> write_audio("louder.mp3", Audio(1.2 * read_audio("vocal.flac").samples, 44100))
     """
@@ -265,13 +273,14 @@ def write_audio(path: Path | str, audio: Audio) -> None:
 
 
 def refuse_no_sound(samples: Samples, holder: str, place: str = "") -> None:
-    """Raises AudioError for samples that are no sound: NaN, infinity, or values far beyond full scale, which is 1.
+    """Raise AudioError for invalid samples: NaN, infinity, or values far beyond full scale, which is 1.
 
-    holder, place: of the sentence: whose they are and where in it. Integers that were written as float are let through.
+    holder, place: for the message: the name of the recording, and the position in it. Unscaled integers stored as
+    floats are allowed.
     """
     peak = float(np.abs(samples).max(initial=0.0))
     if not math.isfinite(peak):
-        raise AudioError(f"{holder} holds values that are not numbers (NaN or infinity){place}.")
+        raise AudioError(f"{holder} holds invalid samples (NaN or infinity){place}.")
     if peak > _LARGEST_SAMPLE:
         beyond = f"samples of {peak:.0e}, where full scale is 1"
         raise AudioError(f"{holder} holds {beyond}{place}: export it again with another program.")
@@ -279,7 +288,7 @@ def refuse_no_sound(samples: Samples, holder: str, place: str = "") -> None:
 
 @contextmanager
 def writing_errors(path: Path) -> Iterator[None]:
-    """Turn the system's refusal to write `path` into an AudioError that says why."""
+    """Turn a system error in writing `path` into an AudioError that gives the reason."""
     folder = path.absolute().parent
     try:
         yield
@@ -297,12 +306,12 @@ def writing_errors(path: Path) -> Iterator[None]:
 
 
 def resampled_length(sample_count: int, from_rate: int, to_rate: int) -> int:
-    """sample_count * to_rate / from_rate, halves rounded up."""
+    """Return sample_count * to_rate / from_rate, with halves rounded up."""
     return (2 * sample_count * to_rate + from_rate) // (2 * from_rate)
 
 
 def resample(samples: npt.NDArray[np.floating], from_rate: int, to_rate: int) -> Samples:
-    """float (..., samples) at another rate: float32 (..., resampled_length(samples, from_rate, to_rate)).
+    """Resample float (..., samples) to float32 (..., resampled_length(samples, from_rate, to_rate)).
 
     >>> resample(np.zeros((2, 44100), np.float32), 44100, 16000).shape
     (2, 16000)
@@ -315,7 +324,7 @@ def resample(samples: npt.NDArray[np.floating], from_rate: int, to_rate: int) ->
 
 
 class Resampler:
-    """Resamples a stream block by block; the blocks given back join to what `resample` gives for the whole."""
+    """Resample a stream block by block; the blocks together equal `resample` of the whole."""
 
     def __init__(self, from_rate: int, to_rate: int, channels: int) -> None:
         self._stream = soxr.ResampleStream(from_rate, to_rate, channels, dtype="float32", quality=QUALITY)
@@ -323,8 +332,11 @@ class Resampler:
         self._taken = self._given = 0
 
     def push(self, block: Samples, last: bool = False) -> Samples:
-        """Take float32 (channels, n), give float32 (channels, m). m is often 0 at first: soxr answers late. With `last`
-        all that is left comes out, so that the total is exactly resampled_length of the total taken."""
+        """Take float32 (channels, n) and return float32 (channels, m).
+
+        m is often 0 at first, as soxr has latency. With `last` the remainder is returned, so that the total is exactly
+        resampled_length of the total input.
+        """
         frames = np.ascontiguousarray(block.T, np.float32)
         ready = self._stream.resample_chunk(frames, last=last)
         self._taken += len(frames)
@@ -335,12 +347,14 @@ class Resampler:
         return np.ascontiguousarray(ready.T)
 
 
-# ---- where to cut ----
+# ---- cutting ----
 
 
 def quietest_frame(loudness_db: npt.NDArray[np.floating], start: int, stop: int) -> int:
-    """The quietest frame in start..stop-1, a good place to cut; among equals the one nearest the middle of the range.
-    ValueError when the range holds no frame."""
+    """Return the quietest frame in start..stop-1, a good place to cut; among equals the one nearest the middle.
+
+    Raises ValueError if the range is empty.
+    """
     start, stop = max(start, 0), min(stop, len(loudness_db))
     if start >= stop:
         raise ValueError(f"no frame between {start} and {stop}")

@@ -1,4 +1,4 @@
-"""A recording as a stream, whether it lies in memory or in a file."""
+"""Recordings as streams, from memory or from a file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from engine.audio.files import Audio, AudioWriter, Resampler, open_audio, refuse
 from engine.errors import SettingsError
 from engine.units import SAMPLE_RATE
 
-SHORTEST_S = 0.1  # of a stretch that is cut out
+SHORTEST_S = 0.1  # of a part that is cut out
 _BLOCK_S = 4
-_BLOCK = 1 << 18  # samples read at a time where a stretch is cut out
+_BLOCK = 1 << 18  # samples read at a time when cutting
 
 
 class Source(Protocol):
-    """Samples to be read once from the beginning."""
+    """Samples that can be read once, from the beginning."""
 
     @property
     def rate(self) -> int:
-        """Hertz."""
+        """Sample rate in hertz."""
         ...
 
     @property
     def channels(self) -> int:
-        """How many there are."""
+        """Number of channels."""
         ...
 
     def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
-        """float32 (channels, n)."""
+        """Yield float32 (channels, n)."""
         ...
 
 
@@ -61,7 +61,7 @@ class HeldRecording:
 
 
 def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
-    """Blocks (channels, n) of a source at SAMPLE_RATE; in all exactly its length at that rate."""
+    """Yield blocks (channels, n) of a source at SAMPLE_RATE, in total exactly its length at that rate."""
     blocks = source.blocks(_BLOCK_S * source.rate)
     if source.rate == SAMPLE_RATE:
         yield from blocks
@@ -73,10 +73,10 @@ def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
 
 
 def cut_recording(source: Path, target: Path, start_s: float = 0.0, stop_s: float = float("inf")) -> None:
-    """Write what `source` holds from `start_s` to `stop_s` into `target`, at the same rate and with the same channels.
+    """Copy `source` from `start_s` to `stop_s` into `target`, at the same rate and with the same channels.
 
-    The suffix of the target chooses its format. Raises SettingsError for a stretch that is too short or lies outside,
-    AudioError for a file that cannot be read or written.
+    The suffix of the target selects its format. Raises SettingsError for a part that is too short or outside the
+    recording, AudioError for a file that cannot be read or written.
     """
     if not 0.0 <= start_s <= stop_s - SHORTEST_S:
         raise SettingsError(f"The part from {start_s:.1f} s to {stop_s:.1f} s is too short: choose a longer one.")
@@ -94,4 +94,4 @@ def cut_recording(source: Path, target: Path, start_s: float = 0.0, stop_s: floa
                 if last is not None and passed >= last:
                     break
             if not written:
-                raise SettingsError(f"The recording ends before {start_s:.1f} s: choose a part that is in it.")
+                raise SettingsError(f"The recording ends before {start_s:.1f} s: choose an earlier part.")

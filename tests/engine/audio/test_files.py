@@ -190,7 +190,7 @@ def test_missing_folder_empty_and_text(tmp_path: Path) -> None:
     (tmp_path / "raw.raw").write_bytes(bytes(100))
     assert "not an audio file" in refusal(tmp_path / "raw.raw")
     os.mkfifo(tmp_path / "pipe.wav")
-    assert "not an ordinary file" in refusal(tmp_path / "pipe.wav")
+    assert "not a regular file" in refusal(tmp_path / "pipe.wav")
     assert "cannot be opened" in refusal(tmp_path / ("x" * 300 + ".wav"))
 
 
@@ -200,21 +200,21 @@ def test_truncated(tmp_path: Path, kind: str, part: float) -> None:
     path = write_file(tmp_path, kind, np.random.default_rng(0).normal(0, 0.1, (1, 60_000)).astype(np.float32))
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * part)])
-    assert "cut short" in refusal(path)
+    assert "incomplete" in refusal(path)
 
 
 @pytest.mark.parametrize("kept", [12, 20, 36, 43])
 def test_wav_cut_inside_its_header(tmp_path: Path, kept: int) -> None:
     path = write_file(tmp_path, "wav")
     path.write_bytes(path.read_bytes()[:kept])
-    assert "cut short" in refusal(path)
+    assert "incomplete" in refusal(path)
 
 
 def test_m4a_with_its_index_first_and_cut(tmp_path: Path) -> None:
     path = write_with_ffmpeg(tmp_path / "a.m4a", tone(100_000), "aac", movflags="faststart")
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
-    assert "cut short" in refusal(path)
+    assert "incomplete" in refusal(path)
 
 
 @pytest.mark.parametrize("size", [0, 0x7FFF_F000, 0xFFFF_FFFF])
@@ -237,7 +237,7 @@ def test_rf64_is_read_and_its_truncation_seen(tmp_path: Path) -> None:
     sf.write(path, tone().T, RATE, format="RF64")
     assert read_audio(path).sample_count == 30_000
     path.write_bytes(path.read_bytes()[:-1000])
-    assert "cut short" in refusal(path)
+    assert "incomplete" in refusal(path)
 
 
 @pytest.mark.parametrize("kind", ["wav", "aiff"])
@@ -272,7 +272,7 @@ def test_a_rate_that_is_none(rate: float) -> None:
 
 
 def test_a_recording_of_no_channels() -> None:
-    with pytest.raises(ValueError, match="a channel or more"):
+    with pytest.raises(ValueError, match="at least one channel"):
         Audio(np.zeros((0, 10), np.float32), RATE)
 
 
@@ -361,7 +361,7 @@ def test_wav_beyond_4_gb_is_rf64(tmp_path: Path) -> None:
         assert source.sample_count == frames
         assert not next(source.blocks(1000)).any()
     os.truncate(path, 80 + 3 * frames - 1)
-    assert "cut short" in refusal(path)
+    assert "incomplete" in refusal(path)
 
 
 @pytest.mark.parametrize("error", [Cancelled, KeyboardInterrupt, RuntimeError])

@@ -337,7 +337,7 @@ def test_a_folder_with_a_whole_disk_in_it_is_refused(tmp_path, new, monkeypatch)
 
 def test_a_file_that_is_only_called_a_zip_is_refused_as_such(tmp_path, new):
     (tmp_path / "in.zip").write_text("no zip")
-    with pytest.raises(ArchiveError, match=r'"in\.zip" is not a zip'):
+    with pytest.raises(ArchiveError, match=r'"in\.zip" is not a ZIP file'):
         create_dataset(tmp_path / "in.zip", new)
     assert list(new.parent.iterdir()) == []
 

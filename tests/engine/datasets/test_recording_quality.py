@@ -193,7 +193,7 @@ def test_what_is_not_a_number_is_refused(sung):
     clip = analyse_clip(Audio(sung[None], SAMPLE_RATE))
     broken = sung.copy()
     broken[5] = np.nan
-    with pytest.raises(AudioError, match="not numbers"):
+    with pytest.raises(AudioError, match="invalid samples"):
         measure_quality(HeldRecording(Audio(broken[None], SAMPLE_RATE)), clip)
 
 

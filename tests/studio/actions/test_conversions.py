@@ -89,7 +89,7 @@ def test_what_is_no_audio_is_refused_and_named_as_the_user_named_it(studio, tmp_
 def test_numbers_in_a_refusal_stay_what_they_are(studio, tmp_path):
     soundfile.write(tmp_path / "made.wav", np.zeros((100, 10)), 8000)
     upload = (tmp_path / "made.wav").rename(tmp_path / "0")  # as an upload is called
-    with pytest.raises(NotReadable, match=r'^"my vocal.wav" has 10 channels; this program handles 1 to 8\.$'):
+    with pytest.raises(NotReadable, match=r'^"my vocal.wav" has 10 channels; supported are 1 to 8\.$'):
         start(studio, upload)
 
 

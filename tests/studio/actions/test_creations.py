@@ -53,7 +53,7 @@ def test_what_is_no_zip_is_refused(studio, recording, tmp_path):
     with pytest.raises(NotReadable):
         create_model(studio, studio.local, recording())
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04" + bytes(100))
-    with pytest.raises(ArchiveError, match=r"^The zip is damaged or cut short"):
+    with pytest.raises(ArchiveError, match=r"^The zip is damaged or incomplete"):
         create_model(studio, studio.local, tmp_path / "cut.zip")
 
 
