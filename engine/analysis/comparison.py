@@ -1,7 +1,7 @@
-"""Two recordings side by side: how much later, higher and louder the second is, and whether it is the same melody.
+"""Compare two recordings: how much later, higher and louder the second is, and whether it has the same melody.
 
-They are laid over each other where their loudness and voicing agree best, at one tempo: a performance that is slower
-than the other is told as another one.
+They are aligned where their loudness and voicing agree best, at one tempo: a slower version of a performance counts as
+a different one.
 """
 
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ import numpy as np
 from engine.units import hertz_to_semitones
 
 SAME_NOTE_SEMITONES = 0.5
-ALIGNED = 0.75  # a correlation: conversions agree by 0.85 and more, recordings of other things by 0.7 at most
-LIKELY_ALIGNED = 0.5  # enough where the melody is the same, too
-SAME_MELODY = 0.75  # share of the frames; above, it is one
+ALIGNED = 0.75  # a correlation: conversions reach 0.85 and more, unrelated recordings 0.7 at most
+LIKELY_ALIGNED = 0.5  # enough where the melody also agrees
+SAME_MELODY = 0.75  # share of the frames above which the melodies count as the same
 _MOST_OFFSET_S = 60.0
 _LEAST_SHARED = 0.3  # of the shorter recording
-_LEAST_SHARED_S, _LEAST_SHARED_SHORT = 5.0, 0.6  # a few seconds, or of a short recording most: less agrees by chance
+_LEAST_SHARED_S, _LEAST_SHARED_SHORT = 5.0, 0.6  # seconds, or a share of a short recording: less agrees by chance
 _VOICED = 0.6  # confidence
-_QUIET_DB = -60.0  # below the loudest; all that is quieter is the same
+_QUIET_DB = -60.0  # relative to the loudest; anything quieter counts as equal
 _FEWEST_FRAMES = 20
 
 
 @dataclass(frozen=True)
 class Performed:
-    """What is compared of a recording: one value every `step_s`; hertz is 0 where nothing is heard of a pitch."""
+    """The curves of a recording that are compared, one value every `step_s`; hertz is 0 where no pitch is detected."""
 
     step_s: float
     hertz: np.ndarray
@@ -33,36 +33,36 @@ class Performed:
 
     @property
     def voiced(self) -> np.ndarray:
-        """bool (points,)"""
+        """Where the recording is voiced, bool (points,)."""
         return (self.confidence > _VOICED) & (self.hertz > 0)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The second against the first. None where there is too little that both have."""
+    """The second recording relative to the first; None where they have too little in common."""
 
-    offset_s: float  # the second is so much later; 0 where they are not aligned
-    alignment: float  # correlation there, up to 1
-    semitones: float | None  # the second is so much higher, in the middle
+    offset_s: float  # how much later the second is; 0 if they are not aligned
+    alignment: float  # correlation at that offset, up to 1
+    semitones: float | None  # how much higher the second is, median
     same_notes: (
         float | None
-    )  # share of the frames voiced in both on which it is the same note, moved by whole semitones
-    cents_apart: float | None  # how far it is from the first's note then, in the middle
-    louder_db: float | None  # where both are voiced
+    )  # share of the frames voiced in both that are on the same note after transposing by whole semitones
+    cents_apart: float | None  # distance from the first's note after that, median
+    louder_db: float | None  # how much louder the second is where both are voiced
 
     @property
     def is_aligned(self) -> bool:
-        """Whether they are one performance, by when something is sung."""
+        """Whether they are the same performance, judged by its timing."""
         return self.alignment > (LIKELY_ALIGNED if self.is_same_melody else ALIGNED)
 
     @property
     def is_same_melody(self) -> bool:
-        """Whether they are on the same notes, but for the key."""
+        """Whether they have the same notes, apart from the key."""
         return self.same_notes is not None and self.same_notes > SAME_MELODY
 
 
 def compare_recordings(first: Performed, second: Performed) -> Comparison:
-    """See Comparison. The two may have other steps; the coarser one is taken."""
+    """Compare two recordings; if their steps differ, the coarser one is used."""
     step_s = max(first.step_s, second.step_s)
     one, other = _at_step(first, step_s), _at_step(second, step_s)
     lag, alignment = _best_lag(_activity(one), _activity(other), step_s)
@@ -71,7 +71,7 @@ def compare_recordings(first: Performed, second: Performed) -> Comparison:
 
 
 def _compared(one: Performed, other: Performed, lag: int, alignment: float) -> Comparison:
-    """The second against the first where it is so many points later."""
+    """Compare the second with the first, `lag` points later."""
     start, stop = max(0, -lag), min(len(one.hertz), len(other.hertz) - lag)
     here, there = slice(start, stop), slice(start + lag, stop + lag)
     both = one.voiced[here] & other.voiced[there] if stop > start else np.zeros(0, bool)
@@ -92,7 +92,7 @@ def _compared(one: Performed, other: Performed, lag: int, alignment: float) -> C
 
 
 def _at_step(recording: Performed, step_s: float) -> Performed:
-    """The recording with the nearest of its points at each step."""
+    """Resample a recording to another step, taking the nearest points."""
     if recording.step_s == step_s:
         return recording
     count = max(1, int(len(recording.hertz) * recording.step_s / step_s))
@@ -101,14 +101,14 @@ def _at_step(recording: Performed, step_s: float) -> Performed:
 
 
 def _activity(recording: Performed) -> np.ndarray:
-    """When something is sung, and how loudly: float (points,), without an offset."""
+    """Return when and how loudly something is sung, float (points,), with zero mean."""
     level = recording.loudness_db - recording.loudness_db.max(initial=-120.0)
     activity = np.maximum(level, _QUIET_DB) / -_QUIET_DB + recording.voiced
     return activity - activity.mean() if len(activity) else activity
 
 
 def _best_lag(one: np.ndarray, other: np.ndarray, step_s: float) -> tuple[int, float]:
-    """By how many points `other` is later, and the correlation of what they share then."""
+    """Return how many points later `other` is, and the correlation of the overlap."""
     if not (one.any() and other.any()):
         return 0, 0.0
     lags = np.arange(1 - len(one), len(other))
@@ -116,7 +116,7 @@ def _best_lag(one: np.ndarray, other: np.ndarray, step_s: float) -> tuple[int, f
     shorter = min(len(one), len(other))
     least = max(_LEAST_SHARED * shorter, min(_LEAST_SHARED_SHORT * shorter, _LEAST_SHARED_S / step_s))
     likely = (np.abs(lags) <= _MOST_OFFSET_S / step_s) & (shared >= least)
-    # the energy of the parts that are over each other, so that a short overlap can be as good as a long one
+    # normalised by the energy of the overlapping parts, so that a short overlap can score as well as a long one
     energy = _correlated(np.ones(len(other)), one**2) * _correlated(other**2, np.ones(len(one)))
     correlation = np.where(likely, _correlated(other, one) / np.sqrt(energy.clip(1e-12)), -1.0)
     best = int(correlation.argmax())
@@ -124,7 +124,7 @@ def _best_lag(one: np.ndarray, other: np.ndarray, step_s: float) -> tuple[int, f
 
 
 def _correlated(later: np.ndarray, earlier: np.ndarray) -> np.ndarray:
-    """Sums of products at each lag from 1 - len(earlier) up to len(later) - 1, float (lags,)."""
+    """Return the cross-correlation at each lag from 1 - len(earlier) to len(later) - 1, float (lags,)."""
     size = 1 << (len(later) + len(earlier) - 2).bit_length()
     products = np.fft.irfft(np.fft.rfft(later, size) * np.fft.rfft(earlier[::-1], size), size)
     return products[: len(later) + len(earlier) - 1]

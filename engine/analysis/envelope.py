@@ -1,12 +1,12 @@
-"""The spectral envelope: how a sound is coloured, without the harmonics of its pitch.
+"""The spectral envelope: the timbre of a sound, without the harmonics of its pitch.
 
-A spectrum of a voice shows both the resonances of the vocal tract and the comb of its harmonics. Averaging the power
-over exactly one harmonic distance removes the comb and keeps the resonances, at any pitch (the idea behind CheapTrick;
+The spectrum of a voice shows both the resonances of the vocal tract and the comb of its harmonics. Averaging the power
+over exactly one harmonic spacing removes the comb and keeps the resonances, at any pitch (the idea behind CheapTrick;
 Morise, 2015). Here the average is read from the cumulative power spectrum directly at the centres of bands that are
 evenly spaced in mel (O'Shaughnessy, 1987), so the cost does not depend on the pitch.
 
 Values are natural logarithms of the square root of power density, so that the synthesizer can use exp(envelope) as the
-gain of an excitation of unit density.
+gain of an excitation with unit density.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from engine.analysis.pitch import Pitch
 from engine.units import HOP, SAMPLE_RATE, frame_count
 
 WINDOW = 1323  # samples: 30 ms, three periods of a low voice
-UNVOICED_WINDOW = 441  # 10 ms: a stop or the onset of an s is not smeared over what is around it
+UNVOICED_WINDOW = 441  # 10 ms: keeps stops and the onsets of fricatives sharp
 TRANSFORM = 2048  # points of the Fourier transform
 _UNVOICED_TRANSFORM = 1024
 BANDS = 108
@@ -29,25 +29,25 @@ LOWEST_HERTZ = 40.0
 TOP_OF_LOW_BANDS_HERTZ = 8000.0
 FLOOR = -14.0  # nepers; digital silence
 ACTIVE_NEPERS = -3.5  # relative to a recording's level (30 dB); louder frames are active
-SILENT = -8.0  # nepers below a recording's level; quieter differences are not modelled
+SILENT = -8.0  # nepers relative to a recording's level; quieter differences are not modelled
 UNVOICED_WIDTH_HERTZ = 240.0
-_SOFT_VOICING = 0.5  # around it the one window gives way to the other
-_BLOCK_FRAMES = 3000  # frames analysed at a time, so that memory stays flat
+_SOFT_VOICING = 0.5  # where one window cross-fades into the other
+_BLOCK_FRAMES = 3000  # frames analysed at a time, so that memory use stays constant
 
 
 def hertz_to_mel(hertz: ArrayLike) -> np.ndarray:
-    """Mel of a frequency in hertz (2595 log10(1 + f/700))."""
+    """Convert hertz to mel: 2595 log10(1 + f/700)."""
     return 2595.0 * np.log10(1.0 + np.asarray(hertz) / 700.0)
 
 
 def mel_to_hertz(mel: ArrayLike) -> np.ndarray:
-    """Frequency in hertz of a mel."""
+    """Convert mel to hertz."""
     return 700.0 * (10.0 ** (np.asarray(mel) / 2595.0) - 1.0)
 
 
 @lru_cache(maxsize=1)
 def band_centres() -> np.ndarray:
-    """Centre frequencies in hertz, float64 (BANDS,); the first LOW_BANDS end at 8 kHz, the last near 20 kHz."""
+    """Return the centre frequencies in hertz, float64 (BANDS,): LOW_BANDS up to 8 kHz, the last near 20 kHz."""
     lowest, top = hertz_to_mel(LOWEST_HERTZ), hertz_to_mel(TOP_OF_LOW_BANDS_HERTZ)
     step = (top - lowest) / LOW_BANDS
     return mel_to_hertz(lowest + step * (np.arange(BANDS) + 0.5))
@@ -55,24 +55,24 @@ def band_centres() -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def band_widths() -> np.ndarray:
-    """Distance between the edges of each band in hertz, float64 (BANDS,)."""
+    """Return the width of each band in hertz, float64 (BANDS,)."""
     centres_mel = hertz_to_mel(band_centres())
     step = centres_mel[1] - centres_mel[0]
     return mel_to_hertz(centres_mel + step / 2) - mel_to_hertz(centres_mel - step / 2)
 
 
 def bands_below(bandwidth_hertz: float) -> int:
-    """How many bands lie wholly below a recording's bandwidth."""
+    """Count the bands entirely below a recording's bandwidth."""
     return int((band_centres() + band_widths() / 2 <= bandwidth_hertz * 0.98).sum())
 
 
 def measure_envelope(samples: np.ndarray, pitch: Pitch) -> np.ndarray:
-    """Log envelope of mono `samples` at SAMPLE_RATE, float32 (frames, BANDS), frames as in `pitch`."""
+    """Measure the log envelope of mono `samples` at SAMPLE_RATE, float32 (frames, BANDS), frames as in `pitch`."""
     frames = frame_count(len(samples))
     if len(pitch) != frames:
         raise ValueError(f"pitch has {len(pitch)} frames, the audio {frames}")
     signal = torch.from_numpy(np.ascontiguousarray(samples, np.float32))
-    # as far to the left as the longest transform reaches, two hops more than needed at the end
+    # to the left by the reach of the longest transform, to the right by two hops more than needed
     padded = torch.nn.functional.pad(signal, (TRANSFORM // 2, TRANSFORM // 2 + HOP))
     blocks = []
     for start in range(0, frames, _BLOCK_FRAMES):
@@ -86,27 +86,32 @@ def measure_envelope(samples: np.ndarray, pitch: Pitch) -> np.ndarray:
 
 
 def _log_density(piece: torch.Tensor, pitch: Pitch, window_length: int, transform: int) -> torch.Tensor:
-    """Log envelope (frames, BANDS) by one window; `piece` has half of TRANSFORM around the first and last frame."""
+    """Measure the log envelope (frames, BANDS) with one window.
+
+    `piece` extends TRANSFORM / 2 samples beyond the first and last frame.
+    """
     window = torch.hann_window(window_length)
     # |X|^2 / (rate * sum of squared window) is a two-sided power density; doubled it is one-sided
     scale = 2.0 / (SAMPLE_RATE * float((window**2).sum()))
     margin = (TRANSFORM - transform) // 2
     inner = piece[margin : len(piece) - margin]
     spectrum = torch.stft(inner, transform, HOP, window_length, window, center=False, return_complex=True)
-    # in units where a density over the whole band of 1 has unit variance, as the excitation's
+    # in units where a density of 1 over the whole band has unit variance, as for the excitation
     density = _average_one_harmonic(spectrum.abs().square().T * scale, pitch, SAMPLE_RATE / transform)
     return 0.5 * (density * (SAMPLE_RATE / 2)).clamp_min(np.exp(2 * FLOOR)).log()
 
 
 def _average_one_harmonic(power: torch.Tensor, pitch: Pitch, spacing: float) -> torch.Tensor:
-    """Power density (block, bins), `spacing` hertz apart, -> mean around each band centre over one harmonic or one
-    band, (block, BANDS)."""
+    """Average power density (block, bins), `spacing` hertz apart, around each band centre: (block, BANDS).
+
+    The average spans one harmonic spacing or one band, whichever is wider.
+    """
     cumulative = torch.nn.functional.pad(power.double().cumsum(1), (1, 0)) * spacing  # up to the lower edge of each bin
     hertz = torch.from_numpy(pitch.hertz).double()[:, None]
     voicing = torch.from_numpy(pitch.voicing).double()[:, None].sqrt()
     centres = torch.from_numpy(band_centres())[None]
     width = torch.maximum(voicing * hertz + (1 - voicing) * UNVOICED_WIDTH_HERTZ, torch.from_numpy(band_widths())[None])
-    # below the fundamental there is nothing to average: hold its value, so that the curve does not fall off a cliff
+    # below the fundamental there is nothing to average: hold its value to avoid a sharp drop
     centre = torch.maximum(centres, voicing * hertz)
 
     def power_below(frequency: torch.Tensor) -> torch.Tensor:
@@ -117,7 +122,7 @@ def _average_one_harmonic(power: torch.Tensor, pitch: Pitch, spacing: float) -> 
         return value * frequency.sign()
 
     first = power_below(centre + width / 2) - power_below(centre - width / 2)
-    # a second, half as wide average takes the corners off the first (together close to a triangle)
+    # a second average, half as wide, rounds the corners of the first (together close to a triangle)
     narrow = width / 4
     shifted = sum(power_below(centre + d + width / 2) - power_below(centre + d - width / 2) for d in (-narrow, narrow))
     return ((first * 2 + shifted) / (4 * width)).clamp_min(0.0).float()
@@ -125,22 +130,22 @@ def _average_one_harmonic(power: torch.Tensor, pitch: Pitch, spacing: float) -> 
 
 @dataclass(frozen=True)
 class Level:
-    """How loud a recording is as a whole, so that what is learned does not depend on it."""
+    """The overall level of a recording, from which everything learned is made independent."""
 
     nepers: float  # the loud end of the frame loudness
 
 
 def loudness_of(envelope: torch.Tensor) -> torch.Tensor:
-    """Log amplitude below 8 kHz in nepers of each frame of a log envelope: (..., frames, BANDS) -> (..., frames)."""
+    """Return each frame's log amplitude below 8 kHz in nepers: (..., frames, BANDS) -> (..., frames)."""
     weights = torch.from_numpy(band_widths()[:LOW_BANDS] / (SAMPLE_RATE / 2)).to(envelope)
     return 0.5 * torch.log(torch.exp(2 * envelope[..., :LOW_BANDS]) @ weights + 1e-14)
 
 
 def frame_loudness(envelope: np.ndarray) -> np.ndarray:
-    """The same of an array, float32 (frames,)."""
+    """Return `loudness_of` for an array, float32 (frames,)."""
     return loudness_of(torch.from_numpy(envelope)).numpy()
 
 
 def measure_level(envelope: np.ndarray) -> Level:
-    """The level of a recording from its log envelope (frames, BANDS)."""
+    """Measure the level of a recording from its log envelope (frames, BANDS)."""
     return Level(float(np.percentile(frame_loudness(envelope), 95)))

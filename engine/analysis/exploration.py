@@ -1,6 +1,6 @@
-"""All that is shown of a recording: its analysis, notes, loudness and waveform, and its spectrograms as image files.
+"""Explore a recording: its analysis, notes, loudness and waveform, and its spectrograms as image files.
 
-The recording is read twice, in pieces; what is kept of it has a size that does not grow with a long recording's length.
+The recording is read twice, block by block; the size of the result does not grow with the length of a long recording.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ MOST_POINTS = 60_000  # of each curve: ten minutes at 10 ms
 MOST_COLUMNS = 30_000  # of each spectrogram: five minutes at 10 ms
 COLUMNS_PER_TILE = 2_000
 MOST_NOTES = 4_000
-_ANALYSIS_SHARE = 0.6  # of the work
+_ANALYSIS_SHARE = 0.6  # of the processing time
 _BLOCK_S = 4
 _SILENT_DB = -120.0
 _PNG_EFFORT = 4  # of 9
@@ -32,7 +32,7 @@ _PNG_EFFORT = 4  # of 9
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves over time, one value every `step_s` from 0 s on; hertz is 0 where there is no pitch."""
+    """Curves over time, one value every `step_s` from 0 s; hertz is 0 where there is no pitch."""
 
     step_s: float
     hertz: np.ndarray  # float32 (points,)
@@ -44,7 +44,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Tile:
-    """An image file with a part of a spectrogram: grey, loud is white, the highest frequency on top."""
+    """An image file of part of a spectrogram: greyscale, loud is white, the highest frequency at the top."""
 
     path: Path
     start_s: float
@@ -53,7 +53,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Picture:
-    """A spectrogram: the whole of it small, and in full in tiles, where it is wider than the small one."""
+    """A spectrogram: an overview, and tiles at full resolution if it is wider than the overview."""
 
     scale: Scale
     overview: Tile
@@ -62,15 +62,15 @@ class Picture:
 
 @dataclass(frozen=True)
 class Exploration:
-    """What `explore_file` finds."""
+    """The result of `explore_file`."""
 
     analysis: Analysis
     curves: Curves
     notes: Sequence[Note]  # the first MOST_NOTES
     histogram: np.ndarray  # seconds, (128,) by MIDI number
-    pitch_quantiles: tuple[float, float, float] | None  # semitones: the lowest 5 %, the middle, the highest 5 %
+    pitch_quantiles: tuple[float, float, float] | None  # semitones: 5th percentile, median, 95th percentile
     loudness_lufs: float | None  # None for silence
-    peak_db: float  # of the samples; not below -120
+    peak_db: float  # sample peak; not below -120
     pictures: Sequence[Picture]
 
 
@@ -81,7 +81,7 @@ def explore_file(
     scales: Sequence[Scale] = SCALES,
     report: Report = no_report,
 ) -> Exploration:
-    """Look at a recording of any length, and write its pictures as PNG files into a folder that is there.
+    """Explore a recording of any length, and write its spectrograms as PNG files into an existing folder.
 
     Raises AudioError if it cannot be read or is longer than `longest_s`; `report` may raise Cancelled.
     """
@@ -94,7 +94,7 @@ def explore_file(
 
     analysis = analyse_file(path, listening)
     if analysis.duration_s > longest_s:
-        raise AudioError(f"The recording is longer than {in_words(longest_s)}, which are the most that are taken.")
+        raise AudioError(f"The recording is longer than {in_words(longest_s)}, the maximum length.")
     frames = range(0, len(analysis.pitch), -(-len(analysis.pitch) // MOST_COLUMNS))
     reading = _Reading(path, -(-len(analysis.pitch) // MOST_POINTS) * HOP)
     shades = measure_spectrograms(reading.pieces(), frames, scales, drawing)
@@ -114,7 +114,7 @@ def explore_file(
 
 
 class _Reading:
-    """The second time that a recording is read: for its loudness and waveform, while its spectrogram is made."""
+    """The second pass over a recording: measure loudness and waveform while the spectrogram is computed."""
 
     def __init__(self, path: Path | str, samples_per_point: int) -> None:
         self._path, self._step = path, samples_per_point
@@ -123,7 +123,7 @@ class _Reading:
         self.meter = LoudnessMeter(SAMPLE_RATE, 1)
 
     def pieces(self) -> Iterator[np.ndarray]:
-        """The recording as mono at SAMPLE_RATE, float32 (samples,) a few seconds at a time."""
+        """Yield the recording as mono at SAMPLE_RATE, float32 (samples,), a few seconds at a time."""
         rest = np.zeros(0, np.float32)
         with open_audio(self._path) as source:
             self.meter = LoudnessMeter(source.rate, source.channels)
@@ -139,12 +139,12 @@ class _Reading:
             yield mono
 
     def extremes(self, points: int) -> np.ndarray:
-        """The lowest and highest sample within each point's step, float32 (2, points)."""
+        """Return the lowest and highest sample in each point's step, float32 (2, points)."""
         found = np.concatenate([np.zeros((2, 0), np.float32), *self._extremes], axis=1)[:, :points]
         return np.pad(found, ((0, 0), (0, points - found.shape[1])))
 
     def _take_in(self, samples: np.ndarray, last: bool = False) -> np.ndarray:
-        """Note the extremes of all whole steps; gives the samples that are left."""
+        """Record the extremes of all whole steps; return the remaining samples."""
         if last and len(samples) % self._step:
             samples = np.pad(samples, (0, self._step - len(samples) % self._step), mode="edge")
         steps = len(samples) // self._step
@@ -155,7 +155,7 @@ class _Reading:
 
 
 def _curves(analysis: Analysis, reading: _Reading) -> Curves:
-    """The curves with at most MOST_POINTS points: of each step the frame that is surest of its pitch."""
+    """Return the curves with at most MOST_POINTS points, taking the frame with the highest confidence of each step."""
     frames = len(analysis.pitch)
     step = -(-frames // MOST_POINTS)
     starts = np.arange(0, frames, step)
@@ -188,6 +188,6 @@ def _drawn(shades: Shades, scale: Scale, column_s: float, folder: Path) -> Pictu
 
 
 def _written(shades: Shades, path: Path) -> Path:
-    coarse = shades[::-1] & 0xFC  # 64 shades look the same, and are a third smaller
+    coarse = shades[::-1] & 0xFC  # 64 shades look the same and take a third less space
     Image.fromarray(coarse).save(path, "PNG", compress_level=_PNG_EFFORT)
     return path

@@ -1,8 +1,8 @@
-"""Loudness: the level of a recording per frame, and giving one recording the loudness of another.
+"""Loudness: measure the level of a recording per frame, and match the loudness of one recording to another.
 
-The level is the root mean square under a 40 ms Hann window, in decibels below full scale: long enough to hold
-two periods of the lowest voice, short enough to keep the attack of a consonant. The window is as long as four
-frames, so a frame's power is four short dot products with neighbouring hops.
+The level is the root mean square under a 40 ms Hann window, in decibels relative to full scale: long enough for two
+periods of the lowest voice, short enough to keep the attack of a consonant. The window is four frames long, so a
+frame's power is four short dot products with neighbouring hops.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import signal
 from engine.units import HOP, SAMPLE_RATE, amplitude, decibels, frame_count
 
 FLOOR_DB = -120.0  # digital silence
-SILENCE_DB = -70.0  # quieter than this counts as silence when one loudness is matched to another
+SILENCE_DB = -70.0  # quieter counts as silence in loudness matching
 MAX_BOOST_DB = 12.0
 MAX_CUT_DB = 40.0
 CEILING = 0.99  # of full scale
@@ -22,7 +22,7 @@ _SMOOTHING_FRAMES = 5
 
 
 def measure_loudness(samples: np.ndarray) -> np.ndarray:
-    """Level in dB below full scale, float32 (frames,), not below FLOOR_DB; a full-scale sine is at -3 dB.
+    """Measure the level in dB relative to full scale, float32 (frames,), at least FLOOR_DB; a full-scale sine is -3 dB.
 
     samples: mono at SAMPLE_RATE, shape (samples,). Frame i is centred on sample i * HOP; at the ends only the part
     of the window inside the recording counts.
@@ -42,10 +42,10 @@ def match_loudness(
     max_boost_db: float = MAX_BOOST_DB,
     max_cut_db: float = MAX_CUT_DB,
 ) -> np.ndarray:
-    """The same audio, same shape, float32, with its loudness moved from `current_db` to `wanted_db`.
+    """Change the loudness of audio from `current_db` to `wanted_db`; same shape, float32.
 
-    samples: (..., samples) at SAMPLE_RATE; both curves: (frames,) as measure_loudness gives them.
-    The gain moves smoothly from frame to frame and stays within the two limits. Where the wanted level is below
+    samples: (..., samples) at SAMPLE_RATE; both curves: (frames,) as returned by measure_loudness.
+    The gain changes smoothly from frame to frame and stays within the two limits. Where the wanted level is below
     `floor_db` the gain fades to zero, so silence in the source is silence in the result.
     """
     frames = frame_count(samples.shape[-1])
@@ -60,23 +60,23 @@ def match_loudness(
 
 
 def without_rumble(samples: np.ndarray) -> np.ndarray:
-    """Remove constant offset and rumble from mono samples (samples,), without delay; returns float32."""
+    """Remove DC offset and rumble from mono samples (samples,), without delay; returns float32."""
     sections = signal.butter(2, _RUMBLE_HERTZ, "highpass", fs=SAMPLE_RATE, output="sos")
     padding = min(len(samples) - 1, SAMPLE_RATE // 10)
     return signal.sosfiltfilt(sections, samples, padlen=max(padding, 0)).astype(np.float32)
 
 
 def without_top(samples: np.ndarray, hertz: float) -> np.ndarray:
-    """Mono samples (samples,) for a measure of what lies below `hertz`: 36 dB less each octave above; float32.
+    """Low-pass mono samples (samples,) at `hertz` with 36 dB per octave, for measurement; returns float32.
 
-    A little late (0.1 ms at 8 kHz), so not for listening.
+    It adds a slight delay (0.1 ms at 8 kHz), so it is not meant for listening.
     """
     sections = signal.butter(6, hertz, "lowpass", fs=SAMPLE_RATE, output="sos")
     return signal.sosfilt(sections, samples).astype(np.float32)
 
 
 def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
-    """The same audio (channels, samples), no sample beyond `ceiling`: where one would be, the level dips for 20 ms."""
+    """Limit audio (channels, samples) to `ceiling`: around a sample beyond it, the level dips for 20 ms."""
     channels, sample_count = samples.shape
     hops = -(-sample_count // HOP)
     padded = np.zeros((channels, hops * HOP), np.float32)
@@ -85,13 +85,13 @@ def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
     if not hops or peaks.max() <= ceiling:
         return samples
     needed = np.minimum(1.0, ceiling / np.maximum(peaks, 1e-9))
-    # a hop lies between two frame centres, so each centre takes the smaller gain of the hops beside it
+    # a hop lies between two frame centres, so each centre takes the smaller gain of its two hops
     gain = np.minimum(np.append(needed, 1.0), np.insert(needed, 0, 1.0))
     return (samples * _per_sample(gain, sample_count)).astype(np.float32)
 
 
 def _windowed_sum(values: np.ndarray, frames: int) -> np.ndarray:
-    """Sum of `values` (samples,) under the Hann window centred on each frame: float64 (frames,)."""
+    """Sum `values` (samples,) under the Hann window centred on each frame: float64 (frames,)."""
     before = _HOPS_PER_WINDOW // 2
     hops = frames + _HOPS_PER_WINDOW - 1
     padded = np.zeros(hops * HOP, np.float32)
@@ -99,7 +99,7 @@ def _windowed_sum(values: np.ndarray, frames: int) -> np.ndarray:
     padded[before * HOP : before * HOP + end] = values[:end]
     phase = (np.arange(_HOPS_PER_WINDOW * HOP) + 0.5) / (_HOPS_PER_WINDOW * HOP)
     window = (np.sin(np.pi * phase) ** 2 / len(phase)).reshape(_HOPS_PER_WINDOW, HOP)
-    # a product of matrices would set all processors spinning, which costs more than it saves
+    # a matrix product would start threads on all cores, which costs more than it saves
     parts = np.einsum("hi,wi->hw", padded.reshape(hops, HOP), window.astype(np.float32))
     total = np.zeros(frames)
     for i in range(_HOPS_PER_WINDOW):
@@ -108,12 +108,12 @@ def _windowed_sum(values: np.ndarray, frames: int) -> np.ndarray:
 
 
 def _smooth(curve: np.ndarray) -> np.ndarray:
-    """`curve` (frames,) under a short Hann kernel, its ends held."""
+    """Smooth `curve` (frames,) with a short Hann kernel, repeating its end values."""
     kernel = np.hanning(_SMOOTHING_FRAMES + 2)[1:-1]
     held = np.pad(curve.astype(np.float64), _SMOOTHING_FRAMES // 2, mode="edge")
     return np.convolve(held, kernel / kernel.sum(), mode="valid")
 
 
 def _per_sample(curve: np.ndarray, sample_count: int) -> np.ndarray:
-    """`curve` (frames,) drawn as straight lines between frame centres: float32 (samples,)."""
+    """Interpolate `curve` (frames,) linearly between frame centres: float32 (samples,)."""
     return np.interp(np.arange(sample_count), np.arange(len(curve)) * HOP, curve).astype(np.float32)

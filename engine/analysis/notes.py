@@ -1,4 +1,4 @@
-"""Notes: a pitch curve as a singer would write it down, and how long each semitone is sung."""
+"""Notes: transcribe a pitch curve, and measure how long each semitone is sung."""
 
 import math
 import struct
@@ -13,14 +13,14 @@ from engine.analysis.style import find_onsets
 from engine.analysis.vocal_range import believable
 from engine.units import FRAME_RATE
 
-SEMITONES = 128  # as MIDI numbers them
-_AUDIBLE_DB = 40.0  # below the loudest frames; quieter is no note
+SEMITONES = 128  # MIDI note numbers
+_AUDIBLE_DB = 40.0  # below the loudest frames; anything quieter is not a note
 _SHORTEST_FRAMES = 8
-_BRIDGED_FRAMES = 4  # unvoiced for no longer than this, a note goes on
+_BRIDGED_FRAMES = 4  # a note continues across unvoiced gaps up to this length
 _MEDIAN_FRAMES = 7
-_NEW_NOTE = 6.0  # semitones for one frame
-_FURTHEST = 2.0  # semitones; what is further away is no worse
-_ATTACK_DB = 9.0  # rises by this, the same note is sung again
+_NEW_NOTE = 6.0  # cost of a new note: as much as this many semitones for one frame
+_FURTHEST = 2.0  # semitones; greater distances cost no more
+_ATTACK_DB = 9.0  # a rise by this much starts the same note again
 _TICKS_PER_S, _VELOCITY = 960, 80  # of MIDI files
 
 CHROMATIC = "chromatic"
@@ -37,7 +37,7 @@ SCALES: dict[str, tuple[int, ...]] = {CHROMATIC: tuple(range(12))} | {
 
 @dataclass(frozen=True)
 class Note:
-    """A note that is held: its MIDI number, and how far from it the voice is on average."""
+    """A sustained note: its MIDI number, and the voice's median deviation from it."""
 
     start_s: float
     end_s: float
@@ -46,14 +46,14 @@ class Note:
 
     @property
     def seconds(self) -> float:
-        """How long it is held: so many frames, without what subtracting leaves behind the comma."""
+        """Duration in seconds: a whole number of frames, without rounding errors."""
         return round(self.end_s - self.start_s, 6)
 
 
 def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
-    """The notes of a recording in the order of time, none shorter than 80 ms; vibrato and glides are no notes.
+    """Find the notes of a recording in order of time, none shorter than 80 ms; vibrato and glides are not notes.
 
-    loudness_db: (frames,) as measure_loudness gives it, as long as `pitch`.
+    loudness_db: (frames,) as returned by measure_loudness, as long as `pitch`.
 
     >>> from engine import analyse, read_audio
     >>> analysis = analyse(read_audio("vocal.flac"))
@@ -76,18 +76,18 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
 
 
 def measure_histogram(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:
-    """Seconds that each semitone is sung or spoken, float64 (SEMITONES,) by MIDI number."""
+    """Measure how many seconds each semitone is sung or spoken, float64 (SEMITONES,) by MIDI number."""
     voiced = pitch.semitones[audible(pitch, loudness_db)].astype(np.float64)
     voiced = np.round(voiced[believable(voiced)] if len(voiced) else voiced).astype(int)
     return np.bincount(np.clip(voiced, 0, SEMITONES - 1), minlength=SEMITONES) / FRAME_RATE
 
 
 def notes_as_midi(notes: Sequence[Note]) -> bytes:
-    """The notes as a standard MIDI file of one track, at 120 beats a minute: a second is two beats."""
+    """Write notes as a standard MIDI file with one track at 120 beats per minute: a second is two beats."""
     events = [(round(note.start_s * _TICKS_PER_S), True, note.midi) for note in notes]
     events += [(round(note.end_s * _TICKS_PER_S), False, note.midi) for note in notes]
     track, now = bytearray(), 0
-    for tick, begins, midi in sorted(events):  # where one ends as the next begins, it ends first
+    for tick, begins, midi in sorted(events):  # at equal times, note-offs come first
         track += _variable_length(tick - now) + bytes((0x90 if begins else 0x80, midi, _VELOCITY))
         now = tick
     track += b"\x00\xff\x2f\x00"
@@ -96,7 +96,7 @@ def notes_as_midi(notes: Sequence[Note]) -> bytes:
 
 
 def _variable_length(number: int) -> bytes:
-    """As MIDI writes numbers: seven bits to a byte, the highest first, all but the last with the eighth bit."""
+    """Encode a MIDI variable-length quantity: seven bits per byte, highest first, all but the last with bit 8 set."""
     parts = [number & 0x7F]
     while number := number >> 7:
         parts.append(number & 0x7F | 0x80)
@@ -104,7 +104,7 @@ def _variable_length(number: int) -> bytes:
 
 
 def audible(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:
-    """bool (frames,): where there is a voice, and it is not just the room after it."""
+    """Return where there is a voice rather than only its reverberation, bool (frames,)."""
     if loudness_db.shape != (len(pitch),):
         raise ValueError(f"{len(pitch)} frames of pitch, but loudness of shape {loudness_db.shape}")
     if not pitch.voiced.any():
@@ -119,21 +119,21 @@ def _note(semitones: np.ndarray, start: int) -> Note:
 
 
 def _runs(true: np.ndarray) -> Iterator[tuple[int, int]]:
-    """First and last frame (the last not included) of each stretch that is true."""
+    """Yield (start, stop) of each run of True, stop excluded."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], true, [False])).astype(np.int8)))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
 def _sustained(semitones: np.ndarray) -> list[tuple[int, int]]:
-    """Where a curve (frames,) stays on one note: (first, last) frames, the last not included.
+    """Return where a curve (frames,) stays on one note: (start, stop) frames, stop excluded.
 
-    The steps that are as near to the curve as can be, where each new one costs as much as _NEW_NOTE semitones for one
-    frame: vibrato is not worth it. Found as the shortest way through all notes (Viterbi).
+    The step function closest to the curve, where each new note costs as much as _NEW_NOTE semitones for one frame, so
+    that vibrato does not split a note. Found as the shortest path through all notes (Viterbi).
     """
     notes = np.arange(math.floor(semitones.min()), math.ceil(semitones.max()) + 1)
     away = np.minimum(np.abs(semitones[:, None] - notes), _FURTHEST)
     total = away[0].copy()
-    best = np.zeros(len(away), int)  # the note that was best up to the frame before
+    best = np.zeros(len(away), int)  # the best note up to the previous frame
     is_new = np.zeros(away.shape, bool)
     for frame in range(1, len(away)):
         best[frame] = total.argmin()
@@ -149,7 +149,7 @@ def _sustained(semitones: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _sung_again(place: tuple[int, int], attacks: np.ndarray) -> Iterator[tuple[int, int]]:
-    """A held note, cut where it is sung again."""
+    """Split a sustained note where it is sung again."""
     start, stop = place
     for attack in attacks[(attacks > start) & (attacks < stop)].tolist():
         if min(attack - start, stop - attack) >= _SHORTEST_FRAMES:
@@ -159,7 +159,7 @@ def _sung_again(place: tuple[int, int], attacks: np.ndarray) -> Iterator[tuple[i
 
 
 def nearest_notes(semitones: np.ndarray, scale: str = CHROMATIC) -> np.ndarray:
-    """The note of a scale next to each MIDI number, same shape."""
+    """Return the note of a scale nearest to each MIDI number, same shape."""
     if scale == CHROMATIC:
         return np.round(semitones)
     notes = np.flatnonzero(np.isin(np.arange(-12, 140) % 12, SCALES[scale])) - 12.0

@@ -1,8 +1,8 @@
-"""Octaves that were misheard: a pitch detector sometimes takes a note for the one an octave above or below it.
+"""Octave errors: a pitch detector sometimes mistakes a note for the one an octave above or below.
 
-A voice leaps an octave within a few hundredths of a second hardly ever, and such a detector often does. So the curve is
-cut where it leaps, and of all ways to move the parts by octaves the one is taken that leaps least and stays closest to
-the notes around, which are known to be right.
+A voice hardly ever leaps an octave within a few hundredths of a second, but a detector often does. So the curve is cut
+where it leaps, and of all ways to shift the parts by octaves, the one is chosen that leaps least and stays closest to
+the surrounding notes, which are known to be correct.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ import numpy as np
 
 from engine.analysis.pitch import VOICED
 
-_LEAP_SEMITONES = 8.0  # within _LEAP_FRAMES; the detector takes that long from one octave to the other
+_LEAP_SEMITONES = 8.0  # within _LEAP_FRAMES, the time the detector takes from one octave to another
 _LEAP_FRAMES = 3
-_LONGEST_REST_FRAMES = 10  # a rest that is longer than this allows any leap
-_SHORTEST_FRAMES = 3  # a shorter part is on the way from one octave to the other
+_LONGEST_REST_FRAMES = 10  # a longer rest allows any leap
+_SHORTEST_FRAMES = 3  # a shorter part is a transition between octaves
 _CHOICES = np.arange(-2, 3)  # octaves
-_SUNG_SEMITONES = 7.0  # leaps up to here are sung; each semitone above costs 1
-_AWAY = 0.25  # what a semitone away from the notes around costs
-_MOVED = 1.5  # what each octave that is moved costs
+_SUNG_SEMITONES = 7.0  # leaps up to here are free; each semitone beyond costs 1
+_AWAY = 0.25  # cost per semitone of distance from the surrounding notes
+_MOVED = 1.5  # cost per octave of shift
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,15 @@ class _Part:
     begins: float
     middle: float
     ends: float
-    fixed: bool  # outside of the stretch
+    fixed: bool  # outside the section to correct
 
 
 def octave_errors(semitones: np.ndarray, voicing: np.ndarray, inside: slice) -> tuple[np.ndarray, np.ndarray]:
-    """By how many octaves each frame should move, int8 (frames,), zero outside of `inside`; and bool (frames,), which
-    frames that is known of: the others are unvoiced, or on the way from one octave to another.
+    """Return the octaves by which each frame should move, int8 (frames,), and where they are known, bool (frames,).
 
-    semitones, voicing: (frames,) of the stretch and what is around it.
+    The octaves are zero outside `inside`; frames without a known octave are unvoiced or in transition between octaves.
+
+    semitones, voicing: (frames,) of the section and its surroundings.
     """
     octaves, sure = np.zeros(len(semitones), np.int8), np.zeros(len(semitones), bool)
     parts = _parts(semitones, voicing, inside)
@@ -69,7 +70,7 @@ def _parts(semitones: np.ndarray, voicing: np.ndarray, inside: slice) -> list[_P
 
 
 def _best(parts: list[_Part]) -> list[int]:
-    """The octaves of each part that cost least in all (Viterbi)."""
+    """Return the octave shift of each part with the lowest total cost (Viterbi)."""
     around = [part for part in parts if part.fixed] or parts
     home = _weighted_median(around)
     costs: list[np.ndarray] = []

@@ -1,8 +1,8 @@
-"""Pitch: the fundamental frequency of a voice, and how sure we are that there is one, per frame.
+"""Pitch: the fundamental frequency of a voice and the confidence in it, per frame.
 
-Detected by SwiftF0 (Nieradzik, 2025), a small network that ships inside its package, and then refined
-(engine/analysis/pitch_refinement.py). Its confidence is kept as a continuous voicing value: a hard decision early
-costs quality later.
+Detected by SwiftF0 (Nieradzik, 2025), a small network included in its package, and then refined
+(engine/analysis/pitch_refinement.py). Its confidence is kept as a continuous voicing value, since an early hard
+decision would cost quality later.
 """
 
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count, hertz_to_semitone
 
 DETECTOR_RATE = 16_000
 VOICED = 0.6  # frames above this confidence count as voiced in statistics
-TRUSTED = 0.3  # below this confidence the detected frequency is not used, but interpolated
-DEFAULT_HERTZ = 150.0  # where a recording has no voiced frame at all
+TRUSTED = 0.3  # below this confidence the frequency is interpolated instead of used
+DEFAULT_HERTZ = 150.0  # for recordings without any voiced frame
 LOWEST_HERTZ, HIGHEST_HERTZ = 46.9, 1400.0
-_SHORTEST_S = 0.3  # the detector is given at least this much, padded with silence
+_SHORTEST_S = 0.3  # shorter input to the detector is padded with silence
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Pitch:
 
     @property
     def voiced(self) -> np.ndarray:
-        """bool (frames,): where the voicing is high enough for statistics."""
+        """Where the voicing is high enough for statistics, bool (frames,)."""
         return self.voicing > VOICED
 
     @property
     def voiced_semitones(self) -> np.ndarray:
-        """MIDI note numbers of the voiced frames alone, float32 (voiced frames,)."""
+        """MIDI note numbers of the voiced frames only, float32 (voiced frames,)."""
         return hertz_to_semitones(self.hertz[self.voiced])
 
     def transposed(self, semitones: float | np.ndarray) -> "Pitch":
-        """The same performance `semitones` higher; one number, or one per frame."""
+        """Return the same pitch `semitones` higher; one number, or one per frame."""
         return Pitch((self.hertz * 2.0 ** (np.asarray(semitones) / 12.0)).astype(np.float32), self.voicing)
 
 
@@ -68,7 +68,7 @@ def _detector() -> Any:
 
 
 def detect_pitch(samples: np.ndarray, rate: int) -> Pitch:
-    """Pitch of mono `samples`, float (samples,), on the 10 ms grid; silence and noise give voicing near 0.
+    """Detect the pitch of mono `samples`, float (samples,), every 10 ms; silence and noise give voicing near 0.
 
     >>> from engine import read_audio
     >>> vocal = read_audio("vocal.flac")

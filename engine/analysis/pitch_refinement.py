@@ -1,22 +1,22 @@
-"""Refining a pitch curve: from about right to right, so that vibrato and glides keep their full depth.
+"""Refine an approximate pitch curve, so that vibrato and glides keep their full depth.
 
-A detector hears some 60 ms at a time, which flattens what moves faster. Here each frame is analysed through a window of
-three periods, as short as its pitch allows; the instantaneous frequencies of its first harmonics (Flanagan and Golden,
-1966), each divided by its number and weighted by its amplitude, give the pitch (as StoneMask does in WORLD; Morise et
-al., 2016).
+A detector analyses about 60 ms at a time, which flattens faster movements. Here each frame is analysed through a window
+of three periods, as short as its pitch allows; the instantaneous frequencies of its first harmonics (Flanagan and
+Golden, 1966), each divided by its number and weighted by its amplitude, give the pitch (as in StoneMask of WORLD;
+Morise et al., 2016).
 """
 
 import numpy as np
 
 _PERIODS = 3  # of the window
 _HARMONICS = 4
-_AT_ONCE = 256  # frames; of about the same pitch, so that their windows are about as long
-_FURTHEST = 0.02  # relative, a third of a semitone; further away there is creak, an onset, or another harmonic
-_TRUSTED, _SURE = 0.4, 0.7  # voicing below which nothing is refined, and from which it is all the way
+_AT_ONCE = 256  # frames of similar pitch, so that their windows have similar lengths
+_FURTHEST = 0.02  # relative, a third of a semitone; larger differences mean creak, an onset, or another harmonic
+_TRUSTED, _SURE = 0.4, 0.7  # voicing where refinement begins, and where it is complete
 
 
 def refine_pitch(samples: np.ndarray, rate: int, hertz: np.ndarray, voicing: np.ndarray, frame_rate: int) -> np.ndarray:
-    """The pitch curve of mono `samples`, hertz and voicing (frames,), refined where it is voiced; float32 (frames,)."""
+    """Refine the pitch curve of mono `samples` where it is voiced; hertz and voicing (frames,) -> float32 (frames,)."""
     share = ((voicing - _TRUSTED) / (_SURE - _TRUSTED)).clip(0, 1)
     frames = np.flatnonzero(share > 0)
     frames = frames[np.argsort(hertz[frames])]
@@ -30,7 +30,7 @@ def refine_pitch(samples: np.ndarray, rate: int, hertz: np.ndarray, voicing: np.
 
 
 def _refine_frames(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: np.ndarray) -> np.ndarray:
-    """The pitch around each centre (a sample), near `hertz`; all (frames,)."""
+    """Return the pitch around each centre (in samples), near `hertz`; all (frames,)."""
     reach = int(np.ceil(_PERIODS / 2 * rate / hertz.min()))
     offsets = np.arange(-reach, reach + 1)
     place = centres[:, None] + offsets
@@ -40,7 +40,7 @@ def _refine_frames(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: n
     turns = (hertz[:, None] * (offsets / rate)).astype(np.float32)  # periods from the centre
     inside = np.abs(turns) < _PERIODS / 2
     around = np.exp(np.complex64(2j * np.pi / _PERIODS) * turns)
-    # Blackman's window, and its slope in 2 pi a period
+    # the Blackman window, and its slope in units of 2 pi per period
     window = 0.42 + 0.5 * around.real + 0.08 * (2 * around.real**2 - 1)
     slope = (-0.5 * around.imag - 0.32 * around.imag * around.real) / np.float32(_PERIODS)
     windowed, sloped = windows * window * inside, windows * slope * inside

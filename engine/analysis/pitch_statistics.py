@@ -1,4 +1,4 @@
-"""Where a voice lies: low, median and high pitch of what it speaks or sings."""
+"""The low, median and high pitch of a voice."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PitchStatistics:
-    """Where a voice lives, in MIDI note numbers, over its voiced frames."""
+    """Percentiles of the pitch of voiced frames, in MIDI note numbers."""
 
     low: float  # 5th percentile
     median: float
@@ -15,7 +15,7 @@ class PitchStatistics:
 
 
 def pitch_statistics(semitones: np.ndarray) -> PitchStatistics:
-    """Statistics of the MIDI note numbers of voiced frames; empty gives those of a middle voice."""
+    """Compute statistics of the MIDI note numbers of voiced frames; no frames give those of a medium voice."""
     if not len(semitones):
         return PitchStatistics(50.0, 57.0, 64.0)
     low, median, high = np.percentile(semitones, (5, 50, 95))

@@ -1,4 +1,4 @@
-"""Loudness of a whole recording in LUFS, as ITU-R BS.1770-4 has it: K-weighted, in gated blocks of 400 ms."""
+"""Loudness of a whole recording in LUFS after ITU-R BS.1770-4: K-weighted, in gated blocks of 400 ms."""
 
 import math
 
@@ -8,13 +8,13 @@ from scipy import signal
 _STEPS_PER_BLOCK, _STEP_S = 4, 0.1
 _ABSOLUTE_GATE_LUFS, _RELATIVE_GATE_LU = -70.0, 10.0
 _OFFSET_LU = -0.691
-# of the two filters, as analogue prototypes, so that they can be made for any rate
+# the two filters as analogue prototypes, from which they are designed for any sample rate
 _SHELF_HERTZ, _SHELF_DB, _SHELF_Q = 1681.974450955533, 3.999843853973347, 0.7071752369554196
 _HIGHPASS_HERTZ, _HIGHPASS_Q = 38.13547087602444, 0.5003270373238773
 
 
 class LoudnessMeter:
-    """Takes a recording block by block. Every channel counts the same."""
+    """Measure the loudness of a recording block by block, with equal weight for every channel."""
 
     def __init__(self, rate: int, channels: int) -> None:
         self._sections = _k_weighting(rate)
@@ -24,7 +24,7 @@ class LoudnessMeter:
         self._powers: list[np.ndarray] = []
 
     def push(self, samples: np.ndarray) -> None:
-        """The next samples, float (channels, samples)."""
+        """Add the next samples, float (channels, samples)."""
         weighted, self._state = signal.sosfilt(self._sections, samples, axis=1, zi=self._state)
         power = np.concatenate((self._rest, np.square(weighted).sum(axis=0)))
         whole = len(power) // self._step * self._step
@@ -32,7 +32,7 @@ class LoudnessMeter:
         self._rest = power[whole:]
 
     def lufs(self) -> float | None:
-        """Loudness of all that was pushed; None for silence. What is shorter than one block counts as one."""
+        """Return the loudness so far, None for silence. Less than one block counts as one block."""
         steps = np.concatenate([np.zeros(0), *self._powers])
         if len(steps) < _STEPS_PER_BLOCK:
             steps = np.append(steps, self._rest.mean()) if len(self._rest) else steps
@@ -54,7 +54,7 @@ def _power(lufs: float) -> float:
 
 
 def _k_weighting(rate: int) -> np.ndarray:
-    """Second-order sections: a shelf for the head, and a high-pass."""
+    """Design the K-weighting as second-order sections: a shelf for the head, and a high-pass."""
     k, high = math.tan(math.pi * _SHELF_HERTZ / rate), 10.0 ** (_SHELF_DB / 20.0)
     middle, end = high**0.4996667741545416, 1.0 + k / _SHELF_Q + k * k
     shelf = [

@@ -1,8 +1,8 @@
-"""Analysis: pitch, loudness, style, range and voice type of a recording, on one 10 ms grid.
+"""Analyse a recording: pitch, loudness, style, range and voice type, on one 10 ms grid.
 
-Two doors, one corridor: `analyse` takes audio in memory, `analyse_file` a path. Both feed mono pieces at SAMPLE_RATE
-into windows that overlap a little, so that a frame sees the same surroundings whichever window it falls in, and only
-the curves (1.2 kB for each second) are kept. An hour needs no more memory for its sound than a minute.
+`analyse` takes audio in memory, `analyse_file` a path. Both feed mono pieces at SAMPLE_RATE into slightly overlapping
+windows, so that a frame has the same context whichever window it falls in, and only the curves (1.2 kB per second) are
+kept. An hour of audio needs no more memory for its samples than a minute.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,12 +22,12 @@ from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_sem
 # Both are multiples of 80 ms, where the grids of the engine (10 ms) and of the pitch detector (16 ms) meet.
 WINDOW_FRAMES = 24 * FRAME_RATE
 CONTEXT_FRAMES = 80
-_BLOCK_S = 4  # of sound read at a time
+_BLOCK_S = 4  # seconds read at a time
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a recording holds. The curves have one value every 10 ms, frame i centred at i * 10 ms."""
+    """The analysis of a recording. The curves have one value every 10 ms, frame i centred at i * 10 ms."""
 
     pitch: Pitch
     loudness_db: np.ndarray  # float32 (frames,)
@@ -47,9 +47,9 @@ class Analysis:
 
 
 def analyse(audio: Audio, gender: str | None = None, report: Report | None = None) -> Analysis:
-    """Analysis of audio in memory, of any length, rate and number of channels.
+    """Analyse audio in memory, of any length, sample rate and number of channels.
 
-    gender (male, female) narrows the voice type. `report` is called as the work goes on and may raise Cancelled.
+    gender (male, female) narrows the voice type. `report` is called with the progress and may raise Cancelled.
 
     >>> from engine import read_audio
     >>> found = analyse(read_audio("vocal.flac"))
@@ -63,7 +63,7 @@ def analyse(audio: Audio, gender: str | None = None, report: Report | None = Non
 
 
 def analyse_file(path: Path | str, report: Report | None = None, gender: str | None = None) -> Analysis:
-    """Analysis of an audio file, read piece by piece. Raises AudioError if the file cannot be read.
+    """Analyse an audio file block by block. Raises AudioError if the file cannot be read.
 
     >>> analyse_file("vocal.flac").duration_s
     3.0
@@ -73,7 +73,7 @@ def analyse_file(path: Path | str, report: Report | None = None, gender: str | N
 
 
 def mono_pieces(source: AudioSource) -> Iterator[np.ndarray]:
-    """The rest of a source as mono at SAMPLE_RATE, float32 (samples,) a few seconds at a time."""
+    """Yield the rest of a source as mono at SAMPLE_RATE, float32 (samples,), a few seconds at a time."""
     return _mono_pieces(source.blocks(_BLOCK_S * source.rate), source.rate)
 
 
@@ -89,7 +89,7 @@ def _analyse(
         done_s = ((kept_frames - kept.start) * HOP + len(window)) / SAMPLE_RATE
         kept_frames += len(levels[-1])
         if report is not None:
-            report(_fraction(done_s, expected_s), "Listening")
+            report(_fraction(done_s, expected_s), "Analysing")
     pitch, loudness_db = _joined(pitches), np.concatenate(levels)
     style = measure_style(pitch, loudness_db)
     vocal_range = measure_range(pitch, loudness_db)
@@ -104,7 +104,7 @@ def _analyse(
 
 
 def _fraction(done_s: float, expected_s: float | None) -> float:
-    """Share of the work done; without a known length it nears 1 and never gets there."""
+    """Return the share of the work done; without a known length it approaches 1."""
     return done_s / (done_s + 60.0) if expected_s is None else min(1.0, done_s / max(expected_s, 1e-3))
 
 
@@ -114,7 +114,7 @@ def _cut(samples: np.ndarray, size: int) -> Iterator[np.ndarray]:
 
 
 def _mono_pieces(blocks: Iterable[np.ndarray], rate: int) -> Iterator[np.ndarray]:
-    """Blocks (channels, samples) at `rate` as mono pieces (samples,) at SAMPLE_RATE."""
+    """Convert blocks (channels, samples) at `rate` to mono pieces (samples,) at SAMPLE_RATE."""
     if rate == SAMPLE_RATE:
         for block in blocks:
             yield block.mean(axis=0, dtype=np.float32)
@@ -126,9 +126,9 @@ def _mono_pieces(blocks: Iterable[np.ndarray], rate: int) -> Iterator[np.ndarray
 
 
 def _windows(pieces: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, slice]]:
-    """Samples of each window with its context, and the frames of it to keep; the kept frames join to the whole grid."""
+    """Yield each window's samples with context, and its frames to keep; these together form the whole grid."""
     held = np.zeros(0, np.float32)
-    context = 0  # frames at the start of `held` that were kept before
+    context = 0  # frames at the start of `held` that were already kept
     for piece in pieces:
         held = np.concatenate((held, piece))
         while len(held) > (context + WINDOW_FRAMES + CONTEXT_FRAMES) * HOP:
@@ -140,7 +140,7 @@ def _windows(pieces: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, slice]]
 
 
 def _joined(pitches: list[Pitch]) -> Pitch:
-    """One curve from the windows' curves, drawn straight through the unvoiced stretches, as detect_pitch does."""
+    """Concatenate the windows' curves, interpolating across unvoiced sections as detect_pitch does."""
     hertz = np.concatenate([pitch.hertz for pitch in pitches])
     voicing = np.concatenate([pitch.voicing for pitch in pitches])
     trusted = np.flatnonzero(voicing > TRUSTED)

@@ -1,7 +1,7 @@
-"""Spectrograms as plain pictures: levels on a note, mel or linear scale, one column for each moment, without axes.
+"""Spectrograms as plain images without axes: levels on a note, mel or linear scale, one column per point in time.
 
-A row shows the strongest part of the spectrum inside it, read off between the bins where it is narrower than one. So
-a partial is as dark on one scale as on another, and a low voice's partials stay apart.
+A row shows the strongest level within its range, interpolated between bins where it is narrower than one. So a partial
+is equally dark on every scale, and the partials of a low voice stay apart.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,8 +19,8 @@ ScaleName = Literal["note", "mel", "linear"]
 Shades = npt.NDArray[np.uint8]  # (rows, columns), 0 quiet to 255 loud; row 0 is the lowest
 
 LONGEST_WINDOW = 4096  # samples
-STEP_DB = 0.5  # of a recording's levels while they are held as bytes
-SHADES_DB = 70.0  # from the quietest level that is shown up to the loudest
+STEP_DB = 0.5  # resolution of levels stored as bytes
+SHADES_DB = 70.0  # range from the quietest level shown to the loudest
 _LOWEST_DB = -120.0
 _AT_ONCE = 128  # columns
 _MEL_HERTZ, _MELS = 700.0, 2595.0
@@ -28,8 +28,7 @@ _MEL_HERTZ, _MELS = 700.0, 2595.0
 
 @dataclass(frozen=True)
 class Scale:
-    """How frequencies lie on a picture's height. window: samples that a column is made of; more tell low partials
-    apart, fewer tell moments apart."""
+    """A frequency axis. window: samples per column; more resolve low partials, fewer resolve time."""
 
     name: ScaleName
     lowest_hertz: float
@@ -39,13 +38,13 @@ class Scale:
 
     @property
     def edges_hertz(self) -> npt.NDArray[np.float64]:
-        """Where the rows begin and end, (rows + 1,), rising."""
+        """Edges of the rows in hertz, (rows + 1,), ascending."""
         low, high = self._places(np.array([self.lowest_hertz, self.highest_hertz]))
         return self._hertz(np.linspace(low, high, self.rows + 1))
 
     @property
     def centres_hertz(self) -> npt.NDArray[np.float64]:
-        """The middle of each row on the scale, (rows,), rising."""
+        """Centre of each row on the scale in hertz, (rows,), ascending."""
         low, high = self._places(np.array([self.lowest_hertz, self.highest_hertz]))
         edges = np.linspace(low, high, self.rows + 1)
         return self._hertz((edges[:-1] + edges[1:]) / 2)
@@ -69,7 +68,7 @@ SCALES = (NOTE, MEL, LINEAR)
 
 
 def levels_of(windows: npt.NDArray[np.float32], scale: Scale) -> npt.NDArray[np.float32]:
-    """dB (columns, rows) of samples (columns, LONGEST_WINDOW) around each column's moment; a full sine is near 0."""
+    """Measure levels in dB (columns, rows) of windows (columns, LONGEST_WINDOW); a full-scale sine is near 0."""
     aside = (LONGEST_WINDOW - scale.window) // 2
     windowed = windows[:, aside : aside + scale.window] * np.hanning(scale.window).astype(np.float32)
     spectrum = np.abs(fft.rfft(windowed, axis=1)) * np.float32(4.0 / scale.window)
@@ -85,7 +84,7 @@ def levels_of(windows: npt.NDArray[np.float32], scale: Scale) -> npt.NDArray[np.
 
 
 def windows_around(pieces: Iterable[np.ndarray], frames: Iterable[int]) -> Iterator[np.ndarray]:
-    """LONGEST_WINDOW samples around each of the (rising) frames, with silence outside the recording.
+    """Yield LONGEST_WINDOW samples around each of the (ascending) frames, with silence outside the recording.
 
     pieces: the recording as mono samples at SAMPLE_RATE; it need not be in memory at once.
     """
@@ -106,7 +105,7 @@ def measure_spectrograms(
     scales: Sequence[Scale] = SCALES,
     report: Callable[[float], None] = lambda fraction: None,
 ) -> list[Shades]:
-    """The recording's spectrogram on each scale, one column for each of the (rising) frames.
+    """Measure a recording's spectrogram on each scale, one column for each of the (ascending) frames.
 
     pieces: as for `windows_around`. The loudest level is 255, SHADES_DB below it 0.
     """
@@ -122,7 +121,7 @@ def measure_spectrograms(
 
 
 def _shaded(levels: npt.NDArray[np.uint8]) -> Shades:
-    """Levels (columns, rows) in steps above _LOWEST_DB as shades (rows, columns)."""
+    """Convert levels (columns, rows) in steps above _LOWEST_DB to shades (rows, columns)."""
     top = max(float(np.percentile(levels, 99.9)), SHADES_DB / STEP_DB)  # silence stays blank
     steps = np.arange(256)
     shades = np.clip(255.0 * (1.0 - (top - steps) * STEP_DB / SHADES_DB), 0, 255).astype(np.uint8)

@@ -1,21 +1,21 @@
-"""Vocal style, measured: melodic (singing), rhythmic (rap) or spoken.
+"""Detect the vocal style: melodic (singing), rhythmic (rap) or spoken.
 
-Singing holds its notes, speech glides and stops. Three measures tell them apart:
+Singing sustains its notes, speech glides and stops. Three measures distinguish them:
 
     sustained share  voiced frames whose pitch, without vibrato, stays within 50 cents of a note for 300 ms
     voiced share     voiced frames among the frames that are not silence
     onset rate       strong energy onsets (consonants) per second that is not silence
 
-They are weighed by a fixed linear score; its weights were set on half of a sample of the free singing and speech
-sets the engine is trained on, and checked on the other half. Where it errs, it errs towards singing: slow, careful
-speech of single words is sometimes called melodic, and a song with a consonant for every short note spoken.
+They form a fixed linear score, with weights fitted on half of a sample of the free singing and speech corpora the
+engine is trained on, and checked on the other half. Its errors favour singing: slow, careful speech of single words is
+sometimes classified as melodic, and a song with a consonant on every short note as spoken.
 
-Rap is speech on a beat. Each onset is a point on a circle that turns once per beat; if one tempo gathers the points
+Rap is speech on a beat. Each onset is a point on a circle that turns once per beat; if at one tempo the points gather
 on one side (the vector strength of Goldberg and Brown, 1969), the onsets are regular. It peaks at the same tempo as
-the autocorrelation of the onset curve and stands out more clearly. No free rap recordings were at hand: the threshold
-was set so that read speech passes as spoken, and so that the same speech, its syllables moved to a grid of sixteenth
-notes, passes as rhythmic. It did so for five of six recordings with 15 ms of unsteadiness, for two of five with 25 ms.
-Rap that is sung is melodic; rap that plays freely around the beat, or lasts only a few seconds, is called spoken.
+the autocorrelation of the onset curve, but more clearly. No free rap recordings were available: the threshold was set
+so that read speech is classified as spoken, and the same speech with its syllables moved to a sixteenth-note grid as
+rhythmic. This held for five of six recordings with 15 ms of timing jitter, and for two of five with 25 ms. Sung rap is
+melodic; rap that plays freely around the beat, or lasts only a few seconds, is classified as spoken.
 """
 
 from dataclasses import dataclass
@@ -35,16 +35,16 @@ SUSTAINED_WEIGHT = 5.0
 VOICED_WEIGHT = 4.0
 ONSET_WEIGHT = -0.5  # per strong onset a second
 SCORE_OFFSET = -3.25
-# A beat: onsets gather at one tempo, and there are enough of them not to do so by chance.
+# A beat: the onsets gather at one tempo, and there are too many of them for chance.
 BEAT_STRENGTH = 0.6
 BEAT_EVIDENCE = 9.0  # onsets * strength ** 2
 
 _AUDIBLE_DB = 35.0  # below the loudest frames; quieter counts as silence
 _NOTE_FRAMES = 30
-_NOTE_WIDTH = 1.0  # semitones from lowest to highest: 50 cents to each side
+_NOTE_WIDTH = 1.0  # semitones from lowest to highest: 50 cents on each side
 _VIBRATO_FRAMES = 19  # one period of a slow vibrato
 _ONSET_DB = 5.0  # rise within 40 ms
-_STRONG_ONSET_DB = 9.0  # the consonants of speech; a new note of a sung line is often weaker
+_STRONG_ONSET_DB = 9.0  # consonants of speech; new notes in singing are often weaker
 _ONSET_SMOOTHING_FRAMES = 3
 _ONSET_GAP_FRAMES = 8
 _BEAT_WINDOW_FRAMES = 8 * FRAME_RATE
@@ -54,7 +54,7 @@ _BEAT_PERIODS = np.geomspace(0.12, 0.45, 120) * FRAME_RATE  # frames; sixteenth 
 
 @dataclass(frozen=True)
 class StyleEvidence:
-    """What the decision rests on."""
+    """The measures behind the decision."""
 
     sustained_share: float  # 0..1 of the voiced frames
     voiced_share: float  # 0..1 of the audible frames
@@ -64,7 +64,7 @@ class StyleEvidence:
 
     @property
     def style(self) -> Style:
-        """What the evidence says."""
+        """The style that the measures indicate."""
         score = (
             SUSTAINED_WEIGHT * self.sustained_share
             + VOICED_WEIGHT * self.voiced_share
@@ -78,12 +78,15 @@ class StyleEvidence:
 
 
 def measure_style(pitch: Pitch, loudness_db: np.ndarray) -> Style:
-    """The vocal style of a recording; `spoken` where nothing is voiced (silence, whispering)."""
+    """Detect the vocal style of a recording; `spoken` if nothing is voiced (silence, whispering)."""
     return weigh_style(pitch, loudness_db).style
 
 
 def weigh_style(pitch: Pitch, loudness_db: np.ndarray) -> StyleEvidence:
-    """The measures behind measure_style. loudness_db: (frames,) as measure_loudness gives it, as long as `pitch`."""
+    """Compute the measures behind measure_style.
+
+    loudness_db: (frames,) as returned by measure_loudness, as long as `pitch`.
+    """
     if loudness_db.shape != (len(pitch),):
         raise ValueError(f"{len(pitch)} frames of pitch, but loudness of shape {loudness_db.shape}")
     audible = loudness_db > max(np.percentile(loudness_db, 98) - _AUDIBLE_DB, -100.0)
@@ -102,7 +105,7 @@ def weigh_style(pitch: Pitch, loudness_db: np.ndarray) -> StyleEvidence:
 
 
 def find_onsets(loudness_db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the level rises sharply, about once a syllable: frame numbers and rises in dB, both (onsets,)."""
+    """Find where the level rises sharply, about once per syllable: frames and rises in dB, both (onsets,)."""
     top = np.percentile(loudness_db, 98)
     level = uniform_filter1d(np.maximum(loudness_db, top - _AUDIBLE_DB).astype(np.float64), _ONSET_SMOOTHING_FRAMES)
     rise = np.zeros(len(level))
@@ -112,13 +115,13 @@ def find_onsets(loudness_db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def voiced_runs(voiced: np.ndarray) -> list[tuple[int, int]]:
-    """First and one-past-last frame of each unbroken stretch of True."""
+    """Return (start, stop) of each run of True, stop excluded."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], voiced, [False])).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _sustained(semitones: np.ndarray, voiced: np.ndarray) -> np.ndarray:
-    """bool (frames,): frames inside a held note."""
+    """Return which frames lie inside a sustained note, bool (frames,)."""
     held = np.zeros(len(semitones), bool)
     for start, stop in voiced_runs(voiced):
         if stop - start < _NOTE_FRAMES:
@@ -131,7 +134,7 @@ def _sustained(semitones: np.ndarray, voiced: np.ndarray) -> np.ndarray:
 
 
 def _beat(onsets: np.ndarray, rises_db: np.ndarray, frames: int) -> tuple[float, float]:
-    """Strength of the clearest beat and the evidence for it: the median over half-overlapping windows of 8 s."""
+    """Return the strength of the clearest beat and its evidence: medians over half-overlapping windows of 8 s."""
     found = []
     for start in range(0, max(1, frames - _BEAT_WINDOW_FRAMES // 2), _BEAT_WINDOW_FRAMES // 2):
         inside = (onsets >= start) & (onsets < start + _BEAT_WINDOW_FRAMES)
@@ -145,6 +148,6 @@ def _beat(onsets: np.ndarray, rises_db: np.ndarray, frames: int) -> tuple[float,
 
 
 def _vector_strength(times: np.ndarray, weights: np.ndarray) -> float:
-    """How well the (weighted) times fit the best period: 1 if perfectly, about 0.4 if by chance."""
+    """Return how well the weighted times fit the best period: 1 for a perfect fit, about 0.4 by chance."""
     turns = np.exp(2j * np.pi * times[None, :] / _BEAT_PERIODS[:, None])
     return float(np.abs(turns @ weights).max() / weights.sum())

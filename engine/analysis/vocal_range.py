@@ -1,8 +1,7 @@
-"""The range of a voice in note names, and the voice type that fits it.
+"""The vocal range in note names, and the matching voice type.
 
-The range is what the voice does, not what the detector does once: only voiced frames count, loud ones more than
-soft ones, short leaps of about an octave (the usual mistake of pitch detectors) are left out, and so are the
-lowest and highest two percent.
+The range excludes errors of the detector: only voiced frames count, loud ones more than soft ones; short leaps of
+about an octave (the typical error of pitch detectors) are left out, and so are the lowest and highest two percent.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ VoiceType = Literal["soprano", "mezzo-soprano", "alto", "tenor", "baritone", "ba
 
 FEMALE: tuple[VoiceType, ...] = ("soprano", "mezzo-soprano", "alto")
 MALE: tuple[VoiceType, ...] = ("tenor", "baritone", "bass")
-# What a choir asks of each voice.
+# The range a choir expects of each voice.
 SINGING_RANGES: dict[VoiceType, tuple[str, str]] = {
     "soprano": ("C4", "C6"),
     "mezzo-soprano": ("A3", "A5"),
@@ -27,7 +26,7 @@ SINGING_RANGES: dict[VoiceType, tuple[str, str]] = {
     "baritone": ("A2", "A4"),
     "bass": ("E2", "E4"),
 }
-# Where the same people usually speak: a rule of thumb, since speech uses only the low part of a voice.
+# The usual speaking pitch of the same voices: a rule of thumb, since speech uses only the low part of a voice.
 SPEAKING_NOTES: dict[VoiceType, str] = {
     "soprano": "B3",
     "mezzo-soprano": "G#3",
@@ -38,16 +37,16 @@ SPEAKING_NOTES: dict[VoiceType, str] = {
 }
 
 _LOW_SHARE, _HIGH_SHARE = 0.02, 0.98
-_LOUD_DB = 30.0  # below the loudest voiced frames; softer ones do not count
+_LOUD_DB = 30.0  # below the loudest voiced frames; softer frames do not count
 _NEIGHBOURS = 51  # voiced frames; leaps shorter than half of this ...
-_LEAP_SEMITONES = 9.0  # ... and wider than this are mistakes of the detector
+_LEAP_SEMITONES = 9.0  # ... and wider than this are errors of the detector
 
 
 @dataclass(frozen=True)
 class VocalRange:
-    """Lowest and highest note, such as A2 and C#4; `centre` is the note number the voice lies around, if measured.
+    """Lowest and highest note, such as A2 and C#4; `centre` is the median note number, if measured.
 
-    Raises SettingsError for anything but note names, ValueError if they are the wrong way round.
+    Raises SettingsError for anything but note names, ValueError if they are in the wrong order.
     """
 
     min: str
@@ -56,7 +55,7 @@ class VocalRange:
 
     def __post_init__(self) -> None:
         if self.lowest > self.highest:
-            raise ValueError(f"the range {self.min} to {self.max} is upside down")
+            raise ValueError(f"the range {self.min} to {self.max} is in the wrong order")
 
     @property
     def lowest(self) -> int:
@@ -70,14 +69,14 @@ class VocalRange:
 
     @property
     def middle(self) -> float:
-        """The measured centre, or half way between the ends."""
+        """The measured centre, or halfway between the ends."""
         return (self.lowest + self.highest) / 2 if self.centre is None else self.centre
 
 
 def measure_range(pitch: Pitch, loudness_db: np.ndarray) -> VocalRange | None:
-    """The notes a voice uses; None where nothing is voiced.
+    """Measure the range of a voice; None if nothing is voiced.
 
-    loudness_db: (frames,) as measure_loudness gives it, as long as `pitch`.
+    loudness_db: (frames,) as returned by measure_loudness, as long as `pitch`.
     """
     if loudness_db.shape != (len(pitch),):
         raise ValueError(f"{len(pitch)} frames of pitch, but loudness of shape {loudness_db.shape}")
@@ -94,10 +93,10 @@ def measure_range(pitch: Pitch, loudness_db: np.ndarray) -> VocalRange | None:
 
 
 def voice_type(vocal_range: VocalRange, gender: str | None = None, spoken: bool = False) -> VoiceType:
-    """The voice type that fits best; `gender` (male, female) narrows the choice, anything else leaves it open.
+    """Return the best matching voice type; `gender` (male, female) narrows the choice, anything else leaves it open.
 
-    Singing: the choir range that shares most notes with the measured one; among equals, the one whose middle is
-    nearest to where the voice lies. Speech (`spoken`): the type whose usual speaking note is nearest.
+    Singing: the choir range that shares the most notes with the measured one; among equals, the one whose middle is
+    nearest to the centre of the voice. Speech (`spoken`): the type with the nearest usual speaking note.
     """
     choices = {"female": FEMALE, "male": MALE}.get(gender or "", FEMALE + MALE)
     if spoken:
@@ -112,13 +111,13 @@ def voice_type(vocal_range: VocalRange, gender: str | None = None, spoken: bool 
 
 
 def believable(semitones: np.ndarray) -> np.ndarray:
-    """bool (voiced frames,), of their pitch: not a short leap away from what is sung around it."""
+    """Return which voiced frames are not part of a short leap away from their surroundings, bool (voiced frames,)."""
     around = median_filter(semitones, _NEIGHBOURS, mode="nearest")
     return np.abs(semitones - around) < _LEAP_SEMITONES
 
 
 def _weighted_quantiles(values: np.ndarray, weights: np.ndarray, shares: tuple[float, ...]) -> list[float]:
-    """The values below which the given shares of the total weight lie."""
+    """Return the values below which the given shares of the total weight lie."""
     order = np.argsort(values)
     reached = np.cumsum(weights[order])
     places = np.searchsorted(reached, np.array(shares) * reached[-1])

@@ -1,7 +1,7 @@
-"""Windows: a stream of samples cut at quiet places, each with context on both sides, so that memory stays flat.
+"""Windows: cut a stream of samples at quiet points, with context on both sides, so that memory use stays constant.
 
-Window edges lie on the frame grid, and windows begin on the pitch detector's own grid as well, so the same frame is
-analysed alike whichever window it falls in.
+Window edges lie on the frame grid, and windows also begin on the pitch detector's grid, so that a frame is analysed the
+same way whichever window it falls in.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,15 +15,15 @@ from engine.units import HOP, frame_count
 
 LONGEST_S, SHORTEST_S = 18.0, 10.0  # of a window's core
 GRID_FRAMES = 8  # 80 ms: five hops of the pitch detector, eight of ours
-CONTEXT_FRAMES = 168  # more than what is made of a frame reaches to either side, through all networks
+CONTEXT_FRAMES = 168  # more than the receptive field of all networks to either side
 
 
 @dataclass(frozen=True)
 class Window:
-    """samples (channels, n) at SAMPLE_RATE, the first of them at `first_frame` of the recording.
+    """Samples (channels, n) at SAMPLE_RATE, beginning at `first_frame` of the recording.
 
-    The part to keep begins at frame `core_start` and ends before frame `core_stop` of the recording, or with the
-    recording where `last`.
+    The part to keep begins at frame `core_start` and ends before frame `core_stop` of the recording, or at its end if
+    `last`.
     """
 
     samples: np.ndarray
@@ -34,32 +34,32 @@ class Window:
 
     @property
     def frames(self) -> int:
-        """Frames of `samples`."""
+        """Number of frames of `samples`."""
         return frame_count(self.samples.shape[1])
 
     @property
     def core(self) -> slice:
-        """The part to keep, among the window's own frames."""
+        """The part to keep, in frames of the window."""
         return slice(self.core_start - self.first_frame, self.core_stop - self.first_frame)
 
     @property
     def core_features(self) -> slice:
-        """The same among the listener's frames, which lie on every second one; windows begin on one of those."""
+        """The part to keep, in the listener's frames: every second one, beginning with the window's first."""
         return slice((self.core.start + 1) // 2, (self.core.stop + 1) // 2)
 
 
 def begin_of(core_start: int) -> int:
-    """The frame where a window with a core from this one on begins, in a recording that is long enough before it."""
+    """Return the frame where the window of a core beginning at `core_start` begins."""
     return max(0, core_start - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES
 
 
 def cut_windows(
     blocks: Iterable[np.ndarray], longest_s: float = LONGEST_S, shortest_s: float = SHORTEST_S
 ) -> Iterator[Window]:
-    """Windows over blocks (channels, n) at SAMPLE_RATE; cores follow each other without gaps or overlaps."""
+    """Yield windows over blocks (channels, n) at SAMPLE_RATE, with cores that neither overlap nor leave gaps."""
     longest, shortest = round(longest_s * 100), round(shortest_s * 100)
     held: np.ndarray | None = None
-    first = core = 0  # frames of the recording: start of what is held, and of the next core
+    first = core = 0  # frames of the recording: start of the held samples, and of the next core
     for block in blocks:
         held = block if held is None else np.concatenate([held, block], 1)
         while held.shape[1] >= (core - first + longest + CONTEXT_FRAMES) * HOP + HOP:
@@ -74,7 +74,7 @@ def cut_windows(
 
 
 def _quiet_cut(samples: np.ndarray, start: int, stop: int) -> int:
-    """The quietest frame of `samples` between two frames, by the loudest channel."""
+    """Return the quietest frame of `samples` between two frames, by the loudest channel."""
     piece = samples[:, start * HOP : stop * HOP]
     loudness = np.max([measure_loudness(channel) for channel in piece], 0)
     smooth = np.convolve(loudness[: stop - start], np.ones(9) / 9, "same")

@@ -121,7 +121,7 @@ def test_what_is_too_long_is_told(tmp_path, sing):
         explore_file(written(tmp_path / "long.wav", sing(4.0)), tmp_path, longest_s=3.0)
 
 
-@pytest.mark.parametrize("stage", ["Listening", "Drawing"])
+@pytest.mark.parametrize("stage", ["Analysing", "Drawing"])
 def test_it_can_be_stopped(tmp_path, sing, stage):
     def report(fraction: float, message: str) -> None:
         if message == stage:

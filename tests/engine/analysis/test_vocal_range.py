@@ -102,7 +102,7 @@ def test_speech_is_named_by_where_it_lies(speaking_hertz, expected):
 def test_a_range_must_be_note_names_in_order():
     with pytest.raises(SettingsError):
         VocalRange("H2", "A3")
-    with pytest.raises(ValueError, match="upside down"):
+    with pytest.raises(ValueError, match="wrong order"):
         VocalRange("A3", "A2")
 
 
