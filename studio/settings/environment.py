@@ -1,4 +1,4 @@
-"""Where this installation keeps what is the user's, and how its service runs: the only reader of the environment."""
+"""Folders and service settings of this installation, from the environment: its only reader."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from studio.settings.service import DEMO, ServiceSettings
 
 PREFIX = "TIMBRE_STUDIO_"
 HOME_VARIABLE = PREFIX + "HOME"
-SPACE_VARIABLE = "SPACE_ID"  # which hosts of Spaces set
+SPACE_VARIABLE = "SPACE_ID"  # set on hosted Spaces
 
 
 @dataclass(frozen=True)
@@ -29,31 +29,31 @@ class Settings:
 
     @property
     def datasets(self) -> Path:
-        """Recordings brought in to make voices of, one folder each, with their trainings."""
+        """Recordings of voices with their trainings, one folder each."""
         return self.data / "datasets"
 
     @property
     def work(self) -> Path:
-        """What uploads and workers are busy with; nothing in it outlives its task."""
+        """Temporary files of uploads and workers; deleted with their task."""
         return self.data / "work"
 
     def of_account(self, account_id: str, local: bool) -> "Settings":
-        """The folders of an account: the local one has those of the command line, others a folder of their own."""
+        """Return the folders of an account: the local one shares those of the command line, others have their own."""
         return self if local else Settings(self.data / "accounts" / account_id)
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
-    """Make a folder of the studio, if it is not there. Raises SettingsError where it cannot be."""
+    """Create a folder of the studio if needed. Raises SettingsError if that fails."""
     try:
         folder.mkdir(mode=mode, parents=True, exist_ok=True)
     except OSError as cause:
         why = "it is a file" if isinstance(cause, FileExistsError) else cause.strerror or str(cause)
-        text = f'The folder "{folder}" cannot be used ({why}): set {HOME_VARIABLE} to another one.'
+        text = f'The folder "{folder}" cannot be used ({why}): set {HOME_VARIABLE} to another folder.'
         raise SettingsError(text) from cause
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings of `environment`, or of the process's own: TIMBRE_STUDIO_HOME, else the system's usual place."""
+    """Read the folders from `environment` or the process's own: TIMBRE_STUDIO_HOME, else the system's usual place."""
     home = (os.environ if environment is None else environment).get(HOME_VARIABLE, "").strip()
     return Settings(Path(home).expanduser().absolute() if home else user_data_path("timbre-studio", appauthor=False))
 
@@ -61,9 +61,9 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
 def load_service_settings(
     given: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
 ) -> ServiceSettings:
-    """How the service runs: what is given, else what the environment says, else the defaults. Raises SettingsError.
+    """Combine the given settings, the environment and the defaults, in this order. Raises SettingsError.
 
-    The defaults are those of a demo where one is asked for, and, unless that is refused, on a hosted Space.
+    Demos have their own defaults; so do hosted Spaces, unless the demo is off.
     """
     environment = os.environ if environment is None else environment
     values: dict[str, str | None] = {}

@@ -1,6 +1,6 @@
-"""The service's log: one JSON object a line on stderr, with the ids of the call and the task it belongs to.
+"""The service's log: one JSON object per line on stderr, with the ids of the call and its task.
 
-No token can get into it: whatever looks like one is blotted out, also in what other packages say.
+Anything that looks like a token is masked, also in messages of other packages.
 """
 
 import logging
@@ -14,12 +14,12 @@ from structlog.typing import Processor
 
 _TOKEN = re.compile(r"ts_[A-Za-z0-9_-]{20,}|(?i:(?<=bearer )\S+)|(?i:(?<=signature=)[A-Za-z0-9_%-]+)")
 BLOT = "[hidden]"
-# loggers that are too verbose, or that repeat what the middleware logs
+# loggers that are too verbose, or repeat what the middleware logs
 _QUIET = ("python_multipart", "uvicorn.access", "httpx", "httpcore", "asyncio", "alembic")
 
 
 def start_logs(stream: TextIO | None = None, level: int = logging.INFO) -> None:
-    """Send what this process logs, by structlog and by logging, to `stream` (stderr). For the start of a program."""
+    """Send this process's logs, from structlog and logging, to `stream` (stderr). Call at program start."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -56,7 +56,7 @@ def start_logs(stream: TextIO | None = None, level: int = logging.INFO) -> None:
 
 
 def hide_secrets(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """The entry without anything that looks like a token or the signature of a link."""
+    """Mask anything that looks like a token or the signature of a link."""
     for name, value in entry.items():
         if isinstance(value, str):
             entry[name] = _TOKEN.sub(BLOT, value)

@@ -1,7 +1,7 @@
 """A settings dataclass as command-line options, and back.
 
-Each field becomes one option. Its range and what one hears of it come from the field's metadata (`minimum`,
-`maximum`, `meaning`), so a setting that is added to the engine is an option here without a line of code.
+Each field becomes one option. Its range and help come from the field's metadata (`minimum`, `maximum`, `meaning`), so a
+setting added to the engine becomes an option without further code.
 """
 
 import functools
@@ -22,16 +22,16 @@ DeviceOption = Annotated[
 
 
 def setting_options(settings: type[Any], panel: str, or_else: str = "") -> list[inspect.Parameter]:
-    """One option for each field of the dataclass `settings`, shown under the title `panel`.
+    """Return one option per field of the dataclass `settings`, in the panel `panel`.
 
-    What the user leaves out is None; `or_else` says in the help what may then stand instead of the default.
+    Options left out are None; `or_else` adds to the help what may replace the default.
     """
     kinds = _kinds(settings)
     return [_option(field, kinds[field.name], panel, or_else) for field in fields(settings)]
 
 
 def with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
-    """`command(..., **given)` as typer can read it: with `options` in its signature in place of `given`."""
+    """Give `command(..., **given)` a signature that typer can read, with `options` in place of `given`."""
     signature = inspect.signature(command)
     own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
 
@@ -45,7 +45,7 @@ def with_options(command: Callable[..., None], options: Sequence[inspect.Paramet
 
 
 def read_settings(base: S, given: Mapping[str, str | None]) -> S:
-    """`base`, a settings dataclass, with the values the user gave as text. Raises SettingsError."""
+    """Replace values of `base`, a settings dataclass, by those given as text. Raises SettingsError."""
     kinds = _kinds(type(base))
     chosen = {name: _value(name, text, kinds[name]) for name, text in given.items() if text is not None}
     return replace(base, **chosen)  # type: ignore[type-var]
@@ -85,7 +85,7 @@ def _flag(name: str) -> str:
 
 
 def _kinds(settings: type[Any]) -> dict[str, tuple[Any, ...]]:
-    """For each field the types it may hold: (float,) or (int, Literal['auto'])."""
+    """Return the types of each field: (float,) or (int, Literal['auto'])."""
     return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(settings).items()}
 
 

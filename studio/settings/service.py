@@ -1,4 +1,4 @@
-"""The settings of the service, their ranges, and what each is for: `serve`, the environment and the page use these."""
+"""The settings of the service with ranges and descriptions, for `serve`, the environment and the page."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -13,66 +13,66 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """How the service runs. SettingsError, naming the setting, for a value outside its range.
+    """The settings of the service. Raises SettingsError, naming the setting, for a value out of range.
 
     Each is an option of `serve` (--longest-audio-minutes) and a variable of the environment
     (TIMBRE_STUDIO_LONGEST_AUDIO_MINUTES); the option wins.
     """
 
-    host: str = text_setting("127.0.0.1", "The address to listen at; 0.0.0.0 lets other machines in.")
-    port: int = setting(7860, 0, 65535, "The port to listen at; 0 takes a free one.")
-    base_url: str = text_setting("", "How clients reach the service; left out, http://HOST:PORT.")
-    cdn_url: str = text_setting("", "Where links to audio begin; left out, BASE_URL/files.")
-    page: str = text_setting("auto", "Serve the page: auto, on or off. Beyond this machine it asks for a token.",
+    host: str = text_setting("127.0.0.1", "The address to listen on; 0.0.0.0 accepts other machines.")
+    port: int = setting(7860, 0, 65535, "The port to listen on; 0 chooses a free one.")
+    base_url: str = text_setting("", "The service's address for clients; default: http://HOST:PORT.")
+    cdn_url: str = text_setting("", "The start of links to audio; default: BASE_URL/files.")
+    page: str = text_setting("auto", "Serve the page: auto, on or off. Other machines need a token.",
                              ("auto", "on", "off"))  # fmt: skip
     api: str = text_setting("auto", "Serve the HTTP interface: on, off, or auto, which is on except in a demo.",
                             ("auto", "on", "off"))  # fmt: skip
-    demo: str = text_setting("auto", "Serve a public demo, where every browser is a visitor: auto (on a hosted Space), "
+    demo: str = text_setting("auto", "Serve a public demo, with an account per browser: auto (on a hosted Space), "
                              "on or off.", ("auto", "on", "off"))  # fmt: skip
-    visitor_minutes: float = setting(60.0, 0.05, 100_000.0, "How long a demo keeps what a visitor has made.")
-    database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; left out, a file in the data folder.")
-    storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; left out, the data folder.")
-    executor: str = text_setting("local", "What does the work: processes of this machine, a Ray cluster, or none here.",
+    visitor_minutes: float = setting(60.0, 0.05, 100_000.0, "How long a demo keeps a visitor's files.")
+    database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; default: a file in the data folder.")
+    storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; default: the data folder.")
+    executor: str = text_setting("local", "Where tasks run: processes here, a Ray cluster, or not here.",
                                  ("local", "ray", "none"))  # fmt: skip
-    ray_address: str = text_setting("", "HOST:PORT of the Ray cluster; left out, executor=ray starts one here.")
+    ray_address: str = text_setting("", "HOST:PORT of the Ray cluster; by default executor=ray starts one here.")
     ray_conversion_cpus: float = setting(1.0, 0.0, 256.0, "Processor cores that Ray reserves for a conversion.")
     ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a conversion.")
     ray_training_cpus: float = setting(1.0, 0.0, 256.0, "Processor cores that Ray reserves for a training.")
     ray_training_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a training.")
-    ray_trainings: int = setting(4, 0, 100_000, "Trainings at a time on the Ray cluster, beside the conversions.")
-    conversion_workers: int = setting(1, 1, 64, "Conversions at a time on this machine.")
-    training_workers: int = setting(1, 0, 16, "Trainings at a time on this machine, beside the conversions.")
-    device: str = text_setting("auto", "What the networks compute on; auto takes a GPU that has shown that it works.",
+    ray_trainings: int = setting(4, 0, 100_000, "Concurrent trainings on the Ray cluster, in addition to conversions.")
+    conversion_workers: int = setting(1, 1, 64, "Concurrent conversions on this machine.")
+    training_workers: int = setting(1, 0, 16, "Concurrent trainings on this machine, in addition to conversions.")
+    device: str = text_setting("auto", "The device for the networks; auto uses a GPU that has been tested.",
                                ("auto", "cpu", "cuda", "mps"))  # fmt: skip
-    analysis_workers: int = setting(1, 0, 16, "Recordings that are looked at for the page at a time.")
+    analysis_workers: int = setting(1, 0, 16, "Concurrent analyses of recordings for the page.")
     threads: int = setting(0, 0, 256, "Processor threads of each worker; 0 shares the cores among them.")
     largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
-    longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording that is converted.")
-    uploads_at_once: int = setting(32, 1, 10_000, "Uploads that are taken at a time, of all accounts.")
-    uploads_per_account: int = setting(24, 1, 10_000, "Uploads that are taken at a time of one account.")
-    submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls of an account in a minute.")
-    reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls of an account in a minute.")
-    conversions_per_account: int = setting(100, 1, 1_000_000, "Conversions of an account that wait or run.")
-    trainings_per_account: int = setting(10, 1, 100_000, "Trainings of an account that wait or run.")
-    epochs_at_most: int = setting(100_000, 1, 100_000, "The most epochs a voice may be trained for.")
-    waiting_at_most: int = setting(1_000_000, 1, 100_000_000, "Conversions, and trainings, of all that wait or run.")
-    models_per_account: int = setting(1000, 1, 10_000_000, "Voices of an account.")
-    free_disk_mb: int = setting(500, 0, 10_000_000, "Room on the disk that is never filled, in millions of bytes.")
-    keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, "Recordings and results are deleted after this; 0 keeps.")
-    link_hours: float = setting(24.0, 0.01, 8760.0, "How long a link to audio holds, at least.")
-    lease_s: float = setting(20.0, 1.0, 3600.0, "Seconds until the task of a silent worker is given to another.")
-    attempts: int = setting(3, 1, 100, "How often a task is tried whose worker is lost.")
+    longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording accepted.")
+    uploads_at_once: int = setting(32, 1, 10_000, "Concurrent uploads of all accounts.")
+    uploads_per_account: int = setting(24, 1, 10_000, "Concurrent uploads per account.")
+    submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls per account and minute.")
+    reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls per account and minute.")
+    conversions_per_account: int = setting(100, 1, 1_000_000, "Queued or running conversions per account.")
+    trainings_per_account: int = setting(10, 1, 100_000, "Queued or running trainings per account.")
+    epochs_at_most: int = setting(100_000, 1, 100_000, "The most epochs a voice can be trained for.")
+    waiting_at_most: int = setting(1_000_000, 1, 100_000_000, "Queued or running conversions, and trainings, in total.")
+    models_per_account: int = setting(1000, 1, 10_000_000, "Voices per account.")
+    free_disk_mb: int = setting(500, 0, 10_000_000, "Disk space kept free, in millions of bytes.")
+    keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, "Recordings and results are deleted after this; 0: never.")
+    link_hours: float = setting(24.0, 0.01, 8760.0, "The shortest time a link to audio is valid.")
+    lease_s: float = setting(20.0, 1.0, 3600.0, "Seconds until another worker takes the task of a silent one.")
+    attempts: int = setting(3, 1, 100, "How often a task is tried if its worker crashes.")
     stalled_minutes: float = setting(
-        30.0, 0.02, 10_000.0, "A worker that says nothing of its task for so long is ended; another tries."
+        30.0, 0.02, 10_000.0, "A worker whose task makes no progress for so long is stopped; another retries."
     )
-    grace_s: float = setting(20.0, 0.0, 3600.0, "What a running task has to finish in when the service ends.")
+    grace_s: float = setting(20.0, 0.0, 3600.0, "Seconds a running task has to finish when the service stops.")
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     @property
     def is_demo(self) -> bool:
-        """Whether this is a public demo; `load_service_settings` says whether `auto` means one."""
+        """Whether this is a public demo; `load_service_settings` resolves `auto`."""
         return self.demo == "on"
 
     @property
@@ -81,7 +81,7 @@ class ServiceSettings:
         return self.api == "on" or (self.api == "auto" and not self.is_demo)
 
 
-# Of a demo, where nothing else is said: what a small machine that strangers share can do for all of them.
+# Defaults of a demo: what a small machine shared by strangers can handle.
 DEMO = ServiceSettings(
     host="0.0.0.0",
     page="on",

@@ -1,7 +1,7 @@
-"""Accounts and their tokens. A token is shown once; what is kept is a digest that it can be recognised by.
+"""Accounts and their tokens. A token is shown once; only its digest is stored.
 
-The digest is a plain SHA-256: a token holds 256 random bits, so there is nothing that trying out words could find, and
-a slow digest, as passwords need it, would only make every call slower.
+The digest is a plain SHA-256: a token holds 256 random bits, so guessing is hopeless, and a slow digest, as used for
+passwords, would only slow down every call.
 """
 
 import functools
@@ -22,25 +22,25 @@ LOCAL = "local"
 TOKEN_PREFIX = "ts_"
 TOKEN_LENGTH = len(TOKEN_PREFIX) + 43  # 32 random bytes as URL-safe text
 LONGEST_NAME = 200
-_HOUR_S = 3600.0  # how exactly the last use of a token is known
+_HOUR_S = 3600.0  # resolution of a token's last use
 
 
 @dataclass(frozen=True)
 class Account:
-    """Whose voices and tasks they are."""
+    """The owner of voices and tasks."""
 
     id: str
     name: str
 
     @property
     def is_local(self) -> bool:
-        """Whether it is the account of this machine, whose voices the command line uses too."""
+        """Whether it is the account of this machine, which the command line shares."""
         return self.name == LOCAL
 
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token, which is not the token itself. Times are seconds since 1970."""
+    """A token without its secret. Times are seconds since 1970."""
 
     id: str
     account_id: str
@@ -54,39 +54,39 @@ class Token:
 
 
 def local_account(database: Database) -> Account:
-    """The account of this machine's own user, which is made on the first call."""
+    """Return the account of this machine's own user, created on the first call."""
     with database.write() as connection:
         connection.execute(insert_or_keep(connection, accounts).values(_new_account(LOCAL)))
     return find_account(database, LOCAL)
 
 
 def find_account(database: Database, name: str) -> Account:
-    """The account called `name`. Raises NotFound."""
+    """Return the account called `name`. Raises NotFound."""
     return _one_account(database, accounts.c.name == _checked_name(name, "An account"), f"no account '{name}'")
 
 
 def account_of_id(database: Database, account_id: str) -> Account:
-    """The account that has this id. Raises NotFound."""
+    """Return the account with this id. Raises NotFound."""
     return _one_account(database, accounts.c.id == account_id, "no such account")
 
 
 def create_account(database: Database, name: str) -> Account:
-    """A new account called `name`. Raises Invalid for a name that is empty, too long or taken."""
+    """Create an account called `name`. Raises Invalid for a name that is empty, too long or taken."""
     values = _new_account(_checked_name(name, "An account"))
     try:
         with database.write() as connection:
             connection.execute(insert(accounts).values(values))
     except IntegrityError as cause:
-        raise Invalid([("name", f"There is an account '{name}' already: choose another name.")]) from cause
+        raise Invalid([("name", f"There is already an account '{name}': choose another name.")]) from cause
     return Account(values["id"], name)
 
 
 def create_token(
     database: Database, account: Account, name: str, expires_s: float | None = None
 ) -> tuple[Token, str]:  # fmt: skip
-    """A new token of an account, and the secret, which is kept nowhere: it can be shown now or never.
+    """Create a token of an account; return it and its secret, which is not stored.
 
-    expires_s: how long it holds, in seconds; None: until it is revoked. Raises Invalid.
+    expires_s: lifetime in seconds; None: until revoked. Raises Invalid.
     """
     if expires_s is not None and not 0 < expires_s < 1e11:
         raise Invalid([("expires", "The lifetime of a token must be above 0.")])
@@ -107,7 +107,7 @@ def create_token(
 
 
 def list_tokens(database: Database, account: Account | None = None) -> list[Token]:
-    """The tokens there are and were, of one account or of all of them, oldest first."""
+    """Return the past and present tokens of one account, or of all, oldest first."""
     found = _described().order_by(tokens.c.created_at, tokens.c.id)
     if account is not None:
         found = found.where(tokens.c.account_id == account.id)
@@ -116,14 +116,14 @@ def list_tokens(database: Database, account: Account | None = None) -> list[Toke
 
 
 def revoke_token(database: Database, id_or_name: str, account: Account | None = None) -> Token:
-    """Make a token worthless, at once and for good; `account` narrows what a name can mean.
+    """Revoke a token for good; `account` narrows the search for a name.
 
-    Raises NotFound where no valid token has this id or name, Invalid where several have the name.
+    Raises NotFound if no valid token has this id or name, Invalid if several have the name.
     """
     valid = [token for token in list_tokens(database, account) if token.is_valid]
     meant = [one for one in valid if one.id == id_or_name] or [one for one in valid if one.name == id_or_name]
     if not meant:
-        raise NotFound(f"There is no valid token '{id_or_name}': `token list` shows those there are.")
+        raise NotFound(f"There is no valid token '{id_or_name}': `token list` shows all tokens.")
     if len(meant) > 1:
         raise Invalid([("token", f"{len(meant)} tokens are called '{id_or_name}'. Give the id of one.")])
     [token] = meant
@@ -136,7 +136,7 @@ def revoke_token(database: Database, id_or_name: str, account: Account | None = 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who came with a token, and whether that it was used in the last hour is noted."""
+    """The account of a token, and whether its use in the last hour is recorded."""
 
     account: Account
     token_id: str
@@ -144,7 +144,7 @@ class Holder:
 
 
 def account_of_token(database: Database, secret: str) -> Account | None:
-    """Whose token this is; None for one that is unknown, expired or revoked. Raises Unavailable."""
+    """Return the account of a token; None if it is unknown, expired or revoked. Raises Unavailable."""
     holder = holder_of_token(database, secret)
     if holder is None:
         return None
@@ -154,7 +154,7 @@ def account_of_token(database: Database, secret: str) -> Account | None:
 
 
 def holder_of_token(database: Database, secret: str) -> Holder | None:
-    """The same without noting that it was used, so that nothing is written. Raises Unavailable."""
+    """Return the same without recording the use, so that nothing is written. Raises Unavailable."""
     if len(secret) != TOKEN_LENGTH or not secret.startswith(TOKEN_PREFIX):
         return None
     with database.read() as connection:
@@ -163,19 +163,19 @@ def holder_of_token(database: Database, secret: str) -> Holder | None:
 
 
 def may_still_come_in(database: Database, account: Account) -> bool:
-    """Whether an account has a token that is neither expired nor revoked."""
+    """Return whether an account has a valid token."""
     return any(token.is_valid for token in list_tokens(database, account))
 
 
 def note_use(database: Database, holder: Holder) -> None:
-    """Note that the token was used just now, unless the database is busy."""
+    """Record that the token was used just now, unless the database is busy."""
     with suppress(StudioError), database.write() as connection:
         connection.execute(update(tokens).where(tokens.c.id == holder.token_id).values(used_at=Now()))
 
 
 @functools.cache
 def _who_has_token() -> Select[Any]:
-    """Of which valid token `asked_digest` is the digest, and whether its last use is noted; every call asks this."""
+    """Select the account of the valid token with digest `asked_digest`; built once, as every call uses it."""
     noted = and_(tokens.c.used_at.is_not(None), tokens.c.used_at > Now() - _HOUR_S)
     return (
         select(accounts.c.id, accounts.c.name, tokens.c.id.label("token_id"), noted.label("noted"))
@@ -211,7 +211,7 @@ def _is_valid() -> ColumnElement[bool]:
 
 
 def _described() -> Select[Any]:
-    """Tokens as `Token` has them: without the digest."""
+    """Select tokens as `Token` has them, without the digest."""
     kept = (tokens.c.id, tokens.c.account_id, tokens.c.name, tokens.c.created_at, tokens.c.expires_at)
     return select(
         *kept, tokens.c.revoked_at, tokens.c.used_at, accounts.c.name.label("account"),
@@ -220,5 +220,5 @@ def _described() -> Select[Any]:
 
 
 def account_prefix(account: Account) -> str:
-    """Where an account's files begin in the storage: the local one shares its folders with the command line."""
+    """Return the prefix of an account's files in the storage; the local one shares the command line's folders."""
     return "" if account.is_local else f"accounts/{account.id}/"

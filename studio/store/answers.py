@@ -1,7 +1,7 @@
-"""What a POST with an Idempotency-Key was answered, so that repeating it starts nothing twice.
+"""Store answers to POST calls with an Idempotency-Key, so that repeating a call starts nothing twice.
 
-`recall` and `remember` belong into the transaction that carries the call out: then after a crash either its work and
-its answer are both there, or neither is. Keys are an account's own, and each of the POST calls has its own.
+`recall` and `remember` belong in the transaction that carries out the call: after a crash, its work and its answer
+both exist, or neither does. Each account and each of the POST calls has its own keys.
 """
 
 from typing import Any
@@ -18,11 +18,11 @@ FIELD = "Idempotency-Key"
 
 
 def recall(connection: Connection, account_id: str, call: str, key: str, fingerprint: str) -> dict[str, Any] | None:
-    """What this call was answered in the last 24 hours; None if it is new.
+    """Return the answer given to this call in the last 24 hours; None if the call is new.
 
-    In a transaction that writes, the key is the caller's until its end: whoever comes with the same key waits here, and
-    then gets the answer. fingerprint: SHA-256 of the call's fields and files. Raises Invalid for a key that was used
-    with others, or that is none.
+    In a write transaction this locks the key until the end: concurrent calls with the same key wait here and then get
+    the answer. fingerprint: SHA-256 of the call's fields and files. Raises Invalid for an invalid key, or one already
+    used with different content.
     """
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         raise Invalid([(FIELD, f"The {FIELD} must have 1 to {LONGEST_KEY} printable characters.")])
@@ -34,7 +34,7 @@ def recall(connection: Connection, account_id: str, call: str, key: str, fingerp
     if row is None:
         return None
     if row.fingerprint != fingerprint:
-        text = f"This {FIELD} was used for a call with another content: take a new one for each call."
+        text = f"This {FIELD} was used for a call with different content: use a new one for each call."
         raise Invalid([(FIELD, text)], "idempotency_key_reused")
     answer: dict[str, Any] = row.answer
     return answer
@@ -43,20 +43,20 @@ def recall(connection: Connection, account_id: str, call: str, key: str, fingerp
 def remember(
     connection: Connection, account_id: str, call: str, key: str, fingerprint: str, answer: dict[str, Any]
 ) -> None:  # fmt: skip
-    """Keep what the call is answered, in place of what was answered more than 24 hours ago."""
+    """Store the answer to a call, replacing one older than 24 hours."""
     connection.execute(delete(answers).where(_named(account_id, call, key), answers.c.created_at <= Now() - KEPT_S))
     named = {"account_id": account_id, "call": call, "key": key}
     connection.execute(insert(answers).values(**named, fingerprint=fingerprint, answer=answer, created_at=Now()))
 
 
 def sweep(database: Database) -> int:
-    """Forget the answers that are too old to be given again; tells how many they were."""
+    """Delete answers older than 24 hours; return how many."""
     with database.write() as connection:
         return connection.execute(delete(answers).where(answers.c.created_at <= Now() - KEPT_S)).rowcount
 
 
 def _hold(connection: Connection, account_id: str, call: str, key: str) -> None:
-    """Wait for another transaction that carries this call out; on SQLite only one writes at a time anyway."""
+    """Wait for another transaction that carries out this call; SQLite allows only one writer anyway."""
     writes = connection.get_execution_options().get("writes", False)
     if writes and connection.dialect.name != "sqlite":
         name = func.hashtextextended("\n".join((account_id, call, key)), 0)

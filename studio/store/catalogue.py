@@ -1,12 +1,12 @@
-"""The voices of each account, as rows: what state each is in, who it is, and where it lies in the storage.
+"""The voices of each account as rows: state, description, and location in the storage.
 
-    pending --train--> training --> completed | failed          a stopped training: as it was before
+    pending --train--> training --> completed | failed          a stopped training: the state before it
 
-One that was completed on an earlier base is pending again. Whatever its state, a voice that has recordings and no
-voice of this base can convert *untrained*, by whoever asks for that.
+A voice completed on an earlier base is pending again. In any state, a voice that has recordings but no model of this
+base can convert *untrained*, if the caller allows it.
 
-The page, the service and the command line all read and write these rows. The demo voices are everybody's; they have no
-rows.
+The page, the service and the command line all read and write these rows. The demo voices are shared by all accounts
+and have no rows.
 
 Functions that take a Connection join the caller's transaction.
 """
@@ -41,17 +41,17 @@ _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {
     PENDING: "is not trained yet: train it first.",
-    TRAINING: "is still being trained: it can be used once that is done.",
+    TRAINING: "is still being trained: it can be used once training has finished.",
     FAILED: "is not ready, as its training failed: train it again.",
 }
 _TRIES = 8
-_LATER_S = 30.0  # until one may have been deleted
+_LATER_S = 30.0  # by then one may have been deleted
 
 
 @dataclass(frozen=True)
 class Model:
-    """A voice, as its row was when it was read, but PENDING where it has to be trained again. Times are seconds since
-    1970; a demo voice has account_id "".
+    """A voice as its row was when read, except that PENDING stands for a voice to be trained again. Times are seconds
+    since 1970; a demo voice has account_id "".
     """
 
     account_id: str
@@ -63,7 +63,7 @@ class Model:
     dataset_key: str | None
     training_key: str | None
     epoch: int
-    epochs: int  # the total that the finished voice was asked to have
+    epochs: int  # total requested for the finished voice
     failure_told: bool
     data_report: dict[str, Any] | None
     error: str | None
@@ -72,38 +72,38 @@ class Model:
 
     @property
     def is_earlier(self) -> bool:
-        """Whether there is a voice, but made on an earlier base: it cannot convert any more, and is not COMPLETED."""
+        """Whether its model was made on an earlier base: it cannot convert and is not COMPLETED."""
         return self.voice_key is not None and (self.card.get("format") or 1) < FORMAT
 
     @property
     def must_be_trained_again(self) -> bool:
-        """Whether it is such a voice, of which no training is under way or has just failed."""
+        """Whether it is such a voice and no training is active or has just failed."""
         return self.is_earlier and self.state == PENDING
 
     @property
     def is_untrained(self) -> bool:
-        """Whether it has recordings, and no voice of this base yet."""
+        """Whether it has recordings but no model of this base yet."""
         return self.dataset_key is not None and (self.voice_key is None or self.is_earlier)
 
     @property
     def too_little(self) -> str | None:
-        """Why no voice can be made of its recordings, as far as they have been examined; None where one can."""
+        """The reason its recordings, as far as examined, cannot make a voice; None if they can."""
         findings = (self.data_report or {}).get("findings") or ()
         return next((f"{one['reason']} {one['remedy']}" for one in findings if one["code"] == "too_little"), None)
 
     @property
     def is_usable_untrained(self) -> bool:
-        """Whether it can convert, and only as it is before it is trained."""
+        """Whether it can convert, but only untrained."""
         return self.is_untrained and self.too_little is None
 
     @property
     def is_demo(self) -> bool:
-        """Whether it came with the program, and is everybody's."""
+        """Whether it came with the program and is shared by all accounts."""
         return not self.account_id
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The fields of a card that say who the voice is: without those that are measured, where they are not known."""
+        """The descriptive fields of a card, without measured ones that are unknown."""
         said = {name: self.card.get(name) for name in ("name", "gender", "age", "base_language", "genre")}
         texts = {name: self.card.get(name) or "" for name in ("description", "licence", "source")}
         parts = {"traits": list(self.card.get("traits") or ()), "consent": dict(self.card.get("consent") or {})}
@@ -112,15 +112,15 @@ class Model:
 
     @property
     def published(self) -> dict[str, Any]:
-        """Exactly the fields of the published interface's voice model."""
+        """The fields of the published interface's voice model, exactly."""
         return {name: self.card.get(name) for name in PUBLISHED}
 
 
-# ---- looked at
+# ---- lookup
 
 
 def find_model(database: Database, account: Account, model_id: str) -> Model:
-    """The account's voice with this id, in whatever state, or the demo voice. Raises NotFound."""
+    """Return the account's voice with this id, in any state, or the demo voice. Raises NotFound."""
     if is_identifier(model_id):
         with database.read() as connection:
             row = connection.execute(select(models).where(_named(account.id, model_id))).one_or_none()
@@ -133,9 +133,9 @@ def find_model(database: Database, account: Account, model_id: str) -> Model:
 
 
 def find_usable(database: Database, account: Account, model_id: str, untrained: bool = False) -> Model:
-    """The same of a voice that can convert. Raises NotFound, and WrongState for one that is still to be trained.
+    """Return a voice that can convert. Raises NotFound, and WrongState for one that must be trained first.
 
-    untrained: whether one that `is_untrained` will do, where its recordings are not too little.
+    untrained: whether a voice that `is_untrained` is accepted, if it has enough recordings.
     """
     model = find_model(database, account, model_id)
     if untrained and model.is_untrained:
@@ -150,7 +150,7 @@ def find_usable(database: Database, account: Account, model_id: str, untrained: 
 
 
 def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
-    """The account's voice as it is now, and stays until the caller's transaction ends. Raises NotFound."""
+    """Return the account's voice, locked until the caller's transaction ends. Raises NotFound."""
     # SQLite has one writer at a time and no FOR UPDATE
     row = connection.execute(select(models).where(_named(account_id, model_id)).with_for_update()).one_or_none()
     if row is None:
@@ -159,7 +159,7 @@ def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
 
 
 class VoiceFilters(TypedDict, total=False):
-    """Values that a listed voice has; None for any."""
+    """Values that listed voices must have; None for any."""
 
     genre: str | None
     gender: str | None
@@ -177,8 +177,8 @@ def list_models(
     cursor: str | None = None,
     **filters: Unpack[VoiceFilters],
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """The published fields of the voices that can be used, the account's own and the demo voices, by name; and what to
-    give as `cursor` to see those after them. q: words that are in their texts. Raises Invalid."""
+    """Return the published fields of usable voices, the account's own and the demo voices, by name; and the `cursor` of
+    the next page. q: words to find in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:
         raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
     after = None if cursor is None else place_of(cursor, str, str)
@@ -210,7 +210,7 @@ def list_models(
 
 
 def all_models(database: Database, account: Account) -> list[Model]:
-    """All voices of the account in whatever state, and the demo voices, by name."""
+    """Return all voices of the account in any state, and the demo voices, by name."""
     with database.read() as connection:
         own = [_model(row) for row in connection.execute(select(models).where(models.c.account_id == account.id))]
     taken = {model.id for model in own}
@@ -219,7 +219,7 @@ def all_models(database: Database, account: Account) -> list[Model]:
 
 
 def names_of(database: Database, account: Account, model_ids: Collection[str]) -> dict[str, str]:
-    """What these voices are called, by id; without those that are gone."""
+    """Map ids of voices to their names, omitting deleted ones."""
     named = {voice.id: voice.name for voice in _demo_voices() if voice.id in model_ids}
     own = select(models.c.id, models.c.name).where(models.c.account_id == account.id, models.c.id.in_(model_ids))
     with database.read() as connection:
@@ -227,18 +227,18 @@ def names_of(database: Database, account: Account, model_ids: Collection[str]) -
 
 
 def count_models(connection: Connection, account_id: str) -> int:
-    """How many voices the account has, in whatever state."""
+    """Count the account's voices in any state."""
     counted = select(func.count()).select_from(models).where(models.c.account_id == account_id)
     return connection.scalar(counted) or 0
 
 
 def refuse_too_many(connection: Connection, account_id: str, most: int) -> None:
-    """Raises TooMany where the account has as many voices as it may have."""
+    """Raise TooMany if the account has reached its limit of voices."""
     if count_models(connection, account_id) >= most:
-        raise TooMany(f"There are {most} voices already: delete one to make another.", _LATER_S, "too_many_models")
+        raise TooMany(f"There are already {most} voices: delete one to create another.", _LATER_S, "too_many_models")
 
 
-# ---- made, changed, deleted
+# ---- create, change, delete
 
 
 def add_model(
@@ -251,9 +251,10 @@ def add_model(
     dataset_key: str | None = None,
     voice_key: str | None = None,
 ) -> Model:
-    """A new voice under an id made of its name, which no other voice or folder of the account has, nor a demo voice.
+    """Create a voice; its id is made from its name, and differs from all voices and folders of the account and all demo
+    voices.
 
-    card: the fields of a profile or of a card, of which the name is needed.
+    card: the fields of a profile or of a card; the name is required.
     """
     taken = set(connection.scalars(select(models.c.id).where(models.c.account_id == account.id)))
     taken |= {voice.id for voice in _demo_voices()} | _folders(storage, account)
@@ -271,47 +272,47 @@ def add_model(
         row = connection.execute(insert_or_keep(connection, models).values(values).returning(models)).one_or_none()
         if row is not None:
             return _model(row)
-        taken.add(identifier)  # somebody took it at this moment
-    raise AssertionError(f"{_TRIES} others took each id first")
+        taken.add(identifier)  # taken meanwhile
+    raise AssertionError(f"{_TRIES} ids were taken concurrently")
 
 
 def voice_place(account: Account, model_id: str) -> str:
-    """The prefix below which a voice of the account lies, or its fences do."""
+    """Return the prefix of a voice of the account, or of its models by fence."""
     return f"{account_prefix(account)}{VOICES}/{model_id}"
 
 
 def dataset_place(account: Account, model_id: str) -> str:
-    """The prefix below which the recordings of a voice lie, where the storage is a folder."""
+    """Return the prefix of a voice's recordings if the storage is a folder."""
     return f"{account_prefix(account)}{DATASETS}/{model_id}"
 
 
 def set_keys(
     connection: Connection, model: Model, *, dataset_key: str | None = None, voice_key: str | None = None
 ) -> None:
-    """Say where in the storage a voice or its recordings lie."""
+    """Record where in the storage a voice or its recordings are."""
     given = {"dataset_key": dataset_key, "voice_key": voice_key}
     _change(connection, model.account_id, model.id, **{name: key for name, key in given.items() if key is not None})
 
 
 def describe(connection: Connection, account_id: str, model_id: str, card: Mapping[str, Any]) -> None:
-    """Say anew who a voice is; card: the fields that `Model.card` has, of which the name is needed."""
+    """Replace the description of a voice; card: the fields of `Model.card`; the name is required."""
     _change(connection, account_id, model_id, **described(card))
 
 
 def report_made(connection: Connection, account_id: str, model_id: str, report: dict[str, Any]) -> None:
-    """The recordings of a voice have been examined; the report as plain values."""
+    """Record the data report of a voice, as plain values."""
     _change(connection, account_id, model_id, data_report=plain_report(report))
 
 
 def training_begun(connection: Connection, account_id: str, model_id: str) -> None:
-    """A voice is to be trained, or is being trained."""
+    """Record that a voice is queued for training, or in training."""
     _change(connection, account_id, model_id, state=TRAINING, error=None, failure_told=0)
 
 
 def training_reached(
     connection: Connection, account_id: str, model_id: str, epoch: int, training_key: str | None = None
 ) -> None:
-    """A training has done so many epochs; training_key: where its latest checkpoint lies."""
+    """Record the progress of a training in epochs; training_key: its latest checkpoint."""
     place = {} if training_key is None else {"training_key": training_key}
     _change(connection, account_id, model_id, epoch=epoch, **place)
 
@@ -319,7 +320,7 @@ def training_reached(
 def training_completed(
     connection: Connection, account_id: str, model_id: str, card: VoiceCard, voice_key: str, epoch: int, epochs: int
 ) -> None:
-    """A voice has been trained, and lies below `voice_key`; epochs: the total that was asked for."""
+    """Record a trained voice below `voice_key`; epochs: the total requested."""
     _change(
         connection,
         account_id,
@@ -335,12 +336,12 @@ def training_completed(
 
 
 def training_failed(connection: Connection, account_id: str, model_id: str, error: str) -> None:
-    """A training came to nothing; what it has learned so far is kept for the next."""
+    """Record a failed training; its progress is kept for the next."""
     _change(connection, account_id, model_id, state=FAILED, error=error, failure_told=0)
 
 
 def training_stopped(connection: Connection, account_id: str, model_id: str) -> None:
-    """A training was cancelled: the voice is what it was before, unless another training of it waits."""
+    """Record a cancelled training: the state before it returns, unless another training of the voice is queued."""
     waits = exists().where(
         tasks.c.account_id == account_id,
         tasks.c.model_id == model_id,
@@ -357,21 +358,21 @@ def training_stopped(connection: Connection, account_id: str, model_id: str) -> 
 
 
 def training_forgotten(connection: Connection, account_id: str, model_id: str) -> None:
-    """What a training has come to is deleted; the voice that came of it, if there is one, stays."""
+    """Record that a training's progress was deleted; the voice made from it stays."""
     state = case((models.c.voice_key.is_not(None), COMPLETED), else_=PENDING)
     _change(connection, account_id, model_id, state=state, error=None, epoch=0, epochs=0, training_key=None)
 
 
 def tell_failure(connection: Connection, account_id: str, model_id: str) -> bool:
-    """Whether it is to be told now that a training failed or was stopped: the first time it is asked for. The next call
-    may begin anew."""
+    """Return whether to report now that a training failed or was stopped: true on the first call only. The next call
+    may start again."""
     told = and_(_named(account_id, model_id), models.c.state != TRAINING, models.c.failure_told == 0)
     return connection.execute(update(models).where(told).values(failure_told=1)).rowcount == 1
 
 
 def remove_model(connection: Connection, take_away: Callable[[str], None], account: Account, model: Model) -> None:
-    """Delete a voice's row, as the last thing of a transaction within `Storage.deleting`, whose `take_away` is given
-    the prefixes of what it was made of. Raises NotFound where it is gone already."""
+    """Delete a voice's row, last in a transaction within `Storage.deleting`; its `take_away` gets the prefixes of the
+    voice's files. Raises NotFound if it is already gone."""
     if not _delete_row(connection, account, model.id, model.name):
         raise NotFound("There is no such voice.", "model_not_found")
     prefix = account_prefix(account)
@@ -387,13 +388,13 @@ def remove_model(connection: Connection, take_away: Callable[[str], None], accou
 def _model(row: Row[Any]) -> Model:
     values = {one.name: row._mapping[one.name] for one in fields(Model)}
     model = Model(**values | {"failure_told": bool(row.failure_told)})
-    if model.is_earlier and model.state == COMPLETED:  # its epochs are of a training that cannot go on
+    if model.is_earlier and model.state == COMPLETED:  # its epochs belong to a training that cannot continue
         return replace(model, state=PENDING, epoch=0, epochs=0)
     return model
 
 
 def _is_of_this_base() -> Any:
-    """Of voices that are there: whether they can convert. Cards were once kept without their format."""
+    """Select completed voices that can convert. Early cards lacked the format."""
     return models.c.card["format"].as_integer() >= FORMAT
 
 
@@ -406,7 +407,7 @@ def _change(connection: Connection, account_id: str, model_id: str, **values: An
 
 
 def _delete_row(connection: Connection, account: Account, model_id: str, name: str) -> bool:
-    """Delete a voice's row, and leave its name with what was done with it; whether there was one."""
+    """Delete a voice's row and keep its name in its tasks; return whether there was one."""
     if connection.execute(delete(models).where(_named(account.id, model_id))).rowcount == 0:
         return False
     of_it = and_(tasks.c.account_id == account.id, tasks.c.model_id == model_id, tasks.c.model_name.is_(None))
@@ -415,7 +416,7 @@ def _delete_row(connection: Connection, account: Account, model_id: str, name: s
 
 
 def described(card: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that say who a voice is."""
+    """Return the columns that describe a voice."""
     kept = {name: card.get(name) for name in _KEPT}
     kept |= {"description": card.get("description") or "", "traits": list(card.get("traits") or ())}
     narrowed = {name: value if _fits(name, value := card.get(name)) else None for name in _NARROWED}
@@ -428,14 +429,14 @@ def _fits(name: str, value: Any) -> bool:
 
 
 def plain_report(report: dict[str, Any]) -> dict[str, Any]:
-    """A report as both databases can hold it: with null for what is no number."""
+    """Return a report that both databases can store: non-finite numbers become null."""
     plain: dict[str, Any] = json.loads(json.dumps(report), parse_constant=lambda word: None)
     return plain
 
 
 @functools.cache
 def _demo_voices() -> tuple[Model, ...]:
-    """The demo voices, which are part of the program and do not change while it runs."""
+    """Return the demo voices, which do not change while the program runs."""
     return tuple(
         Model("", card.id, card.name, COMPLETED, asdict(card), None, None, None, 0, 0, False, None, None, 0.0, 0.0)
         for card in list_voices(DEMO_VOICES)
@@ -446,7 +447,7 @@ def _demo_voices() -> tuple[Model, ...]:
 
 
 def _is_meant(voice: Model, wanted: Mapping[str, Any], words: Sequence[str], after: tuple[str, str] | None) -> bool:
-    """Whether a voice without a row is among those that are asked for."""
+    """Return whether a voice without a row matches a list's filters."""
     said = _texts(voice.card)
     return (
         all(voice.card.get(name) == value for name, value in wanted.items())
@@ -456,7 +457,7 @@ def _is_meant(voice: Model, wanted: Mapping[str, Any], words: Sequence[str], aft
 
 
 def _texts(card: Mapping[str, Any]) -> str:
-    """All that words are looked for in, without the difference of case."""
+    """Return all searchable text, case-folded."""
     texts = [card.get("id"), card.get("name"), card.get("description"), *(card.get("traits") or ())]
     return "\n".join(text for text in texts if text).casefold()
 
@@ -469,7 +470,7 @@ def _place(model: Model) -> tuple[str, str]:
 
 
 def _folders(storage: Storage, account: Account) -> set[str]:
-    """Names below which something of the account lies in folders, whole or damaged."""
+    """Return the names of the account's folders, complete or damaged."""
     found: set[str] = set()
     for kind in (VOICES, DATASETS):
         folder = storage.folder(f"{account_prefix(account)}{kind}")

@@ -1,7 +1,7 @@
 """The database: SQLite in the data folder, or PostgreSQL by URL; the same statements run on both.
 
-`Database.read()` and `Database.write()` give a connection in a transaction of its own. On SQLite a write takes the
-write lock at once (BEGIN IMMEDIATE), so that no transaction can fail half-way for want of it.
+`Database.read()` and `Database.write()` open a connection with a transaction of its own. On SQLite a write takes the
+write lock at once (BEGIN IMMEDIATE), so that no transaction fails half-way for want of it.
 """
 
 import sqlite3
@@ -24,20 +24,20 @@ from engine.errors import SettingsError
 from studio.errors import DiskFull, Unavailable
 from studio.settings.environment import make_folder
 
-BUSY_S = 5.0  # how long a writer waits for others before it gives up
+BUSY_S = 5.0  # a writer waits this long for others
 RETRY_S = 2.0
 DATABASE_FILE = "studio.sqlite"
-# of libpq: without these whoever waits for a server that has vanished from the network waits for a quarter of an hour
+# of libpq: otherwise a server that has vanished from the network blocks for a quarter of an hour
 _AWAY = {"connect_timeout": 10, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3,
          "tcp_user_timeout": 20_000}  # fmt: skip
-_SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter where the disk fills up below its shared memory
+_SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter if the disk is too full for its shared memory
 _SQLITE_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _POSTGRESQL_FULL = ("53100",)
-_POSTGRESQL_BUSY = ("40001", "40P01", "53300", "55P03", "57P03")  # conflict, deadlock, full house, lock, just starting
+_POSTGRESQL_BUSY = ("40001", "40P01", "53300", "55P03", "57P03")  # conflict, deadlock, connections, lock, starting
 
 
 class Now(FunctionElement[float]):
-    """Seconds since 1970 by the database's clock, which all workers share however wrong their own clocks are."""
+    """Seconds since 1970 by the database's clock, which all workers share even if their own clocks are wrong."""
 
     type = Float()
     inherit_cache = True
@@ -55,10 +55,10 @@ def _now_on_postgresql(element: Now, compiler: Any, **options: Any) -> str:
 
 @dataclass(frozen=True)
 class Database:
-    """An open database. Thread-safe; not to be carried into another process.
+    """An open database. Thread-safe; must not be passed to another process.
 
-    writers: connections of their own for those who write, where they wait for each other: so that however many of them
-    do, somebody who reads gets a connection at once. None where they are the same.
+    writers: a separate connection pool for writers that wait for each other, so that a reader always gets a connection
+    at once. None if they share one.
     """
 
     engine: Engine
@@ -66,18 +66,18 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is a file that only processes of this machine can share."""
+        """Whether it is a file, which only processes of this machine can share."""
         return self.engine.dialect.name == "sqlite"
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads. Raises Unavailable where the database is busy or out of reach."""
+        """Open a read-only transaction. Raises Unavailable if the database is busy or unreachable."""
         with _understood(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction: all of it or, after any exception, nothing. Raises Unavailable and DiskFull."""
+        """Open a transaction that is rolled back on any exception. Raises Unavailable and DiskFull."""
         engine = self.writers or self.engine
         with _understood(), engine.connect().execution_options(writes=True) as connection, connection.begin():
             yield connection
@@ -90,24 +90,24 @@ class Database:
 
 
 def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """An INSERT that can say what happens where there is such a row already, which each database has its own for."""
+    """Return an INSERT of the database's own dialect, which supports ON CONFLICT."""
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
 
 
 def insert_or_keep(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """An INSERT that does nothing where there is such a row already, also if it comes at the same moment."""
+    """Return an INSERT that keeps an existing row, even one inserted at the same time."""
     return insert_into(connection, table).on_conflict_do_nothing()
 
 
 def database_url(url: str, data: Path) -> str:
-    """`url`, or for an empty one that of the file in the data folder."""
+    """Return `url` or, if it is empty, that of the file in the data folder."""
     return url or f"sqlite:///{data / DATABASE_FILE}"
 
 
 def open_database(url: str, busy_s: float = BUSY_S) -> Database:
-    """The database at `url`, whose tables are expected to be there (see `studio.store.migration`).
+    """Open the database at `url`, whose tables must exist (see `studio.store.migration`).
 
-    Raises SettingsError for a URL that is none, or of another kind than sqlite and postgresql.
+    Raises SettingsError for an invalid URL, or one that is neither sqlite nor postgresql.
     """
     try:
         parsed = make_url(url)
@@ -123,7 +123,7 @@ def open_database(url: str, busy_s: float = BUSY_S) -> Database:
             pool_size=10,
             max_overflow=30,
             pool_timeout=busy_s,
-            hide_parameters=True,  # in errors, which may come into a log
+            hide_parameters=True,  # in errors, which may be logged
             connect_args={name: value for name, value in _AWAY.items() if name not in parsed.query},
         )
     except (ArgumentError, NoSuchModuleError) as cause:
@@ -145,14 +145,14 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
         pool_size=10,
         max_overflow=30,
         pool_timeout=busy_s,
-        hide_parameters=True,  # in errors, which may come into a log
+        hide_parameters=True,  # in errors, which may be logged
     )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, record: Any) -> None:
-        connection.isolation_level = None  # transactions are begun below, not by the driver
+        connection.isolation_level = None  # transactions begin below, not in the driver
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")  # what was answered survives a power cut
+        connection.execute("PRAGMA synchronous=FULL")  # committed answers survive a power cut
         connection.execute("PRAGMA foreign_keys=ON")
 
     @event.listens_for(engine, "begin")
@@ -165,7 +165,7 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
 
 @contextmanager
 def _understood() -> Iterator[None]:
-    """What a database says of its troubles, as the studio's own errors; errors in statements stay what they are."""
+    """Translate a database's failures to the studio's errors; errors in statements stay unchanged."""
     try:
         yield
     except (DBAPIError, PoolTimeout, sqlite3.Error) as cause:
@@ -175,7 +175,7 @@ def _understood() -> Iterator[None]:
 
 
 def _trouble(cause: Exception) -> Exception | None:
-    """What to tell of it; None for what is no trouble of the database's but a fault in a statement."""
+    """Return the error to raise; None if the statement itself is wrong."""
     said = getattr(cause, "orig", None) or cause
     if isinstance(said, sqlite3.Error):
         code = getattr(said, "sqlite_errorcode", None)  # an extended code, whose low byte is the kind

@@ -1,9 +1,9 @@
-"""Where the recordings lie that are gathered for a new voice, until it is made of them.
+"""Keys of the recordings collected for a new voice.
 
-    drafts/{draft}/{moment}/{milliseconds}/{path}     what was brought at one moment, each recording below its length
-    drafts/{draft}/model.json                         what came in a zip besides
+        drafts/{draft}/{moment}/{milliseconds}/{path}     files added together, each below its duration
+        drafts/{draft}/model.json                         model.json of a zip
 
-So a list of keys tells all that is shown of them: names, lengths, and in what order they came.
+So a list of keys holds everything shown: names, durations, and the order of arrival.
 """
 
 import re
@@ -18,7 +18,7 @@ _PLACE = re.compile(rf"({_MOMENT.pattern})/(\d+)/(.+)")
 
 @dataclass(frozen=True)
 class Gathered:
-    """A recording of a draft. place: below the draft, with its moment and length; name: its path as it was brought."""
+    """A recording of a draft. place: below the draft, with its moment and duration; name: its original path."""
 
     key: str
     place: str
@@ -28,28 +28,28 @@ class Gathered:
 
 
 def new_draft_id() -> str:
-    """An id that no other draft has."""
+    """Return a new unique id."""
     return secrets.token_hex(12)
 
 
 def is_draft_id(text: str) -> bool:
-    """Whether this can be the id of a draft; it may come from anybody."""
+    """Return whether an untrusted text can be the id of a draft."""
     return bool(_ID.fullmatch(text))
 
 
 def new_moment(now_s: float) -> str:
-    """A name for what is brought now, after those of what was brought before."""
+    """Return a name for files added now that sorts after all earlier ones."""
     return f"{round(now_s * 1000):013x}{secrets.token_hex(2)}"
 
 
 def moment_of(place: str) -> float | None:
-    """When the recording at a place below a draft was brought, in seconds since 1970; None for what is no recording."""
+    """Return when the recording at a place below a draft was added, in seconds since 1970; None if it is none."""
     found = _MOMENT.fullmatch(place.partition("/")[0])
     return int(found[1], 16) / 1000 if found else None
 
 
 def gathered_at(key: str, draft: str) -> Gathered | None:
-    """What a key below the prefix `draft` says of a recording; None for anything else."""
+    """Parse a key below the prefix `draft`; None unless it is a recording's."""
     place = key.removeprefix(f"{draft}/")
     found = _PLACE.fullmatch(place)
     return Gathered(key, place, found[1], found[4], int(found[3]) / 1000) if found else None

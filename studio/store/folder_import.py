@@ -1,4 +1,4 @@
-"""Add rows for voices in the data folder that have none: up to 0.7 the command line knew folders alone."""
+"""Add rows for voices in the data folder that have none: until 0.7 the command line used folders only."""
 
 import json
 from contextlib import suppress
@@ -24,9 +24,9 @@ _DAMAGED = (DatasetError, ProfileError, TrainingError, VoiceError)
 
 
 def import_folders(database: Database, storage: Storage, local: Account) -> None:
-    """Bring voices and recordings that no row knows of into the rows of the local account; safe to repeat.
+    """Add the local account's voices and recordings that have no row; safe to repeat.
 
-    Damaged folders are skipped. A storage elsewhere has nothing to import.
+    Damaged folders are skipped. A remote storage has nothing to import.
     """
     voices, datasets = storage.folder(VOICES), storage.folder(DATASETS)
     if voices is None or datasets is None:
@@ -37,7 +37,7 @@ def import_folders(database: Database, storage: Storage, local: Account) -> None
     for name in sorted(filter(is_identifier, _names(voices, CARD_FILE) | _names(datasets, MODEL_FILE))):
         with suppress(*_DAMAGED):
             if not _is_known(rows.get(name), voices / name, datasets / name):
-                with database.write() as connection:  # where both row and folders may have come or gone meanwhile
+                with database.write() as connection:  # checked again: row and folders may have changed meanwhile
                     row = connection.execute(own.where(models.c.id == name)).one_or_none()
                     _import(connection, local, row, voices / name, datasets / name)
 
@@ -58,7 +58,7 @@ def _names(folder: Path, file: str) -> set[str]:
 
 
 def _is_known(row: Row[Any] | None, voice: Path, dataset: Path) -> bool:
-    """Whether the row covers the folders; a voice in training belongs to its worker. Raises VoiceError."""
+    """Return whether the row covers the folders; a voice in training belongs to its worker. Raises VoiceError."""
     if row is None:
         return False
     if row.state == TRAINING:
@@ -71,7 +71,7 @@ def _is_known(row: Row[Any] | None, voice: Path, dataset: Path) -> bool:
 
 
 def _columns(voice: Path, dataset: Path) -> dict[str, Any]:
-    """The columns for what the folders hold. Raises VoiceError, DatasetError and TrainingError where damaged."""
+    """Return the columns for the contents of the folders. Raises VoiceError, DatasetError, TrainingError if damaged."""
     has_voice, has_dataset = (voice / CARD_FILE).exists(), (dataset / MODEL_FILE).exists()
     card = asdict(load_card(voice)) if has_voice else profile_as_json(load_dataset(dataset).profile)
     history = read_history(dataset / TRAINING_FOLDER) if has_dataset else None

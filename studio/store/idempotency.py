@@ -1,7 +1,7 @@
-"""A call that is made twice with one Idempotency-Key is carried out once.
+"""Carry out a call only once, even if it is repeated with its Idempotency-Key.
 
-The key and its answer are written in the transaction that does the work, so that after a crash either both are there or
-neither is.
+The key and its answer are written in the transaction that does the work, so that after a crash both exist or neither
+does.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class Idempotency:
-    """What a client said to tell a repeated call from a new one; fingerprint: SHA-256 of the fields and files."""
+    """A client's key for a call; fingerprint: SHA-256 of the fields and files."""
 
     call: str
     key: str
@@ -28,7 +28,7 @@ class Idempotency:
 
 
 def answered(studio: Studio, account: Account, idempotency: Idempotency | None) -> Answer | None:
-    """The answer this call was given before, if it was. Raises Invalid where the key came with another content."""
+    """Return the earlier answer to this call, if any. Raises Invalid if the key was used with different content."""
     if idempotency is None:
         return None
     with studio.database.read() as connection:
@@ -38,13 +38,13 @@ def answered(studio: Studio, account: Account, idempotency: Idempotency | None) 
 def once(
     studio: Studio, account: Account, idempotency: Idempotency | None, act: Callable[[Connection], Answer]
 ) -> tuple[Answer, bool]:
-    """What `act` answers in a transaction, and whether it was carried out now rather than by an earlier call."""
+    """Run `act` in a transaction; return its answer, and whether it ran now rather than in an earlier call."""
     try:
         return _attempt(studio, account, idempotency, act)
     except IntegrityError:
         if idempotency is None:
             raise
-        # the same call was carried out beside this one, and was first
+        # a concurrent identical call finished first
         return _attempt(studio, account, idempotency, act)
 
 

@@ -1,4 +1,4 @@
-"""Bring a database up to date: what `studio.store.tables` says, step by step as `migrations/versions` made it so."""
+"""Migrate a database to `studio.store.tables`, through the steps in `migrations/versions`."""
 
 import threading
 from pathlib import Path
@@ -13,15 +13,15 @@ from engine.errors import SettingsError
 from studio.store.database import Database
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-_LOCK = 0x71B5  # of PostgreSQL's advisory locks: any number, the same in every process
-_ONE_AT_A_TIME = threading.Lock()  # alembic keeps the migration that it is at in its module, for all threads
+_LOCK = 0x71B5  # PostgreSQL advisory lock: any number, equal in all processes
+_ONE_AT_A_TIME = threading.Lock()  # alembic keeps the current migration in a global
 
 
 def upgrade(database: Database) -> None:
-    """Make the tables, or bring those of an older version up to date; what is up to date is left as it is.
+    """Create the tables, or migrate those of an older version.
 
-    All of it or nothing, however many processes start at once. Raises SettingsError for a database that a later
-    version of the studio has written, Unavailable, DiskFull.
+    All steps happen or none, however many processes start at once. Raises SettingsError for a database written by a
+    later version of the studio, Unavailable, DiskFull.
     """
     config = _configuration()
     known = ScriptDirectory.from_config(config)

@@ -1,4 +1,4 @@
-"""Cursors: where the next page of a list begins, as text that a client gives back."""
+"""Cursors: the start of the next page of a list, as text that a client sends back."""
 
 import base64
 import json
@@ -9,12 +9,12 @@ from studio.errors import Invalid
 
 
 def cursor_after(*place: str | float) -> str:
-    """The cursor for what follows the entry with these sort values."""
+    """Return the cursor after an entry with these sort values."""
     return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
 def place_of(cursor: str, *kinds: type) -> tuple[Any, ...]:
-    """The sort values in a cursor, each of its kind. Raises Invalid where `cursor_after` did not make it."""
+    """Parse the sort values of a cursor, each of its kind. Raises Invalid unless `cursor_after` made it."""
     try:
         place = tuple(json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
         if tuple(map(type, place)) != kinds or not all(map(_is_storable, place)):
@@ -26,5 +26,5 @@ def place_of(cursor: str, *kinds: type) -> tuple[Any, ...]:
 
 
 def _is_storable(value: str | float) -> bool:
-    """Whether a database can compare with it. Raises ValueError for halves of characters."""
+    """Return whether a database can compare the value. Raises ValueError for lone surrogates."""
     return math.isfinite(value) if isinstance(value, float) else "\0" not in value.encode().decode()

@@ -1,4 +1,4 @@
-"""How often an account may call: counted by the minute in the database, which all servers of an installation share."""
+"""Limit calls per account and minute, counted in the database that all servers of an installation share."""
 
 import threading
 from dataclasses import dataclass
@@ -11,40 +11,40 @@ from studio.store.tables import rates
 
 MINUTE_S = 60.0
 SUBMISSIONS, READS = "submissions", "reads"
-_PARTS = 100  # of a minute's reads, that a server takes at a time
+_PARTS = 100  # a server reserves this fraction of a minute's reads
 
 
 @dataclass(frozen=True)
 class _Taken:
-    """How many calls were taken, and in how many seconds the minute is over that they belong to."""
+    """How many calls were granted, and the seconds until their minute ends."""
 
     number: int
     wait_s: float
 
 
 def count_call(database: Database, account_id: str, per_minute: int) -> None:
-    """Count a call of the account. Raises TooMany where that is more than `per_minute` in this minute, Unavailable."""
+    """Count a call of the account. Raises TooMany if it exceeds `per_minute` in this minute, Unavailable."""
     taken = _take(database, account_id, SUBMISSIONS, 1, per_minute)
     if not taken.number:
         raise _too_many(per_minute, taken.wait_s)
 
 
 class SharedReads:
-    """Counts what is read: several at a time are taken from what all servers share, so that few calls have to write.
+    """Count reads, reserving several at a time from the shared limit, so that few calls have to write.
 
-    What a server does not use up of them the others do not get before the minute is over. Thread-safe.
+    What a server reserves and does not use is lost to the others until the minute ends. Thread-safe.
     """
 
     def __init__(self, database: Database, per_minute: int) -> None:
         self._database, self._per_minute = database, per_minute
-        self._left: dict[str, tuple[int, float]] = {}  # account -> how many are left, until when
+        self._left: dict[str, tuple[int, float]] = {}  # account -> remaining, until
         self._refused_until_s: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def has_one(self, account_id: str, now_s: float) -> bool:
-        """Count a call among those that were taken before, if one is left. now_s: of any clock.
+        """Count a call among the reserved ones, if any are left. now_s: of any clock.
 
-        Raises TooMany where the account has been refused in this minute already, which costs no look at the database.
+        Raises TooMany, without a database query, if the account has already been refused in this minute.
         """
         with self._lock:
             if (wait_s := self._refused_until_s.get(account_id, 0.0) - now_s) > 0:
@@ -56,9 +56,9 @@ class SharedReads:
             return True
 
     def take(self, account_id: str, now_s: float) -> None:
-        """Take some more, and count a call among them. Raises TooMany where there are no more in this minute.
+        """Reserve more calls and count one. Raises TooMany if none are left in this minute.
 
-        A database that is busy or cannot be reached turns no call away.
+        A database that is busy or unreachable refuses no calls.
         """
         try:
             taken = _take(self._database, account_id, READS, max(1, self._per_minute // _PARTS), self._per_minute)
@@ -75,14 +75,14 @@ class SharedReads:
 
 
 def sweep(database: Database) -> int:
-    """Forget the counts of past minutes; tells how many they were."""
+    """Delete the counts of past minutes; return how many."""
     with database.write() as connection:
         now_s = connection.execute(select(Now())).scalar_one()
         return connection.execute(delete(rates).where(rates.c.minute < int(now_s // MINUTE_S) - 1)).rowcount
 
 
 def _take(database: Database, account_id: str, what: str, number: int, per_minute: int) -> _Taken:
-    """Count `number` calls of the account at once: all of them or none."""
+    """Count `number` calls of the account at once: all or none."""
     with database.write() as connection:
         now_s = connection.execute(select(Now())).scalar_one()
         minute = int(now_s // MINUTE_S)
@@ -97,7 +97,7 @@ def _take(database: Database, account_id: str, what: str, number: int, per_minut
             .returning(rates.c.calls)
         )
         calls = connection.execute(counted).scalar_one_or_none()
-        if calls == number:  # once in a minute, and only the account's own rows, which nobody else waits for
+        if calls == number:  # once a minute, and only the account's own rows
             old = (rates.c.account_id == account_id, rates.c.what == what, rates.c.minute < minute)
             connection.execute(delete(rates).where(*old))
     return _Taken(0 if calls is None else number, max((minute + 1) * MINUTE_S - now_s, 1.0))

@@ -1,7 +1,7 @@
-"""Reading the database for a call that is waited for.
+"""Read the database while a client waits.
 
-SQLite answers a single row sooner than a thread can be woken, and no reader waits for a writer there; where all cores
-compute, each thread that has to be woken costs milliseconds. Other databases answer over the network.
+SQLite returns a single row sooner than a thread wakes up, and its readers never wait for writers; when all cores are
+busy, each thread switch costs milliseconds. Other databases answer over the network.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 async def read_soon(database: Database, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What `action` reads, which is no more than a row or two; it must not write, and must not wait."""
+    """Run `action`, which reads a row or two; it must not write and must not block."""
     if database.is_sqlite:
         return action(*args, **kwargs)
     return await to_thread.run_sync(partial(action, *args, **kwargs))

@@ -1,6 +1,6 @@
 """Signed links: open a stored file without a token until they expire.
 
-A link is signed with HMAC-SHA-256 over its key and expiry, by a secret that only this installation has.
+Each link is signed with HMAC-SHA-256 over its key and expiry, using a secret of this installation.
 """
 
 import base64
@@ -21,7 +21,7 @@ _LONGEST_TIME = 12  # digits
 
 
 def secret_of(database: Database) -> bytes:
-    """The secret this installation signs with, created on the first call."""
+    """Return the secret this installation signs with, created on the first call."""
     with database.write() as connection:
         new = {"name": _NAME, "value": random.token_bytes(_SECRET_BYTES)}
         connection.execute(insert_or_keep(connection, secrets).values(new))
@@ -29,17 +29,17 @@ def secret_of(database: Database) -> bytes:
 
 
 def sign(secret: bytes, key: str, expires_s: float) -> str:
-    """The end of a link to the file with this key, for behind `.../files/`: its path and its signature.
+    """Return the part of a link after `.../files/`: the file's path and its signature.
 
-    expires_s: seconds since 1970 until which the link is valid at least. It is rounded up to the hour, so that a
-    repeated call returns the same link and a browser can use its cache.
+    expires_s: seconds since 1970; the link is valid at least until then. It is rounded up to the hour, so that repeated
+    calls return the same link and browsers can cache it.
     """
     expires = math.ceil(expires_s / _HOUR_S) * _HOUR_S
     return f"{quote(key, safe='/')}?expires={expires}&signature={_signature(secret, key, expires)}"
 
 
 def check(secret: bytes, key: str, expires: str, signature: str, now_s: float) -> bool:
-    """Whether this signature opens the file with this key now; the texts are those of a link, from anybody."""
+    """Return whether this signature opens the file with this key now; all texts are untrusted."""
     if not (expires.isascii() and expires.isdigit() and len(expires) <= _LONGEST_TIME):
         return False
     known = _signature(secret, key, int(expires))

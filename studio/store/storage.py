@@ -1,8 +1,8 @@
-"""Where files are kept: the data folder itself, or an S3-compatible storage; both behind the same few methods.
+"""Store files in the data folder or an S3-compatible storage, behind the same few methods.
 
-A key is a path with "/" between its parts: voices/mia/card.json. Nobody ever sees half a file: each appears whole, in
-one step. All methods block; errors are Unavailable (`storage_unreachable`), DiskFull and NotFound, also for a key that
-none can have. What reads the credentials of S3 from the usual AWS variables is obstore.
+A key is a path with "/" between its parts: voices/mia/card.json. Files appear whole, in one step. All methods block;
+errors are Unavailable (`storage_unreachable`), DiskFull and NotFound, also for an invalid key. obstore reads the
+credentials for S3 from the usual AWS variables.
 """
 
 import errno
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 UNREACHABLE = "storage_unreachable"
-BLOCK = 1 << 20  # bytes that are read at a time
-LONGEST_KEY = 1024  # bytes of UTF-8, as S3 has it
+BLOCK = 1 << 20  # bytes per read
+LONGEST_KEY = 1024  # bytes of UTF-8, the limit of S3
 WORK_FOLDER = "work"
-GONE = "gone-"  # how folders begin there that are being deleted
+GONE = "gone-"  # prefix of folders being deleted
 _RETRY_S = 5.0
-_AT_ONCE = 8  # files of a folder that are transferred at the same time
+_AT_ONCE = 8  # files transferred at once
 _ODD = re.compile(r"[\x00-\x1f\x7f%\\]|[\ud800-\udfff]")
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how obstore says which
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # as obstore reports it
 _S3_OPTIONS = ("endpoint", "region")
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """What is known of a file without reading it. `etag` is quoted, as HTTP has it; time: seconds since 1970."""
+    """A file's metadata. `etag` is quoted, as in HTTP; time: seconds since 1970."""
 
     key: str
     size: int  # bytes
@@ -55,16 +55,16 @@ class StoredFile:
 
 
 class Storage:
-    """A storage that is reached through obstore. `scratch`: a folder for what is on its way."""
+    """A storage accessed through obstore. `scratch`: a folder for transfers."""
 
     def __init__(self, store: LocalStore | S3Store, data: Path) -> None:
         self._store = store
         self.scratch = data / WORK_FOLDER
 
-    # ---- looked at
+    # ---- read
 
     def head(self, key: str) -> StoredFile | None:
-        """What is known of the file with this key; None where there is none."""
+        """Return the metadata of the file with this key; None if there is none."""
         try:
             with _understood():
                 return _stored(obstore.head(self._store, checked(key)))
@@ -72,9 +72,9 @@ class Storage:
             return None
 
     def read(self, key: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """Bytes start..stop of a file (stop not included; None: to its end), in blocks of at most BLOCK.
+        """Yield bytes start..stop of a file (stop excluded; None: to its end), in blocks of at most BLOCK.
 
-        Raises NotFound at once, not at the first block. A file that changes meanwhile ends with Unavailable.
+        Raises NotFound at once, not at the first block. If the file changes meanwhile, reading ends with Unavailable.
         """
         stored = self.head(key)
         if stored is None:
@@ -92,21 +92,21 @@ class Storage:
             yield bytes(part)
 
     def list_keys(self, prefix: str) -> Iterator[str]:
-        """The keys of all files below a prefix, in no order."""
+        """Yield the keys of all files below a prefix, in any order."""
         with _understood():
             for some in obstore.list(self._store, checked(prefix.rstrip("/"))):
                 yield from (one["path"] for one in some if not _is_unfinished(one["path"]))
 
     def folder(self, prefix: str) -> Path | None:
-        """The real folder of a prefix, whether it exists or not, where the storage is a folder; else None."""
+        """Return the real folder of a prefix, existing or not, if the storage is a folder; else None."""
         return None
 
     def free_bytes(self) -> int | None:
-        """Room that is left; None where that is not known."""
+        """Return the free space; None if unknown."""
         return None
 
     def check(self) -> None:
-        """Look whether the storage answers. Raises SettingsError where it never will, Unavailable."""
+        """Check that the storage answers. Raises SettingsError if it never will, Unavailable."""
         try:
             with _understood():
                 for _ in obstore.list(self._store, chunk_size=1):
@@ -116,14 +116,14 @@ class Storage:
                 raise SettingsError("The storage has no such bucket. Create it, or choose another.") from trouble
             raise
 
-    # ---- written
+    # ---- write
 
     def put_bytes(self, data: bytes, key: str) -> None:
         """Store a small file."""
         self._put(data, key)
 
     def put_file(self, path: Path, key: str) -> None:
-        """Store a file, which is the storage's from now on: it may be moved."""
+        """Store a file, which may be moved."""
         self._put(path, key)
 
     def _put(self, content: Path | bytes, key: str) -> None:
@@ -137,26 +137,26 @@ class Storage:
             raise Unavailable("The storage has no such bucket.", _RETRY_S, UNREACHABLE) from cause
 
     def copy(self, key: str, target: str) -> None:
-        """Store a file that is here under a second key; what becomes of either does not touch the other.
+        """Copy a stored file to a second key; later changes to either leave the other alone.
 
-        Raises NotFound where there is none.
+        Raises NotFound if it does not exist.
         """
         with _understood():
             obstore.copy(self._store, checked(key), checked(target))
 
     def push_folder(self, folder: Path, prefix: str) -> None:
-        """Store all files of a folder below a prefix; the folder is the storage's from now on: it may be moved."""
+        """Store all files of a folder, which may be moved, below a prefix."""
         files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
         _at_once(lambda path: self.put_file(path, f"{prefix}/{_as_key(path.relative_to(folder))}"), files)
 
-    # ---- fetched
+    # ---- fetch
 
     def fetch(self, key: str, folder: Path) -> Path:
-        """The file with this key as one that can be opened: the stored one itself, or a copy in `folder`."""
+        """Return a path to the file with this key: the stored file itself, or a copy in `folder`."""
         return self._download(key, folder / checked(key).rpartition("/")[2])
 
     def pull_folder(self, prefix: str, folder: Path) -> None:
-        """Copy all files below a prefix into a folder. Raises NotFound where there are none."""
+        """Copy all files below a prefix into a folder. Raises NotFound if there are none."""
         below = f"{prefix.rstrip('/')}/"
         keys = list(self.list_keys(prefix))
         if not keys:
@@ -172,10 +172,10 @@ class Storage:
                 file.write(block)
         return path
 
-    # ---- deleted
+    # ---- delete
 
     def delete(self, key: str) -> None:
-        """Delete a file; one that is not there is deleted already."""
+        """Delete a file if it exists."""
         with suppress(NotFound), _understood():
             obstore.delete(self._store, checked(key))
 
@@ -188,10 +188,9 @@ class Storage:
 
     @contextmanager
     def deleting(self) -> Iterator[Callable[[str], None]]:
-        """Gives what is to be called with each prefix whose files are deleted once the block has ended well.
+        """Yield a function to call with each prefix to delete once the block succeeds.
 
-        Folders are taken from their places at once, so that nobody takes them for what they were, and are back there
-        where the block fails.
+        Folders are moved away at once, so that nothing uses them any more, and restored if the block fails.
         """
         prefixes: list[str] = []
         yield prefixes.append
@@ -200,7 +199,7 @@ class Storage:
 
 
 class FolderStorage(Storage):
-    """A storage that is a folder: files are moved into it, and are read where they lie."""
+    """A storage in a folder: files are moved into it and read in place."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -208,16 +207,16 @@ class FolderStorage(Storage):
             super().__init__(LocalStore(root, mkdir=True), root)
 
     def folder(self, prefix: str) -> Path:
-        """The real folder of a prefix, whether it exists or not."""
+        """Return the real folder of a prefix, existing or not."""
         return self._root / checked(prefix.rstrip("/"))
 
     def free_bytes(self) -> int:
-        """Room that is left on the disk."""
+        """Return the free space on the disk."""
         with _understood():
             return shutil.disk_usage(self._root).free
 
     def check(self) -> None:
-        """Look whether the folder can be written to. Raises SettingsError."""
+        """Check that the folder is writable. Raises SettingsError."""
         if not os.access(self._root, os.W_OK | os.X_OK):
             raise SettingsError(f'Nothing can be written to "{self._root}": choose another data folder.')
 
@@ -228,13 +227,13 @@ class FolderStorage(Storage):
             sync_to_disk(unfinished)
 
     def put_file(self, path: Path, key: str) -> None:
-        """Store a file: it is moved, or copied from another disk."""
+        """Move a file into the storage, or copy it from another disk."""
         with self._place(key) as unfinished:
             _move(path, unfinished)
             sync_to_disk(unfinished)
 
     def copy(self, key: str, target: str) -> None:
-        """The same file by a second name where the disk has that, as no file here is ever changed; else a copy."""
+        """Hard-link a file where possible, as stored files never change; else copy it."""
         original = self.fetch(key, self.scratch)
         with self._place(target) as unfinished:
             try:
@@ -244,7 +243,7 @@ class FolderStorage(Storage):
                 sync_to_disk(unfinished)
 
     def push_folder(self, folder: Path, prefix: str) -> None:
-        """Move a folder to where the prefix is, in one step; what is there already is replaced."""
+        """Move a folder to the prefix in one step, replacing an existing one."""
         target = self.folder(prefix)
         _make(target.parent)
         with _new_file(target) as unfinished:
@@ -256,25 +255,25 @@ class FolderStorage(Storage):
             sync_to_disk(target.parent)
 
     def fetch(self, key: str, folder: Path) -> Path:
-        """The stored file itself, which must not be changed. Raises NotFound."""
+        """Return the stored file itself, which must not be changed. Raises NotFound."""
         path = self._root / checked(key)
         if not path.is_file():
             raise NotFound("There is no such file.", "file_not_found")
         return path
 
     def pull_folder(self, prefix: str, folder: Path) -> None:
-        """Copy a folder. Raises NotFound where there is none."""
+        """Copy a folder. Raises NotFound if it does not exist."""
         with _understood():
             shutil.copytree(self.folder(prefix), folder, dirs_exist_ok=True)
 
     def delete_below(self, prefix: str) -> None:
-        """Delete a folder; it is gone at once, and then its files are deleted."""
+        """Delete a folder: it disappears at once, then its files are deleted."""
         with self.deleting() as take_away:
             take_away(prefix)
 
     @contextmanager
     def deleting(self) -> Iterator[Callable[[str], None]]:
-        """As in every storage; where the folders are meanwhile `studio.executors.housekeeping` knows too."""
+        """Delete as every storage does; `studio.executors.housekeeping` clears folders left behind by a crash."""
         moved: list[tuple[Path, Path]] = []
 
         def take_away(prefix: str) -> None:
@@ -304,15 +303,15 @@ class FolderStorage(Storage):
 
 
 def open_storage(url: str, data: Path) -> Storage:
-    """The storage at `url` (s3://BUCKET/PREFIX?endpoint=...&region=...), or for an empty one the data folder.
+    """Return the storage at `url` (s3://BUCKET/PREFIX?endpoint=...&region=...), or the data folder if it is empty.
 
-    It is not called yet: see `Storage.check`. Raises SettingsError for an address that is none.
+    It is not contacted yet: see `Storage.check`. Raises SettingsError for an invalid address.
     """
     return _open_s3(url, data) if url else FolderStorage(data)
 
 
 def checked(key: str) -> str:
-    """The key, if it can be one; raises NotFound for one that leads elsewhere, or nowhere."""
+    """Return a valid key; raises NotFound for one that is invalid or leaves the storage."""
     parts = key.split("/")
     odd = any(ord(letter) < 32 or letter in "\\\x7f" or "\ud800" <= letter <= "\udfff" for letter in key)
     if odd or any(part in ("", ".", "..") for part in parts) or len(key.encode("utf-8", "replace")) > LONGEST_KEY:
@@ -341,7 +340,7 @@ def _open_s3(url: str, data: Path) -> Storage:
                 "connect_timeout": "5s",
                 "timeout": "60s",  # of one request: a block read, a part written
             },
-            # what is away for longer is for the caller to wait for, or to tell
+            # longer failures are the caller's to wait for or report
             retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=20)},
         )
     except (BaseError, ValueError) as cause:
@@ -359,7 +358,7 @@ def _stored(meta: "ObjectMeta") -> StoredFile:
 
 
 def _as_key(path: Path) -> str:
-    """A relative path as the end of a key: what keys cannot hold is written as in addresses."""
+    """Turn a relative path into the end of a key, percent-encoding what keys cannot hold."""
     return _ODD.sub(lambda found: quote(found[0], safe="", errors="surrogateescape"), path.as_posix())
 
 
@@ -380,13 +379,13 @@ def _is_unfinished(key: str) -> bool:
 
 @contextmanager
 def _new_file(target: Path) -> Iterator[Path]:
-    """A path to write to; what is there then takes the place of `target` in one step, or leaves no trace."""
+    """Yield a path to write to; the file then replaces `target` in one step, or leaves no trace."""
     with _understood(), replacing(target) as unfinished:
         yield unfinished
 
 
 def _make(folder: Path) -> None:
-    """Make a folder to put something into; where a file is in the way, it is the storage that is in disorder."""
+    """Create a folder; a file in the way is an error of the storage."""
     try:
         with _understood():
             folder.mkdir(parents=True, exist_ok=True)
@@ -405,7 +404,7 @@ def _move(source: Path, target: Path) -> None:
 
 
 def _at_once(action: Callable[[T], object], things: Iterable[T]) -> None:
-    """Do something with several things at the same time; the first error is raised, after those under way."""
+    """Apply an action to several items in parallel; raise the first error after those already running."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         waiting = [pool.submit(action, thing) for thing in things]
         try:
@@ -416,7 +415,7 @@ def _at_once(action: Callable[[T], object], things: Iterable[T]) -> None:
                 one.cancel()
 
 
-# ---- troubles
+# ---- errors
 
 
 @contextmanager
@@ -435,7 +434,7 @@ def _trouble(cause: Exception) -> StudioError:
     if is_full_disk(cause):
         return DiskFull()
     number = cause.errno if isinstance(cause, OSError) else int((_OS_ERROR.findall(str(cause)) or ["0"])[0])
-    if number in (errno.ENOTDIR, errno.EISDIR):  # a file where the key has a folder, or the other way round
+    if number in (errno.ENOTDIR, errno.EISDIR):  # a file instead of a folder, or vice versa
         return NotFound("There is no such file.", "file_not_found")
     if isinstance(cause, PreconditionError):
         return Unavailable("The file was replaced while it was being read. Try again.", _RETRY_S, UNREACHABLE)

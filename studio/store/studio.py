@@ -1,6 +1,6 @@
-"""The studio, assembled: settings, database and storage, which is all that its actions need.
+"""The studio, assembled: settings, database and storage, all that its actions need.
 
-A server and its worker processes each open their own; what they share is the database and the storage.
+A server and its worker processes each open their own; they share the database and the storage.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,9 @@ from studio.store.storage import Storage, open_storage
 
 @dataclass(frozen=True)
 class Studio:
-    """What actions work with.
+    """The context of all actions.
 
-    wake: tells the workers that a task waits; may do nothing. submitted: receives each training and each blend in the
+    wake: notifies the workers of a queued task; may do nothing. submitted: receives each training and each blend in the
     transaction that queues it, so that the command line can claim the task before any worker does.
     """
 
@@ -36,28 +36,28 @@ class Studio:
     submitted: Callable[[Connection, str], None] = lambda connection, task_id: None
 
     def link(self, key: str, base_url: str, now_s: float) -> str:
-        """An absolute address that opens the stored file until it expires.
+        """Return an absolute URL that opens the stored file until it expires.
 
-        base_url: how this client reaches the service, where the settings do not say it.
+        base_url: the address this client uses, if the settings have none.
         """
         begin = self.service.cdn_url or f"{self.base_url(base_url)}/files"
         return f"{begin.rstrip('/')}/{sign(self.link_secret, key, now_s + self.service.link_hours * 3600)}"
 
     def base_url(self, of_request: str) -> str:
-        """The service's address as the settings say it, else as the client called it."""
+        """Return the service's address from the settings, else as the client called it."""
         return (self.service.base_url or of_request).rstrip("/")
 
     def close(self) -> None:
-        """Close the database's connections."""
+        """Close the database connections."""
         self.database.close()
 
 
 def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
-    """Open everything: the database is brought up to date, the local account is there, links can be signed.
+    """Open everything: migrate the database, create the local account, load the link secret.
 
-    Raises SettingsError for settings that cannot work, Unavailable where the database or storage is out of reach.
+    Raises SettingsError for settings that cannot work, Unavailable if the database or storage is unreachable.
     """
-    make_folder(settings.data, 0o700)  # tokens' digests and everybody's recordings
+    make_folder(settings.data, 0o700)  # digests of tokens, and all recordings
     database = open_database(database_url(service.database_url, settings.data))
     try:
         upgrade(database)

@@ -1,12 +1,12 @@
-"""The tables. All times are seconds since 1970 by the database's own clock; JSON columns hold plain values.
+"""The tables. All times are seconds since 1970 by the database's clock; JSON columns hold plain values.
 
 accounts --< tokens
     |------< models    a voice: pending -> training -> completed | failed
-    |------< tasks     the queue and the truth about all work
-    `------< answers   what a POST with an Idempotency-Key was answered
-rates                  how often an account has called in the present minute
-duties                 leader locks: which process of the installation holds each
-secrets                what links are signed with
+        |------< tasks     the queue and the record of all work
+        `------< answers   answers to POST calls with an Idempotency-Key
+    rates                  calls of each account in the present minute
+    duties                 leader locks: which process of the installation holds each
+    secrets                for signing links
 """
 
 from sqlalchemy import (
@@ -35,7 +35,7 @@ METADATA = MetaData(
     }
 )
 
-# as Python compares text, whatever language the database was set up for
+# compares as Python does, whatever the locale of the database
 _FOLDED = String(600).with_variant(String(600, collation="C"), "postgresql")
 _RUNNING_TRAINING = text("kind = 'training' AND state = 'running'")
 
@@ -53,7 +53,7 @@ tokens = Table(
     Column("id", String(32), primary_key=True),
     Column("account_id", ForeignKey("accounts.id"), nullable=False, index=True),
     Column("name", String(200), nullable=False),
-    Column("digest", String(64), nullable=False, unique=True),  # SHA-256 of the token, which is kept nowhere
+    Column("digest", String(64), nullable=False, unique=True),  # SHA-256 of the token, which is not stored
     Column("created_at", Float, nullable=False),
     Column("expires_at", Float),
     Column("revoked_at", Float),
@@ -65,24 +65,24 @@ models = Table(
     METADATA,
     Column("number", Integer, primary_key=True, autoincrement=True),
     Column("account_id", ForeignKey("accounts.id"), nullable=False),
-    Column("id", String(64), nullable=False),  # unique in an account only; two accounts may both have a "mia"
+    Column("id", String(64), nullable=False),  # unique within an account
     Column("name", String(200), nullable=False),
-    Column("folded_name", _FOLDED, nullable=False),  # without the difference of case: what lists are ordered by
-    Column("texts", Text, nullable=False),  # all that words are looked for in, folded too
+    Column("folded_name", _FOLDED, nullable=False),  # case-folded, for sorting
+    Column("texts", Text, nullable=False),  # searchable text, case-folded
     Column("state", String(16), nullable=False),  # pending, training, completed, failed
-    # what can be asked for; the whole of it is in `card`
+    # filters; `card` has all of it
     Column("gender", String(32)),
     Column("age", String(32)),
     Column("base_language", String(8)),
     Column("genre", String(32)),
     Column("voice_type", String(32)),
-    Column("card", JSON, nullable=False),  # the published fields, and once trained the rest of the voice's card
-    Column("voice_key", String(500)),  # where in the storage the voice lies, once there is one
-    Column("dataset_key", String(500)),  # where its recordings lie, if it was made of some
-    Column("training_key", String(500)),  # where the latest checkpoint lies, in a storage that is no folder
+    Column("card", JSON, nullable=False),  # the published fields; after training the whole card
+    Column("voice_key", String(500)),  # prefix of the voice in the storage, once it exists
+    Column("dataset_key", String(500)),  # prefix of its recordings, if it has any
+    Column("training_key", String(500)),  # latest checkpoint, if the storage is not a folder
     Column("epoch", Integer, nullable=False, default=0),
-    Column("epochs", Integer, nullable=False, default=0),  # the total that the finished voice was asked to have
-    Column("failure_told", Integer, nullable=False, default=0),  # whether a call has been told so, or of a stop
+    Column("epochs", Integer, nullable=False, default=0),  # total requested for the finished voice
+    Column("failure_told", Integer, nullable=False, default=0),  # whether a call has reported the failure or stop
     Column("data_report", JSON),
     Column("error", Text),
     Column("created_at", Float, nullable=False),
@@ -98,14 +98,14 @@ tasks = Table(
     Column("account_id", ForeignKey("accounts.id"), nullable=False),
     Column("kind", String(16), nullable=False),  # see studio.store.tasks.Kind
     Column("model_id", String(64)),  # of the account, or a demo voice's
-    Column("model_name", String(200)),  # of a voice that has been deleted since
+    Column("model_name", String(200)),  # of a voice deleted since
     Column("parameters", JSON, nullable=False),
     Column("state", String(16), nullable=False),  # queued, running, completed, failed, cancelled
     Column("priority", Integer, nullable=False, default=0),  # higher first
     Column("not_before", Float, nullable=False, default=0),  # of a retry
-    Column("attempt", Integer, nullable=False, default=0),  # how often it was claimed without getting anywhere
-    Column("fence", BigInteger, nullable=False, default=0),  # rises with every claim; only its holder may write
-    Column("owner", String(100)),  # the worker that has it
+    Column("attempt", Integer, nullable=False, default=0),  # claims without headway
+    Column("fence", BigInteger, nullable=False, default=0),  # rises with every claim; only its holder may write the row
+    Column("owner", String(100)),  # the worker that holds it
     Column("lease_until", Float),
     Column("cancel_requested", Integer, nullable=False, default=0),
     Column("progress", Float, nullable=False, default=0),
@@ -124,7 +124,7 @@ tasks = Table(
     Index(None, "account_id", "model_id", "kind", "created_at", "id"),
     Index(None, "account_id", "kind", "state"),
     Index(None, "finished_at"),
-    # of the trainings of one voice only one runs, whatever happens at the same moment
+    # only one training per voice may run, also under concurrent claims
     Index(
         "uq_tasks_running_training", "account_id", "model_id",
         unique=True, sqlite_where=_RUNNING_TRAINING, postgresql_where=_RUNNING_TRAINING,
@@ -159,7 +159,7 @@ leader_locks = Table(
     Column("name", String(32), primary_key=True),
     Column("owner", String(100), nullable=False),
     Column("until", Float, nullable=False),
-    Column("said", JSON, nullable=False),  # by whoever has it, for all to read
+    Column("said", JSON, nullable=False),  # published by the holder
 )
 
 secrets = Table(

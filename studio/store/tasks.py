@@ -1,15 +1,15 @@
-"""The queue: one table, which is also the truth about all work there is and was.
+"""The queue: one table, which is also the record of all work.
 
     queued --claim--> running --complete--> completed
       ^                |  |-----fail------> failed
       |<---requeue-----|  |---cancelled---> cancelled
-      `<---recover-----'  a lease that is over, or an owner that is dead; with the attempts used up: failed
+      `<---recover-----'  an expired lease or dead owner; without attempts left: failed
 
-Whoever claims a task holds it until its lease is over, and renews the lease while it works. Every claim raises the
-task's fence, and whatever is written for a running task is written under the fence it was claimed with: a worker that
-was thought dead, and comes back, can write nothing. A task is `queued`, `running` or has ended, for good.
+A worker that claims a task holds it until its lease expires, and renews the lease while it works. Every claim raises
+the task's fence, and a running task is written only under the fence it was claimed with: a worker that was presumed
+dead and returns cannot write. A task is `queued`, `running` or has ended for good.
 
-Functions that take a Connection join the caller's transaction, so that a task and what it is about change together.
+Functions that take a Connection join the caller's transaction, so that a task changes together with its subject.
 """
 
 import functools
@@ -46,7 +46,7 @@ from studio.store.tables import accounts, tasks
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
 Kind = Literal["conversion", "training", "report", "blend", "estimate", "checkup", "analysis"]
-# what is looked at once, where it was asked for: no part of the history
+# short tasks that the page shows in place: not part of the history
 UNLISTED = ("estimate", "checkup", "analysis")
 STATES: tuple[str, ...] = get_args(State)
 ENDED = ("completed", "failed", "cancelled")
@@ -56,7 +56,7 @@ WORKER_LOST = "worker_lost"
 _BACKOFF_S = (1.0, 4.0, 16.0)  # before the second, third and every later attempt
 _CLAIMS_TRIED = 8
 _DAY_S = 86_400.0
-_LATEST_DONE = 20  # tasks from which it is said how long one usually takes
+_LATEST_DONE = 20  # tasks to average the usual duration over
 _LONGEST_ID = 32
 _CANDIDATE = tasks.alias("candidate")
 _RUNNING = tasks.alias("running_one")
@@ -66,18 +66,18 @@ Also = Callable[[Connection, "Task"], None]
 
 @dataclass(frozen=True)
 class Task:
-    """A row of the queue, as it was when it was read. Times are seconds since 1970 by the database's clock."""
+    """A row of the queue as it was when read. Times are seconds since 1970 by the database's clock."""
 
     id: str
     account_id: str
     kind: str
     model_id: str | None
-    model_name: str | None  # of a voice that has been deleted since
+    model_name: str | None  # of a voice deleted since
     parameters: dict[str, Any]
     state: str
     priority: int
     not_before: float
-    attempt: int  # how often it was claimed without getting anywhere, this time included
+    attempt: int  # claims without headway, including this one
     fence: int
     owner: str | None
     lease_until: float | None
@@ -95,11 +95,11 @@ class Task:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing can change it any more."""
+        """Whether the task can no longer change."""
         return self.state in ENDED
 
 
-# ---- from the queue into work
+# ---- queue and claim
 
 
 def submit(
@@ -113,7 +113,7 @@ def submit(
     task_id: str | None = None,
     request_id: str | None = None,
 ) -> str:
-    """Put a task into the queue as part of the caller's transaction; gives its id. Higher priorities come first."""
+    """Queue a task in the caller's transaction; return its id. Higher priorities come first."""
     task_id = task_id or secrets.token_hex(12)
     connection.execute(
         insert(tasks).values(
@@ -132,12 +132,12 @@ def submit(
 
 
 def claim(database: Database, owner: str, kinds: Sequence[str], lease_s: float) -> Task | None:
-    """Take the next task of these kinds for `lease_s` seconds; None where there is none.
+    """Claim the next task of these kinds for `lease_s` seconds; None if there is none.
 
-    The highest priority goes first, then the oldest. Of the trainings of one voice only one runs at a time.
+    The highest priority comes first, then the oldest. Only one training per voice runs at a time.
     """
     for _ in range(_CLAIMS_TRIED):
-        with database.read() as connection:  # who has nothing to do keeps nobody from writing
+        with database.read() as connection:  # idle workers take no write lock
             kind = _kind_of_next(connection, kinds)
         if kind is None:
             return None
@@ -145,21 +145,21 @@ def claim(database: Database, owner: str, kinds: Sequence[str], lease_s: float) 
             with database.write() as connection:
                 row = connection.execute(_taking_next(owner, kind, lease_s)).one_or_none()
         except IntegrityError:
-            continue  # another worker began to train the same voice at this moment: the table allows one
+            continue  # another worker has just claimed a training of this voice
         if row is not None:
             return _task(row)
     return None
 
 
 def claim_one(connection: Connection, task_id: str, owner: str, lease_s: float) -> Task | None:
-    """Take this task for `lease_s` seconds; None where it does not wait."""
+    """Claim this task for `lease_s` seconds; None unless it is queued."""
     waits = update(tasks).where(tasks.c.id == task_id, tasks.c.state == "queued")
     row = connection.execute(waits.values(_taken(owner, lease_s)).returning(tasks)).one_or_none()
     return None if row is None else _task(row)
 
 
 def _kind_of_next(connection: Connection, kinds: Sequence[str]) -> str | None:
-    """Of which kind the next task is. Each kind is asked for alone: so the index has its next in the first place."""
+    """Return the kind of the next task. Each kind has its own query, which the index answers with one row."""
     firsts = [_next_of(kind, locked=False).subquery() for kind in kinds]
     each = union_all(*(select(one) for one in firsts)).subquery()
     next_one = select(each.c.kind).order_by(each.c.priority.desc(), each.c.created_at, each.c.id).limit(1)
@@ -204,7 +204,7 @@ def _next_of(kind: str, locked: bool) -> Select[Any]:
     return found.with_for_update(skip_locked=True, of=candidate) if locked else found
 
 
-# ---- while it is worked on: all of this under the fence
+# ---- running: all writes under the fence
 
 
 def renew(
@@ -215,10 +215,10 @@ def renew(
     message: str | None = None,
     headway: bool = False,
 ) -> bool:
-    """Hold a task for `lease_s` seconds more, and say how far it is; tells whether it shall be cancelled.
+    """Renew a lease for `lease_s` seconds and record progress; return whether the task is to be cancelled.
 
-    headway: something was kept that the next attempt goes on from, so that the attempts count from here anew.
-    Raises LeaseLost, Unavailable.
+    headway: a state was stored that the next attempt continues from, so the count of attempts restarts. Raises
+    LeaseLost, Unavailable.
     """
     values: dict[str, Any] = {"lease_until": Now() + lease_s}
     if progress is not None and math.isfinite(progress):
@@ -232,12 +232,12 @@ def renew(
 
 
 def complete(connection: Connection, task: Task, result: dict[str, Any]) -> Task:
-    """End a task with its result: plain values, of which numbers that are not finite become null. Raises LeaseLost."""
+    """End a task with its result, as plain values; non-finite numbers become null. Raises LeaseLost."""
     return _end(connection, task, "completed", result=_plain(result), progress=1.0, message="")
 
 
 def fail(connection: Connection, task: Task, text: str, code: str) -> Task:
-    """End a task with a sentence for the user, and a word for programs. Raises LeaseLost."""
+    """End a task with a sentence for the user and a code for programs. Raises LeaseLost."""
     return _end(connection, task, "failed", error=_storable(text), error_code=code)
 
 
@@ -247,9 +247,9 @@ def cancelled(connection: Connection, task: Task) -> Task:
 
 
 def requeue(database: Database, task: Task, delay_s: float = 0.0, counts: bool = True) -> Task:
-    """Give a task back to the queue, for another attempt after `delay_s`; one that shall be cancelled ends instead.
+    """Requeue a task for another attempt after `delay_s`; if it is being cancelled, end it instead.
 
-    counts: whether this attempt was one; it was not where the worker was only asked to stop. Raises LeaseLost.
+    counts: whether this was an attempt; it was not if the worker was only asked to stop. Raises LeaseLost.
     """
     attempt = tasks.c.attempt if counts else case((tasks.c.attempt > 0, tasks.c.attempt - 1), else_=0)
     with database.write() as connection:
@@ -257,9 +257,9 @@ def requeue(database: Database, task: Task, delay_s: float = 0.0, counts: bool =
 
 
 def give_up(connection: Connection, task: Task, attempts: int, text: str, code: str) -> Task:
-    """Queue a task again, a little later, while fewer than `attempts` were made; then end it as failed.
+    """Requeue a task after a pause while fewer than `attempts` were made; then end it as failed.
 
-    Gives the task as it is now. Raises LeaseLost.
+    Returns the task as it is now. Raises LeaseLost.
     """
     return _write(connection, task, _back_or_failed(attempts, text, code))
 
@@ -269,7 +269,7 @@ def _end(connection: Connection, task: Task, state: State, **values: Any) -> Tas
 
 
 def _write(connection: Connection, task: Task, values: dict[str, Any]) -> Task:
-    """Change a running task under the fence it was claimed with."""
+    """Change a running task under its fence."""
     held = and_(tasks.c.id == task.id, tasks.c.fence == task.fence, tasks.c.state == "running")
     row = connection.execute(update(tasks).where(held).values(values).returning(tasks)).one_or_none()
     if row is None:
@@ -278,7 +278,7 @@ def _write(connection: Connection, task: Task, values: dict[str, Any]) -> Task:
 
 
 def _back(values: dict[str, Any]) -> dict[str, Any]:
-    """Into the queue; or, where it shall be cancelled, to its end."""
+    """Return values that requeue a task or, if it is being cancelled, end it."""
     unwanted = tasks.c.cancel_requested != 0
     return {
         "state": case((unwanted, "cancelled"), else_="queued"),
@@ -290,7 +290,7 @@ def _back(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _back_or_failed(attempts: int, text: str, code: str) -> dict[str, Any]:
-    """Into the queue after a pause; or to its end, cancelled or with the attempts used up."""
+    """Return values that requeue a task after a pause, or end it as cancelled or failed."""
     unwanted = tasks.c.cancel_requested != 0
     used_up = and_(tasks.c.cancel_requested == 0, tasks.c.attempt >= attempts)
     first, second, later = _BACKOFF_S
@@ -303,13 +303,13 @@ def _back_or_failed(attempts: int, text: str, code: str) -> dict[str, Any]:
     }
 
 
-# ---- from outside
+# ---- control
 
 
 def request_cancel(database: Database, account_id: str, task_id: str, also: Also | None = None) -> Task:
-    """Cancel a task: at once if it waits, else its worker is asked to; gives the task as it is now.
+    """Cancel a task: at once if it is queued, else its worker is asked to stop; return the task as it is now.
 
-    also: what else to do in the same transaction. Raises NotFound, and WrongState for one that has ended.
+    also: further work in the same transaction. Raises NotFound, and WrongState for an ended task.
     """
     waits = tasks.c.state == "queued"
     own = and_(tasks.c.id == task_id, tasks.c.account_id == account_id, tasks.c.state.in_(ACTIVE))
@@ -329,10 +329,9 @@ def request_cancel(database: Database, account_id: str, task_id: str, also: Also
 
 
 def remove(database: Database, account_id: str, task_id: str, also: Also | None = None) -> Task:
-    """Forget a task that has ended; gives what it was.
+    """Delete an ended task and return it.
 
-    also: what else to do in the same transaction, as its last thing. Raises NotFound, and WrongState for one that waits
-    or runs.
+    also: further work, last in the same transaction. Raises NotFound, and WrongState for a queued or running task.
     """
     ended = and_(tasks.c.id == task_id, tasks.c.account_id == account_id, tasks.c.state.in_(ENDED))
     find(database, account_id, task_id)
@@ -348,19 +347,19 @@ def remove(database: Database, account_id: str, task_id: str, also: Also | None 
 def recover(
     database: Database, attempts: int, dead_owners: Sequence[str] = (), also: Also | None = None
 ) -> list[Task]:  # fmt: skip
-    """Take tasks from workers that are dead, or whose lease is over.
+    """Take tasks from workers that are dead, or whose lease has expired.
 
-    They are queued again, after a pause; cancelled, if they shall be; failed, if they were tried `attempts` times.
-    Gives those that have ended by this; `also` is done for each of them in the same transaction.
+    Each is requeued after a pause, cancelled if requested, or failed after `attempts` attempts. Returns those that
+    ended; `also` runs for each of them in the same transaction.
     """
     text = (
-        f"The worker was lost {attempts} times while it was busy with this, and it is not tried again. "
+        f"The worker crashed {attempts} times during this task, so it will not be tried again. "
         "This machine may be short of memory: close other programs, or try a shorter recording."
         if attempts > 1
-        else "The worker was lost while it was busy with this: try it again."
+        else "The worker crashed during this task: try again."
     )
     lost = or_(tasks.c.lease_until < Now(), tasks.c.owner.in_(dead_owners))
-    with database.read() as connection:  # which it mostly ends with, and keeps nobody from writing
+    with database.read() as connection:  # usually nothing to do, so no write lock
         if connection.scalar(select(tasks.c.id).where(tasks.c.state == "running", lost).limit(1)) is None:
             return []
     taken_back = (
@@ -377,11 +376,11 @@ def recover(
         return ended
 
 
-# ---- looked at
+# ---- lookup
 
 
 def find(database: Database, account_id: str, task_id: str, kind: str | None = None) -> Task:
-    """A task of the account, if need be of one kind only. Raises NotFound, also for another account's."""
+    """Return a task of the account, optionally of one kind only. Raises NotFound, also for another account's."""
     row = None
     if len(task_id) <= _LONGEST_ID and task_id.isascii() and task_id.isalnum():
         with database.read() as connection:
@@ -397,7 +396,7 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
 
 @functools.cache
 def _one_task() -> Select[Any]:
-    """The task `asked_id` of `asked_account`; built once, since clients poll it."""
+    """Select the task `asked_id` of `asked_account`; built once, since clients poll it."""
     return select(tasks).where(tasks.c.id == bindparam("asked_id"), tasks.c.account_id == bindparam("asked_account"))
 
 
@@ -410,9 +409,9 @@ def list_tasks(
     limit: int = 50,
     cursor: str | None = None,
 ) -> tuple[list[Task], str | None]:
-    """Tasks of the account, newest first, and what to give as `cursor` to see those after them. Raises Invalid.
+    """Return the account's tasks, newest first, and the `cursor` of the next page. Raises Invalid.
 
-    Those that are UNLISTED are told of only where their kind is asked for.
+    UNLISTED kinds are included only if requested.
     """
     if not 1 <= limit <= MOST_LISTED:
         raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
@@ -431,13 +430,13 @@ def list_tasks(
 
 
 def latest(database: Database, account_id: str, model_id: str, kind: str) -> Task | None:
-    """The newest task of this kind that is about the voice."""
+    """Return the newest task of this kind for the voice."""
     with database.read() as connection:
         return latest_in(connection, account_id, model_id, kind)
 
 
 def latest_in(connection: Connection, account_id: str, model_id: str, kind: str) -> Task | None:
-    """The same, as the caller's transaction sees it."""
+    """Return the same within the caller's transaction."""
     about = and_(tasks.c.account_id == account_id, tasks.c.model_id == model_id, tasks.c.kind == kind)
     newest = select(tasks).where(about).order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(1)
     row = connection.execute(newest).one_or_none()
@@ -445,9 +444,9 @@ def latest_in(connection: Connection, account_id: str, model_id: str, kind: str)
 
 
 def waiting_and_running(connection: Connection, account_id: str, kind: str) -> int:
-    """How many tasks of this kind the account has that have not ended.
+    """Count the account's active tasks of this kind.
 
-    In a transaction that writes, the number holds until its end: others that ask for it wait until then.
+    In a write transaction the count is locked until the end: concurrent callers wait.
     """
     # SQLite has one writer at a time and no FOR UPDATE
     if connection.get_execution_options().get("writes", False):
@@ -457,14 +456,13 @@ def waiting_and_running(connection: Connection, account_id: str, kind: str) -> i
 
 
 def under_way(connection: Connection, kind: str) -> int:
-    """How many tasks of this kind all accounts have that have not ended; who asks at the same time may be told the
-    same."""
+    """Count the active tasks of this kind of all accounts; concurrent callers may see the same number."""
     active = and_(tasks.c.kind == kind, tasks.c.state.in_(ACTIVE))
     return connection.scalar(select(func.count()).select_from(tasks).where(active)) or 0
 
 
 def places(database: Database, kind: str) -> dict[str, int]:
-    """Which place each waiting task of this kind has, of all accounts, 1 for the next; of the first MOST_LISTED."""
+    """Map each queued task of this kind to its place among all accounts, 1 for the next; the first MOST_LISTED only."""
     waiting = select(tasks.c.id).where(tasks.c.state == "queued", tasks.c.kind == kind)
     in_turn = waiting.order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id).limit(MOST_LISTED)
     with database.read() as connection:
@@ -472,14 +470,14 @@ def places(database: Database, kind: str) -> dict[str, int]:
 
 
 def running_now(database: Database, kind: str) -> int:
-    """How many tasks of this kind are being worked on, of all accounts."""
+    """Count the running tasks of this kind of all accounts."""
     running = select(func.count()).where(tasks.c.state == "running", tasks.c.kind == kind)
     with database.read() as connection:
         return int(connection.scalar(running) or 0)
 
 
 def usual_seconds(database: Database, kind: str) -> float | None:
-    """How long the latest tasks of this kind took on the average, of all accounts; None where none was done today."""
+    """Return the average duration of the latest tasks of this kind of all accounts; None if none ended today."""
     took = (tasks.c.finished_at - tasks.c.started_at).label("took")
     done = select(took).where(tasks.c.finished_at > Now() - _DAY_S, tasks.c.kind == kind, tasks.c.state == "completed")
     latest_done = done.order_by(tasks.c.finished_at.desc()).limit(_LATEST_DONE).subquery()
@@ -489,14 +487,14 @@ def usual_seconds(database: Database, kind: str) -> float | None:
 
 
 def counts(database: Database) -> dict[tuple[str, str], int]:
-    """How many tasks there are of each (kind, state), of all accounts."""
+    """Count the tasks of all accounts by (kind, state)."""
     counted = select(tasks.c.kind, tasks.c.state, func.count()).group_by(tasks.c.kind, tasks.c.state)
     with database.read() as connection:
         return {(kind, state): number for kind, state, number in connection.execute(counted)}
 
 
 def oldest_wait_s(database: Database) -> float:
-    """How long the task that waits longest has waited, in seconds; 0 where none waits."""
+    """Return for how many seconds the longest-queued task has waited; 0 if none is queued."""
     with database.read() as connection:
         waited = connection.scalar(select(Now() - func.min(tasks.c.created_at)).where(tasks.c.state == "queued"))
     return max(waited or 0.0, 0.0)
@@ -510,7 +508,7 @@ def _task(row: Row[Any]) -> Task:
 
 
 def _plain(value: Any) -> Any:
-    """`value` as JSON can hold it: a score that could not be measured is null, as JSON has no NaN."""
+    """Convert `value` to valid JSON: a score that could not be measured is null, as JSON has no NaN."""
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -519,5 +517,5 @@ def _plain(value: Any) -> Any:
 
 
 def _storable(text: str) -> str:
-    """Text of any origin as both databases take it: without NUL, and without what is no character."""
+    """Remove what the databases cannot store from untrusted text: NUL and lone surrogates."""
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")

@@ -1,11 +1,11 @@
-"""Voices and recordings as folders that the engine can work in, whatever the storage is.
+"""Provide voices and recordings as folders for the engine, whatever the storage is.
 
-Where the storage is a folder, they are used where they lie. Elsewhere they are copied here first: a voice into a cache,
-recordings into a folder of their own with the latest checkpoint of their training, from where what is new is brought
-back. There each checkpoint is a snapshot, a folder in `trainings/{model}`: the files that are new, and a list of all
-that belong to it, in whichever snapshot they lie. The row of the voice says which snapshot counts, and which of the
-folders in `voices/{model}` is the voice. Names of both begin with a generation, one above that of the one before: so a
-worker that comes late deletes what is older than its own, and nothing that a later one has stored.
+In a folder storage they are used in place. From a remote storage they are copied here first: a voice into a cache,
+recordings into a folder of their own with the latest checkpoint of their training, and new files are copied back.
+There each checkpoint is a snapshot, a folder in `trainings/{model}`: the new files, and a list of all files that
+belong to it, in whichever snapshot they are. The voice's row names the current snapshot, and which of the folders in
+`voices/{model}` is the voice. Names of both begin with a generation, one above the previous: so a late worker deletes
+only what is older than its own, and nothing that a later one has stored.
 """
 
 import json
@@ -42,9 +42,9 @@ UNTRAINED_LOCK_FILE = ".untrained.lock"
 CACHE_FOLDER = "cache"
 MOST_CACHED = 100  # voices, of about 10 MB each
 LOCK_WAIT_S = 10.0
-_LOOK_S = 0.5  # between two looks whether another has done with the untrained voice
+_LOOK_S = 0.5  # between checks of the lock on the untrained voice
 _LIST_FILE = "files.json"
-_UNCACHED_AFTER_S = 600.0  # a voice that was used since may just be being read
+_UNCACHED_AFTER_S = 600.0  # a voice used since then may still be being read
 _Signature = tuple[str, int, int, int]
 _NOT_KEPT = re.compile(r".*\.part|.*\.previous|" + re.escape(LOCK_FILE))
 
@@ -53,7 +53,7 @@ _NOT_KEPT = re.compile(r".*\.part|.*\.previous|" + re.escape(LOCK_FILE))
 
 
 def voice_folder(storage: Storage, model: Model) -> Path:
-    """The folder of a voice, to be read only. Raises WrongState for one that is not trained, NotFound, Unavailable."""
+    """Return the folder of a voice, read-only. Raises WrongState for an untrained voice, NotFound, Unavailable."""
     if model.is_demo:
         return DEMO_VOICES / model.id
     if model.voice_key is None:
@@ -62,11 +62,11 @@ def voice_folder(storage: Storage, model: Model) -> Path:
 
 
 def untrained_folder(storage: Storage, account: Account, model: Model, report: Report, device: str) -> Path:
-    """The folder of a voice as it is before it is trained, to be read only; it is made where it is not there.
+    """Return the folder of an untrained voice, read-only; make the voice if it does not exist.
 
-    Where the storage is a folder it is made anew when the recordings have changed; elsewhere they never do. `report`
-    may raise Cancelled; device: what it is made on. Raises WrongState where there are no recordings, NotFound,
-    Unavailable, DiskFull, and DatasetError and TrainingError where there is too little voice.
+    In a folder storage it is made again when the recordings have changed; in a remote one they never do. `report` may
+    raise Cancelled; device: computes it. Raises WrongState if there are no recordings, NotFound, Unavailable, DiskFull,
+    and DatasetError and TrainingError if there is too little voice.
     """
     key = untrained_place(model)
     if kept := _kept_untrained(storage, key):
@@ -77,13 +77,13 @@ def untrained_folder(storage: Storage, account: Account, model: Model, report: R
     ):
         workspace.make_untrained(report, device)
     made = _kept_untrained(storage, key)
-    if made is None:  # its recordings were changed or deleted at this moment
+    if made is None:  # its recordings were changed or deleted meanwhile
         raise Unavailable("The voice was changed while it was made: try again.", _LOOK_S, "model_busy")
     return made
 
 
 def untrained_place(model: Model) -> str:
-    """The prefix below which a voice lies as it is before it is trained."""
+    """Return the prefix of an untrained voice."""
     return f"{model.dataset_key}/{UNTRAINED_FOLDER}"
 
 
@@ -103,11 +103,11 @@ def _kept_untrained(storage: Storage, key: str) -> Path | None:
 def keep_voice(
     storage: Storage, account: Account, model_id: str, fence: int, voice: "Voice", preview: Path | None = None
 ) -> str:
-    """Store a trained voice; gives its `voice_key`. What was there before is in use until the row says otherwise.
+    """Store a trained voice; return its `voice_key`. The previous voice stays in use until the row changes.
 
-    Where the storage is a folder, the new voice takes its place in one step. Raises VoiceError, Unavailable, DiskFull.
+    In a folder storage, the new voice replaces it in one step. Raises VoiceError, Unavailable, DiskFull.
     """
-    from engine.voices.voice import save_voice  # loads torch, for which nobody else need wait
+    from engine.voices.voice import save_voice  # loads torch
 
     key = voice_place(account, model_id)
     home = storage.folder(key)
@@ -124,15 +124,15 @@ def keep_voice(
 
 @contextmanager
 def arriving(storage: Storage, account: Account, kind: str, folder: Path) -> Iterator[Callable[[str], str]]:
-    """Bring a new folder, of VOICES or DATASETS, into the storage: what takes long is done before the body begins.
+    """Store a new folder of VOICES or DATASETS; slow transfers finish before the body begins.
 
-    The body calls what it is given with the voice's id, in the transaction that makes its row; that gives the key, and
-    takes no longer than moving a folder. Where the body fails, or does not call it, nothing is left in the storage.
+    In the transaction that creates the voice's row, the body calls the yielded function with the voice's id; it returns
+    the key and takes no longer than moving a folder. If the body fails, or does not call it, nothing stays stored.
     Raises Unavailable, DiskFull.
     """
     place = f"{account_prefix(account)}{kind}"
     is_folder = storage.folder(place) is not None
-    # where nothing can be moved, it lies where it is to stay, under a name that no other voice's has
+    # a storage that cannot move takes the files at their final place, under a name no other voice has
     lies = f"{WORK_FOLDER}/voice-{secrets.token_hex(8)}" if is_folder else f"{place}/{secrets.token_hex(12)}"
     has_arrived = False
 
@@ -156,7 +156,7 @@ def arriving(storage: Storage, account: Account, kind: str, folder: Path) -> Ite
 
 
 def keep_voice_folder(storage: Storage, account: Account, model_id: str, folder: Path) -> str:
-    """Store the files of a voice, which are moved from `folder`; gives its `voice_key`, as `keep_voice` does.
+    """Move a voice's files from `folder` into the storage; return its `voice_key`, as `keep_voice` does.
 
     Raises VoiceError, Unavailable, DiskFull.
     """
@@ -174,7 +174,7 @@ def keep_voice_folder(storage: Storage, account: Account, model_id: str, folder:
 
 
 def drop_older_voices(storage: Storage, account: Account, model_id: str, voice_key: str) -> None:
-    """Delete what the voice was before it became what lies below `voice_key`, once its row says so."""
+    """Delete earlier versions of a voice once its row names `voice_key`."""
     place = voice_place(account, model_id)
     if voice_key == place:
         return
@@ -195,7 +195,7 @@ def _cached(storage: Storage, voice_key: str) -> Path:
         with _passing_folder(storage, "voice") as place:
             storage.pull_folder(voice_key, place / "voice")
             cache.mkdir(parents=True, exist_ok=True)
-            with suppress(OSError):  # another worker was first
+            with suppress(OSError):  # another worker deleted it first
                 (place / "voice").rename(home)
         _forget_unused(cache)
     with suppress(OSError):
@@ -204,7 +204,7 @@ def _cached(storage: Storage, voice_key: str) -> Path:
 
 
 def _forget_unused(cache: Path) -> None:
-    """Keep the voices that were used last."""
+    """Keep only the most recently used voices."""
     with suppress(OSError):
         homes = sorted(cache.iterdir(), key=lambda home: home.stat().st_mtime, reverse=True)
         for home in homes[MOST_CACHED:]:
@@ -217,7 +217,7 @@ def _forget_unused(cache: Path) -> None:
 
 @dataclass
 class Workspace:
-    """The folder of a dataset, with its training in it, and how what is new there is brought into the storage."""
+    """The folder of a dataset with its training, and how changes reach the storage."""
 
     folder: Path
     _snapshots: "_Snapshots | None" = None
@@ -225,10 +225,10 @@ class Workspace:
     _dataset_key: str = ""
 
     def make_untrained(self, report: Report, device: str) -> None:
-        """Make the untrained voice, where it is not there already, and bring it into the storage; nobody else may
-        make it meanwhile. Raises DatasetError and TrainingError where there is too little voice, Unavailable, DiskFull.
+        """Make the untrained voice if it does not exist, and store it; the folder is locked meanwhile. Raises
+        DatasetError and TrainingError if there is too little voice, Unavailable, DiskFull.
         """
-        from engine.training.untrained import untrained_of  # loads torch, for which nobody else need wait
+        from engine.training.untrained import untrained_of  # loads torch
 
         made = untrained_of(load_dataset(self.folder), report, device)
         if self._storage is not None:
@@ -236,12 +236,12 @@ class Workspace:
 
     @property
     def is_copy(self) -> bool:
-        """Whether what is done here has to be saved, which takes time; else it lies where it belongs."""
+        """Whether changes must be saved to a remote storage; else the folder is the stored one."""
         return self._storage is not None
 
     def save(self, point: Callable[[str], None]) -> None:
-        """Bring the training into the storage. `point` writes the key it is given as `training_key` into the voice's
-        row, under the fence; once it has, older snapshots are deleted. Where nothing is a copy, nothing is done.
+        """Store the training. `point` writes the key it gets as `training_key` to the voice's row, under the fence;
+        then older snapshots are deleted. Does nothing unless the folder is a copy.
 
         Raises Unavailable, and what `point` raises.
         """
@@ -250,7 +250,7 @@ class Workspace:
             self._snapshots.delete_older()
 
     def save_report(self) -> None:
-        """Bring the data report into the storage."""
+        """Store the data report."""
         report = self.folder / REPORT_FILE
         if self._storage is not None and report.exists():
             self._storage.put_bytes(report.read_bytes(), f"{self._dataset_key}/{REPORT_FILE}")
@@ -266,10 +266,10 @@ def dataset_workspace(
     training: bool = True,
     wait_s: float = LOCK_WAIT_S,
 ) -> Iterator[Workspace]:
-    """The recordings of a voice, to work in. training: with the training, which nobody else has meanwhile.
+    """Provide the recordings of a voice as a folder. training: with its training, locked against other workers.
 
-    Raises WrongState where the voice has no recordings, Unavailable where another worker does not let go of the
-    training within `wait_s`, or the storage is out of reach.
+    Raises WrongState if the voice has no recordings, Unavailable if another worker holds the training for longer than
+    `wait_s`, or the storage is unreachable.
     """
     key = model.dataset_key
     if key is None:
@@ -296,12 +296,12 @@ def dataset_workspace(
 
 @contextmanager
 def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
-    """Be the only one of this machine who trains on the dataset in `home`; the hold ends with the process, however
-    that ends. Raises Unavailable where somebody else does for longer than `wait_s`."""
+    """Lock training on the dataset in `home` on this machine; the lock ends with the process. Raises Unavailable if
+    another process holds it for longer than `wait_s`."""
     try:
         held = _acquired(home / LOCK_FILE, wait_s)
     except Timeout as cause:
-        text = "This voice is being trained already, by the studio or on the command line: wait for that, or end it."
+        text = "This voice is already being trained, by the studio or on the command line: wait, or stop that training."
         raise Unavailable(text, wait_s, "training_busy") from cause
     try:
         yield
@@ -311,14 +311,14 @@ def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]
 
 @contextmanager
 def alone_with_untrained(home: Path, report: Report) -> Iterator[None]:
-    """Be the only one of this machine who makes the untrained voice of the dataset in `home`. However long others take,
-    they are waited for; `report` is told so, and may raise Cancelled."""
+    """Lock making the untrained voice of the dataset in `home` on this machine, waiting as long as necessary; `report`
+    shows the wait, and may raise Cancelled."""
     held = None
     while held is None:
         try:
             held = _acquired(home / UNTRAINED_LOCK_FILE, _LOOK_S)
         except Timeout:
-            report(0.0, "waiting until its recordings are analysed")
+            report(0.0, "waiting for the analysis of its recordings")
     try:
         yield
     finally:
@@ -326,7 +326,7 @@ def alone_with_untrained(home: Path, report: Report) -> Iterator[None]:
 
 
 def _acquired(lock_file: Path, wait_s: float) -> BaseFileLock:
-    """The lock, which is to be released. Raises Timeout where somebody else has it for longer than `wait_s`."""
+    """Acquire a lock, which the caller releases. Raises Timeout after `wait_s` seconds."""
     held = FileLock(lock_file, timeout=wait_s)
     try:
         held.acquire()
@@ -339,14 +339,14 @@ def _acquired(lock_file: Path, wait_s: float) -> BaseFileLock:
 
 
 def training_files(storage: Storage, model: Model) -> dict[str, str]:
-    """The files of a voice's training as they were last stored: path in its folder -> key; none before there is one.
+    """Return the files of a voice's latest stored training: path in its folder -> key; empty before the first.
 
     Raises Unavailable.
     """
     if model.training_key is not None:
         try:
             return _files_of(storage, model.training_key)
-        except NotFound:  # a later one has just taken its place
+        except NotFound:  # replaced by a later one meanwhile
             return {}
     if model.dataset_key is None:
         return {}
@@ -355,28 +355,28 @@ def training_files(storage: Storage, model: Model) -> dict[str, str]:
 
 
 def refuse_in_training(home: Path) -> None:
-    """Raises WrongState where somebody on this machine trains on the dataset in `home`, which is about to go."""
+    """Raise WrongState if the dataset in `home`, which is about to be deleted, is in training on this machine."""
     try:
         with alone_in_training(home, wait_s=0.0):
             pass
     except Unavailable as cause:
-        text = "This voice is being trained, by the studio or on the command line: wait for that, or end it first."
+        text = "This voice is being trained, by the studio or on the command line: wait, or stop that training first."
         raise WrongState(text, "model_busy") from cause
 
 
 def refuse_busy(home: Path) -> None:
-    """The same, also where somebody makes its untrained voice."""
+    """Raise the same, also while its untrained voice is being made."""
     refuse_in_training(home)
     try:
         _acquired(home / UNTRAINED_LOCK_FILE, 0.0).release()
     except Timeout as cause:
-        raise WrongState("The recordings of this voice are being analysed: wait for that.", "model_busy") from cause
+        text = "The recordings of this voice are being analysed: wait until that has finished."
+        raise WrongState(text, "model_busy") from cause
 
 
 @dataclass
 class _Snapshots:
-    """The snapshots that one worker makes; `place`: where they lie; `name`: how theirs begin; `folder`: what they are
-    of."""
+    """The snapshots of one worker; `place`: their prefix; `name`: how theirs begin; `folder`: their source."""
 
     storage: Storage
     place: str
@@ -387,7 +387,7 @@ class _Snapshots:
     _seen: dict[_Signature, str] = field(default_factory=dict)  # of a file that is stored -> key
 
     def restore(self, key: str) -> None:
-        """Make the folder what it was at a snapshot."""
+        """Restore the folder from a snapshot."""
         self._files = _files_of(self.storage, key)
         for path, stored in self._files.items():
             target = self.folder / path
@@ -396,7 +396,7 @@ class _Snapshots:
             self._seen[_signature(target)] = stored
 
     def add(self) -> str:
-        """Store a snapshot; files that have not changed stay where they lie."""
+        """Store a snapshot; unchanged files are not stored again."""
         self._number += 1
         key = f"{self.place}/{self.name}-{self._number}"
         files, seen = {}, {}
@@ -405,7 +405,7 @@ class _Snapshots:
                 continue
             name, signature = path.relative_to(self.folder).as_posix(), _signature(path)
             stored = self._seen.get(signature)
-            if stored is None or name == HISTORY_FILE:  # which is looked for in the latest snapshot
+            if stored is None or name == HISTORY_FILE:  # always read from the latest snapshot
                 stored = f"{key}/{name}"
                 self.storage.put_file(path, stored)
             files[name] = seen[signature] = stored
@@ -414,7 +414,7 @@ class _Snapshots:
         return key
 
     def delete_older(self) -> None:
-        """Delete what the latest snapshot has no use for; not what a later worker has begun to store."""
+        """Delete files older than the latest snapshot and not part of it; keep those of a later worker."""
         needed = {f"{self.place}/{self.name}-{self._number}/{_LIST_FILE}", *self._files.values()}
         for key in list(self.storage.list_keys(self.place)):
             name = key.removeprefix(f"{self.place}/")
@@ -423,12 +423,12 @@ class _Snapshots:
 
 
 def _new_name(generation: int, fence: int) -> str:
-    """A name that no other worker has: the fence is one of several tasks' too."""
+    """Return a unique name: several tasks may share a fence."""
     return f"{generation}-{fence}-{secrets.token_hex(4)}"
 
 
 def _generation(name: str) -> int:
-    """The number a name begins with; 0 where it is none of ours."""
+    """Return the number at the start of a name; 0 if the name is not ours."""
     number = name.partition("-")[0]
     return int(number) if number.isascii() and number.isdigit() else 0
 
@@ -443,14 +443,14 @@ def _files_of(storage: Storage, key: str) -> dict[str, str]:
 
 
 def _signature(path: Path) -> _Signature:
-    """What is another one once the file has changed."""
+    """Return a value that changes with the file."""
     stat = path.stat()
     return path.as_posix(), stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 @contextmanager
 def _passing_folder(storage: Storage, name: str) -> Iterator[Path]:
-    """A new folder that is gone in the end."""
+    """Create a temporary folder and delete it afterwards."""
     folder = storage.scratch / f"{name}-{secrets.token_hex(8)}"
     try:
         folder.mkdir(parents=True)

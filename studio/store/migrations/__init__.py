@@ -1,1 +1,1 @@
-"""Alembic's folder: `env.py` runs the steps in `versions`; `studio.store.migration` is how the studio uses it."""
+"""Migrations for alembic: `env.py` runs the steps in `versions`, called by `studio.store.migration`."""

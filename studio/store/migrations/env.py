@@ -1,4 +1,4 @@
-"""What alembic runs: the steps that are wanted, in the transaction that `studio.store.migration` has begun."""
+"""Alembic's entry point: runs the steps in the transaction of `studio.store.migration`."""
 
 from alembic import context
 

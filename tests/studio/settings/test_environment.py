@@ -33,7 +33,7 @@ def test_a_path_may_be_short_for_another(monkeypatch, tmp_path):
 
 def test_a_home_that_is_no_folder_is_told_in_a_sentence(tmp_path):
     (tmp_path / "home").write_text("a file")
-    with pytest.raises(SettingsError, match=rf"cannot be used \(it is a file\): set {HOME_VARIABLE} to another one"):
+    with pytest.raises(SettingsError, match=rf"cannot be used \(it is a file\): set {HOME_VARIABLE} to another folder"):
         open_studio(load_settings({HOME_VARIABLE: str(tmp_path / "home")}), ServiceSettings())
     with pytest.raises(SettingsError, match="it is a file"):
         open_database(f"sqlite:///{tmp_path}/home/studio.sqlite")

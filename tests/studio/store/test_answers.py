@@ -50,7 +50,7 @@ def test_keys_are_of_one_account_and_one_call(database, account):
 
 def test_another_content_under_a_used_key_is_refused(database, account):
     once(database, account)
-    with pytest.raises(Invalid, match="another content") as refused:
+    with pytest.raises(Invalid, match="different content") as refused:
         once(database, account, fingerprint="g")
     assert refused.value.code == "idempotency_key_reused"
     assert refused.value.problems[0][0] == "Idempotency-Key"

@@ -451,7 +451,7 @@ def test_who_wants_it_while_another_makes_it_waits_and_may_stop(storage, guest, 
     home = storage.folder(untrained.dataset_key)
 
     def stop(fraction, message):
-        assert message == "waiting until its recordings are analysed"
+        assert message == "waiting for the analysis of its recordings"
         raise Cancelled
 
     with alone_with_untrained(home, stop):

@@ -1,1 +1,1 @@
-"""The steps that the tables came about by, each with the step before it; none is changed once it was released."""
+"""The steps of the schema in order; a released step never changes."""

@@ -8,7 +8,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make them all."""
+    """Create all tables."""
     op.create_table(
         "accounts",
         sa.Column("id", sa.String(length=32), nullable=False),

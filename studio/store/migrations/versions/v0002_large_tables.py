@@ -1,4 +1,4 @@
-"""Lists of voices in the order of the database, indexes for large tables, and duties that one process has."""
+"""Sort voices in the database's order, index large tables, and add duties that one process holds."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,7 +9,7 @@ _AT_ONCE = 500
 
 
 def upgrade() -> None:
-    """Make what is new, and fill it from what there is."""
+    """Create the new columns and tables, and fill them."""
     folded = sa.String(600).with_variant(sa.String(600, collation="C"), "postgresql")
     with op.batch_alter_table("models") as models:
         models.add_column(sa.Column("folded_name", folded, nullable=True))

@@ -1,4 +1,4 @@
-"""How often an account has read is counted beside how often it has submitted."""
+"""Count reads separately from submissions."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Counts are of the present minute, so those there are may go."""
+    """Discard the counts, which cover only the present minute."""
     op.drop_table("rates")
     op.create_table(
         "rates",

@@ -1,4 +1,4 @@
-"""Trainings begin anew: what was learned before 0.6 was learned on another base, and cannot go on."""
+"""Restart trainings begun before 0.6, whose base cannot be trained further."""
 
 from alembic import op
 
@@ -7,5 +7,5 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """The voices themselves stay as they are: their cards say of which base they are."""
+    """Keep the voices themselves: their cards name their base."""
     op.execute("UPDATE models SET epoch = 0, epochs = 0")

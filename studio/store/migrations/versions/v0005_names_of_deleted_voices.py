@@ -1,4 +1,4 @@
-"""A task keeps the name of its voice when the voice is deleted, so that the history can still say whose it was."""
+"""Keep the name of a deleted voice in its tasks, for the history."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,5 +8,5 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Of voices that are gone already the name is not known any more: their tasks go by the id."""
+    """Leave tasks of voices already deleted without a name: they show the id."""
     op.add_column("tasks", sa.Column("model_name", sa.String(length=200), nullable=True))
