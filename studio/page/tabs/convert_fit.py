@@ -32,11 +32,11 @@ class Fit:
 
     def __init__(self, page: Page, recording: Recording, alone: gr.State, voice: Voice) -> None:
         self.recording, self.alone, self.voice = recording, alone, voice
+        self.found = gr.Number(0, visible="hidden", container=False)  # of the server, in semitones
         gr.HTML("<h2>Pitch</h2>")
         self.picture = element("fit", elem_id="convert-fit")
         self.auto = gr.Checkbox(True, label="Auto transpose", elem_id="convert-auto")
         self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
-        self.found = gr.Number(0, visible="hidden", container=False)
         seen = {voice.chosen, recording.analysed, alone, self.auto, self.transpose}
         both = [self.auto, self.transpose]
         for event in (voice.chosen.change, recording.analysed.change, alone.change):
