@@ -1,4 +1,4 @@
-"""The base model: the networks every voice is made from, and how they are stored."""
+"""The base model: the networks every voice is built on, and their storage."""
 
 import json
 from collections.abc import Mapping
@@ -35,12 +35,12 @@ class BaseModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where its networks are, and everything they are given must be."""
+        """The device of its networks, where their inputs must be too."""
         return next(self.parameters()).device
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
-    """Half-precision safetensors at `path` with the card as JSON beside it, each written whole or not at all."""
+    """Save half-precision safetensors at `path` with the card as JSON beside it, each written atomically."""
     halves = {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
     write_atomically(path, save(halves))
     text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
@@ -48,7 +48,7 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], card: Mapping[str, A
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Tensors of a safetensors file as float32. Raises VoiceError where it is missing or damaged."""
+    """Load the tensors of a safetensors file as float32. Raises VoiceError if it is missing or damaged."""
     try:
         return {name: tensor.float() for name, tensor in load_file(path).items()}
     except Exception as cause:  # safetensors raises its own kinds
@@ -56,16 +56,16 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 
 def load_base(path: Path = WEIGHTS / "base.safetensors", device: torch.device | None = None) -> BaseModel:
-    """The base model from `path` on a device, the processor where none is said; loaded once.
+    """Load the base model from `path` on a device, by default the CPU, once per process.
 
-    Raises VoiceError where it cannot be.
+    Raises VoiceError if it cannot be loaded.
     """
     return _loaded(path, device or torch.device("cpu"))
 
 
 @lru_cache(maxsize=4)
 def _loaded(path: Path, device: torch.device) -> BaseModel:
-    # whoever needs it first may only infer, but a later training in this process must be able to learn through it
+    # the first caller may only infer, but a later training run in this process must be able to backpropagate through it
     with torch.inference_mode(False):
         model = BaseModel(load_listener())
         listener = {f"listener.{name}": value for name, value in model.listener.state_dict().items()}

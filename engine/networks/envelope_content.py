@@ -1,7 +1,8 @@
-"""Content as it can be told from an envelope alone: what the decoder's own envelopes say, while it is trained.
+"""Estimate content from an envelope alone, to check the decoder's envelopes during training.
 
-The listener hears samples, and a decoder gives envelopes. So that a training can tell whether a conversion has kept its
-words without synthesizing it, this network has learned from envelopes what the content is. It converts nothing.
+The listener takes samples, but a decoder produces envelopes. This network has learned to predict content from
+envelopes, so that training can measure whether a conversion keeps its words without synthesizing it. It takes no part
+in conversion.
 """
 
 import torch
@@ -19,7 +20,7 @@ _DILATIONS = (1, 2, 3, 1, 4)
 
 
 class EnvelopeContentEncoder(nn.Module):
-    """Log envelopes less their mean, as `envelope_input` gives them -> content (batch, frames, CONTENT)."""
+    """Predict content (batch, frames, CONTENT) from log envelopes prepared by `envelope_input`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,8 +36,10 @@ class EnvelopeContentEncoder(nn.Module):
 
 
 def envelope_input(envelope: Tensor) -> Tensor:
-    """The low bands (batch, frames, LOW_BANDS) of envelopes (batch, frames, BANDS) relative to the recording's level,
-    less their mean over the frames within 30 dB of it."""
+    """Prepare envelopes (batch, frames, BANDS), relative to the recording's level, as network input.
+
+    Returns the low bands (batch, frames, LOW_BANDS) minus their mean over the frames within 30 dB of the level.
+    """
     relative = envelope.clamp(SILENT, 4.0)
     active = (loudness_of(envelope.detach()) > ACTIVE_NEPERS).float()[..., None] + 1e-3
     mean = (relative.detach() * active).sum(1, keepdim=True) / active.sum(1, keepdim=True)
@@ -44,7 +47,10 @@ def envelope_input(envelope: Tensor) -> Tensor:
 
 
 def load_envelope_content(device: torch.device) -> EnvelopeContentEncoder:
-    """The one that ships with the base, in evaluation mode. Raises VoiceError where it is missing or damaged."""
+    """Load the encoder supplied with the base model, in evaluation mode.
+
+    Raises VoiceError if it is missing or damaged.
+    """
     encoder = EnvelopeContentEncoder()
     path = WEIGHTS / "envelope_content.safetensors"
     try:

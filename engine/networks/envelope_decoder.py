@@ -1,4 +1,4 @@
-"""The decoder: content, pitch and loudness in one voice's timbre, as a spectral envelope."""
+"""The decoder: predict a voice's spectral envelope from content, pitch, loudness and timbre."""
 
 import copy
 
@@ -16,8 +16,10 @@ PROSODY = 3  # log pitch, voicing, loudness
 
 
 class EnvelopeDecoder(nn.Module):
-    """content (batch, frames, CONTENT), prosody (batch, frames, PROSODY), timbre (batch, TIMBRE)
-    -> log envelope relative to the recording's level (batch, frames, BANDS)."""
+    """Decode content (batch, frames, CONTENT), prosody (batch, frames, PROSODY) and timbre (batch, TIMBRE).
+
+    Returns the log envelope relative to the recording's level (batch, frames, BANDS).
+    """
 
     receptive_frames = receptive_frames(_DILATIONS, 5)
 
@@ -35,19 +37,19 @@ class EnvelopeDecoder(nn.Module):
 
 
 def between_decoders(first: EnvelopeDecoder, second: EnvelopeDecoder, share: float) -> EnvelopeDecoder:
-    """The decoder that is `share` (0..1) of the second and the rest of the first; exactly one of them at the ends.
+    """Interpolate the weights of two decoders; `share` (0..1) is that of the second, exact at both ends.
 
-    In evaluation mode. Decoders are fine-tuned from one base, a short way; the straight line between such weights leads
-    over networks that work as well (model soups; Wortsman et al., 2022).
+    The result is in evaluation mode. Decoders are fine-tuned briefly from one base; networks on the straight line
+    between such weights work equally well (model soups; Wortsman et al., 2022).
     """
     if share in (0.0, 1.0):
         return second if share else first
     decoder = copy.deepcopy(first).eval().requires_grad_(False)
     for own, other in zip(decoder.parameters(), second.parameters(), strict=True):
-        own.mul_(1.0 - share).add_(other.detach(), alpha=share)  # in place, since this is done for each conversion
+        own.mul_(1.0 - share).add_(other.detach(), alpha=share)  # in place, as this runs for every conversion
     return decoder
 
 
 def prosody_input(semitones: Tensor, voicing: Tensor, loudness: Tensor) -> Tensor:
-    """Pitch in MIDI numbers, voicing 0..1, loudness in nepers relative to the recording's level, all (..., frames)."""
+    """Stack pitch (MIDI numbers), voicing (0..1) and relative loudness (nepers), each (..., frames), as input."""
     return torch.stack([(semitones - 57.0) / 12.0, voicing * 2 - 1, loudness.clamp(-8.0, 2.0) / 2 + 1], -1)

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 
 class FrameConvolution(nn.Module):
-    """Convolution along the frames that keeps their number; `groups=channels` makes it depthwise."""
+    """Convolve along the frames, keeping their number; `groups=channels` makes it depthwise."""
 
     def __init__(self, inputs: int, outputs: int, width: int, dilation: int = 1, groups: int = 1) -> None:
         super().__init__()
@@ -16,8 +16,8 @@ class FrameConvolution(nn.Module):
         self.convolution = nn.Conv1d(inputs, outputs, width, padding=padding, dilation=dilation, groups=groups)
 
     def forward(self, sequence: Tensor) -> Tensor:
-        # As an image of `dilation` columns, row after row: then frames a dilation apart lie above each other, and
-        # torch's kernels for channels that lie side by side, as they do here, are 3 to 10 times as fast on a processor.
+        # Treated as an image with `dilation` columns, so that frames one dilation apart lie above each other: torch's
+        # channels-last kernels are 3 to 10 times as fast on a CPU.
         batch, frames, channels = sequence.shape
         columns, groups = self.convolution.dilation[0], self.convolution.groups
         rows = -(-frames // columns)
@@ -70,14 +70,14 @@ class ReverseGradient(torch.autograd.Function):
 
 
 def receptive_frames(dilations: tuple[int, ...], first_width: int) -> int:
-    """Frames on each side that an output frame of a stack of ConvNextBlocks depends on."""
+    """Return the frames on each side that an output frame of a stack of ConvNextBlocks depends on."""
     return first_width // 2 + sum(3 * dilation for dilation in dilations)
 
 
 def moving_average(curves: Tensor, frames: int, weight: Tensor | None = None) -> Tensor:
-    """Curves (frames, n) under a Hann window that reaches so many frames to each side; at the ends, what there is.
+    """Average curves (frames, n) with a Hann window reaching `frames` to each side, cut off at the ends.
 
-    weight: (frames, 1), above zero: how much each frame counts.
+    weight: (frames, 1), above zero: the weight of each frame.
     """
     weight = torch.ones(len(curves), 1, device=curves.device) if weight is None else weight
     window = torch.hann_window(2 * frames + 3, periodic=False, device=curves.device)[None, None, 1:-1]

@@ -1,9 +1,9 @@
-"""The listener: the encoder of Whisper base, which has learned from 680,000 hours what is said, in any language.
+"""The listener: the encoder of Whisper base, trained on 680,000 hours of speech in many languages.
 
-Content is read from two of its layers (engine.networks.content_encoder). It is OpenAI's network (MIT licence; Radford
-et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022), written here from the paper: log-mel
-spectrum, two convolutions, positions, and six pre-norm transformer blocks. `python -m engine.pretraining.listener`
-prepares its weights.
+Content is derived from two of its layers (engine.networks.content_encoder). It is OpenAI's network (MIT licence;
+Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022), implemented here from the paper:
+log-mel spectrum, two convolutions, positions, and six pre-norm transformer blocks. `python -m
+engine.pretraining.listener` prepares its weights.
 """
 
 import json
@@ -28,23 +28,23 @@ from engine.units import SAMPLE_RATE
 LISTENER = Path(__file__).parents[1] / "weights" / "listener.safetensors"
 LISTENER_RATE = 16_000  # hertz
 LISTENER_FRAME_RATE = 50  # frames per second: every second frame of the engine's grid
-LAYERS = (4, 6)  # that content is read from; the last one after its norm
+LAYERS = (4, 6)  # used for content; the last one after its norm
 WIDTH = 512  # numbers per frame of each layer
 FEATURES = len(LAYERS) * WIDTH
-LISTENER_FORMAT = "1"  # of the file; a file of another one is refused
+LISTENER_FORMAT = "1"  # of the file; other formats are rejected
 
 _TRANSFORM, _HOP, _MELS = 400, 160, 80
 _BLOCKS, _HEADS, _EXPANSION = 6, 8, 4
-_POSITIONS = 1500  # frames that it was trained on at a time: 30 s
-_LONGEST_S, _AROUND_S = 24.0, 3.0  # of a block that is encoded at once, and of the context on each side
-_SILENCE_S = 0.5  # after the end, as its training had
-_SCALE = ".scale"  # behind the name of a matrix of 8 bits: what each of its rows is multiplied with
+_POSITIONS = 1500  # frames it was trained on at a time: 30 s
+_LONGEST_S, _AROUND_S = 24.0, 3.0  # of a block encoded at once, and of the context on each side
+_SILENCE_S = 0.5  # after the end, as in its training
+_SCALE = ".scale"  # suffix for the row scales of an 8-bit matrix
 _STEPS = 127
-_RANGE = 8.0  # decades below the loudest moment that are told apart
+_RANGE = 8.0  # dynamic range in decades below the loudest frame
 
 
 class _Attention(nn.Module):
-    """Self-attention of eight heads: (batch, frames, WIDTH) -> the same."""
+    """Self-attention with eight heads: (batch, frames, WIDTH) -> same shape."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class _Block(nn.Module):
 
 
 class Listener(nn.Module):
-    """Samples at LISTENER_RATE (batch, samples) -> FEATURES numbers every 20 ms, (batch, frames, FEATURES).
+    """Encode samples at LISTENER_RATE (batch, samples) as features every 20 ms, (batch, frames, FEATURES).
 
     Frame k is centred on sample 320 k.
     """
@@ -97,14 +97,14 @@ class Listener(nn.Module):
         return self.encode(self.spectrum(samples))
 
     def spectrum(self, samples: Tensor) -> Tensor:
-        """Log-mel spectrum (batch, _MELS, frames) of whole hops, 10 ms each, from -1.5 to about 1."""
+        """Compute the log-mel spectrum (batch, _MELS, frames) of whole 10 ms hops, from -1.5 to about 1."""
         spectrum = torch.stft(samples, _TRANSFORM, _HOP, window=self.window, return_complex=True)[..., :-1]
         decades = (self.mels @ spectrum.abs().square()).clamp_min(1e-10).log10()
         decades = decades.maximum(decades.amax((1, 2), keepdim=True) - _RANGE)
         return (decades + 4.0) / 4.0
 
     def encode(self, spectrum: Tensor) -> Tensor:
-        """Features (batch, frames / 2, FEATURES) of a log-mel spectrum (batch, _MELS, frames) of at most 30 s."""
+        """Encode a log-mel spectrum (batch, _MELS, frames) of at most 30 s as (batch, frames / 2, FEATURES)."""
         hidden = functional.gelu(self.second(functional.gelu(self.first(spectrum)))).transpose(1, 2)
         hidden = hidden + self.positions[: hidden.shape[1]]
         layers = []
@@ -116,16 +116,16 @@ class Listener(nn.Module):
 
 
 def listen(listener: Listener, samples: np.ndarray, rate: int = SAMPLE_RATE, roughly: bool = False) -> np.ndarray:
-    """Features of mono `samples`, float (samples,) at `rate`: float16 (frames, FEATURES), frame k at 20 ms x k.
+    """Extract features of mono `samples`, float (samples,) at `rate`: float16 (frames, FEATURES), frame k at 20 ms x k.
 
-    Of a long recording, stretches that overlap are listened to one after the other. roughly: in bfloat16 where the
-    device is made for it, three times as fast, and 0.9999 correlated.
+    Long recordings are encoded in overlapping blocks. roughly: use bfloat16 where the hardware supports it: three times
+    as fast, with a correlation of 0.9999.
     """
     device = listener.window.device
     resampled = samples if rate == LISTENER_RATE else soxr.resample(samples, rate, LISTENER_RATE)
     step = LISTENER_RATE // LISTENER_FRAME_RATE
     frames = len(resampled) // step + 1
-    # to whole seconds, since matrix libraries prepare themselves for every length anew
+    # to whole seconds, since matrix libraries set up again for every new length
     silence = round(_SILENCE_S * LISTENER_RATE)
     silence += -(len(resampled) + silence) % LISTENER_RATE
     resampled = np.pad(np.asarray(resampled, np.float32), (0, silence))
@@ -135,7 +135,7 @@ def listen(listener: Listener, samples: np.ndarray, rate: int = SAMPLE_RATE, rou
         stop = min(first + core, frames) if frames > core + around else frames
         begin = max(first - around, 0)
         piece = resampled[begin * step : (stop + around) * step]
-        in_halves = roughly and multiplies_halves(device)  # said of no other device: torch has it for some kinds alone
+        in_halves = roughly and multiplies_halves(device)  # autocast exists only for some kinds of device
         halves = torch.autocast(device.type, torch.bfloat16) if in_halves else nullcontext()
         with torch.inference_mode(), halves:
             features = listener(torch.from_numpy(piece)[None].to(device))[0]
@@ -144,9 +144,9 @@ def listen(listener: Listener, samples: np.ndarray, rate: int = SAMPLE_RATE, rou
 
 
 def on_frames(features: Tensor, frames: int) -> Tensor:
-    """Features every 20 ms (..., k, width) on the engine's grid of 10 ms, (..., frames, width), float32.
+    """Interpolate features every 20 ms (..., k, width) to the engine's 10 ms grid, float32 (..., frames, width).
 
-    Frame i lies at i / 2; what lies between two is their mean, and the last is held.
+    Frame i lies at i / 2; between two features it is their mean, and the last one is repeated.
     """
     even = features.float()
     odd = (even + torch.cat([even[..., 1:, :], even[..., -1:, :]], -2)) / 2
@@ -156,24 +156,26 @@ def on_frames(features: Tensor, frames: int) -> Tensor:
 
 
 def load_listener(path: Path = LISTENER) -> Listener:
-    """The listener from its file, in evaluation mode. Raises VoiceError where that is missing, damaged or of another
-    version."""
+    """Load the listener from its file, in evaluation mode.
+
+    Raises VoiceError if the file is missing, damaged or from another version.
+    """
     mend = "install Timbre Studio again, or run python -m engine.pretraining.listener."
     try:
         with safe_open(path, "pt") as file:
             version = (file.metadata() or {}).get("format")
-            stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - the file is no dict
+            stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - the file is not a dict
     except Exception as cause:  # safetensors raises its own kinds
         raise VoiceError(f"The listener's weights {path.name} are missing or damaged; {mend}") from cause
     if version != LISTENER_FORMAT:
-        raise VoiceError(f"The listener's weights {path.name} are of another version; {mend}")
+        raise VoiceError(f"The listener's weights {path.name} are from another version; {mend}")
     listener = Listener()
     try:
         names = [name for name in stored if _SCALE not in name]
         whole = {name: _whole(stored[name], stored.get(name + _SCALE)) for name in names}
         listener.load_state_dict(whole, strict=True)
     except RuntimeError as cause:
-        raise VoiceError(f"The listener's weights {path.name} are of another version; {mend}") from cause
+        raise VoiceError(f"The listener's weights {path.name} are from another version; {mend}") from cause
     return listener.eval().requires_grad_(False)
 
 
@@ -182,9 +184,9 @@ def _whole(values: Tensor, scale: Tensor | None) -> Tensor:
 
 
 def write_listener(path: Path, weights: Mapping[str, np.ndarray], card: Mapping[str, Any]) -> None:
-    """The listener's weights (float32, by name) as a file with `card` as JSON beside it, whole or not at all.
+    """Save the listener's weights (float32, by name) with `card` as JSON beside them, each written atomically.
 
-    Matrices at 8 bits, each row with its own scale; the rest as it is in half precision, filters in single.
+    Matrices are stored at 8 bits, each row with its own scale; the rest in half precision, mel filters in single.
     """
     stored: dict[str, np.ndarray] = {}
     for name, values in weights.items():

@@ -1,4 +1,4 @@
-"""What training minimises."""
+"""Loss functions of training."""
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from engine.networks.timbre_encoder import TIMBRE
 
 
 def envelope_distance(predicted: Tensor, wanted: Tensor, bands: Tensor) -> Tensor:
-    """Mean absolute difference of log envelopes (batch, frames, BANDS) in nepers over each recording's own bands.
+    """Return the mean absolute difference of log envelopes (batch, frames, BANDS) in nepers.
 
     Bands above a recording's bandwidth (`bands`, (batch,)) do not count; frames close to silence count a third.
     """
@@ -18,14 +18,14 @@ def envelope_distance(predicted: Tensor, wanted: Tensor, bands: Tensor) -> Tenso
 
 
 def envelope_weight(wanted: Tensor, bands: Tensor) -> Tensor:
-    """How much each band of each frame counts in `envelope_distance`, (batch, frames, BANDS)."""
+    """Return the weight of each band and frame in `envelope_distance`, (batch, frames, BANDS)."""
     known = torch.arange(wanted.shape[2], device=wanted.device)[None, None] < bands[:, None, None]
     audible = 1.0 / 3 + 2.0 / 3 * torch.sigmoid(2 * (wanted.amax(2, keepdim=True) + 4.5))
     return known * audible
 
 
 class EnvelopeDiscriminator(nn.Module):
-    """Tells measured envelopes from decoded ones, patch by patch (PatchGAN; Isola et al., 2017), given the timbre.
+    """Distinguish measured from decoded envelopes, patch by patch (PatchGAN; Isola et al., 2017), given the timbre.
 
     (batch, frames, LOW_BANDS) -> scores (batch, 1, frames', bands') and the hidden layers for feature matching.
     """
@@ -50,9 +50,9 @@ class EnvelopeDiscriminator(nn.Module):
 
 
 def spectral_distance(predicted: Tensor, wanted: Tensor, bandwidth_hertz: Tensor, rate: int) -> Tensor:
-    """Difference of spectra at several resolutions (Yamamoto et al., 2020) of samples (batch, samples).
+    """Return the multi-resolution STFT loss (Yamamoto et al., 2020) of samples (batch, samples).
 
-    Relative error of the magnitudes plus mean absolute difference of their logarithms, below each recording's own
+    The relative error of the magnitudes plus the mean absolute difference of their logarithms, below each recording's
     bandwidth (batch,).
     """
     total = predicted.new_zeros(())

@@ -1,7 +1,7 @@
-"""Information perturbation: change in the spectrum what belongs to the speaker, so the encoder cannot lean on it.
+"""Information perturbation: alter what belongs to the speaker, so that the encoder cannot rely on it.
 
 After NANSY (Choi et al., 2021), but on log envelopes instead of samples, where it costs almost nothing: the frequency
-axis is warped as a longer or shorter vocal tract would, a smooth random equalizer and a random noise floor are added.
+axis is warped as by a longer or shorter vocal tract, and a smooth random equalizer and a random noise floor are added.
 """
 
 from functools import lru_cache
@@ -21,9 +21,9 @@ def _mel_centres() -> np.ndarray:
 
 
 def warp_bands(envelope: Tensor, factor: Tensor) -> Tensor:
-    """Resonances at f moved to f * factor: envelope (batch, frames, bands), factor (batch,) -> the same shape."""
+    """Move resonances from f to f * factor: envelope (batch, frames, bands), factor (batch,) -> same shape."""
     bands = envelope.shape[2]
-    # which bands those are is found on the processor, since not every device has numbers of 64 bits
+    # band positions are computed on the CPU, since not every device has 64-bit floats
     centres = torch.from_numpy(band_centres()[:bands])
     mel = torch.from_numpy(_mel_centres())
     wanted = 2595.0 * torch.log10(1.0 + centres[None] / factor.cpu().double()[:, None] / 700.0)
@@ -35,12 +35,12 @@ def warp_bands(envelope: Tensor, factor: Tensor) -> Tensor:
 
 
 def random_factor(batch: int, widest: float, random: torch.Generator) -> Tensor:
-    """Factors between 1 / widest and widest, even in the logarithm, (batch,)."""
+    """Draw factors between 1 / widest and widest, uniform in the logarithm, (batch,)."""
     return torch.exp((torch.rand(batch, generator=random) * 2 - 1) * np.log(widest))
 
 
 def random_equalizer(batch: int, bands: int, strength: float, random: torch.Generator) -> Tensor:
-    """Smooth random gains in nepers, (batch, 1, bands): a sum of slow cosines over the bands."""
+    """Draw smooth random gains in nepers, (batch, 1, bands): a sum of slow cosines over the bands."""
     position = torch.arange(bands)[None] + 0.5
     curves = torch.cos(torch.pi * torch.arange(_EQUALIZER_CURVES)[:, None] * position / BANDS * 1.3)
     weights = torch.randn(batch, _EQUALIZER_CURVES, generator=random) * strength
@@ -48,7 +48,7 @@ def random_equalizer(batch: int, bands: int, strength: float, random: torch.Gene
 
 
 def add_noise_floor(envelope: Tensor, random: torch.Generator) -> Tensor:
-    """A steady noise under half of the batch; envelope in nepers relative to the recording's level."""
+    """Add steady noise to half of the batch; envelope in nepers relative to the recording's level."""
     batch, _, bands = envelope.shape
     level = torch.rand(batch, 1, 1, generator=random) * 4.5 - 8.0
     level = level + random_equalizer(batch, bands, 0.5, random)

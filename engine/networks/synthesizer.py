@@ -1,4 +1,4 @@
-"""The synthesizer: envelope and pitch -> samples, by a source and a learned filter.
+"""The synthesizer: turn envelope and pitch into samples, with a source and a learned filter.
 
     pitch --> pulses (band limited) --> x harmonic filter --+
                                                             +--> overlap-add --> samples
@@ -7,8 +7,8 @@
     envelope, pitch, voicing --> network -+
 
 Each frame of the two excitations is filtered in the frequency domain. The filters start from the measured envelope
-itself (both excitations have unit power density, so exp(envelope) is the right gain) and the network corrects it: how
-much of each band is harmonic, how much is noise, and how the phase is spread. Compare DDSP (Engel et al., 2020), the
+(both excitations have unit power density, so exp(envelope) is the right gain), and the network corrects it: how much of
+each band is harmonic, how much is noise, and how the phase is dispersed. Compare DDSP (Engel et al., 2020), the
 neural source-filter model (Wang et al., 2019) and Vocos (Siuzdak, 2023).
 """
 
@@ -32,7 +32,7 @@ _FRAMES_AT_ONCE = 256
 
 
 class Synthesizer(nn.Module):
-    """Log envelope, pitch and two excitations -> samples."""
+    """Synthesize samples from a log envelope, pitch and two excitations."""
 
     receptive_frames = receptive_frames(_DILATIONS, 5)
 
@@ -50,7 +50,7 @@ class Synthesizer(nn.Module):
         self.register_buffer("window", torch.hann_window(_WINDOW), persistent=False)
 
     def filters(self, envelope: Tensor, hertz: Tensor, voicing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Log gain of harmonics, log gain of noise, and extra phase in radians, each (batch, frames, BANDS)."""
+        """Return the log gain of harmonics, that of noise, and extra phase in radians, each (batch, frames, BANDS)."""
         level = envelope.amax(2, keepdim=True)
         prosody = torch.stack([torch.log2(hertz / 220.0), voicing * 2 - 1], 2)
         hidden = self.enter(torch.cat([((envelope - level) / 2 + 1.5).clamp_min(-3.0), prosody], 2))
@@ -58,13 +58,13 @@ class Synthesizer(nn.Module):
             hidden = block(hidden)
         harmonic, noise, phase = self.leave(hidden).float().chunk(3, dim=2)
         voiced = voicing[..., None].clamp(1e-3, 1.0)
-        # at the start: harmonic where voiced, noise where not; both learn to do better
+        # initially harmonic where voiced and noise elsewhere; training refines both
         harmonic = envelope + 0.5 * torch.log(voiced) + 3.0 * torch.tanh(harmonic / 3.0)
         noise = envelope + 0.5 * torch.log((1.0 - voiced).clamp_min(0.02)) + 4.0 * torch.tanh(noise / 4.0)
         return harmonic, noise, 3.0 * phase
 
     def forward(self, envelope: Tensor, hertz: Tensor, voicing: Tensor, pulses: Tensor, noise: Tensor) -> Tensor:
-        """Samples (batch, (frames - 1) * HOP) from frames and excitations of that length."""
+        """Synthesize samples (batch, (frames - 1) * HOP) from frames, and excitations of that length."""
         harmonic_gain, noise_gain, phase = self.filters(envelope, hertz, voicing)
         harmonic_gain, noise_gain, phase = (curve @ self.bands_to_bins for curve in (harmonic_gain, noise_gain, phase))
         phase = phase + minimum_phase(harmonic_gain)
@@ -73,13 +73,13 @@ class Synthesizer(nn.Module):
         return self._overlap_add(spectrum)
 
     def _frames(self, excitation: Tensor) -> Tensor:
-        """(batch, samples) -> windowed spectra (batch, frames, bins); frame i is centred on sample i * HOP."""
+        """Compute windowed spectra (batch, frames, bins) of (batch, samples); frame i is centred on sample i * HOP."""
         padded = nn.functional.pad(excitation, (HOP, HOP))
         return torch.fft.rfft(padded.unfold(1, _WINDOW, HOP) * self.window, _TRANSFORM)
 
     def _overlap_add(self, spectrum: Tensor) -> Tensor:
         _batch, frames, _bins = spectrum.shape
-        # the response may begin before the frame does: turn the frame round so that both sides have room
+        # the response may begin before the frame: rotate the frame so that both sides have space
         before = (_TRANSFORM - _WINDOW) // 4
         pieces = torch.fft.irfft(spectrum, _TRANSFORM).roll(before, dims=2)
         length = (frames - 1) * HOP + _TRANSFORM
@@ -88,9 +88,9 @@ class Synthesizer(nn.Module):
 
 
 def minimum_phase(log_gain: Tensor) -> Tensor:
-    """Phase in radians of the causal filter with the least delay that has this log gain (..., bins).
+    """Compute the minimum phase in radians for a log gain (..., bins).
 
-    By folding the real cepstrum (Oppenheim and Schafer, Discrete-Time Signal Processing, chapter 13).
+    Done by folding the real cepstrum (Oppenheim and Schafer, Discrete-Time Signal Processing, chapter 13).
     """
     cepstrum = torch.fft.irfft(log_gain, _TRANSFORM)
     fold = torch.zeros(_TRANSFORM, device=log_gain.device)
@@ -100,17 +100,18 @@ def minimum_phase(log_gain: Tensor) -> Tensor:
 
 
 def _band_interpolation() -> np.ndarray:
-    """Matrix (BANDS, bins) that reads a curve over bands at the frequency of each bin, linear between centres."""
+    """Return the matrix (BANDS, bins) that interpolates a curve over bands linearly at the frequency of each bin."""
     hertz = np.arange(_BINS) * SAMPLE_RATE / _TRANSFORM
     identity = np.eye(BANDS)
     return np.stack([np.interp(hertz, band_centres(), row) for row in identity]).astype(np.float32)
 
 
 def pulse_train(hertz: Tensor, start_cycles: Tensor | float = 0.0) -> tuple[Tensor, Tensor]:
-    """Band-limited pulses of unit power density from frame pitch (batch, frames), and the phase in cycles at the end.
+    """Generate band-limited pulses of unit power density from frame pitch (batch, frames).
 
-    Samples (batch, (frames - 1) * HOP). The sum of all cosines below half the rate in closed form (discrete summation;
-    Moorer, 1976); the highest one fades in and out, so that a glide makes no clicks.
+    Returns samples (batch, (frames - 1) * HOP) and the phase in cycles at the end. The sum of all cosines below half
+    the sample rate in closed form (discrete summation; Moorer, 1976); the highest one fades in and out, so that a glide
+    makes no clicks.
     """
     batch, _frames = hertz.shape
     log_hertz = hertz.double().log2()
@@ -128,25 +129,25 @@ def pulse_train(hertz: Tensor, start_cycles: Tensor | float = 0.0) -> tuple[Tens
     whole_f, top = whole.float(), (harmonics - whole).float()
     half = torch.sin(phase / 2)
     near_zero = half.abs() < 1e-4
-    # whole + 1/2 cycles of a large phase lose precision in float32, so reduce before the sine
+    # whole + 1/2 cycles of a large phase lose precision in float32, so reduce them before the sine
     upper = torch.sin((_fraction((whole + 0.5) * cycles) * (2 * torch.pi)).float())
     total = upper / (2 * torch.where(near_zero, torch.ones_like(half), half)) - 0.5
     total = torch.where(near_zero, whole_f, total)
     highest = torch.cos((_fraction((whole + 1) * cycles) * (2 * torch.pi)).float())
-    # each harmonic of amplitude 1 has power 1/2 in a band of one pitch; unit density is 1 per half the rate
+    # a harmonic of amplitude 1 has power 1/2 in a band as wide as the pitch; unit density is 1 per half the rate
     gain = (2 * frequency / (0.5 * SAMPLE_RATE)).sqrt().float()
     return (total + top * highest) * gain, end
 
 
 def _fraction(cycles: Tensor) -> Tensor:
-    """What is left of cycles, not below zero, without the whole ones; cheaper than a remainder."""
+    """Return the fractional part of cycles, at least zero; cheaper than a remainder."""
     return cycles - cycles.floor()
 
 
 def noise_at(first_sample: int, sample_count: int, seed: int) -> np.ndarray:
-    """White noise of unit variance, float32 (sample_count,), given by the seed and the place in the recording alone.
+    """Return white noise of unit variance, float32 (sample_count,), fixed by the seed and the position alone.
 
-    So windows of any size draw the same noise, and the same seed gives the same bytes.
+    So windows of any size get the same noise, and the same seed gives the same bytes.
     """
     first_block, last_block = first_sample // _NOISE_BLOCK, (first_sample + max(sample_count, 1) - 1) // _NOISE_BLOCK
     blocks = [
@@ -165,13 +166,13 @@ def synthesize(
     cycles: float = 0.0,
     seed: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Samples, float32 ((frames - 1) * HOP,), and the pulses' phase in cycles at each frame, float64 (frames,).
+    """Synthesize samples, float32 ((frames - 1) * HOP,), and return the pulses' phase in cycles, float64 (frames,).
 
-    envelope (frames, BANDS); `first_sample` places the noise, `cycles` the pulses.
+    envelope (frames, BANDS); `first_sample` sets the position of the noise, `cycles` the phase of the pulses.
     """
     hertz = torch.from_numpy(pitch.hertz)[None]
     with torch.inference_mode():
-        # on the processor, since not every device has the numbers of 64 bits that a phase needs
+        # on the CPU, since not every device has the 64-bit floats needed for the phase
         pulses, _ = pulse_train(hertz, cycles)
         noise = torch.from_numpy(noise_at(first_sample, pulses.shape[1], seed))[None]
         frames = torch.from_numpy(envelope)[None], hertz, torch.from_numpy(pitch.voicing)[None]
@@ -180,11 +181,11 @@ def synthesize(
 
 
 def cycles_per_frame(hertz: np.ndarray, start: float) -> np.ndarray:
-    """Phase in cycles, not reduced, at each frame centre of pulses gliding as in `pulse_train`, float64 (frames,)."""
+    """Return the unwrapped phase in cycles of `pulse_train` at each frame centre, float64 (frames,)."""
     log_hertz = np.log2(hertz.astype(np.float64))
     fraction = np.arange(HOP) / HOP
     steps = np.zeros(len(hertz))
-    for first in range(0, len(hertz) - 1, _FRAMES_AT_ONCE):  # the curve of a whole recording would be large
+    for first in range(0, len(hertz) - 1, _FRAMES_AT_ONCE):  # in blocks to limit memory use
         begins, ends = log_hertz[first:-1][:_FRAMES_AT_ONCE, None], log_hertz[first + 1 :][:_FRAMES_AT_ONCE, None]
         glides = np.exp2(begins * (1 - fraction) + ends * fraction)
         steps[first + 1 : first + 1 + len(glides)] = glides.sum(1) / SAMPLE_RATE
@@ -192,11 +193,11 @@ def cycles_per_frame(hertz: np.ndarray, start: float) -> np.ndarray:
 
 
 def copy_synthesis(audio: Audio, synthesizer: Synthesizer) -> Audio:
-    """Analysis and resynthesis of the mid of `audio` without changing the voice: the best the synthesizer can do."""
+    """Analyse and resynthesize the mid of `audio` without changing the voice: the synthesizer's upper limit."""
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch = detect_pitch(samples, SAMPLE_RATE)
     envelope = measure_envelope(samples, pitch)
-    frames = frame_count(len(samples)) + 1  # one more, so that the last samples are covered
+    frames = frame_count(len(samples)) + 1  # one more to cover the last samples
     pitch = Pitch(np.pad(pitch.hertz, (0, 1), "edge"), np.pad(pitch.voicing, (0, 1), "edge"))
     output, _ = synthesize(synthesizer, np.pad(envelope, ((0, 1), (0, 0)), "edge"), pitch)
     assert len(output) == (frames - 1) * HOP

@@ -1,4 +1,4 @@
-"""Timbre: one vector for how a voice sounds, from any recording of it."""
+"""Timbre: encode the sound of a voice as one vector, from any recording of it."""
 
 import torch
 from torch import Tensor, nn
@@ -11,10 +11,9 @@ _CHANNELS = 128
 
 
 class TimbreEncoder(nn.Module):
-    """Log envelope relative to its level (batch, frames, LOW_BANDS) -> timbre (batch, TIMBRE).
+    """Encode a log envelope relative to its level (batch, frames, LOW_BANDS) as timbre (batch, TIMBRE).
 
-    Frames are weighted by how loud they are and summed up by mean and standard deviation (x-vectors; Snyder et al.,
-    2018).
+    Frames are weighted by their loudness and pooled by mean and standard deviation (x-vectors; Snyder et al., 2018).
     """
 
     def __init__(self) -> None:
@@ -36,5 +35,5 @@ class TimbreEncoder(nn.Module):
 
 
 def timbre_input(envelope: Tensor, nepers: float | Tensor) -> Tensor:
-    """What the encoder listens to: the low bands relative to the recording's level."""
+    """Return the encoder's input: the low bands relative to the recording's level."""
     return (envelope[..., :LOW_BANDS] - nepers).clamp(-8.0, 4.0)

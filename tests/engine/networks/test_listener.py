@@ -263,7 +263,7 @@ def test_a_file_that_is_missing_or_cut_off_is_one_sentence(tmp_path, kept):
 def test_a_file_of_another_version_is_one_sentence(tmp_path, change):
     write(tmp_path / "listener.safetensors", **change)
     with pytest.raises(
-        VoiceError, match=r"^The listener's weights .*\.safetensors are of another version; install .*\.$"
+        VoiceError, match=r"^The listener's weights .*\.safetensors are from another version; install .*\.$"
     ):
         load_listener(tmp_path / "listener.safetensors")
 
