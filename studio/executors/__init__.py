@@ -1,4 +1,4 @@
-"""What does the work of the service: an executor starts workers, and a worker claims tasks and carries them out.
+"""Executors run the service's tasks: an executor starts workers, and a worker claims tasks and carries them out.
 
-They and the server share the database and the storage, and nothing else.
+Workers and server share only the database and the storage.
 """

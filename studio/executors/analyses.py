@@ -1,4 +1,4 @@
-"""An analysis, as a worker does it: a recording is looked at, and what is shown of it is stored beside it."""
+"""Analyse a recording in a worker, and store the results beside it."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _RETRY_S = 5.0
 
 
 def explore(job: Job) -> None:
-    """Look at the recording, and end the task with what is shown of it. Raises what the engine and the studio raise."""
+    """Analyse the recording and complete the task with the results. Raises what the engine and the studio raise."""
     from engine.analysis.exploration import explore_file
     from engine.analysis.notes import notes_as_midi
 
@@ -38,7 +38,7 @@ def explore(job: Job) -> None:
     try:
         found = explore_file(source, folder, 60 * job.bench.service.longest_audio_minutes, report=report)
         heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
-    except AudioError as cause:  # it names the file, which has another name here than its owner gave it
+    except AudioError as cause:  # it names the stored file, not the user's
         name = job.task.parameters.get("file_name") or "the recording"
         raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
     (folder / CURVES).write_text(_curves_json(found.curves))
@@ -67,7 +67,7 @@ def explore(job: Job) -> None:
 def _store(job: Job, folder: Path) -> None:
     try:
         insist(lambda: job.bench.storage.push_folder(folder, job.output_prefix), SHORT_PATIENCE_S)
-    except NotFound as cause:  # it was moved already when the storage failed, and then lost: it is to be made again
+    except NotFound as cause:  # moved, but lost when the storage failed: render it again
         raise Unavailable("The pictures could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
 
 
@@ -75,11 +75,11 @@ def _fetched(job: Job) -> Path:
     try:
         return job.bench.storage.fetch(job.task.parameters["input_key"], job.place)
     except NotFound as cause:
-        raise NotFound("The recording is no longer here: put it in again.", "recording_gone") from cause
+        raise NotFound("The recording has been deleted: add it again.", "recording_gone") from cause
 
 
 def _playable(source: Path, target: Path) -> Path:
-    """The recording as a file that browsers play."""
+    """Return the recording in a format that browsers play."""
     with open_audio(source) as recording, AudioWriter(target, recording.rate, recording.channels) as copy:
         for block in recording.blocks(_BLOCK_S * recording.rate):
             copy.write(block)
@@ -121,7 +121,7 @@ def _key(job: Job, name: str) -> str:
 
 
 def _curves_json(curves: "Curves") -> str:
-    """The curves for the page: hertz null where nothing is heard of a pitch, the waveform in 127ths of full scale."""
+    """Encode the curves for the page: hertz null where unvoiced, the waveform in 127ths of full scale."""
     return json.dumps(
         {
             "step_s": curves.step_s,
@@ -136,7 +136,7 @@ def _curves_json(curves: "Curves") -> str:
 
 
 def _curves_csv(curves: "Curves") -> str:
-    """The curves as a table for other programs."""
+    """Write the curves as a table for other programs."""
     values = zip(curves.hertz.tolist(), curves.confidence.tolist(), curves.loudness_db.tolist(), strict=True)
     lines = (
         f"{i * curves.step_s:.2f},{f'{hertz:.2f}' if hertz else ''},{confidence:.3f},{loudness_db:.2f}"

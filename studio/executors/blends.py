@@ -1,4 +1,4 @@
-"""A blend of two voices, as a worker makes it: a voice of its own, heard once and stored."""
+"""Blend two voices in a worker: render a preview of the new voice and store it."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -14,7 +14,7 @@ from studio.store.workspaces import arriving, voice_folder
 if TYPE_CHECKING:
     from engine.voices.voice import Voice
 
-_PASSING_ID = "blend"  # until the name it shall have is known to be free
+_PASSING_ID = "blend"  # until its final id is known
 _RENDERING_SHARE = 0.95  # of the progress
 
 
@@ -45,7 +45,7 @@ def _voice(job: Job, model_id: str) -> "Voice":
 
 
 def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[str], str]) -> dict[str, Any]:
-    """Make the row of the new voice, and put it where that says."""
+    """Add the row of the new voice, and store its files where the row says."""
     storage, account = job.bench.storage, job.account
     refuse_too_many(connection, account.id, job.bench.service.models_per_account)
     model = add_model(connection, storage, account, asdict(card), COMPLETED)

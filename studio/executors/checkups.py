@@ -1,4 +1,4 @@
-"""What the machine of the workers can do, as one of them finds out: the server has no networks to try it with."""
+"""Test the workers' machine in a worker, since the server has no networks to test it with."""
 
 from dataclasses import asdict
 
@@ -6,7 +6,7 @@ from studio.executors.job import Job
 
 
 def check_up(job: Job) -> None:
-    """Try each part of a conversion for real, and end the task with what was found."""
+    """Try each part of a conversion, and complete the task with the findings."""
     from studio.doctor import examine
 
     found = []

@@ -1,4 +1,4 @@
-"""A conversion, as a worker does it: the recording is fetched, converted, scored, and the takes are published."""
+"""Convert a recording in a worker: fetch, convert, score and publish the takes."""
 
 import time
 from dataclasses import asdict
@@ -28,19 +28,19 @@ _SAMPLES_AT_ONCE = 1 << 18
 
 
 def convert(job: Job) -> None:
-    """Convert, and end the task with what came of it. Raises what the engine and the studio raise."""
+    """Convert, and complete the task with the results. Raises what the engine and the studio raise."""
     started = time.monotonic()
     source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
     try:
         result = (_edit if "edit" in job.task.parameters else _convert)(job, source)
-    except AudioError as cause:  # it names the file, which has another name here than its owner gave it
+    except AudioError as cause:  # it names the stored file, not the user's
         name = job.task.parameters.get("file_name") or "the recording"
         raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
     job.publish(result | {"seconds": round(time.monotonic() - started, 3)})
 
 
 def _convert(job: Job, source: Path) -> dict[str, Any]:
-    """Every take of a recording."""
+    """Convert all takes of a recording."""
     from engine.conversion.edit_data import write_edit_data
 
     given = job.task.parameters["settings"]
@@ -63,7 +63,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
 
 
 def _edit(job: Job, source: Path) -> dict[str, Any]:
-    """One take of an earlier conversion, sung anew where its pitch was edited."""
+    """Render one take of an earlier conversion again where its pitch was edited."""
     from engine.conversion.edit_data import read_edit_data
     from engine.conversion.pitch_edits import read_edits
     from engine.conversion.rerendering import EarlierEdit, edit_file
@@ -100,7 +100,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
 
 
 def _earlier(job: Job, found: dict[str, Any] | None) -> Path | None:
-    """The take as it was rendered before these edits, if it was and is still there."""
+    """Return the take as rendered before these edits, if it still exists."""
     try:
         return _fetched_as(job, found["key"], "earlier") if found else None
     except NotFound:
@@ -108,7 +108,7 @@ def _earlier(job: Job, found: dict[str, Any] | None) -> Path | None:
 
 
 def _fetched_as(job: Job, key: str, name: str) -> Path:
-    """A stored file, in a folder of its own, since several may be called the same."""
+    """Fetch a stored file into a folder of its own, since several may have the same name."""
     place = job.place / name
     place.mkdir(exist_ok=True)
     return insist(lambda: job.bench.storage.fetch(key, place), SHORT_PATIENCE_S)
@@ -118,7 +118,7 @@ def _fetched(job: Job) -> Path:
     try:
         return job.bench.storage.fetch(job.task.parameters["input_key"], job.place)
     except NotFound as cause:
-        raise NotFound("The recording is no longer here: send it again.", "recording_gone") from cause
+        raise NotFound("The recording has been deleted: send it again.", "recording_gone") from cause
 
 
 def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "Voice") -> "FileConversion":
@@ -133,12 +133,12 @@ def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", 
 def _voice(job: Job) -> "Voice":
     try:
         return insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
-    except (NotFound, VoiceError):  # or it was trained, or trained anew, at this moment, and lies elsewhere now
+    except (NotFound, VoiceError):  # or it has just been trained, and is elsewhere now
         return insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
 
 
 def _voice_folder(job: Job) -> Path:
-    """Where the voice lies; as it is before it is trained where that was asked for, and it is not trained by now."""
+    """Return the voice's folder; the untrained one if that was requested and the voice is still not trained."""
     bench = job.bench
     model = find_model(bench.database, job.account, job.task.model_id or "")
     if not (model.is_untrained and job.task.parameters.get("untrained")):
@@ -149,7 +149,8 @@ def _voice_folder(job: Job) -> Path:
 def _scores(
     job: Job, source: Path, targets: list[Path], transpose: int, semitones: "np.ndarray | None" = None
 ) -> list[dict[str, Any]]:
-    """Of each take, how much of the performance it kept; semitones: how far each frame was meant to move besides."""
+    """Score how much of the performance each take preserved; semitones: the intended shift per frame besides
+    `transpose`."""
     from engine.evaluation.scores import compare_performances, moved, trace_file
 
     def traced(path: Path, number: int) -> "Performance":
@@ -168,20 +169,20 @@ def _stored(job: Job, target: Path) -> str:
     key = f"{job.output_prefix}/{target.name}"
     try:
         insist(lambda: job.bench.storage.put_file(target, key), SHORT_PATIENCE_S)
-    except NotFound as cause:  # it was moved already when the storage failed, and then lost: it is to be made again
+    except NotFound as cause:  # moved, but lost when the storage failed: render it again
         raise Unavailable("The result could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
     return key
 
 
 def _refuse_too_long(path: Path, longest_minutes: float) -> None:
-    """A recording was let in by what its header says, which may be nothing, or not so: it is measured here."""
+    """Measure the recording: its header, checked on upload, may be missing or wrong."""
     with open_audio(path) as source:
         longest, samples = longest_minutes * 60 * source.rate, 0
         for block in source.blocks(_SAMPLES_AT_ONCE):
             samples += block.shape[1]
             if samples > longest:
                 longest_said = in_words(60 * longest_minutes)
-                text = f"The recording is longer than {longest_said}, which are the most that are taken."
+                text = f"The recording is longer than {longest_said}, the limit here."
                 raise Invalid([("audio", text)], "audio_too_long")
     if samples == 0:
-        raise AudioError("The recording holds no sound.")
+        raise AudioError("The recording contains no audio.")

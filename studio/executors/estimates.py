@@ -1,4 +1,4 @@
-"""How long a training would take here, as a worker finds out: a few of its steps and one rendering are timed."""
+"""Estimate the duration of a training in a worker, by timing a few steps and one rendering."""
 
 from dataclasses import asdict, fields
 
@@ -9,9 +9,9 @@ from studio.store.workspaces import dataset_workspace
 
 
 def estimate(job: Job) -> None:
-    """Time it, and end the task with the estimate of the engine. Raises what the engine and the studio raise.
+    """Complete the task with the engine's estimate. Raises what the engine and the studio raise.
 
-    What is analysed on the way is kept with the recordings, so that the training begins sooner.
+    Features analysed for it are stored with the recordings, so the training starts sooner.
     """
     from engine.training.train import estimate_training, usable_clips
 

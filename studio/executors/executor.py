@@ -1,20 +1,20 @@
-"""What a server expects of an executor, whichever it is."""
+"""The interface of executors."""
 
 from collections.abc import Mapping
 from typing import Protocol
 
 
 class Executor(Protocol):
-    """Sees to it that tasks are done, between `start` and `stop`."""
+    """Runs tasks between `start` and `stop`."""
 
     def start(self) -> None:
         """Begin."""
 
     def wake(self) -> None:
-        """There is something to do: it is begun at once rather than at the next look."""
+        """Look for tasks now rather than at the next interval."""
 
     def alive(self) -> Mapping[str, float]:
-        """The state of the workers, by name; `workers` is among them."""
+        """Return the state of the workers by name, including `workers`."""
 
     def stop(self) -> None:
-        """End; what is being worked on finishes within the time of grace, or goes back into the queue."""
+        """Stop; running tasks finish within the grace period, or are requeued."""

@@ -1,9 +1,8 @@
-"""The heartbeat of a task: keeps its lease while the work goes on, and hears what is asked of whoever does it.
+"""The heartbeat of a task: renews its lease during the work, and receives requests to stop.
 
-A thread of its own beats once a second or oftener: it renews the lease, writes down how far the work is, and reads
-whether the task is to be cancelled. The work itself calls `report`, which raises as soon as it should not go on. Work
-that has not called it for very long hangs, and a thread cannot be stopped from outside: then the process ends, and the
-task is given to another.
+A separate thread beats at least once a second: it renews the lease, records progress, and reads whether the task is to
+be cancelled. The work calls `report`, which raises as soon as it should stop. Work that does not call it for very long
+hangs, and a thread cannot be stopped from outside: then the process exits, and another worker takes the task.
 """
 
 import math
@@ -24,33 +23,33 @@ from studio.store.database import Database
 
 STALLED = 4  # exit status of a worker whose work hung
 _BEAT_S = 1.0
-_BEATS_A_LEASE = 3  # at least, so that one that fails is not yet the end
-_LAST_BEAT_S = 30.0  # the longest a beat can take, of a database that does not answer
+_BEATS_A_LEASE = 3  # at least, so that one may fail
+_LAST_BEAT_S = 30.0  # longest beat, if the database does not answer
 
 
 class Stopping:
-    """Whether this process is to end, and whether what it is busy with has had its time to finish."""
+    """Whether this process should exit, and whether the grace period is over."""
 
     def __init__(self, grace_s: float) -> None:
         self._grace_s = grace_s
         self._asked_at = math.inf
 
     def ask(self) -> None:
-        """Take up nothing new; finish, or give back, what is begun. The first call counts."""
+        """Take no new tasks; finish or requeue the running one. Only the first call counts."""
         self._asked_at = min(self._asked_at, time.monotonic())
 
     @property
     def asked(self) -> bool:
-        """Whether the process is to end."""
+        """Whether the process should exit."""
         return self._asked_at < math.inf
 
     def is_over(self, extra_s: float = 0.0) -> bool:
-        """Whether the time to finish in, and so much more, has passed."""
+        """Return whether the grace period, and `extra_s` more, has passed."""
         return time.monotonic() >= self._asked_at + self._grace_s + extra_s
 
 
 class Heartbeat:
-    """Holds the lease of a task inside its `with` block. `report` is what the engine calls as the work goes on."""
+    """Holds the lease of a task inside its `with` block. The engine calls `report` during the work."""
 
     def __init__(
         self,
@@ -63,8 +62,8 @@ class Heartbeat:
         stalled_s: float = math.inf,
         end_process: Callable[[int], None] = os._exit,
     ) -> None:
-        """may_finish: whether the work is let go on for the time of grace when the process is to end; not worth it for
-        what can be gone on with later. stalled_s: without a report for so long, `end_process` is called."""
+        """may_finish: whether the work may use the grace period when the process stops; not useful for work that can be
+        continued later. stalled_s: after so long without a report, `end_process` is called."""
         self.database, self.task, self.lease_s, self.log = database, task, lease_s, log
         self.stopping, self.may_finish = stopping, may_finish
         self._stalled_s, self._end_process = stalled_s, end_process
@@ -88,24 +87,24 @@ class Heartbeat:
         self._thread.join(_LAST_BEAT_S)
 
     def report(self, fraction: float, message: str) -> None:
-        """How far the work is, 0..1. Raises Cancelled where it is to stop, LeaseLost where it is another's by now."""
+        """Record progress, 0..1. Raises Cancelled if the work is to stop, LeaseLost if another worker has the task."""
         if math.isfinite(fraction):
             self._progress = min(1.0, max(0.0, fraction))
         self._message = message
         self.check()
 
     def check(self) -> None:
-        """Raise what `report` would; also a sign that the work goes on, where there is no more to say."""
+        """Raise what `report` would; also a sign of life when there is no progress to report."""
         self._heard_at = time.monotonic()
         if self.is_cancelled:
             raise Cancelled
         if self.is_lost:
-            raise LeaseLost("The task has another worker by now.")
+            raise LeaseLost("Another worker has taken over this task.")
         if self.stopping.asked and (not self.may_finish or self.stopping.is_over()):
             raise Cancelled
 
     def watch(self, path: Path) -> None:
-        """From now on every new state of this file is headway: what was done up to it need not be done again."""
+        """Count every new state of this file as headway: an attempt can continue from it."""
         self._watched, self._seen = path, _changed_ns(path)
 
     def _run(self) -> None:
@@ -119,7 +118,7 @@ class Heartbeat:
             except LeaseLost:
                 self.is_lost = True
                 return
-            except StudioError as trouble:  # of the database: the next beat may come through
+            except StudioError as trouble:  # of the database: the next beat may succeed
                 self.log.warning("heartbeat_missed", reason=str(trouble))
             except Exception:
                 self.log.exception("heartbeat_missed")

@@ -1,4 +1,4 @@
-"""What is cleared away from time to time: results that are too old, and what crashes have left behind."""
+"""Delete expired results and leftovers of crashes from time to time."""
 
 import os
 import re
@@ -23,8 +23,8 @@ from studio.store.storage import GONE, Storage
 from studio.store.tables import accounts, tasks
 
 DAY_S = 24 * 3600.0
-_AT_ONCE = 200  # tasks that are read at a time
-_LATE_S = 3600.0  # after the end of a task, until nobody still writes files for it
+_AT_ONCE = 200  # tasks per query
+_LATE_S = 3600.0  # after a task's end, files may still be written
 _LOOKED_BACK_S = 3 * DAY_S
 _DRAFTS_KEPT_S = 14 * DAY_S
 _PASSING = re.compile(
@@ -34,23 +34,23 @@ _PASSING = re.compile(
 
 @dataclass(frozen=True)
 class Swept:
-    """How much was cleared away."""
+    """Counts of what was deleted."""
 
-    visitors: int = 0  # of a demo, with all of theirs
-    outputs: int = 0  # tasks whose recordings and results were too old
-    attempts: int = 0  # tasks of which something was left by lost attempts
-    analyses: int = 0  # recordings that were only looked at
-    inputs: int = 0  # recordings whose task was never begun
-    drafts: int = 0  # recordings that were gathered for a voice that nobody has made
-    uploads: int = 0  # abandoned ones, and other passing folders
+    visitors: int = 0  # of a demo, with all their files
+    outputs: int = 0  # tasks whose recordings and results expired
+    attempts: int = 0  # tasks with leftovers of lost attempts
+    analyses: int = 0  # analysed recordings
+    inputs: int = 0  # recordings whose task was never queued
+    drafts: int = 0  # recordings of drafts that were abandoned
+    uploads: int = 0  # abandoned uploads, and other temporary folders
     answers: int = 0
     rates: int = 0
 
 
 def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swept:
-    """Clear away what is not needed any more. May be done at any time, also by several at once.
+    """Delete what is no longer needed. Safe at any time, also concurrently.
 
-    Raises Unavailable where the database or the storage is out of reach; what was not done is done the next time.
+    Raises Unavailable if the database or the storage is unreachable; the next call does the rest.
     """
     return Swept(
         visitors=delete_old_visitors(database, storage, service.visitor_minutes * 60) if service.is_demo else 0,
@@ -66,7 +66,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
 
 
 def _delete_old(database: Database, storage: Storage, kept_s: float) -> int:
-    """Delete recordings and results of conversions that ended long ago; their rows say so then."""
+    """Delete recordings and results of conversions that ended long ago, and mark their rows."""
     old = and_(
         tasks.c.kind == "conversion",
         tasks.c.finished_at < Now() - kept_s,
@@ -83,8 +83,7 @@ def _delete_old(database: Database, storage: Storage, kept_s: float) -> int:
 
 
 def _delete_attempts(database: Database, storage: Storage) -> int:
-    """Delete what attempts have left whose results nobody is shown. It is looked at for some days: a worker that was
-    thought dead may still write."""
+    """Delete files of failed attempts. Tasks are checked for some days, as a worker presumed dead may still write."""
     suspect = and_(
         tasks.c.kind == "conversion",
         tasks.c.finished_at.between(Now() - _LOOKED_BACK_S, Now() - _LATE_S),
@@ -104,19 +103,19 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
 
 
 def _needed(row: Any) -> set[str]:
-    """The keys of a conversion's recording, of its takes, and of what edits of them build on."""
+    """Return the keys of a conversion's recording, its takes, and the sources of their edits."""
     result, edited = row.result or {}, row.parameters.get("edit") or {}
     edit_data = [result["groundwork"]] if "groundwork" in result else []
     return {row.parameters["input_key"], *result.get("outputs", ()), *edit_data, *edited.get("original", {}).values()}
 
 
 def _delete_analyses(database: Database, storage: Storage) -> int:
-    """Delete recordings that were only looked at, a day after they were put in, with all that was found of them."""
+    """Delete analysed recordings and their results after a day."""
     old = and_(tasks.c.kind == "analysis", tasks.c.state != "running", tasks.c.created_at < Now() - DAY_S)
     deleted = 0
     while rows := _some(database, old):
         for row in rows:
-            with database.write() as connection:  # first: files without a row are found again, below
+            with database.write() as connection:  # first: files without a row are found again below
                 gone = connection.execute(delete(tasks).where(tasks.c.id == row.id, old).returning(tasks.c.id))
                 deleted += gone.one_or_none() is not None
             storage.delete_below(_place(row))
@@ -130,15 +129,15 @@ def _some(database: Database, condition: Any) -> list[Any]:
 
 
 def _place(row: Any) -> str:
-    """The prefix of all files of a task, which is that of its recording."""
+    """Return the prefix of all files of a task, which is that of its recording."""
     place = str(row.parameters["input_key"]).rpartition("/")[0]
     assert place.endswith(f"tasks/{row.id}")
     return place
 
 
 def _delete_inputs(database: Database, storage: Storage) -> int:
-    """Delete recordings that were stored for a task that a crash kept out of the queue. Only where the storage is a
-    folder: elsewhere it would take long to find them, and they are rare."""
+    """Delete recordings whose task a crash kept out of the queue. Only in a folder storage: elsewhere the search is
+    slow, and they are rare."""
     deleted = 0
     for prefix in _prefixes(database):
         place = storage.folder(f"{prefix}tasks")
@@ -154,7 +153,7 @@ def _delete_inputs(database: Database, storage: Storage) -> int:
 
 
 def _delete_drafts(database: Database, storage: Storage) -> int:
-    """Delete drafts to which nothing was added for long."""
+    """Delete drafts that have not changed for long."""
     deleted = 0
     for prefix in _prefixes(database):
         touched: dict[str, float] = {}
@@ -169,7 +168,7 @@ def _delete_drafts(database: Database, storage: Storage) -> int:
 
 
 def _prefixes(database: Database) -> list[str]:
-    """Where the files of each account begin."""
+    """Return the prefix of each account's files."""
     with database.read() as connection:
         return ["", *(f"accounts/{account}/" for account in connection.scalars(select(accounts.c.id)))]
 
@@ -180,7 +179,7 @@ def _parts(names: list[str]) -> Iterator[list[str]]:
 
 
 def _delete_passing(work: Path) -> int:
-    """Delete uploads, packages that were being sent, and folders on their way, that nobody has touched for a day."""
+    """Delete uploads, packages and temporary folders unchanged for a day."""
     kinds: list[tuple[Path, Callable[[str], object]]] = [
         (work / "incoming", lambda name: True),
         (work / "outgoing", lambda name: True),
@@ -198,11 +197,11 @@ def _delete_passing(work: Path) -> int:
 
 
 def _older(place: Path, age_s: float) -> list[Path]:
-    """What lies in a folder and has not changed for so long, as this machine's clock says."""
+    """Return the entries of a folder unchanged for so long by this machine's clock."""
     found = []
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
-            with suppress(OSError):  # gone meanwhile
+            with suppress(OSError):  # deleted meanwhile
                 if time.time() - entry.stat(follow_symlinks=False).st_mtime > age_s:
                     found.append(Path(entry.path))
     return found

@@ -1,4 +1,4 @@
-"""What a worker has in its hands while it does a task, and how it publishes what came of it."""
+"""The context of a running task, and publishing its results."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -23,14 +23,14 @@ from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
 T = TypeVar("T")
-SHORT_PATIENCE_S = 3.0  # with a storage that fails; after it the task goes back to the queue
-LONG_PATIENCE_S = 60.0  # with a database that fails, when the work is done and only has to be written down
+SHORT_PATIENCE_S = 3.0  # retries of a failing storage before the task is requeued
+LONG_PATIENCE_S = 60.0  # retries of a failing database once the work is done
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
 @dataclass(frozen=True)
 class Workbench:
-    """What a worker process works with, whatever the task."""
+    """The context of a worker process, for any task."""
 
     settings: Settings
     service: ServiceSettings
@@ -39,11 +39,11 @@ class Workbench:
     voices: VoiceCache
     stopping: Stopping
     log: FilteringBoundLogger
-    number: int = 0  # which of several workers of its kind on this machine, so that each may have a GPU of its own
+    number: int = 0  # index among the workers of its kind here, to spread them over GPUs
 
     @property
     def device(self) -> str:
-        """What this worker computes on, as the engine calls it. Raises SettingsError for one that does not work."""
+        """Return the device to compute on, as the engine names it. Raises SettingsError if it does not work."""
         from engine.devices import working_device
 
         return working_device(self.service.device).of_several(self.number).called
@@ -51,7 +51,7 @@ class Workbench:
 
 @dataclass(frozen=True)
 class Job:
-    """A task in work. `place`: a folder of its own, gone when the work ends."""
+    """A running task. `place`: its own temporary folder."""
 
     bench: Workbench
     task: tasks.Task
@@ -61,12 +61,12 @@ class Job:
 
     @cached_property
     def account(self) -> Account:
-        """Whose task it is."""
+        """Return the task's account."""
         return account_of_id(self.bench.database, self.task.account_id)
 
     @property
     def output_prefix(self) -> str:
-        """Where in the storage this attempt's results lie; no other attempt has the same."""
+        """Return the prefix of this attempt's results in the storage; each attempt has its own."""
         return f"{account_prefix(self.account)}tasks/{self.task.id}/{self.task.fence}"
 
     def publish(
@@ -74,10 +74,10 @@ class Job:
         result: dict[str, Any] | Callable[[Connection], dict[str, Any]],
         also: Callable[[Connection], None] = lambda connection: None,
     ) -> None:
-        """End the task with its result, and do `also` in the same transaction: both or neither.
+        """Complete the task with its result, and run `also` in the same transaction.
 
-        result: or what gives it within that transaction. Raises LeaseLost where the task is another's by now,
-        Unavailable where the database stays away.
+        result: or a function that returns it within that transaction. Raises LeaseLost if another worker has the task,
+        Unavailable if the database stays unreachable.
         """
 
         def write() -> None:
@@ -89,28 +89,26 @@ class Job:
         try:
             insist(write, LONG_PATIENCE_S)
         except LeaseLost:
-            if not insist(
-                self.is_published, LONG_PATIENCE_S
-            ):  # else an earlier try was written, and only its answer lost
+            if not insist(self.is_published, LONG_PATIENCE_S):  # else an earlier try was committed, but its answer lost
                 raise
 
     def write_held(self, change: Callable[[Connection], None]) -> None:
-        """Make a change while the task is still this worker's, in one transaction. Raises LeaseLost."""
+        """Make a change in one transaction if this worker still holds the task. Raises LeaseLost."""
         held = select(rows.c.id).where(
             rows.c.id == self.task.id, rows.c.fence == self.task.fence, rows.c.state == "running"
         )
         with self.bench.database.write() as connection:
             if connection.scalar(held.with_for_update()) is None:
-                raise LeaseLost("The task has another worker by now.")
+                raise LeaseLost("Another worker has taken over this task.")
             change(connection)
 
     def model(self) -> Model:
-        """The voice the task is about, as its row is now. Raises NotFound."""
+        """Return the current row of the task's voice. Raises NotFound."""
         bench = self.bench
         return insist(lambda: find_model(bench.database, self.account, self.task.model_id or ""), SHORT_PATIENCE_S)
 
     def is_published(self) -> bool:
-        """Whether the task has ended with the result of this very attempt."""
+        """Return whether the task was completed by this attempt."""
         try:
             now = tasks.find(self.bench.database, self.task.account_id, self.task.id)
         except NotFound:
@@ -119,9 +117,9 @@ class Job:
 
 
 def insist(action: Callable[[], T], patience_s: float) -> T:
-    """What `action` gives; tried again while the database or the storage is busy, out of reach or full.
+    """Call `action`, and retry while the database or the storage is busy, unreachable or full.
 
-    Raises what it raises after `patience_s` seconds of that, and everything else at once.
+    After `patience_s` seconds raises the error; other errors are raised at once.
     """
     deadline = time.monotonic() + patience_s
     for pause_s in _pauses():

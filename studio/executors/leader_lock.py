@@ -1,7 +1,7 @@
-"""The leader lock: lets one process of an installation do what several could.
+"""The leader lock: only one process of an installation does a job that several could do.
 
-The leader renews the lock again and again; once it has not done so for the time it asked for, another process takes
-over. All can read the status it writes beside the lock.
+The leader renews the lock regularly; if it fails to for `held_s`, another process takes over. All processes can read
+the status it stores with the lock.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def release(database: Database, name: str, owner: str) -> None:
 
 
 def read_status(database: Database, name: str) -> dict[str, Any]:
-    """The status that the leader has written; empty without a leader. Raises Unavailable."""
+    """Return the leader's status; empty without a leader. Raises Unavailable."""
     written = select(leader_locks.c.said).where(leader_locks.c.name == name, leader_locks.c.until >= Now())
     with database.read() as connection:
         status: dict[str, Any] | None = connection.scalar(written)

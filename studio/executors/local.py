@@ -1,8 +1,8 @@
-"""The local executor: worker processes of this machine, supervised by a thread of the server.
+"""The local executor: worker processes on this machine, supervised by a thread of the server.
 
-The thread starts the workers (see `studio.executors.worker`), replaces those that die, gives their tasks back at once,
-ends those that hang, and starts workers for trainings and analyses only while there are such tasks. All it needs to
-know is in the database, so a server that crashes leaves nothing that the next one does not find.
+The thread starts the workers (see `studio.executors.worker`), replaces dead ones and requeues their tasks at once,
+kills those that hang, and runs workers for trainings and analyses only while there are such tasks. Its whole state is
+in the database, so that a new server can take over after a crash.
 """
 
 import contextlib
@@ -28,10 +28,10 @@ from studio.store.database import Database, database_url, open_database
 
 COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
 CONVERSIONS, TRAININGS, ANALYSES = "conversions", "trainings", "analyses"
-_LOOK_S = 0.25  # between two looks at the workers
-_IDLE_S = {TRAININGS: 60.0, ANALYSES: 300.0}  # of the lanes that have workers only while there is work for them
-_FIRST_BACKOFF_S = 0.25  # until a worker that died at once is replaced
-_HEALTHY_S = 30.0  # a worker that lived for so long did not die of its start
+_LOOK_S = 0.25  # between checks of the workers
+_IDLE_S = {TRAININGS: 60.0, ANALYSES: 300.0}  # lanes whose workers exit when idle
+_FIRST_BACKOFF_S = 0.25  # before replacing a worker that died at once
+_HEALTHY_S = 30.0  # a worker that lived longer did not fail at its start
 _FIRST_SWEEP_S, _DEMO_SWEEP_S = 5.0, 60.0
 
 
@@ -45,12 +45,12 @@ class _Lane:
 
     @property
     def has_room(self) -> bool:
-        """Whether another worker may be started now."""
+        """Return whether another worker may be started now."""
         return len(self.workers) < self.wanted and self.backoff.is_over
 
 
 class LocalExecutor:
-    """Does the work of a service with processes of this machine, between `start` and `stop`."""
+    """Runs a service's tasks in processes of this machine, between `start` and `stop`."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class LocalExecutor:
         log: FilteringBoundLogger,
         command: Sequence[str] = COMMAND,
     ) -> None:
-        """command: starts a worker."""
+        """command: the command that starts a worker."""
         self._settings, self._service, self._log, self._command = settings, service, log, tuple(command)
         self._database: Database = open_database(database_url(service.database_url, settings.data))
         self._lanes = {
@@ -75,7 +75,7 @@ class LocalExecutor:
             threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
         ]
 
-    # ---- from outside
+    # ---- control
 
     def start(self) -> None:
         """Start the workers, and supervise them until `stop`."""
@@ -83,11 +83,11 @@ class LocalExecutor:
             thread.start()
 
     def wake(self) -> None:
-        """Have a new task begun at once rather than at the next look."""
+        """Start a new task now rather than at the next check."""
         self._woken.set()
 
     def alive(self) -> dict[str, float]:
-        """Living `workers`, `training_workers` and `analysis_workers`, `restarts` of workers that died, and whether
+        """Return living `workers`, `training_workers` and `analysis_workers`, `restarts` of dead workers, and whether
         they are `watched`, 0 or 1."""
         living = {
             name: sum(worker.popen.returncode is None for worker in tuple(lane.workers))
@@ -102,7 +102,7 @@ class LocalExecutor:
         }
 
     def stop(self) -> None:
-        """End all workers; their tasks finish within the time of grace, or go back into the queue."""
+        """Stop all workers; their tasks finish within the grace period, or are requeued."""
         self._stopping.set()
         self._woken.set()
         for thread in self._threads:
@@ -117,15 +117,15 @@ class LocalExecutor:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.popen.wait(max(0.0, deadline - time.monotonic()))
             self._kill(worker, "it did not end")
-        with contextlib.suppress(StudioError):  # nothing is lost without it: their leases will be over
+        with contextlib.suppress(StudioError):  # harmless: their leases will expire
             dead = [*self._supervisor.dead, *(worker.order.owner for worker in workers)]
             recover(self._database, self._service.attempts, dead)
         self._database.close()
 
-    # ---- watching
+    # ---- supervision
 
     def _watch(self) -> None:
-        """Look after the workers again and again; no failure of one look ends it."""
+        """Supervise the workers in a loop; no single failure ends it."""
         self._try(self._find_the_dead)
         while not self._stopping.is_set():
             self._try(self._look)
@@ -171,13 +171,13 @@ class LocalExecutor:
                 worker.dismiss()
                 self._supervisor.dead.append(worker.order.owner)
                 if name in _IDLE_S and worker.popen.returncode == 0:
-                    continue  # it had nothing to do
+                    continue  # it was idle
                 self._restarts += 1
                 lane.backoff.failed(worker.lasted_s)
                 self._log.warning("worker_died", lane=name, pid=worker.popen.pid, status=worker.popen.returncode)
 
     def _has_idle(self, lane: _Lane) -> bool:
-        """Whether one of its workers will take a waiting task."""
+        """Return whether an idle worker will take a queued task."""
         busy = {owner for owner, *_ in signs_of(self._database, [worker.order.owner for worker in lane.workers])}
         return any(worker.order.owner not in busy for worker in lane.workers)
 
@@ -194,7 +194,7 @@ class LocalExecutor:
         self._log.info("worker_started", lane=name, pid=worker.popen.pid)
 
     def _end(self, owner: str, reason: str) -> None:
-        """Kill the worker with this id, and count it among the dead."""
+        """Kill the worker with this id, and count it as dead."""
         for worker in self._workers():
             if worker.order.owner == owner:
                 self._kill(worker, reason)
@@ -216,5 +216,5 @@ class LocalExecutor:
 
 
 def _cores() -> int:
-    """Processor cores that this process may use."""
+    """Return the number of processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

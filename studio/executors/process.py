@@ -1,4 +1,4 @@
-"""Processes that read an order from their stdin when they start, and end when it is closed."""
+"""Processes that read an order from stdin at their start, and exit when stdin closes."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from studio.executors.worker_ids import owner_of
 
 @dataclass
 class OrderedProcess:
-    """A process and the order it was started with, whose `owner` is the id it claims tasks with."""
+    """A process and its order; it claims tasks under the id `owner`."""
 
     popen: subprocess.Popen[bytes]
     order: Order
@@ -27,13 +27,13 @@ class OrderedProcess:
         return time.monotonic() - self.begun_at
 
     def send(self, line: bytes) -> None:
-        """Send a line; a process that has died or does not read misses it."""
+        """Send a line; a process that is dead or does not read misses it."""
         with contextlib.suppress(OSError, ValueError):
             if self.popen.stdin:
                 self.popen.stdin.write(line)
 
     def dismiss(self) -> None:
-        """Let it finish, or give back, its task, and end."""
+        """Let it finish or requeue its task, then exit."""
         with contextlib.suppress(OSError):
             if self.popen.stdin:
                 self.popen.stdin.close()
@@ -42,22 +42,21 @@ class OrderedProcess:
 def start_process(
     command: Sequence[str], order: Order, environment: Mapping[str, str], stdout: int = subprocess.DEVNULL
 ) -> OrderedProcess:
-    """Start a process and send it its order, with an owner of its own."""
+    """Start a process with a new owner and send it its order."""
     popen = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout, env=environment, bufsize=0)
     process = OrderedProcess(popen, replace(order, owner=owner_of(popen.pid)))
     process.send(process.order.as_line().encode())
     assert popen.stdin is not None
     with contextlib.suppress(OSError):
-        os.set_blocking(popen.stdin.fileno(), False)  # a process that does not read must not hold us up
+        os.set_blocking(popen.stdin.fileno(), False)  # do not block on a process that does not read
     return process
 
 
 def environment_of(threads: int) -> dict[str, str]:
-    """This process's environment, with this project on the path and the number of threads to compute with."""
+    """Return this process's environment, with this project on the path and a limit of compute threads."""
     home = str(Path(studio.__path__[0]).parent)
     path = os.pathsep.join(one for one in (home, os.environ.get("PYTHONPATH", "")) if one)
     numbers = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    # a thread that spins while it waits takes the processor from others: conversions beside them took five times as
-    # long
+    # spinning idle threads take the processor from others: concurrent conversions took five times as long
     waiting = {"OMP_WAIT_POLICY": "PASSIVE"}
     return {**waiting, **os.environ, "PYTHONPATH": path, **dict.fromkeys(numbers, str(threads))}

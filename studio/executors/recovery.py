@@ -1,4 +1,4 @@
-"""Recovery: finds tasks whose worker is dead or silent, and folders that are no longer used."""
+"""Recovery of tasks whose worker is dead or silent, and removal of abandoned folders."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ _WORK_FOLDER = re.compile(r"([0-9a-f]{24})-(\d+)")  # task and fence
 
 
 def settle(connection: Connection, task: tasks.Task) -> None:
-    """What the end of a task that came to nothing means for the voice it was about."""
+    """Update the voice of a task that ended without success."""
     if task.kind != "training" or task.model_id is None:
         return
     if task.state == "failed":
@@ -27,26 +27,26 @@ def settle(connection: Connection, task: tasks.Task) -> None:
 
 
 def recover(database: Database, attempts: int, dead_owners: Sequence[str] = ()) -> list[tasks.Task]:
-    """Take back the tasks of lost workers, as `tasks.recover`; training that ends by it ends for its voice too."""
+    """Requeue the tasks of lost workers, as `tasks.recover`; a training that ends updates its voice."""
     return tasks.recover(database, attempts, dead_owners, also=settle)
 
 
 def dead_owners(database: Database) -> list[str]:
-    """Owners of running tasks that are known to be dead, after a crash for instance."""
+    """Return owners of running tasks that are known to be dead, for instance after a crash."""
     running = select(rows.c.owner).where(rows.c.state == "running", rows.c.owner.is_not(None)).distinct()
     with database.read() as connection:
         return dead_among(connection.scalars(running))
 
 
 def waiting(database: Database, kinds: Sequence[str], most: int = 1000) -> int:
-    """How many tasks of these kinds could be begun now; counted up to `most`."""
+    """Count the tasks of these kinds that could start now, up to `most`."""
     ready = select(rows.c.id).where(rows.c.state == "queued", rows.c.kind.in_(kinds), rows.c.not_before <= Now())
     with database.read() as connection:
         return connection.scalar(select(func.count()).select_from(ready.limit(most).subquery())) or 0
 
 
 def signs_of(database: Database, owners: Sequence[str]) -> list[tuple[str, str, bool, bool]]:
-    """(owner, task, whether it is to be cancelled, whether its lease is over) of what these owners have in work."""
+    """Return (owner, task, whether it is being cancelled, whether its lease expired) for tasks of these owners."""
     over = case((rows.c.lease_until < Now(), 1), else_=0)
     held = select(rows.c.owner, rows.c.id, rows.c.cancel_requested, over).where(
         rows.c.state == "running", rows.c.owner.in_(owners)
@@ -56,7 +56,7 @@ def signs_of(database: Database, owners: Sequence[str]) -> list[tuple[str, str, 
 
 
 def remove_abandoned(database: Database, work: Path) -> int:
-    """Remove the folders of tasks that no worker is busy with under that fence any more; gives how many."""
+    """Remove work folders of tasks not running under that fence; return how many."""
     found = [path for path in work.iterdir() if _WORK_FOLDER.fullmatch(path.name)] if work.is_dir() else []
     if not found:
         return 0

@@ -1,7 +1,7 @@
-"""Supervision of workers, wherever they run: tasks of lost workers are given back, workers that hang are ended.
+"""Supervise workers anywhere: requeue tasks of lost workers, kill workers that hang.
 
-The local executor supervises processes of this machine, the Ray dispatcher workers it has placed on a cluster. Both
-start what has died again, after a pause that grows with each failure.
+The local executor supervises processes of this machine, the Ray dispatcher its workers on a cluster. Both restart what
+has died, after a pause that grows with each failure.
 """
 
 import time
@@ -19,58 +19,58 @@ from studio.settings.service import ServiceSettings
 from studio.store.database import Database
 from studio.store.storage import open_storage
 
-RECOVER_S = 2.0  # between two searches for tasks of lost workers
+RECOVER_S = 2.0  # between searches for lost workers
 SWEEP_S = 3600.0
 LONGEST_BACKOFF_S = 30.0
-CANCEL_PATIENCE_S = {"conversions": 10.0, "trainings": 30.0, "analyses": 10.0}  # a training saves itself first
+CANCEL_PATIENCE_S = {"conversions": 10.0, "trainings": 30.0, "analyses": 10.0}  # a training saves a checkpoint first
 
 
 @dataclass
 class Backoff:
-    """When to try again after failures: the more of them in a row, the later."""
+    """Delays retries: the more failures in a row, the longer."""
 
     first_s: float
-    healthy_s: float = float("inf")  # what ran for longer did not fail at its start
+    healthy_s: float = float("inf")  # a longer run did not fail at its start
     failures: int = 0
     not_before: float = 0.0  # of the monotonic clock
 
     @property
     def is_over(self) -> bool:
-        """Whether the next attempt may begin."""
+        """Return whether the next attempt may start."""
         return time.monotonic() >= self.not_before
 
     def failed(self, lasted_s: float = 0.0) -> None:
-        """Count a failure after so many seconds."""
+        """Count a failure after `lasted_s` seconds."""
         self.failures = 1 if lasted_s > self.healthy_s else self.failures + 1
         self.pause(min(LONGEST_BACKOFF_S, self.first_s * 2 ** min(self.failures, 10)))
 
     def succeeded(self) -> None:
-        """Forget all failures."""
+        """Reset all failures."""
         self.failures, self.not_before = 0, 0.0
 
     def pause(self, seconds: float) -> None:
-        """Wait at least so long."""
+        """Wait at least `seconds`."""
         self.not_before = max(self.not_before, time.monotonic() + seconds)
 
 
 class Supervisor:
-    """Looks after the tasks that workers hold. For one thread."""
+    """Supervises the tasks that workers hold. For one thread."""
 
     def __init__(
         self, database: Database, attempts: int, log: FilteringBoundLogger, kill: Callable[[str, str], None]
     ) -> None:
-        """kill: ends the worker of that id, for a reason that it logs."""
+        """kill: kills the worker with this id, for a reason that it logs."""
         self._database, self._attempts, self._log, self._kill = database, attempts, log, kill
         self.leases = LeaseWatch(database)
-        self.dead: list[str] = []  # ids of workers whose tasks are still to be given back
+        self.dead: list[str] = []  # ids of workers whose tasks must be requeued
         self._recover_at = 0.0
         self._unwanted_since: dict[str, float] = {}  # task -> when its cancellation was first seen
-        self._silent: set[str] = set()  # workers that live, and whose lease was over at the last look
+        self._silent: set[str] = set()  # living workers whose lease had expired at the last check
 
     def look(self, lanes: Callable[[], Mapping[str, str]]) -> list[str]:
-        """Look after everything that is due; `lanes` gives the lane of each worker that lives, by its id.
+        """Check everything that is due; `lanes` returns the lane of each living worker by its id.
 
-        Returns the dead workers whose tasks were given back. Raises Unavailable.
+        Returns the dead workers whose tasks were requeued. Raises Unavailable.
         """
         if not self.dead and time.monotonic() < self._recover_at:
             return []
@@ -80,7 +80,7 @@ class Supervisor:
         return self._recover()
 
     def _end_hanging(self, lanes: Mapping[str, str]) -> None:
-        """Kill workers that ignore a cancellation, or do not renew their lease although they live."""
+        """Kill workers that ignore a cancellation, or live but do not renew their lease."""
         now = time.monotonic()
         unwanted, silent = {}, set()
         for owner, task, is_unwanted, is_over in signs_of(self._database, sorted(lanes)):
@@ -92,12 +92,12 @@ class Supervisor:
                 silent.add(owner)
                 if owner in self._silent and self.leases.counts:
                     self._kill(owner, "it did not renew its lease")
-        if silent - self._silent:  # something may have kept it from renewing its lease: it gets another moment
+        if silent - self._silent:  # renewal may have been blocked briefly: wait for the next check
             self.leases.hold_off()
         self._unwanted_since, self._silent = unwanted, silent
 
     def _recover(self) -> list[str]:
-        """Give back the tasks of dead workers at once, and of silent ones unless the database was the cause."""
+        """Requeue the tasks of dead workers at once, and of silent ones unless the database was the cause."""
         if not self.leases.counts:
             return []
         dead = list(self.dead)

@@ -1,7 +1,7 @@
-"""A training, as a worker does it, and the data report before it.
+"""Examine recordings and train voices in a worker.
 
-The training itself is the engine's, in a folder that no other worker has at the same time; it goes on from the last
-checkpoint in there. The voice is published by one transaction, in which its row and the task's say so.
+The engine trains in a folder that this worker has locked, continuing from the last checkpoint there. One transaction
+publishes the voice, in its row and in the task's.
 """
 
 import time
@@ -42,15 +42,15 @@ from studio.store.workspaces import (
 if TYPE_CHECKING:
     from engine.voices.voice import Voice
 
-_ALMOST = 1e-6  # what a fraction of all epochs may lack, by rounding, of a whole one
-_SAVED_APART_S = 30.0  # of two checkpoints that are brought to a storage elsewhere
-_MARK = "saved"  # changes with each of them
+_ALMOST = 1e-6  # rounding tolerance for a whole epoch
+_SAVED_APART_S = 30.0  # between checkpoints saved to a remote storage
+_MARK = "saved"  # changes with each of these
 
 
 def examine(job: Job) -> None:
-    """Examine the recordings of a voice, and end the task with the report in the voice's row.
+    """Examine the recordings of a voice, and complete the task with the report in the voice's row.
 
-    Since they are analysed now, the voice is also made as it can be used before it is trained.
+    As the recordings are analysed now, this also makes the untrained voice.
     """
     from engine.datasets.report import examined
 
@@ -67,7 +67,7 @@ def examine(job: Job) -> None:
 
 
 def train(job: Job) -> None:
-    """Train a voice, or go on with its training, and end the task with it."""
+    """Train a voice, or continue its training, and complete the task."""
     model = job.model()
     try:
         with dataset_workspace(job.bench.storage, job.account, model, job.task.fence) as workspace:
@@ -78,7 +78,7 @@ def train(job: Job) -> None:
 
 
 def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, TrainingHistory]":
-    """The voice that the training comes to, under the id it shall have."""
+    """Return the trained voice under its final id, and the history."""
     from engine.training.train import train_dataset
 
     training = workspace.folder / TRAINING_FOLDER
@@ -87,7 +87,7 @@ def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, Trai
 
     def begin(connection: Connection) -> None:
         training_begun(connection, model.account_id, model.id)
-        if begun_with is None:  # it may have had epochs of an earlier version, which do not count
+        if begun_with is None:  # epochs of an earlier version do not count
             training_reached(connection, model.account_id, model.id, 0)
 
     job.write_held(begin)
@@ -100,12 +100,12 @@ def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, Trai
     course.save()
     history = read_history(training)
     assert history is not None  # it has just been written
-    # who the voice is may have been said anew since the training, or the moment that is the best of it, began
+    # the profile may have changed since the training, or its best checkpoint, began
     return replace(voice, card=replace(voice.card, id=model.id, **job.model().stated)), history
 
 
 def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -> None:
-    """Store the voice, and let its row and the task's say so, together."""
+    """Store the voice and update its row and the task's in one transaction."""
     if job.heart.is_cancelled:
         raise Cancelled
     storage, account = job.bench.storage, job.account
@@ -122,12 +122,12 @@ def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -
     try:
         drop_older_voices(storage, account, model.id, voice_key)
         storage.delete_below(untrained_place(model))
-    except StudioError as trouble:  # which costs room and nothing else
+    except StudioError as trouble:  # costs only disk space
         job.log.warning("older_voices_kept", reason=str(trouble))
 
 
 class _Course:
-    """How far a training is: told to those who wait for it, and kept where another worker can go on from it."""
+    """The progress of a training: reported, and saved so that another worker can continue."""
 
     def __init__(self, job: Job, model: Model, workspace: Workspace, plan: TrainingPlan) -> None:
         from engine.training.train import CHECKPOINT_FILE
@@ -141,14 +141,14 @@ class _Course:
         job.heart.each_beat = self._write_epoch
 
     def report(self, fraction: float, message: str) -> None:
-        """What the engine calls between two steps, when all its files are in order. Raises as a heartbeat does."""
+        """Report progress between two steps, when all files are consistent. Raises as a heartbeat does."""
         self._epoch = max(self._epoch, int(fraction * self._epochs + _ALMOST))
         if self._workspace.is_copy and time.monotonic() - self._saved_at > _SAVED_APART_S:
             self.save_if_possible()
         self._job.heart.report(fraction, message)
 
     def save(self) -> None:
-        """Bring the latest checkpoint into the storage, if it is a new one and lies elsewhere."""
+        """Save the latest checkpoint to a remote storage, if it is new."""
         state = _changed_ns(self._checkpoint)
         if self._workspace.is_copy and state != self._saved:
             insist(lambda: self._workspace.save(self._point), SHORT_PATIENCE_S)
@@ -157,7 +157,7 @@ class _Course:
         self._saved_at = time.monotonic()
 
     def save_if_possible(self) -> None:
-        """The same; a storage that is out of reach costs what has been learned since, and not the training."""
+        """Save if the storage is reachable; otherwise the training continues unsaved."""
         try:
             self.save()
         except StudioError as trouble:
@@ -172,7 +172,7 @@ class _Course:
         self._job.write_held(point)
 
     def _write_epoch(self) -> None:
-        """In the heartbeat's thread."""
+        """Record the epoch, in the heartbeat's thread."""
         epoch = self._epoch
         if epoch > self._written:
             self._job.write_held(lambda connection: self._reached(connection, None))
@@ -183,7 +183,7 @@ class _Course:
 
 
 def _begun_with(training: Path) -> dict[str, Any] | None:
-    """The plan that a training was begun with; None where none was, or only with an earlier version."""
+    """Return the plan an existing training was started with; None without one of this version."""
     from engine.training.checkpoint import load_checkpoint
     from engine.training.train import CHECKPOINT_FILE
 
@@ -192,7 +192,7 @@ def _begun_with(training: Path) -> dict[str, Any] | None:
 
 
 def _plan(parameters: dict[str, Any], begun_with: dict[str, Any]) -> TrainingPlan:
-    """The plan a task asks for; what cannot change in a training that was begun is as it was begun with."""
+    """Return the plan of a task, with fixed values taken from the existing training."""
     given = {one.name: parameters[one.name] for one in fields(TrainingPlan) if one.name in parameters}
     plan = TrainingPlan(**given)
     kept = [name for name in plan.differences(begun_with) if name in begun_with and name not in given]
@@ -200,13 +200,13 @@ def _plan(parameters: dict[str, Any], begun_with: dict[str, Any]) -> TrainingPla
 
 
 def _refuse_deleted(connection: Connection, model: Model) -> None:
-    """A voice that was deleted while it was trained must not come back, nor another one of its name be overwritten."""
+    """Raise NotFound for a voice deleted during training, so that it does not return or replace a namesake."""
     if connection.scalar(_row_of(model)) != model.created_at:
         raise NotFound("The voice was deleted during its training.", "model_not_found")
 
 
 def _forget_if_deleted(job: Job, model: Model) -> None:
-    """Where the voice was deleted meanwhile, delete what the training has put into its places since."""
+    """If the voice was deleted meanwhile, delete what the training has stored since."""
     prefix = account_prefix(job.account)
     try:
         with job.bench.database.write() as connection:

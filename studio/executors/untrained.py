@@ -1,4 +1,4 @@
-"""A voice before it is trained, as a worker makes it: ahead, when its recordings are examined, or when it converts."""
+"""Make an untrained voice in a worker: after examining its recordings, or when it first converts."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from studio.store.workspaces import Workspace, untrained_folder, untrained_place
 
 
 def untrained_voice_folder(job: Job, model: Model) -> Path:
-    """The folder of the untrained voice, which is made where it is not there; what is made of one that was deleted
-    meanwhile is deleted too. Raises NotFound then, and as `untrained_folder` does."""
+    """Return the folder of the untrained voice, making it if needed; if the voice was deleted meanwhile, delete the
+    result. Raises NotFound then, and as `untrained_folder` does."""
 
     def report(fraction: float, message: str) -> None:
-        job.heart.report(0.0, message)  # what was asked for has not begun yet
+        job.heart.report(0.0, message)  # the requested work has not started yet
 
     folder = untrained_folder(job.bench.storage, job.account, model, report, job.bench.device)
     try:
@@ -26,8 +26,8 @@ def untrained_voice_folder(job: Job, model: Model) -> Path:
 
 
 def make_ahead(job: Job, workspace: Workspace) -> None:
-    """Make the untrained voice of recordings that have just been analysed, where there is enough voice in them."""
+    """Make the untrained voice of recordings just analysed, if they have enough voice."""
     try:
         workspace.make_untrained(job.heart.report, job.bench.device)
-    except (DatasetError, TrainingError) as reason:  # which the data report tells, and whoever converts with it is told
+    except (DatasetError, TrainingError) as reason:  # shown in the data report and to a conversion with it
         job.log.info("no_untrained_voice", reason=str(reason))

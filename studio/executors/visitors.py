@@ -1,7 +1,7 @@
-"""Visitors of a public demo: each browser is an account of its own, which is deleted after a while with all it made.
+"""Visitors of a public demo: each browser has its own account, deleted after a while with all its files.
 
-A browser is known by a cookie that holds 256 random bits; the account's name is made of a digest of it. Where the
-browser keeps no cookie, as some do for a page inside another page, the page itself is the visitor until it is left.
+A cookie with 256 random bits identifies a browser; the account's name is made from its digest. If the browser keeps no
+cookie, as some do for embedded pages, each session of the page is a visitor.
 """
 
 import hashlib
@@ -23,30 +23,30 @@ from studio.store.tasks import ACTIVE, request_cancel
 
 PREFIX = "visitor:"
 COOKIE = "timbre_visitor"
-_DIGITS = 32  # of the digest in an account's name
+_DIGITS = 32  # of the digest, in an account's name
 _LONGEST_COOKIE = 100
 _AT_ONCE = 200
 
 
 def account_of_visitor(database: Database, cookie: str | None, session: str) -> Account:
-    """The account of this cookie, or else of this session of the page; created if there is none."""
+    """Return the account of this cookie, or else of this session of the page; create it if needed."""
     name = PREFIX + hashlib.sha256((cookie or session).encode("utf-8", "replace")).hexdigest()[:_DIGITS]
     with suppress(NotFound):
         return find_account(database, name)
     try:
         return create_account(database, name)
-    except Invalid:  # another event of the same page has just made it
+    except Invalid:  # another event of the same page has just created it
         return find_account(database, name)
 
 
 class VisitorCookies:
-    """Middleware that gives each new browser its cookie with the first page it is shown."""
+    """Middleware that sets a cookie for each new browser with its first page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, and add the cookie where there is none yet."""
+        """Answer, and add the cookie if there is none."""
         if scope["type"] != "http" or scope["path"] != "/":
             await self._app(scope, receive, send)
             return
@@ -65,7 +65,7 @@ class VisitorCookies:
 
 
 def cookie_of(header: str) -> str | None:
-    """The visitor's cookie among those of a request; None where there is none that could be ours."""
+    """Return the visitor's cookie of a request; None if it has no valid one."""
     try:
         found = SimpleCookie(header).get(COOKIE)
     except CookieError:
@@ -74,15 +74,15 @@ def cookie_of(header: str) -> str | None:
 
 
 def _new_cookie(secure: bool) -> str:
-    # a hosted Space is shown inside another site's page: only such a cookie is kept there, apart for each site
+    # a hosted Space is embedded in another site's page, where only such a cookie is kept, separately for each site
     inside_others = "; Secure; SameSite=None; Partitioned" if secure else "; SameSite=Lax"
     return f"{COOKIE}={secrets.token_urlsafe(32)}; Path=/; HttpOnly{inside_others}"
 
 
 def delete_old_visitors(database: Database, storage: Storage, kept_s: float) -> int:
-    """Delete visitors whose account is older than this, with their work, voices and files; gives how many.
+    """Delete visitors whose account is older than this, with their work, voices and files; return how many.
 
-    One whose work is still going on has it cancelled, and goes the next time.
+    A visitor with active work has it cancelled, and is deleted next time.
     """
     old = accounts.c.name.startswith(PREFIX, autoescape=True) & (accounts.c.created_at < Now() - kept_s)
     with database.read() as connection:
@@ -92,11 +92,11 @@ def delete_old_visitors(database: Database, storage: Storage, kept_s: float) -> 
 
 def _deleted(database: Database, storage: Storage, account_id: str) -> bool:
     for task_id in _active(database, account_id):
-        with suppress(NotFound, WrongState):  # it has just ended
+        with suppress(NotFound, WrongState):  # it ended meanwhile
             request_cancel(database, account_id, task_id, also=settle)
     if _active(database, account_id):
         return False
-    # the files first: as long as the row is there, what could not be deleted now is found the next time
+    # files first: while the row exists, files left over now are found next time
     storage.delete_below(f"accounts/{account_id}")
     with database.write() as connection:
         if _active_in(connection, account_id):
@@ -105,7 +105,7 @@ def _deleted(database: Database, storage: Storage, account_id: str) -> bool:
             if "account_id" in table.c:
                 connection.execute(delete(table).where(table.c.account_id == account_id))
         connection.execute(delete(accounts).where(accounts.c.id == account_id))
-    with suppress(StudioError):  # what was put there since
+    with suppress(StudioError):  # files stored since
         storage.delete_below(f"accounts/{account_id}")
     return True
 

@@ -1,4 +1,4 @@
-"""Voices that were used lately, loaded and ready; one that has been trained or imported anew is loaded again."""
+"""Cache recently used voices in memory; retrained or reimported ones are loaded again."""
 
 import time
 from collections import OrderedDict
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from engine.voices.voice import Voice
 
 MOST_KEPT = 8  # of about 10 MB each
-_TRIES, _PAUSE_S = 3, 0.3  # while a voice is replaced, there is none in its place for a moment
+_TRIES, _PAUSE_S = 3, 0.3  # while a voice is replaced, it is briefly missing
 _State = tuple[tuple[int, int, int], ...]
 
 
 class VoiceCache:
-    """The voices used last, at most `most`. For one thread."""
+    """The most recently used voices, at most `most`. For one thread."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
         self._voices: OrderedDict[Path, tuple[_State, Voice]] = OrderedDict()
 
     def voice(self, folder: Path) -> "Voice":
-        """The voice in a folder, as it is there now. Raises VoiceError."""
+        """Return the voice in a folder in its present state. Raises VoiceError."""
         for missing in range(_TRIES):
             try:
                 return self._voice(folder)
@@ -35,7 +35,7 @@ class VoiceCache:
         raise AssertionError("unreachable")
 
     def _voice(self, folder: Path) -> "Voice":
-        from engine.voices.voice import load_voice  # loads torch, which whoever only makes a cache need not
+        from engine.voices.voice import load_voice  # loads torch
 
         state = _state(folder)
         state_kept, voice = self._voices.get(folder, (None, None))
@@ -51,7 +51,7 @@ class VoiceCache:
 
 
 def _state(folder: Path) -> _State | None:
-    """What changes with the voice in a folder; None where there is none."""
+    """Return a value that changes with the voice in a folder; None if there is none."""
     try:
         stats = [(folder / name).stat() for name in (CARD_FILE, WEIGHTS_FILE)]
     except OSError:

@@ -1,14 +1,14 @@
-"""Carrying out a task, and every way it can end.
+"""Carry out a task, and handle every way it can end.
 
-    the work is done                                -> completed, with its result, in one transaction
-    it cannot be done (EngineError)                 -> failed, with its sentence
-    somebody cancelled it                           -> cancelled
-    this process is to end                          -> back into the queue, as if it had not been tried
-    database or storage out of reach, or a mistake  -> back into the queue a few times, then failed
-    another worker has the task by now              -> nothing is written
+        success                                        -> completed, with its result, in one transaction
+        an error of the task (EngineError)             -> failed, with its message
+        cancellation                                   -> cancelled
+        shutdown of this process                       -> requeued, not counted as an attempt
+        database or storage unreachable, or a bug      -> requeued a few times, then failed
+        another worker has taken over the task         -> nothing is written
 
-Whatever is written is written under the fence of the claim, so a worker that was thought dead can change nothing. What
-a worker leaves behind that dies here is found by its lease (see `studio.executors.recovery`).
+All writes are under the fence of the claim, so a worker presumed dead can change nothing. The tasks of workers that die
+here are found by their expired leases (see `studio.executors.recovery`).
 """
 
 import contextlib
@@ -37,8 +37,7 @@ from studio.store import tasks
 Outcome = Literal["completed", "failed", "cancelled", "given back", "lost", "broken"]
 INTERNAL = "internal"
 _INTERNAL_TEXT = (
-    "An error inside the program stopped this. It was tried again without success; what happened is in the log of the "
-    "service."
+    "An internal error stopped this task, and retries failed too. The details are in the log of the service."
 )
 _MEMORY_TEXT = "There was not enough memory for this: close other programs, or try a shorter recording."
 _OUTCOMES: Mapping[str, Outcome] = {"queued": "given back", "failed": "failed", "cancelled": "cancelled"}
@@ -54,9 +53,9 @@ _WORKS: Mapping[str, Callable[[Job], None]] = {
 
 
 def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
-    """Carry out a task that was just claimed, and write down how it ended; raises nothing that a task can cause.
+    """Carry out a task just claimed, and record how it ended; raises nothing that a task can cause.
 
-    Gives how it ended; "broken" also says that the process should be replaced by a fresh one.
+    Returns the outcome; "broken" means that the process should also be replaced.
     """
     started = time.monotonic()
     log = bench.log.bind(
@@ -87,20 +86,20 @@ def _outcome(job: Job) -> Outcome:
 
 
 def _how_it_ended(job: Job, cause: Exception) -> Outcome:
-    """Write down the end of a task whose work did not come to its own."""
+    """Record the end of a task that raised an error."""
     try:
         if isinstance(cause, LeaseLost) or job.heart.is_lost:
             raise LeaseLost
         return insist(lambda: _written_end(job, cause), LONG_PATIENCE_S)
     except LeaseLost:
         return "completed" if _is_published(job) else "lost"
-    except StudioError as trouble:  # then its lease will be over, and it is found by that
+    except StudioError as trouble:  # it is found once its lease expires
         job.log.error("task_end_not_written", reason=str(trouble), cause=str(cause))
         return "lost"
 
 
 def _written_end(job: Job, cause: Exception) -> Outcome:
-    if job.heart.is_cancelled:  # whatever the work ran into then
+    if job.heart.is_cancelled:  # whatever the error
         return _end(job, lambda connection: tasks.cancelled(connection, job.task))
     if isinstance(cause, Cancelled):
         tasks.requeue(job.bench.database, job.task, counts=False)
@@ -122,18 +121,18 @@ def _written_end(job: Job, cause: Exception) -> Outcome:
 
 def _fail(job: Job, cause: EngineError) -> Outcome:
     job.log.warning("task_failed", code=code_of(cause), reason=str(cause))
-    text = str(cause).replace(f"{job.place}/", "").replace(f"{job.bench.settings.data}/", "")  # where they lie is ours
+    text = str(cause).replace(f"{job.place}/", "").replace(f"{job.bench.settings.data}/", "")  # hide internal paths
     return _end(job, lambda connection: tasks.fail(connection, job.task, text, code_of(cause)))
 
 
 def _again(job: Job, text: str, code: str) -> Outcome:
-    """Back into the queue, or the end after the last attempt."""
+    """Requeue the task, or fail it after the last attempt."""
     attempts = job.bench.service.attempts
     return _end(job, lambda connection: tasks.give_up(connection, job.task, attempts, text, code))
 
 
 def _end(job: Job, write: Callable[[Connection], tasks.Task]) -> Outcome:
-    """Write an end; a training's voice changes its state in the same transaction."""
+    """Write the end of a task; a training's voice changes its state in the same transaction."""
     with job.bench.database.write() as connection:
         now = write(connection)
         settle(connection, now)
@@ -141,7 +140,7 @@ def _end(job: Job, write: Callable[[Connection], tasks.Task]) -> Outcome:
 
 
 def code_of(cause: EngineError) -> str:
-    """What kind of error it is, for programs: AudioError -> audio_error."""
+    """Return an error's code for programs: AudioError -> audio_error."""
     if isinstance(cause, StudioError):
         return cause.code
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(cause).__name__).lower()
@@ -163,12 +162,12 @@ def _is_published(job: Job) -> bool:
 
 
 def _tidy_up(job: Job) -> None:
-    """Remove results that nobody is shown; what this misses, housekeeping finds."""
+    """Delete unused results; housekeeping finds what this misses."""
     with contextlib.suppress(StudioError):
-        if not job.is_published():  # asked anew: where that is not known, a result must keep its files
+        if not job.is_published():  # read again: unless known, the result must keep its files
             job.bench.storage.delete_below(job.output_prefix)
 
 
 def _is_out_of_memory(cause: Exception) -> bool:
-    """torch says it by a RuntimeError, in other words on each device."""
+    """Return whether the device ran out of memory: torch raises RuntimeError, worded by device."""
     return isinstance(cause, MemoryError) or (isinstance(cause, RuntimeError) and "memory" in str(cause).lower())

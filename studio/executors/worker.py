@@ -1,9 +1,8 @@
-"""A worker: a process that claims tasks of its lane and carries them out, one after the other.
+"""A worker: a process that claims tasks of its lane and carries them out in turn.
 
-Started with its order as a line of JSON on stdin, so that no password stands among the arguments that every process of
-the machine can read. Then each line "wake" makes it look for tasks at once, and "stop", or the end of stdin, ends it:
-what it is busy with may finish within the time of grace, else it is given back to the queue. So a worker never outlives
-the server that started it, however that ended.
+It reads its order as a line of JSON from stdin, since every process of the machine could read a password among the
+arguments. Then each line "wake" makes it look for tasks at once, and "stop", or the end of stdin, stops it: its running
+task may finish within the grace period, else it is requeued. So a worker never outlives the server that started it.
 """
 
 import contextlib
@@ -41,17 +40,17 @@ LANES = {
 }
 WAKE, STOP = b"wake\n", b"stop\n"
 DISTURBED = 3  # exit status of a worker that asks to be replaced by a fresh one
-OVERDUE_S = 15.0  # after the time of grace, until a worker that hangs ends itself
-# the server answers first, then those whose visitors wait for a picture or a take, then trainings
+OVERDUE_S = 15.0  # after the grace period, a hanging worker exits
+# in this order: the server, tasks whose user waits for a picture or a take, trainings
 _NICENESS = {"conversions": 10, "analyses": 10, "trainings": 15}
 _POLL_S = 0.5
-_TROUBLE_S = 2.0  # until the next look after the database did not answer
+_TROUBLE_S = 2.0  # before the next attempt after a database failure
 
 
 @dataclass(frozen=True)
 class Order:
-    """The order a worker starts with. idle_s: it ends after so long without a task; 0 never. number: which of those of
-    its lane it is."""
+    """The order of a worker. idle_s: it exits after so long without a task; 0: never. number: its index within its
+    lane."""
 
     data: str
     service: dict[str, Any]
@@ -62,18 +61,18 @@ class Order:
     number: int = 0
 
     def as_line(self) -> str:
-        """The line that `read_order` reads."""
+        """Return the line that `read_order` reads."""
         return json.dumps(asdict(self)) + "\n"
 
 
 def read_order(line: str | bytes) -> Order:
-    """The order of a line of JSON. ValueError or TypeError for anything else."""
+    """Parse an order from a line of JSON. Raises ValueError or TypeError if invalid."""
     return Order(**json.loads(line))
 
 
 def main() -> int:
     """Work until asked to stop; returns the exit status. stdin: see the top of the module."""
-    orders = io.FileIO(sys.stdin.fileno(), closefd=False)  # without a buffer, whose lock would be held at the end
+    orders = io.FileIO(sys.stdin.fileno(), closefd=False)  # unbuffered: a buffer's lock would be held at exit
     order = read_order(orders.readline())
     service = ServiceSettings(**order.service)
     stopping, woken = Stopping(service.grace_s), threading.Event()
@@ -95,10 +94,10 @@ def main() -> int:
 
 
 def _work(bench: Workbench, order: Order, woken: threading.Event) -> int:
-    """Claim and carry out tasks until the end."""
+    """Claim and carry out tasks until asked to stop."""
     idle_since = time.monotonic()
     while not bench.stopping.asked:
-        woken.clear()  # before looking: what comes after is seen the next time
+        woken.clear()  # before the query: later wake-ups are seen next time
         task = _claimed(bench.database, order, bench.service.lease_s, bench.log)
         if task is None:
             if order.idle_s and time.monotonic() - idle_since > order.idle_s:
@@ -128,8 +127,8 @@ def _settle_down(order: Order) -> None:
 
 
 def load_what_is_needed(lane: str, threads: int) -> None:
-    """Load what every task of a lane needs; what is loaded already costs nothing."""
-    if lane == "analyses":  # which need no networks of ours, and are waited for
+    """Load what every task of a lane needs, unless loaded."""
+    if lane == "analyses":  # need no networks, and the user is waiting
         import engine.analysis.exploration
 
         return
@@ -147,7 +146,7 @@ def load_what_is_needed(lane: str, threads: int) -> None:
 
 
 def _listen(lines: Iterable[bytes], stopping: Stopping, woken: threading.Event) -> None:
-    """Do what stdin says until it ends, and see to it that the process ends then."""
+    """Obey stdin until it ends, and make sure that the process then exits."""
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
             if line == STOP:
@@ -157,7 +156,7 @@ def _listen(lines: Iterable[bytes], stopping: Stopping, woken: threading.Event) 
     woken.set()
     while not stopping.is_over(OVERDUE_S):
         time.sleep(0.2)
-    os._exit(DISTURBED)  # it hangs in something that cannot be asked to stop; its task's lease will be over
+    os._exit(DISTURBED)  # it hangs; its task's lease will expire
 
 
 def _obey_signals(stopping: Stopping, woken: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""A Ray cluster as the dispatcher sees it: places work on it, receives the outcomes, and ends what hangs."""
+"""The dispatcher's view of a Ray cluster: places work on it, receives the outcomes, and kills what hangs."""
 
 import importlib
 import os
@@ -12,14 +12,14 @@ from studio.executors.ray.work import PACKAGE, TROUBLE, RayOrder, carry_out
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 
-LOST = "lost"  # its process or its node is no more
-WITHDRAWN = "withdrawn"  # it was ended, or never begun, because that was asked for
+LOST = "lost"  # its process or node died
+WITHDRAWN = "withdrawn"  # stopped, or never started, on request
 NAMESPACE = "timbre-studio"
-_STORE_BYTES = 80_000_000  # for objects, of which there are none: results are a word
+_STORE_BYTES = 80_000_000  # for objects: hardly any, as each result is a word
 
 
 class RayCluster:
-    """One client's connection to a cluster. What is placed is known by its owner, the name it claims its task under."""
+    """A client's connection to a cluster. Placed work is identified by its owner, the id it claims its task under."""
 
     def __init__(self, settings: Settings, service: ServiceSettings) -> None:
         self._settings, self._service = settings, service
@@ -28,27 +28,26 @@ class RayCluster:
         self._threads: dict[str, int] = {}
 
     def connect(self) -> None:
-        """Join the cluster, or start one of this machine. Raises ConnectionError, RuntimeError and others of Ray's."""
+        """Join the cluster, or start one on this machine. Raises what Ray raises, such as ConnectionError."""
         given: dict[str, Any] = {"address": self._service.ray_address}
         if not self._service.ray_address:
             given = {"address": "local", "include_dashboard": False, "object_store_memory": _STORE_BYTES}
         _ray().init(**given, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
         for lane, (cpus, gpus) in self._shares().items():
-            # one retry policy, ours: Ray's would do again what another worker may have done by then
+            # only our retries: Ray's could repeat what another worker has done meanwhile
             options = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": 0, "scheduling_strategy": "SPREAD"}
             self._remote[lane] = _ray().remote(**options)(carry_out)
             self._threads[lane] = self._service.threads or max(1, int(cpus))
 
     def place(self, lane: str, owner: str) -> None:
-        """Have the next task of a lane done, as soon as there is room for it."""
-        # where they share this machine's database they share its folder too
+        """Run the next task of a lane as soon as there is room."""
+        # on this machine's database they share its folder too
         data = str(self._settings.data) if is_of_this_machine(self._service.ray_address) else ""
         order = RayOrder(data, asdict(self._service), lane, owner, self._threads[lane], version(PACKAGE))
         self._references[owner] = self._remote[lane].options(name=f"timbre-studio {lane}").remote(order)
 
     def ended(self) -> dict[str, tuple[str, str]]:
-        """How those ended that have ended since the last time: owner -> (outcome, text), as `carry_out` says it, or
-        LOST or WITHDRAWN."""
+        """Return new outcomes by owner: (outcome, text) from `carry_out`, or LOST or WITHDRAWN."""
         if not self._references:
             return {}
         owners = {reference: owner for owner, reference in self._references.items()}
@@ -59,28 +58,28 @@ class RayCluster:
         return found
 
     def ask_to_stop(self, owners: Collection[str]) -> None:
-        """Whoever is working finishes, or gives back, what he is busy with; what has not begun never will."""
+        """Let running work finish or requeue its task; work not yet started is withdrawn."""
         self._cancel(owners, force=False)
 
     def kill(self, owner: str) -> None:
-        """End the process that works under this name."""
+        """Kill the process that works under this id."""
         self._cancel([owner], force=True)
 
     def size(self) -> dict[str, float]:
-        """How many `nodes` do work, and how many `workers`: conversions that they do at a time."""
+        """Return the number of working `nodes`, and of `workers`: concurrent conversions."""
         cpus, gpus = self._shares()["conversions"]
         nodes = [node["Resources"] for node in _ray().nodes() if node["Alive"]]
         each = [_room(resources, cpus, gpus) for resources in nodes]
         return {"workers": sum(each), "nodes": sum(room > 0 for room in each)}
 
     def leave(self) -> None:
-        """Leave the cluster, which ends whatever still runs for this client."""
+        """Leave the cluster, which kills everything this client still runs."""
         _ray().shutdown()
 
     def _cancel(self, owners: Collection[str], force: bool) -> None:
         for owner in owners:
             if owner in self._references:
-                # those that learn with it are its own affair: it dismisses them, or they find it gone
+                # distributed training handles its own processes
                 _ray().cancel(self._references[owner], force=force, recursive=False)
 
     def _shares(self) -> Mapping[str, tuple[float, float]]:
@@ -91,7 +90,7 @@ class RayCluster:
 
 
 def _ray() -> Any:
-    """Ray, which takes seconds to load and is not everywhere."""
+    """Import Ray, which is slow to load and optional."""
     return importlib.import_module("ray")
 
 
@@ -109,7 +108,7 @@ def _outcome(reference: Any) -> tuple[str, str]:
 
 
 def _room(resources: Mapping[str, float], cpus: float, gpus: float) -> int:
-    """How many conversions a node has room for."""
+    """Return how many conversions fit on a node."""
     have, need = (resources.get("CPU", 0.0), resources.get("GPU", 0.0)), (cpus, gpus)
     wanted = [(mine, one) for mine, one in zip(have, need, strict=True) if one > 0]
     return min((int(mine / one) for mine, one in wanted), default=os.cpu_count() or 1)

@@ -1,12 +1,12 @@
 """The dispatcher: places workers for the tasks of the queue on a Ray cluster, and supervises them.
 
-It is to the cluster what `studio.executors.local` is to the processes of one machine. A worker is a Ray task that
+It does for the cluster what `studio.executors.local` does for the processes of one machine. A worker is a Ray task that
 claims the next task of the queue once it runs, so priorities hold until then and no task is claimed before it can
-begin. The dispatcher gives back the tasks of lost workers, ends workers that hang, and may die at any moment: all it
-needs to know is in the database.
+start. The dispatcher requeues the tasks of lost workers, kills workers that hang, and may die at any moment: its whole
+state is in the database.
 
-It is started as a worker is, with its order as a line of JSON on stdin; "wake" makes it look at once, the end of stdin
-ends it. Whenever the state of the cluster has changed, it writes it to stdout as a line of JSON.
+It is started like a worker, with its order as a line of JSON on stdin; "wake" makes it check at once, the end of stdin
+stops it. Whenever the state of the cluster changes, it writes it to stdout as a line of JSON.
 """
 
 import contextlib
@@ -39,11 +39,11 @@ from studio.settings.service import ServiceSettings
 from studio.store.database import Database, database_url, open_database
 
 LOCK = "dispatch"
-MOST_WAITING = 1000  # workers of a lane that wait for a place: enough for what ends between two looks
+MOST_WAITING = 1000  # waiting workers of a lane: enough to fill the places freed between checks
 _HELD_S, _RENEW_S = 10.0, 2.0  # the leader lock
 _LOOK_S = 0.25
-_SIZE_S = 5.0  # between two looks at how large the cluster is
-_PAUSE_S = 1.0  # of a lane whose workers found nothing to do, as where a voice waits for its other training
+_SIZE_S = 5.0  # between checks of the cluster's size
+_PAUSE_S = 1.0  # of a lane whose workers found no task, for instance if a voice is already in training
 _FIRST_BACKOFF_S = 0.5
 _FIRST_SWEEP_S = 60.0
 
@@ -62,14 +62,14 @@ class Cluster(Protocol):
 
 @dataclass
 class _Lane:
-    """Workers of one kind, by the id they claim tasks with, and when more may be placed."""
+    """Workers of one kind, by the id they claim tasks with, and the earliest time to place more."""
 
     workers: set[str] = field(default_factory=set)
     backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_BACKOFF_S))
 
 
 class Dispatcher:
-    """Dispatches, while it leads, by one `look` after another; `end` at the end."""
+    """Dispatches while it leads: call `look` repeatedly, then `end`."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Dispatcher:
         return sum(len(lane.workers) for lane in self._lanes.values())
 
     def look(self) -> None:
-        """Look at everything once. Raises StudioError where the database cannot be reached."""
+        """Check everything once. Raises StudioError if the database is unreachable."""
         now = time.monotonic()
         self._supervisor.leases.notice_sleep()
         if now >= self._renew_at:
@@ -116,16 +116,16 @@ class Dispatcher:
             self._size, self._size_at = self._cluster.size(), now + _SIZE_S
 
     def hold_off(self) -> None:
-        """Let leases be renewed first: the database could not be reached."""
+        """Let leases be renewed first, after the database was unreachable."""
         self._supervisor.leases.hold_off()
 
     def status(self) -> dict[str, float]:
-        """The state of the cluster as the leader knows it. Raises Unavailable."""
+        """Return the state of the cluster as the leader reports it. Raises Unavailable."""
         known = {**self._size, "placed": self._placed} if self.leads else leader_lock.read_status(self._database, LOCK)
         return {**known, "leads": float(self.leads)}
 
     def end(self) -> None:
-        """Let workers finish, or give back, their tasks within the time of grace, and leave the cluster."""
+        """Let workers finish or requeue their tasks within the grace period, and leave the cluster."""
         if self._connected:
             deadline = time.monotonic() + self._service.grace_s + OVERDUE_S
             owners = [owner for lane in self._lanes.values() for owner in lane.workers]
@@ -136,7 +136,7 @@ class Dispatcher:
             for lane in self._lanes.values():
                 for owner in lane.workers:
                     self._cluster.kill(owner)
-            with contextlib.suppress(StudioError):  # nothing is lost without it: their leases will be over
+            with contextlib.suppress(StudioError):  # harmless: their leases will expire
                 recover(self._database, self._service.attempts, [*self._supervisor.dead, *owners])
         with contextlib.suppress(StudioError):
             leader_lock.release(self._database, LOCK, self._owner)
@@ -148,9 +148,9 @@ class Dispatcher:
     def _connect(self) -> None:
         try:
             self._cluster.connect()
-        except Exception as cause:  # of whatever kind Ray raises
+        except Exception as cause:  # Ray raises many kinds
             self._connecting.failed()
-            leader_lock.release(self._database, LOCK, self._owner)  # another may have more luck
+            leader_lock.release(self._database, LOCK, self._owner)  # another process may succeed
             self.leads, self._renew_at = False, self._connecting.not_before
             raise StudioError(f"Ray at {self._service.ray_address or 'this machine'}: {cause}", "ray") from cause
         self._connected = True
@@ -158,7 +158,7 @@ class Dispatcher:
         self._log.info("ray_joined", address=self._service.ray_address or "this machine")
 
     def _receive(self) -> None:
-        """Take in which workers have ended, and which are lost with their tasks."""
+        """Receive the outcomes of workers, and requeue the tasks of lost ones."""
         for owner, (outcome, text) in self._cluster.ended().items():
             name, lane = next((name, lane) for name, lane in self._lanes.items() if owner in lane.workers)
             lane.workers.discard(owner)
@@ -175,7 +175,7 @@ class Dispatcher:
                 lane.backoff.succeeded()
 
     def _dispatch(self, name: str) -> None:
-        """Place a worker for each waiting task, less those that are waiting for their place already."""
+        """Place a worker for each queued task, less those already waiting for a place."""
         lane = self._lanes[name]
         if not lane.backoff.is_over:
             return
@@ -204,11 +204,11 @@ def main() -> int:
     orders = io.FileIO(sys.stdin.fileno(), closefd=False)
     order = read_order(orders.readline())
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # so that nothing Ray prints mixes with the answers
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps Ray's prints out of the answers
     service, settings = ServiceSettings(**order.service), Settings(Path(order.data))
     stopping, woken = threading.Event(), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)  # the service closes stdin when it ends
+        signal.signal(number, signal.SIG_IGN)  # the service closes stdin when it stops
     threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
     start_logs()
     log: FilteringBoundLogger = structlog.get_logger("studio.dispatcher")
@@ -268,7 +268,7 @@ def _keep_house(
 
 
 def _listen(lines: Iterable[bytes], stopping: threading.Event, woken: threading.Event) -> None:
-    """Follow the orders on stdin until it ends."""
+    """Obey the orders on stdin until it ends."""
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
             if line == STOP:

@@ -1,4 +1,4 @@
-"""The Ray executor: tasks are done on a Ray cluster, which places and supervises; database and storage hold the truth.
+"""The Ray executor: a Ray cluster runs the tasks; database and storage hold the state.
 
     service --stdin/stdout--> dispatcher --Ray tasks--> workers on all machines, which claim tasks and carry them out
 
@@ -30,14 +30,14 @@ from studio.settings.service import LOOPBACK, ServiceSettings
 COMMAND = (sys.executable, "-P", "-m", "studio.executors.ray.dispatcher")
 DISPATCH = "dispatch"
 _LOOK_S = 0.5
-_LAST_S = 15.0  # for the dispatcher to leave the cluster, after its tasks have ended
+_LAST_S = 15.0  # for the dispatcher to leave the cluster after its tasks
 _FIRST_BACKOFF_S = 0.5
 _HEALTHY_S = 60.0
 _TOKEN_FILE = ".ray/auth_token"
 
 
 class RayExecutor:
-    """Does the work of a service on a Ray cluster, between `start` and `stop`."""
+    """Runs a service's tasks on a Ray cluster, between `start` and `stop`."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class RayExecutor:
         log: FilteringBoundLogger,
         command: Sequence[str] = COMMAND,
     ) -> None:
-        """command: starts the dispatcher. Raises SettingsError for settings that cannot work."""
+        """command: the command that starts the dispatcher. Raises SettingsError for settings that cannot work."""
         refuse_what_cannot_work(service)
         self._settings, self._service, self._log, self._command = settings, service, log, tuple(command)
         self._stopping = threading.Event()
@@ -55,25 +55,25 @@ class RayExecutor:
         self._restarts = 0
         self._thread = threading.Thread(target=self._watch, name="dispatcher", daemon=True)
 
-    # ---- from outside
+    # ---- control
 
     def start(self) -> None:
         """Start the dispatcher, and restart it whenever it dies, until `stop`."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Have a new task placed at once rather than at the next look."""
+        """Place a new task now rather than at the next check."""
         if process := self._process:
             process.send(WAKE)
 
     def alive(self) -> dict[str, float]:
-        """Conversions that the cluster does at a time (`workers`), its `nodes`, workers `placed` on it, whether this
-        service's dispatcher `leads`, and `restarts` of dispatchers that died."""
+        """Return the concurrent conversions of the cluster (`workers`), its `nodes`, workers `placed` on it, whether
+        this service's dispatcher `leads`, and `restarts` of dead dispatchers."""
         counted = dict.fromkeys(("workers", "nodes", "placed", "leads"), 0.0)
         return {**counted, **self._said, "restarts": self._restarts, "watched": int(self._thread.is_alive())}
 
     def stop(self) -> None:
-        """End the dispatcher; running tasks finish within the time of grace, or go back into the queue."""
+        """Stop the dispatcher; running tasks finish within the grace period, or are requeued."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(LONGEST_BACKOFF_S)
@@ -84,10 +84,10 @@ class RayExecutor:
         try:
             process.popen.wait(self._service.grace_s + OVERDUE_S + _LAST_S)
         except subprocess.TimeoutExpired:
-            process.popen.kill()  # then Ray ends its workers, and their leases will be over
+            process.popen.kill()  # then Ray kills its workers, and their leases expire
             process.popen.wait()
 
-    # ---- watching
+    # ---- supervision
 
     def _watch(self) -> None:
         backoff = Backoff(_FIRST_BACKOFF_S, _HEALTHY_S)
@@ -111,7 +111,7 @@ class RayExecutor:
         self._log.info("dispatcher_started", pid=self._process.popen.pid)
 
     def _receive(self, process: OrderedProcess) -> None:
-        """Keep the last line of JSON that the dispatcher has written, which is its state."""
+        """Keep the dispatcher's latest line of JSON, its state."""
         assert process.popen.stdout is not None
         with contextlib.suppress(OSError, ValueError), process.popen.stdout:
             for line in process.popen.stdout:
@@ -127,7 +127,7 @@ def ray_environment() -> dict[str, str]:
 
 
 def is_of_this_machine(ray_address: str) -> bool:
-    """Whether tasks stay on this machine: on a Ray that is started for them, or one that only it can reach."""
+    """Return whether tasks stay on this machine: the Ray is local, or only this machine can reach it."""
     return not ray_address or ray_address.rpartition(":")[0].strip("[]") in LOOPBACK
 
 

@@ -1,8 +1,7 @@
-"""What runs on a node of the Ray cluster: a task is claimed and carried out, as a worker of this machine does it.
+"""Claim and carry out a task on a node of the Ray cluster, like a local worker.
 
-Ray keeps the process for the next task, and with it whatever is loaded: the base, the voices that were used last, and
-the connections to the database. What is asked of it through Ray's cancel comes as SIGINT, and means: take up nothing
-new; finish, or give back, what is begun.
+Ray reuses the process, and so everything loaded: the base, recent voices, and the database connections. Ray's cancel
+arrives as SIGINT, and means: take no new task; finish or requeue the running one.
 """
 
 import functools
@@ -38,7 +37,7 @@ PACKAGE = "timbre-studio"
 
 @dataclass(frozen=True)
 class RayOrder:
-    """The order of a Ray task. data: the folder to work in; empty: the node's own."""
+    """The order of a Ray task. data: the work folder; empty: the node's own."""
 
     data: str
     service: dict[str, Any]
@@ -49,8 +48,8 @@ class RayOrder:
 
 
 def carry_out(order: RayOrder) -> tuple[str, str]:
-    """Claim the next task of the lane and carry it out; how that ended (see `run_task`), or that there was NOTHING to
-    do, or TROUBLE that kept it from claiming one, and what it was."""
+    """Claim the next task of the lane and carry it out; return the outcome (see `run_task`), or NOTHING if there was no
+    task, or TROUBLE that prevented the claim, with its text."""
     stopping = Stopping(order.service["grace_s"])
     with _obeying(stopping):
         try:
@@ -60,25 +59,25 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
             task = None
             if not stopping.asked:
                 task = tasks.claim(bench.database, order.owner, LANES[order.lane], bench.service.lease_s)
-        except StudioError as trouble:  # in words: it may not be possible to send the error itself
+        except StudioError as trouble:  # as text: the error may not be picklable
             return TROUBLE, str(trouble)
         if task is None:
             return NOTHING, ""
         outcome = run_task(bench, task)
     if outcome == "broken":
-        os._exit(DISTURBED)  # Ray begins another process
+        os._exit(DISTURBED)  # Ray starts a new process
     return outcome, task.id
 
 
 @functools.cache
 def _bench(data: str, service: str) -> Workbench:
-    """What this process works with, made once."""
-    # before torch is loaded, which reads it then: threads that wait by turning round and round take the processor
+    """Create the process's context, once."""
+    # must precede the import of torch, which reads it: spinning idle threads would take the processor from others
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     start_logs()
     given = ServiceSettings(**json.loads(service))
     settings = Settings(Path(data)) if data else load_settings()
-    # a node may reach database and storage by other addresses than the service does
+    # a node may use other addresses for database and storage than the service
     own = load_service_settings()
     given = replace(
         given,
@@ -94,7 +93,7 @@ def _bench(data: str, service: str) -> Workbench:
 
 @contextmanager
 def _obeying(stopping: Stopping) -> Iterator[None]:
-    """Meanwhile SIGINT asks to stop, and afterwards means nothing: it was for a task that is over."""
+    """Treat SIGINT as a request to stop during the block, and ignore it afterwards."""
 
     def stop(number: int, frame: object) -> None:
         stopping.ask()
@@ -107,7 +106,7 @@ def _obeying(stopping: Stopping) -> Iterator[None]:
 
 
 def refuse_other_version(wanted: str) -> None:
-    """Raises StudioError where this node has another version of the program than the service."""
+    """Raise StudioError if this node has a different version of the program than the service."""
     here = version(PACKAGE)
     if here != wanted:
-        raise StudioError(f"{os.uname().nodename} has Timbre Studio {here}, and the service is {wanted}.", "version")
+        raise StudioError(f"{os.uname().nodename} has Timbre Studio {here}, but the service has {wanted}.", "version")
