@@ -1,6 +1,7 @@
-"""What the body of a POST says, pushed in block by block: multipart, urlencoded or JSON, whatever its header claims.
+"""Parse the body of a POST block by block: multipart, urlencoded or JSON, detected from its contents.
 
-Files go to the disk as they come, with their size counted and their SHA-256 taken; in memory are only short fields.
+Files are written to the disk as they arrive, counting their size and computing their SHA-256; only short fields stay in
+memory.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ LONGEST_PLAIN_BODY = 64 << 10  # of a body without files
 MULTIPART = "multipart/form-data"
 URLENCODED = "application/x-www-form-urlencoded"
 JSON = "application/json"
-_ENOUGH_TO_TELL = 600  # bytes from which the kind of a body shows; a boundary has at most 256
+_ENOUGH_TO_TELL = 600  # bytes that show the kind of a body; a boundary has at most 256
 _FIRST_LINE = re.compile(rb"(?:\r\n)*--([^\r\n]{1,256})\r\n")
 _PAIR = re.compile(rb"[A-Za-z0-9_.%+\-\[\]]+=")
 _PLAIN_ENCODINGS = ("", "7bit", "8bit", "binary")
@@ -36,9 +37,9 @@ _KINDS_TAKEN = f"{MULTIPART}, {URLENCODED} or {JSON}"
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """A file of the form, as it lies on the disk."""
+    """A file of the form, on the disk."""
 
-    name: str  # what the client calls it, without folders
+    name: str  # the client's name for it, without folders
     path: Path
     size: int  # bytes
     digest: str  # SHA-256
@@ -46,14 +47,14 @@ class UploadedFile:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a body by their names."""
+    """The fields of a body by name."""
 
     fields: Mapping[str, str]
     files: Mapping[str, UploadedFile]
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over all fields and files; a body that is sent again has the same one, however it is written."""
+        """SHA-256 over all fields and files; equal for equal contents, whatever the encoding."""
         files = {name: [file.name, file.digest] for name, file in self.files.items()}
         said = json.dumps([dict(self.fields), files], sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()
@@ -61,24 +62,24 @@ class Form:
 
 @dataclass(frozen=True)
 class BodyLimits:
-    """What is taken: bytes of a file, and bytes of the disk that stay free."""
+    """Limits: bytes of a file, and bytes of the disk kept free."""
 
     largest_file: int
     free_disk: int = 0
 
 
 class BodyReader:
-    """Takes a body in blocks and gives the form. Blocking: for a thread. `close` it whatever happens."""
+    """Parses a body in blocks into a form. Blocking: for a thread. Always `close` it."""
 
     def __init__(self, content_type: str, folder: Path, file_fields: Collection[str], limits: BodyLimits) -> None:
-        """folder: where files go, made for the first. Files under other names than `file_fields` are passed over."""
+        """folder: for files, created for the first one. Files under names not in `file_fields` are skipped."""
         self._content_type = content_type
         self._target = _Target(folder, frozenset(file_fields), limits)
         self._head = b""
         self._parser: _Multipart | _Plain | None = None
 
     def feed(self, block: bytes) -> None:
-        """The next bytes. Raises Invalid, NotReadable, TooLarge and DiskFull."""
+        """Parse the next bytes. Raises Invalid, NotReadable, TooLarge and DiskFull."""
         if self._parser is None:
             self._head += block
             if len(self._head) >= _ENOUGH_TO_TELL:
@@ -87,7 +88,7 @@ class BodyReader:
             self._parser.feed(block)
 
     def finish(self) -> Form:
-        """The form, once all has been fed. Raises what `feed` does, also for a body that ends too early."""
+        """Return the form at the end of the body. Raises what `feed` does, also if the body ends too early."""
         if self._parser is None:
             self._begin()
         assert self._parser is not None
@@ -95,7 +96,7 @@ class BodyReader:
         return Form(self._target.fields, self._target.files)
 
     def close(self) -> None:
-        """Close a file that is being written."""
+        """Close a file still being written."""
         self._target.close()
 
     def _begin(self) -> None:
@@ -106,14 +107,14 @@ class BodyReader:
 
 
 def recognised(content_type: str, head: bytes) -> tuple[str, bytes]:
-    """What a body is that begins with `head`, and the boundary of a multipart one: its beginning counts for more than
-    its header. Raises NotReadable for what is none of the three."""
+    """Detect the kind of a body from its beginning rather than its header; return it, and the boundary of a multipart
+    one. Raises NotReadable if it is none of the three."""
     declared, options = parse_options_header(content_type)
     said = declared.decode("latin-1")
     boundary = options.get(b"boundary", b"")
     if first_line := _FIRST_LINE.match(head):
         found = first_line[1].rstrip(b" \t")
-        # the header's own boundary, where the first line may be the end of an empty form
+        # the header's boundary, since the first line may be the end of an empty form
         return MULTIPART, boundary if boundary and found.removesuffix(b"--") == boundary else found
     start = head.lstrip()[:1]
     if said == MULTIPART and boundary:
@@ -140,7 +141,7 @@ def _field_text(name: str, value: bytes) -> str:
 
 @dataclass
 class _Target:
-    """Where fields and files are gathered."""
+    """Collects fields and files."""
 
     folder: Path
     file_fields: frozenset[str]
@@ -160,7 +161,7 @@ class _Target:
             raise Invalid([(_shown_name(name), f"{_shown_name(name)} is not a field name.")])
         self.refuse_twice(name)
         if "\0" in value or not _is_storable(value):
-            raise Invalid([(name, f"{name} must not hold control characters.")])
+            raise Invalid([(name, f"{name} must not contain control characters.")])
         self.fields[name] = value
 
     def refuse_twice(self, name: str) -> None:
@@ -182,7 +183,7 @@ class _Target:
 
 
 class _Writing:
-    """A file that is coming in."""
+    """A file being received."""
 
     def __init__(self, path: Path, file: FileIO, limits: BodyLimits) -> None:
         self.path, self.size = path, 0
@@ -207,12 +208,12 @@ class _Writing:
 
 
 def too_large(largest: int) -> StudioError:
-    """What is said of more bytes than are taken."""
+    """Return the error for an upload over the limit."""
     return TooLarge(f"The upload is larger than {largest / 1e6:g} MB. Send a smaller file.", "too_large")
 
 
 class _Multipart:
-    """A form with files, by python-multipart's parser, which calls back for each piece."""
+    """A form with files, parsed by python-multipart, which calls back for each piece."""
 
     def __init__(self, boundary: bytes, target: _Target) -> None:
         self._target = target
@@ -266,7 +267,7 @@ class _Multipart:
         self._header_name = self._header_value = b""
 
     def _end_headers(self) -> None:
-        # curl, told another Content-Type than multipart/form-data, writes `attachment` instead of `form-data`
+        # curl with another Content-Type than multipart/form-data writes `attachment` instead of `form-data`
         _, options = parse_options_header(_latin(self._headers.get(b"content-disposition", b"")))
         if b"name" not in options:
             raise _malformed("A part of the form has no name in its Content-Disposition.")
@@ -309,7 +310,7 @@ class _Multipart:
 
 
 class _Plain:
-    """A body without files, which is short."""
+    """A short body without files."""
 
     def __init__(self, kind: str, target: _Target) -> None:
         self._kind, self._target = kind, target
@@ -318,7 +319,7 @@ class _Plain:
     def feed(self, block: bytes) -> None:
         self._body += block
         if len(self._body) > LONGEST_PLAIN_BODY:
-            raise TooLarge(f"A body without files may have at most {LONGEST_PLAIN_BODY} bytes.", "too_large")
+            raise TooLarge(f"A body without files can have at most {LONGEST_PLAIN_BODY} bytes.", "too_large")
 
     def finish(self) -> None:
         pairs = _json_fields(bytes(self._body)) if self._kind == JSON else _urlencoded_fields(bytes(self._body))
@@ -355,7 +356,7 @@ def _json_text(name: str, value: Any) -> str:
         return value
     try:
         return json.dumps(value)
-    except ValueError as cause:  # a number of thousands of digits
+    except ValueError as cause:  # thousands of digits
         raise Invalid([(_shown_name(name), f"{_shown_name(name)} is out of range.")]) from cause
 
 
@@ -368,7 +369,7 @@ def _shown_name(name: str) -> str:
 
 
 def plain_file_name(given: bytes) -> str:
-    """A client's name of a file without folders, control characters and excess length."""
+    """Clean a client's file name: no folders, no control characters, limited length."""
     try:
         text = given.decode("utf-8")
     except UnicodeDecodeError:
@@ -381,7 +382,7 @@ def plain_file_name(given: bytes) -> str:
 
 
 def _is_storable(text: str) -> bool:
-    """Whether it holds no halves of characters, which JSON can say and nothing can store."""
+    """Return whether a text is free of lone surrogates, which JSON can express but nothing can store."""
     try:
         text.encode()
     except UnicodeEncodeError:

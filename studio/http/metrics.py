@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: calls are counted by the process, tasks read from the database on request."""
+"""Metrics for Prometheus: calls counted in this process, tasks read from the database on request."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -14,14 +14,14 @@ PREFIX = "timbre_studio_"
 _METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"})
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 
-Alive = Callable[[], Mapping[str, float]]  # what is known of the workers, by name
+Alive = Callable[[], Mapping[str, float]]  # numbers of the workers, by name
 
 
 class Metrics:
     """The counts of one server process."""
 
     def __init__(self, database: Database, alive: Alive) -> None:
-        """alive: numbers of the executor, by name; {"workers": 2, "restarts": 0}."""
+        """alive: returns numbers of the executor by name, such as {"workers": 2, "restarts": 0}."""
         self._registry = CollectorRegistry()
         self._calls = Counter(
             PREFIX + "http_calls", "Calls that were answered.", ("method", "route", "status"), registry=self._registry
@@ -41,37 +41,37 @@ class Metrics:
         self._received.inc(received)
 
     def text(self, running: int = 0) -> bytes:
-        """Everything, in Prometheus' text format; running: calls being answered now. Raises Unavailable."""
+        """Return all metrics in Prometheus' text format; running: calls in progress. Raises Unavailable."""
         self._running.set(running)
         return generate_latest(self._registry)
 
 
 class _Tasks(Collector):
-    """Tasks by kind and state, counted when asked for."""
+    """Tasks by kind and state, counted on request."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Nothing: asking for names must not ask the database."""
+        """Return nothing: listing names must not query the database."""
         return []
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """The numbers now."""
-        tasks = GaugeMetricFamily(PREFIX + "tasks", "Tasks there are.", labels=("kind", "state"))
+        """Return the current numbers."""
+        tasks = GaugeMetricFamily(PREFIX + "tasks", "Number of tasks.", labels=("kind", "state"))
         for (kind, state), number in counts(self._database).items():
             tasks.add_metric((kind, state), number)
         yield tasks
         waiting = oldest_wait_s(self._database)
-        yield GaugeMetricFamily(PREFIX + "oldest_task_wait_seconds", "How long the oldest waits.", waiting)
+        yield GaugeMetricFamily(PREFIX + "oldest_task_wait_seconds", "Waiting time of the oldest queued task.", waiting)
 
 
 _OF_WORKERS = {
-    "workers": "Workers for conversions that live.",
-    "training_workers": "Workers for trainings that live.",
-    "analysis_workers": "Workers for analyses of the page that live.",
-    "nodes": "Nodes of the Ray cluster that do work.",
-    "placed": "Tasks that are placed on the Ray cluster, working or waiting for room.",
+    "workers": "Running workers for conversions.",
+    "training_workers": "Running workers for trainings.",
+    "analysis_workers": "Running workers for analyses of the page.",
+    "nodes": "Nodes of the Ray cluster that run tasks.",
+    "placed": "Tasks placed on the Ray cluster, running or waiting for resources.",
     "leads": "Whether this service's dispatcher leads: 0 or 1.",
     "restarts": "Workers that died and were replaced.",
     "watched": "Whether the workers are supervised: 0 or 1.",
@@ -79,17 +79,17 @@ _OF_WORKERS = {
 
 
 class _Workers(Collector):
-    """What the executor says of its workers."""
+    """The numbers of the executor."""
 
     def __init__(self, alive: Alive) -> None:
         self._alive = alive
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Nothing before it is asked."""
+        """Return nothing before a request."""
         return []
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """The numbers now."""
+        """Return the current numbers."""
         for name, number in self._alive().items():
             meaning = _OF_WORKERS.get(name, f"{name} of this server's workers.")
             yield GaugeMetricFamily(f"{PREFIX}executor_{name}", meaning, number)

@@ -1,4 +1,4 @@
-"""Middleware for every call of the service, before its route and after it.
+"""Middleware for every call of the service, before and after its route.
 
 In this order: assign a request id; check the token, before the body is read; refuse new work while the service shuts
 down; apply the rate limit; check the announced size of the body and the free disk space. The body is counted as it
@@ -36,15 +36,15 @@ from studio.store.reading import read_soon
 from studio.store.studio import Studio
 
 API = frozenset({"convert", "check-task", "models", "tasks", "files", "health", "metrics"})
-WITHOUT_API = frozenset({"files", "health"})  # which the page needs even where the interface is switched off
+WITHOUT_API = frozenset({"files", "health"})  # the page needs these even if the HTTP interface is off
 DOCUMENTATION = frozenset({"docs", "openapi.json", "docs-files"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the boundaries
 DRAINED = 256 << 20  # bytes of a refused body that are read and discarded, so that the client receives the answer
-DRAIN_S = 10.0  # and for no longer than this
+DRAIN_S = 10.0  # at most
 RETRY_S = 5.0
 _ENDS = "The service is shutting down. Try again in a moment."
 _COPIES = 3  # of a recording: the upload, the stored file and the result
-_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # ids of clients that may appear in the log
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # client ids that may be logged
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -55,14 +55,14 @@ class ServerState:
     shutting_down: bool = False
     calls: int = 0  # in progress
     uploads: Counter[str] = field(default_factory=Counter)  # large bodies in progress, by account
-    # slow work has threads of its own, so that quick calls never wait for it
+    # slow work has its own threads, so that quick calls never wait for it
     upload_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     action_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
-    health_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))  # open to everybody
+    health_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))  # needs no token
 
     @contextmanager
     def upload(self, account_id: str, most: int, most_of_account: int) -> Iterator[None]:
-        """Hold a place for an upload. Raises TooMany if all places, or all of the account, are taken."""
+        """Reserve a place for an upload. Raises TooMany if all places, or all of the account, are taken."""
         if self.uploads.total() >= most or self.uploads[account_id] >= most_of_account:
             raise TooMany("Too many uploads are in progress. Try again in a moment.", RETRY_S, "too_many_uploads")
         self.uploads[account_id] += 1
@@ -86,12 +86,12 @@ class Bucket:
         self._at_s = now_s
         if self._left < 1:
             wait_s = (1 - self._left) / per_second
-            raise TooMany(f"More than {self._per_minute} calls in a minute. Slow down.", wait_s, "rate_limit")
+            raise TooMany(f"More than {self._per_minute} calls per minute. Slow down.", wait_s, "rate_limit")
         self._left -= 1
 
 
 class ServiceMiddleware:
-    """ASGI middleware around the whole app, for the addresses of the service only."""
+    """ASGI middleware around the whole app that handles only the addresses of the service."""
 
     def __init__(self, app: ASGIApp, studio: Studio, state: ServerState, metrics: Metrics) -> None:
         self._app, self._studio, self._state, self._metrics = app, studio, state, metrics
@@ -104,7 +104,7 @@ class ServiceMiddleware:
         """Pass the call on, or answer it with a problem document."""
         area = _area(scope)
         if not area and _area(single := {**scope, "path": re.sub("^/+", "/", scope.get("path", ""))}) in API:
-            scope, area = single, _area(single)  # from a base address that ends in a slash
+            scope, area = single, _area(single)  # the client's base address ends in a slash
         if area not in API | DOCUMENTATION:
             await self._app(scope, receive, send)
             return
@@ -184,7 +184,7 @@ class ServiceMiddleware:
 
     @asynccontextmanager
     async def _room(self, scope: Scope, exchange: "_Exchange") -> AsyncIterator[None]:
-        """Hold a place for an upload, unless the body is known to be small. Calls without a token take none."""
+        """Reserve a place for an upload, unless the body is known to be small. Calls without a token take none."""
         small = exchange.expected is not None and exchange.expected <= ROOM_BESIDE_A_FILE
         if small or scope["method"] != "POST" or scope["state"]["account"] is None:
             yield
@@ -231,11 +231,11 @@ class _Exchange:
 
     @property
     def status(self) -> int:
-        """The status of the answer; 499 if the client disconnected before it."""
+        """The status of the answer; 499 if the client disconnected first."""
         return self._status or (499 if self.left else 500)
 
     async def receive(self) -> Message:
-        """Receive the next part of the body. Raises TooLarge once it exceeds the limit."""
+        """Receive the next part of the body. Raises TooLarge above the limit."""
         message = await self._receive()
         if message["type"] == "http.request":
             self._waits = False
@@ -246,7 +246,7 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send the next part of the answer. A connection whose body was not read to its end is closed after it."""
+        """Send the next part of the answer. If the body was not read to its end, the connection closes afterwards."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             headers = MutableHeaders(scope=message)
@@ -263,7 +263,7 @@ class _Exchange:
         await self._send(message)
 
     async def refuse(self, error: Exception) -> None:
-        """Answer with a problem document; an answer that has begun is broken off, which the client notices."""
+        """Answer with a problem document; an answer already begun is aborted, so that the client notices."""
         if self._status:
             return
         response = problem_of(error).response()
@@ -273,7 +273,7 @@ class _Exchange:
         await self.send({"type": "http.response.body", "body": response.body})
 
     async def _drain(self) -> None:
-        """Read on for a while: a client that is still sending would lose the answer with the connection."""
+        """Keep reading for a while: closing the connection early would lose the answer to a client still sending."""
         drained = 0
         with anyio.move_on_after(DRAIN_S):
             while drained < DRAINED:
@@ -284,12 +284,12 @@ class _Exchange:
 
 
 def _area(scope: Scope) -> str:
-    """The first part of an address's path."""
+    """Return the first part of a path."""
     return scope["path"].split("/")[1] if scope["type"] == "http" and "/" in scope["path"] else ""
 
 
 def _bearer(headers: Headers) -> str:
-    """The token of a call. Raises Unauthorised without one."""
+    """Return the token of a call. Raises Unauthorised without one."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         text = "A token is required. Send the header 'Authorization: Bearer TOKEN'; `token create` makes one."
@@ -298,14 +298,14 @@ def _bearer(headers: Headers) -> str:
 
 
 def _expected(headers: Headers) -> int | None:
-    """The size of a body in bytes; None if unknown."""
+    """Return the size of a body in bytes; None if unknown."""
     said = headers.get("content-length", "0")
     if "transfer-encoding" in headers or not (said.isascii() and said.isdecimal()):
         return None
-    return int(said.lstrip("0") or "0")  # Python reads no thousands of digits
+    return int(said.lstrip("0") or "0")  # int() refuses thousands of digits
 
 
 def _request_id(headers: Headers) -> str:
     given = headers.get("x-request-id", "")
-    # not a secret; random bytes from the system would make the thread wait for its turn again
+    # not a secret; random bytes from the system would release the GIL and wait for it again
     return given if _PLAIN_ID.fullmatch(given) else f"{random.getrandbits(96):024x}"

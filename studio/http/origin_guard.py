@@ -1,7 +1,7 @@
-"""Protection of the page that this machine may open without a token.
+"""Protect a page that this machine can open without a token.
 
-A page elsewhere could resolve its own name to this machine (DNS rebinding), and a proxy could expose it: so requests
-must also ask for this machine by its own name, and come from its own pages.
+Another page could resolve its own name to this machine (DNS rebinding), and a proxy could expose it: so requests must
+also use a name of this machine as their host, and come from its own pages.
 """
 
 from collections.abc import Collection
@@ -14,15 +14,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from studio.settings.service import LOOPBACK
 
 _REFUSAL = (
-    "Only the machine this page runs on can open it. To let others in, start the studio with --base-url and the "
+    "This page can only be opened on its own machine. To let others in, start the studio with --base-url and the "
     "address they use: it then requires a token.\n"
 )
 
 
 class OriginGuard:
-    """Middleware that answers 403 to requests for another host name, and to requests that another site's page sends.
+    """Middleware that answers 403 to requests for another host name, and to those from another site's page.
 
-    guarded: first parts of the paths that require a token anyway and are passed on.
+    guarded: first parts of paths that require a token anyway and are passed on.
     """
 
     def __init__(self, app: ASGIApp, guarded: Collection[str]) -> None:

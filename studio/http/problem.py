@@ -1,6 +1,6 @@
 """Problem documents (RFC 9457): errors with a stable code and a list of invalid fields.
 
-Only texts that were written for users are sent. An unforeseen error is reported without its details.
+Only texts written for users are sent. An unforeseen error is reported without details.
 """
 
 import math
@@ -39,7 +39,7 @@ from studio.errors import (
 MEDIA_TYPE = "application/problem+json"
 CHALLENGE = 'Bearer realm="Timbre Studio"'
 INTERNAL = "An internal error. The service's log has the details under the X-Request-ID of this response."
-# the first that fits counts
+# the first match counts
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (Unauthorised, 401),
     (NotFound, 404),
@@ -62,13 +62,13 @@ _ENGINE_CODES: tuple[tuple[type[EngineError], str], ...] = (
     (VoiceError, "voice_refused"),
     (EngineError, "refused"),
 )
-_PATTERNS = {"base_language": "it must be two lowercase letters, such as en"}  # what a pattern of ours asks for
+_PATTERNS = {"base_language": "it must be two lowercase letters, such as en"}  # meaning of the patterns
 _HTTP_CODES = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 416: "range_not_satisfiable"}
 
 
 @dataclass(frozen=True)
 class Problem:
-    """An error as it is sent; `code` is for programs, `detail` for people."""
+    """An error as sent; `code` is for programs, `detail` for people."""
 
     status: int
     code: str
@@ -77,7 +77,7 @@ class Problem:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """The problem document."""
+        """Return the problem document."""
         document: dict[str, Any] = {
             "type": f"/docs#{self.code}",
             "title": HTTPStatus(self.status).phrase,
@@ -90,12 +90,12 @@ class Problem:
         return document
 
     def response(self) -> JSONResponse:
-        """The problem document as a response."""
+        """Return the problem document as a response."""
         return JSONResponse(self.as_json(), self.status, headers=dict(self.headers), media_type=MEDIA_TYPE)
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem document of an error; an unforeseen one gets no details."""
+    """Return the problem document of an error; an unforeseen one gets no details."""
     if isinstance(error, RequestValidationError):
         return _of_fields(error)
     if isinstance(error, HTTPException):
@@ -117,7 +117,7 @@ def _code(error: Exception) -> str:
 
 def _headers(error: Exception) -> dict[str, str]:
     if isinstance(error, Unauthorised):
-        # RFC 6750: a call without a token learns nothing of what is wrong with it
+        # RFC 6750: without a token, a call gets no details
         wrong = "" if error.code == "token_missing" else ', error="invalid_token"'
         return {"WWW-Authenticate": CHALLENGE + wrong}
     if isinstance(error, TooMany | Unavailable):

@@ -12,13 +12,13 @@ _LONGEST_NUMBER = 18  # digits
 
 @dataclass(frozen=True)
 class Part:
-    """Bytes start..stop of a file, stop not included."""
+    """Bytes start..stop of a file, stop excluded."""
 
     start: int
     stop: int
 
     def content_range(self, size: int) -> str:
-        """The value of the Content-Range header."""
+        """Return the value of the Content-Range header."""
         return f"bytes {self.start}-{self.stop - 1}/{size}"
 
 
@@ -27,7 +27,7 @@ class Unsatisfiable(Exception):
 
 
 def wanted_part(headers: Headers, size: int, etag: str, modified_s: float) -> Part | None:
-    """The requested range; None for the whole file, also if several ranges are requested or the client's copy is
+    """Return the requested range; None for the whole file, also if several ranges are requested or the client's copy is
     outdated. Raises Unsatisfiable."""
     asked = _RANGE.fullmatch(headers.get("range", ""))
     if asked is None or not (asked[1] or asked[2]) or not _is_current(headers.get("if-range"), etag, modified_s):
@@ -38,7 +38,7 @@ def wanted_part(headers: Headers, size: int, etag: str, modified_s: float) -> Pa
         part = Part(max(0, size - int(asked[2])), size)
     else:
         if asked[2] and int(asked[2]) < int(asked[1]):
-            return None  # such a header counts as none
+            return None  # an invalid header is ignored
         part = Part(int(asked[1]), min(size, int(asked[2]) + 1) if asked[2] else size)
     if part.start >= part.stop:
         raise Unsatisfiable
@@ -46,7 +46,7 @@ def wanted_part(headers: Headers, size: int, etag: str, modified_s: float) -> Pa
 
 
 def is_unchanged(headers: Headers, etag: str, modified_s: float) -> bool:
-    """Whether the client already has this version of the file."""
+    """Return whether the client already has this version of the file."""
     if known := headers.get("if-none-match"):
         tags = {tag.strip().removeprefix("W/") for tag in known.split(",")}
         return "*" in tags or etag in tags
@@ -55,7 +55,7 @@ def is_unchanged(headers: Headers, etag: str, modified_s: float) -> bool:
 
 
 def http_date(time_s: float) -> str:
-    """A time in the format of HTTP headers."""
+    """Format a time for HTTP headers."""
     return formatdate(time_s, usegmt=True)
 
 

@@ -1,10 +1,9 @@
-"""Uploads: the body of a POST from the network to the disk, in memory that does not grow with it.
+"""Uploads: write the body of a POST from the network to the disk, in bounded memory.
 
     async with received_form(request.stream(), content_type, UploadPlace(...), ("audio",)) as form:
-        ...  # form.files["audio"].path; afterwards nothing of it is left
+        ...  # form.files["audio"].path; its files are deleted afterwards
 
-The bytes are handed over in blocks to threads of the uploads' own, so that whoever asks for something else does not
-wait.
+Blocks are written by threads of the uploads' own, so that other calls do not wait.
 """
 
 import secrets
@@ -27,7 +26,7 @@ INCOMING = "incoming"  # the folder in the studio's work folder
 
 @dataclass(frozen=True)
 class UploadPlace:
-    """Where uploads go, what of them is taken, and the threads that write them."""
+    """The folder for uploads, their limits, and the threads that write them."""
 
     folder: Path
     limits: BodyLimits
@@ -42,9 +41,9 @@ async def received_form(
     file_fields: Collection[str] = (),
     stalled_s: float = STALLED_S,
 ) -> AsyncIterator[Form]:
-    """The form in a body, with its files on the disk until the block ends, whatever happens in it.
+    """Yield the form in a body; its files exist until the block ends.
 
-    Raises Invalid, NotReadable, TooLarge and DiskFull; HTTPException 408 where nothing came for `stalled_s`.
+    Raises Invalid, NotReadable, TooLarge and DiskFull; HTTPException 408 after `stalled_s` without data.
     """
     folder = place.folder / secrets.token_hex(12)
     reader = BodyReader(content_type, folder, file_fields, place.limits)
@@ -59,7 +58,7 @@ async def received_form(
 
 
 async def _in_blocks(chunks: AsyncIterator[bytes], stalled_s: float) -> AsyncGenerator[bytes]:
-    """The same bytes in fewer and larger pieces: handing one over to a thread costs more than writing it."""
+    """Yield the same bytes in larger blocks: passing one to a thread costs more than writing it."""
     block = bytearray()
     try:
         while True:

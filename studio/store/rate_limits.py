@@ -104,4 +104,4 @@ def _take(database: Database, account_id: str, what: str, number: int, per_minut
 
 
 def _too_many(per_minute: int, wait_s: float) -> TooMany:
-    return TooMany(f"More than {per_minute} calls in a minute. Continue in {wait_s:.0f} s.", wait_s, "rate_limit")
+    return TooMany(f"More than {per_minute} calls per minute. Continue in {wait_s:.0f} s.", wait_s, "rate_limit")

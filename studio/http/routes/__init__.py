@@ -1,1 +1,1 @@
-"""The HTTP service, one file per noun: what is asked is read here, and answered by the actions."""
+"""The HTTP service, one file per noun: routes parse requests and call the actions."""

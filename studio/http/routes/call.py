@@ -28,7 +28,7 @@ _LONGEST_KEY = 255
 
 @dataclass(frozen=True)
 class Call:
-    """A call that the middleware has admitted."""
+    """A call admitted by the middleware."""
 
     request: Request
     studio: Studio
@@ -36,23 +36,23 @@ class Call:
 
     @property
     def account(self) -> Account:
-        """The caller's account."""
+        """Return the caller's account."""
         account: Account = self.request.state.account
         return account
 
     @property
     def request_id(self) -> str:
-        """Identifies the call in the log."""
+        """Return the id of the call in the log."""
         return str(self.request.state.request_id)
 
     @property
     def base_url(self) -> str:
-        """How the client reached the service."""
+        """Return the address the client used for the service."""
         return str(self.request.base_url).rstrip("/")
 
     @property
     def now_s(self) -> float:
-        """Seconds since 1970."""
+        """Return the time in seconds since 1970."""
         return time.time()
 
     async def at_once(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -64,7 +64,7 @@ class Call:
         return await to_thread.run_sync(partial(action, *args, **kwargs))
 
     async def at_length(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an action that may take seconds; their number at a time is limited."""
+        """Run an action that may take seconds; few run concurrently."""
         return await self._run(self.server.action_threads, partial(action, *args, **kwargs))
 
     async def _run(self, limiter: CapacityLimiter, work: Callable[[], T]) -> T:
@@ -72,7 +72,7 @@ class Call:
 
     @asynccontextmanager
     async def form(self, *file_fields: str) -> AsyncIterator[Form]:
-        """The fields of the body; its files exist until the block ends. Raises what `received_form` raises."""
+        """Yield the form in the body; its files exist until the block ends. Raises what `received_form` raises."""
         service = self.studio.service
         limits = BodyLimits(service.largest_upload_mb * MEGABYTE, service.free_disk_mb * MEGABYTE)
         place = UploadPlace(self.studio.settings.work / INCOMING, limits, self.server.upload_threads)
@@ -81,7 +81,7 @@ class Call:
             yield form
 
     def idempotency(self, call: str, form: Form) -> Idempotency | None:
-        """What identifies a repetition of this call, if the client sent a key. Raises Invalid."""
+        """Return the key of this call, if the client sent one. Raises Invalid."""
         key = self.request.headers.get(KEY_HEADER)
         if key is None:
             return None
@@ -90,7 +90,7 @@ class Call:
         return Idempotency(call, key, form.fingerprint)
 
     def note(self, **ids: str) -> None:
-        """Add ids of what was created to the log entry of this call: task_id, model_id."""
+        """Add the ids of new objects to the log entry of this call: task_id, model_id."""
         for name, value in ids.items():
             setattr(self.request.state, name, value)
 

@@ -16,8 +16,8 @@ from studio.http.routes.schemas import CompletedConversion, TaskId, UnfinishedCo
 from studio.http.routes.setting_fields import given_settings, setting_properties
 
 PRESETS = (AUTO, *ConversionSettings.presets)
-PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # by field: the name in the published API
-AUDIO_FIELDS = ("audio", "audio_file")  # the published description has both
+PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
+AUDIO_FIELDS = ("audio", "audio_file")  # both are published
 _FIELDS: dict[str, Any] = {
     "audio": file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff. `audio_file` means the same."),
     "model": {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]},
@@ -70,7 +70,7 @@ async def convert(call: Calling) -> JSONResponse:
     "/check-task/{task_id}", response_model=CompletedConversion | UnfinishedConversion, responses=problems(404, 422)
 )
 async def check_task(call: Calling, task_id: str) -> JSONResponse:
-    """The status of a conversion, and the links to its takes once it is completed."""
+    """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
     return JSONResponse(
         await call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)

@@ -1,4 +1,4 @@
-"""The document of the service: OpenAPI 3.1, and a page to read it that needs nothing from elsewhere."""
+"""The documentation of the service: OpenAPI 3.1, and a self-contained page to read it."""
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -20,28 +20,28 @@ _BEARER = "token"
 _OPEN_PATHS = ("/health", "/files/{key}")
 _MEANINGS = {
     401: "No token, or one that is unknown, expired or revoked.",
-    404: "There is no such thing, or it is not yours.",
-    405: "The address is not called in this way; Allow says how.",
-    408: "The upload stood still for too long.",
-    409: "Not in the state that the voice or the task is in.",
-    413: "More than is taken.",
-    415: "The body or the file in it cannot be read: no audio, no zip, no form.",
-    416: "The file has none of these bytes.",
-    422: "A field is missing or wrong; `errors` names each.",
-    429: "More than the limits allow; Retry-After says in how many seconds to try again.",
-    500: "An error inside the program.",
-    503: "Not at this moment; Retry-After says in how many seconds to try again.",
-    507: "There is no room on the disk.",
+    404: "It does not exist, or it is not yours.",
+    405: "The address does not accept this method; see the Allow header.",
+    408: "The upload stalled for too long.",
+    409: "Not possible in the present state of the voice or the task.",
+    413: "The upload or a field is too large.",
+    415: "The body or the file in it is not readable as audio, zip or form.",
+    416: "The file has none of the requested bytes.",
+    422: "A field is missing or invalid; `errors` lists each.",
+    429: "A limit is exceeded; retry after the seconds in Retry-After.",
+    500: "Internal error.",
+    503: "Temporarily unavailable; retry after the seconds in Retry-After.",
+    507: "The disk is full.",
 }
-ALWAYS = (401, 405, 429, 500, 503, 507)  # a full disk can keep a database from being read, too
+ALWAYS = (401, 405, 429, 500, 503, 507)  # a full disk can make a database unreadable, too
 OF_UPLOADS = (408, 413, 415, 422)
 _RETRY = {429, 503}
-_DESCRIPTION = """The same performance in another voice. Every call but `/health` and links to files needs the header
-`Authorization: Bearer TOKEN`; `python -m studio token create` makes a token.
+_DESCRIPTION = """The same performance in another voice. Every call except `/health` and links to files needs the header
+`Authorization: Bearer TOKEN`; `python -m studio token create` creates a token.
 
-All errors are problem documents (RFC 9457) with a stable `code`. The POST calls take the header `Idempotency-Key`: the
-same key and body within 24 hours get the same answer, and start nothing twice. The header `X-Request-ID` is given back,
-and stands in the service's log."""
+All errors are problem documents (RFC 9457) with a stable `code`. The POST calls accept the header `Idempotency-Key`:
+repeating a call with the same key and body within 24 hours returns the same answer and starts nothing twice. The
+header `X-Request-ID` is returned, and appears in the service's log."""
 _PAGE = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -67,17 +67,17 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/docs")
 async def documentation() -> HTMLResponse:
-    """The document, to be read and tried."""
+    """Serve the page of the documentation."""
     return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _POLICY})
 
 
 def static_files() -> StaticFiles:
-    """What the page is made of."""
+    """Serve the static files of the page."""
     return StaticFiles(directory=_STATIC)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Problem documents with these statuses, as FastAPI's `responses` wants them."""
+    """Return problem documents with these statuses for FastAPI's `responses`."""
     return {status: _problem(status) for status in sorted({*ALWAYS, *statuses})}
 
 
@@ -94,13 +94,13 @@ def _problem(status: int) -> dict[str, Any]:
 
 
 def body(properties: Mapping[str, Any], required: tuple[str, ...], *media_types: str) -> dict[str, Any]:
-    """A form with these fields, as `openapi_extra` wants it, with the header that makes repeating it harmless."""
+    """Return a form with these fields for `openapi_extra`, with the header that makes it safe to repeat."""
     schema = {"type": "object", "properties": dict(properties), "required": list(required)}
     key = {
         "name": "Idempotency-Key",
         "in": "header",
         "required": False,
-        "description": "The same key and body within 24 hours get the same answer.",
+        "description": "Repeating a call with the same key and body within 24 hours returns the same answer.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
         "example": "5d41402a-1",
     }
@@ -109,12 +109,12 @@ def body(properties: Mapping[str, Any], required: tuple[str, ...], *media_types:
 
 
 def file_field(meaning: str) -> dict[str, Any]:
-    """A file in a form."""
+    """Return a file field of a form."""
     return {"type": "string", "format": "binary", "description": meaning}
 
 
 def openapi_of(app: FastAPI, base_url: str) -> Callable[[], dict[str, Any]]:
-    """What gives the app's OpenAPI document, made when it is first asked for."""
+    """Return a function that creates the app's OpenAPI document on first use."""
     made: dict[str, Any] = {}
 
     def openapi() -> dict[str, Any]:
@@ -151,5 +151,5 @@ def _document(app: FastAPI, base_url: str) -> dict[str, Any]:
 def _version() -> str:
     try:
         return version("timbre-studio")
-    except PackageNotFoundError:  # run from its folder, without having been installed
+    except PackageNotFoundError:  # run from its folder, not installed
         return "0"

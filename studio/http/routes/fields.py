@@ -1,4 +1,4 @@
-"""Fields of a form as values. All problems are reported at once."""
+"""Read the fields of a form as values, reporting all problems at once."""
 
 import math
 import re
@@ -27,7 +27,7 @@ class Fields:
             raise Invalid(self._problems)
 
     def text(self, name: str, longest: int = 200) -> str:
-        """A required text."""
+        """Read a required text."""
         value = self._form.fields.get(name, "").strip()
         if not value:
             self._wrong(name, "is missing.")
@@ -36,25 +36,25 @@ class Fields:
         return value
 
     def has(self, name: str) -> bool:
-        """Whether a field is filled in."""
+        """Return whether a field is filled in."""
         return bool(self._form.fields.get(name, "").strip())
 
     def choice(self, name: str, words: Sequence[str], default: str) -> str:
-        """One of several words."""
+        """Read one of several words."""
         value = self._form.fields.get(name, "").strip() or default
         if value not in words:
             self._wrong(name, f"must be one of {', '.join(words)}, not {shown(value)}.")
         return value
 
     def flag(self, name: str, default: bool) -> bool:
-        """true or false."""
+        """Read true or false."""
         value = self._form.fields.get(name, "").strip().lower()
         if value and value not in _FLAGS:
             self._wrong(name, f"must be true or false, not {shown(value)}.")
         return _FLAGS.get(value, default)
 
     def setting(self, name: str, metadata: Mapping[str, Any], default: int | float | None = None) -> int | float | str:
-        """A value in the range that the metadata of a setting gives; without a default it is required."""
+        """Read a value in the range of a setting's metadata; required without a default."""
         text = self._form.fields.get(name, "").strip()
         lowest, highest, words = metadata["minimum"], metadata["maximum"], metadata["words"]
         is_whole = isinstance(lowest, int)
@@ -73,7 +73,7 @@ class Fields:
         return int(text) if is_whole else value
 
     def file(self, *names: str) -> UploadedFile | None:
-        """The file under one of these names, which mean the same; None, and a problem, if there is none."""
+        """Return the file under one of these equivalent names; without one, None and a problem."""
         given = [name for name in names if name in self._form.files]
         if len(given) == 1:
             return self._form.files[given[0]]
@@ -90,6 +90,6 @@ class Fields:
 
 
 def shown(value: str) -> str:
-    """A client's value as an error message quotes it."""
+    """Quote a client's value for an error message."""
     cut = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
     return "'" + "".join(sign if sign.isprintable() else "?" for sign in cut) + "'"

@@ -1,4 +1,4 @@
-"""Audio and pictures by signed links, whole or as ranges."""
+"""Serve audio and pictures through signed links, whole or as ranges."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import PurePosixPath
@@ -14,11 +14,11 @@ from studio.http.ranges import Unsatisfiable, http_date, is_unchanged, wanted_pa
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import problems
 
-# A browser shows no other types, whatever was uploaded.
+# Browsers display no other types, whatever was uploaded.
 _SHOWN = {
     ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
     ".m4a": "audio/mp4", ".aac": "audio/aac", ".aiff": "audio/aiff", ".aif": "audio/aiff", ".webm": "audio/webm",
-    ".png": "image/png", ".json": "application/json",  # which only we make: no recording is stored under such a name
+    ".png": "image/png", ".json": "application/json",  # made only by the studio, never uploads
 }  # fmt: skip
 _UNKNOWN = "application/octet-stream"
 _POLICY = "default-src 'none'; sandbox"
@@ -30,15 +30,15 @@ Signature = Annotated[str, Query(max_length=200)]
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {"audio/*": _BINARY, _UNKNOWN: _BINARY}},
-    206: {"description": "The part that was asked for.", "content": {"audio/*": _BINARY, _UNKNOWN: _BINARY}},
-    304: {"description": "It is what the client has already."},
+    206: {"description": "The requested range.", "content": {"audio/*": _BINARY, _UNKNOWN: _BINARY}},
+    304: {"description": "The client's copy is current."},
     **problems(404, 416, 422),
 }
 
 
 @router.get("/files/{key:path}", response_class=StreamingResponse, responses=_RESPONSES)
 async def get_file(call: Calling, request: Request, key: str, expires: Expires, signature: Signature) -> Response:
-    """A file by its signed link. No token is needed."""
+    """Return a file by its signed link. No token is needed."""
     file = await call.quickly(open_file, call.studio, key, expires, signature)
     etag = '"' + file.etag.removeprefix("W/").strip('"') + '"'
     headers = {
@@ -46,7 +46,7 @@ async def get_file(call: Calling, request: Request, key: str, expires: Expires, 
         "ETag": etag,
         "Last-Modified": http_date(file.modified_s),
         "Cache-Control": "private, max-age=3600",
-        "Content-Disposition": "inline",  # without a name, which would go before the one that a link of the page gives
+        "Content-Disposition": "inline",  # no name: it would override that of the page's link
         "Content-Security-Policy": _POLICY,
     }
     if is_unchanged(request.headers, etag, file.modified_s):
@@ -54,7 +54,7 @@ async def get_file(call: Calling, request: Request, key: str, expires: Expires, 
     try:
         part = wanted_part(request.headers, file.size, etag, file.modified_s)
     except Unsatisfiable as cause:
-        text = f"The file has {file.size} bytes and none of the requested range."
+        text = f"The file has {file.size} bytes, none of them in the requested range."
         raise HTTPException(416, text, {"Content-Range": f"bytes */{file.size}"}) from cause
     start, stop = (part.start, part.stop) if part else (0, file.size)
     headers["Content-Length"] = str(stop - start)
@@ -70,7 +70,7 @@ async def get_file(call: Calling, request: Request, key: str, expires: Expires, 
 
 @router.head("/files/{key:path}", responses=_RESPONSES)
 async def head_file(call: Calling, request: Request, key: str, expires: Expires, signature: Signature) -> Response:
-    """What `GET` would answer, without the file itself."""
+    """Return the headers of `GET` without the file."""
     return await get_file(call, request, key, expires, signature)
 
 

@@ -16,13 +16,13 @@ from studio.http.routes.documentation import problems
 from studio.http.routes.schemas import Health
 from studio.store.studio import Studio
 
-CHECKED_S = 2.0  # a look at database and storage answers for so long, however many ask
+CHECKED_S = 2.0  # results of checking database and storage are reused for so long
 
 router = APIRouter(tags=["service"])
 
 
 class Checkup:
-    """Whether database and storage can be reached; checked at most every CHECKED_S seconds."""
+    """Checks database and storage at most every CHECKED_S seconds."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
@@ -51,7 +51,7 @@ class Checkup:
 
 @router.get("/health", response_model=Health, responses=problems())
 async def health(call: Calling) -> JSONResponse:
-    """Whether the service can be used. No token is needed."""
+    """Report whether the service is usable. No token is needed."""
     if call.server.shutting_down:
         raise Unavailable("The service is shutting down.", RETRY_S, "shutting_down")
     await to_thread.run_sync(call.request.app.state.checkup.check, limiter=call.server.health_threads)
@@ -69,6 +69,6 @@ async def health(call: Calling) -> JSONResponse:
     },
 )
 async def metrics(call: Calling) -> Response:
-    """What the service counts: calls, tasks by kind and state, workers."""
+    """Return metrics: calls, tasks by kind and state, workers."""
     said = await call.quickly(call.request.app.state.metrics.text, call.server.calls)
     return Response(said, media_type=CONTENT_TYPE)

@@ -1,4 +1,4 @@
-"""Ids in addresses and forms: what cannot be one is unknown, and nothing of it reaches the database."""
+"""Ids in addresses and forms: invalid ones are unknown, and never reach the database."""
 
 import re
 
@@ -10,14 +10,14 @@ _TASK_ID = re.compile(r"[0-9a-z]{1,32}")
 
 
 def known_task_id(given: str) -> str:
-    """`given`, which may be a task's id. Raises NotFound."""
+    """Return `given` if it can be a task's id. Raises NotFound."""
     if not _TASK_ID.fullmatch(given):
         raise NotFound(f"There is no task {shown(given)}. GET /tasks lists all tasks.", "task_not_found")
     return given
 
 
 def known_model_id(given: str) -> str:
-    """`given`, which may be a voice's id. Raises NotFound."""
+    """Return `given` if it can be a voice's id. Raises NotFound."""
     if not is_identifier(given):
         raise NotFound(
             f"There is no voice {shown(given)}. GET /models lists the voices you can use.", "model_not_found"

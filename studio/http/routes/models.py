@@ -1,4 +1,4 @@
-"""Voices, which the published API calls models: listed, created, trained, exported and imported."""
+"""Voices, which the published API calls models: list, create, train, export and import."""
 
 import secrets
 import shutil
@@ -35,21 +35,21 @@ router = APIRouter(tags=["models"])
 
 
 class _Wanted(BaseModel):
-    """Which voices to list."""
+    """Filters for the list of voices."""
 
     genre: Genre | None = None
     gender: Gender | None = None
     age: Age | None = None
     voice_type: VoiceType | None = None
     base_language: Annotated[str | None, Field(pattern="^[a-z]{2}$")] = None
-    q: Annotated[str | None, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="In its texts.")] = None
+    q: Annotated[str | None, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="Words to find.")] = None
     limit: Annotated[int | None, Field(ge=1, le=MOST_MODELS)] = None
     cursor: Cursor = None
 
 
 @router.get("/models", response_model=Voices, response_model_exclude_unset=True, responses=problems(422))
 async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
-    """Voices that can be used: the account's own that are trained, and the demo voices."""
+    """List usable voices: the account's trained ones, and the demo voices."""
     return JSONResponse(await call.quickly(models_view, call.studio, call.account, **dict(wanted)))
 
 
@@ -60,7 +60,7 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
     openapi_extra=body({_ZIP: file_field("A .zip with model.json and a folder `audio`.")}, (_ZIP,), MULTIPART),
 )
 async def create(call: Calling) -> JSONResponse:
-    """Create a voice, to be trained next, from recordings and their model.json."""
+    """Create an untrained voice from recordings and their model.json."""
     async with call.form(_ZIP) as form:
         fields = Fields(form)
         archive = fields.file(_ZIP)
@@ -98,7 +98,7 @@ _TRAINING_FIELDS = {
     "epochs": {
         **setting_property(_EPOCHS),
         "examples": [100],
-        "description": "How many epochs the voice is trained in all; one epoch is one pass over its recordings.",
+        "description": "The total number of epochs to train; one epoch is one pass over the recordings.",
     }
 }
 
@@ -110,8 +110,8 @@ _TRAINING_FIELDS = {
     openapi_extra=body(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
 )
 async def train(call: Calling, model_id: str) -> JSONResponse:
-    """Train a voice, or continue its training. Repeated with no more epochs the call starts nothing and reports the
-    progress, so a client can poll it."""
+    """Train a voice, or continue its training. A call that repeats the same `epochs` starts nothing and reports the
+    progress, so clients can poll it."""
     model_id = known_model_id(model_id)
     async with call.form() as form:
         fields = Fields(form)
@@ -126,7 +126,7 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
 
 @router.get("/models/{model_id}", response_model=VoiceView, responses=problems(404, 422))
 async def one_model(call: Calling, model_id: str) -> JSONResponse:
-    """A voice: its state, its training with losses and scores, and the report on its recordings."""
+    """Return a voice with its state, its training with losses and scores, and the report on its recordings."""
     return JSONResponse(await call.quickly(model_view, call.studio, call.account, known_model_id(model_id)))
 
 
@@ -149,7 +149,7 @@ async def delete(call: Calling, model_id: str) -> Response:
     },
 )
 async def package(call: Calling, model_id: str) -> Response:
-    """A voice as one file, to be imported elsewhere. It contains no code."""
+    """Export a voice as one file to import elsewhere. It contains no code."""
     model_id = known_model_id(model_id)
     folder = call.studio.settings.work / OUTGOING / secrets.token_hex(12)
     target = folder / f"{model_id}.voice.zip"
@@ -169,10 +169,10 @@ def _export(call: Calling, model_id: str, target: Path) -> None:
 
 
 class _PassingFile(FileResponse):
-    """A file that is deleted, with its folder, once it has been sent or the client has disconnected."""
+    """A file deleted with its folder once it has been sent or the client has disconnected."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the whole file: each call makes it anew, so ranges of two calls need not fit together."""
+        """Send the whole file: each call exports it again, so ranges of two calls might not match."""
         headers = [one for one in scope["headers"] if one[0] not in (b"range", b"if-range")]
         try:
             await super().__call__({**scope, "headers": headers}, receive, send)

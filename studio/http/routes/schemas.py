@@ -1,4 +1,4 @@
-"""What the service answers, as its document describes it."""
+"""Schemas of the service's answers, for its documentation."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,20 +18,20 @@ LINK = "http://127.0.0.1:7860/files/tasks/8f14e45fceea167a5a36dedd/1/take-1.wav?
 
 
 class _Exact(BaseModel):
-    """A document without other fields than these."""
+    """A document with these fields only."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class FieldProblem(_Exact):
-    """What is wrong with one field."""
+    """A problem with one field."""
 
     field: str
     message: str
 
 
 class Problem(BaseModel):
-    """A failure, as RFC 9457 has it, with a code that stays the same."""
+    """A failure as in RFC 9457, with a stable code."""
 
     type: str
     title: str
@@ -68,21 +68,21 @@ class TaskId(_Exact):
 
 
 class ModelId(_Exact):
-    """The voice that was made."""
+    """The voice that was created."""
 
     model_id: str = Field(examples=["mia"])
 
 
 class OutputSettings(_Exact):
-    """What was converted with."""
+    """The settings of a conversion."""
 
     model: str = Field(examples=["kathleen"])
-    transpose: int = Field(examples=[0], description="Semitones, positive up; with `auto`, those that were chosen.")
+    transpose: int = Field(examples=[0], description="Semitones, positive up; with `auto`, the number chosen.")
     vocal_style: Literal["melodic", "rhythmic", "spoken"] = Field(description="Measured from the recording.")
 
 
 class CompletedConversion(_Exact):
-    """A conversion that is done."""
+    """A completed conversion."""
 
     status: Literal["completed"]
     input_audio_url: Url = Field(examples=[LINK])
@@ -91,20 +91,20 @@ class CompletedConversion(_Exact):
 
 
 class UnfinishedConversion(_Exact):
-    """A conversion that has nothing to show."""
+    """A conversion without results."""
 
     status: Literal["in_progress", "failed"]
 
 
 class VocalRange(_Exact):
-    """The notes where a voice lives."""
+    """The notes a voice sings comfortably."""
 
     min: str = Field(examples=["A2"])
     max: str = Field(examples=["C5"])
 
 
 class Voice(_Exact):
-    """A voice model as it is listed."""
+    """A voice in the list."""
 
     id: str = Field(examples=["kathleen"])
     name: str = Field(examples=["Kathleen"])
@@ -119,14 +119,14 @@ class Voice(_Exact):
 
 
 class Voices(_Exact):
-    """Voices that can be used."""
+    """Usable voices."""
 
     models: list[Voice]
-    next_cursor: str | None = Field(default=None, description="Where to go on; only where `limit` was given.")
+    next_cursor: str | None = Field(default=None, description="The cursor of the next page, if `limit` was given.")
 
 
 class TrainingStatus(_Exact):
-    """How far a training is."""
+    """The progress of a training."""
 
     status: Literal["training", "completed", "failed"]
     model_id: str = Field(examples=["mia"])
@@ -134,10 +134,10 @@ class TrainingStatus(_Exact):
 
 
 class TrainingView(BaseModel):
-    """All of a training."""
+    """A training in full."""
 
     current_epoch: int = Field(ge=0)
-    epochs: int = Field(ge=0, description="The total that the voice was asked to have.")
+    epochs: int = Field(ge=0, description="The total requested for the voice.")
     progress: float | None = Field(ge=0, le=1)
     message: str
     task_id: str | None
@@ -145,25 +145,25 @@ class TrainingView(BaseModel):
 
 
 class VoiceView(Voice):
-    """All that is known of a voice."""
+    """A voice in full."""
 
     model_config = ConfigDict(extra="allow")
 
     state: Literal["pending", "training", "completed", "failed"]
-    untrained: bool = Field(description="Whether it can convert only as it is before training: with `untrained=true`.")
+    untrained: bool = Field(description="Whether it can convert only untrained, with `untrained=true`.")
     error: str | None
     demo: bool
     training: TrainingView
-    data_report: Any = Field(description="What is good and what is not in its recordings.")
+    data_report: Any = Field(description="The quality of its recordings and their problems.")
 
 
 class TaskView(BaseModel):
-    """All that is known of a task. Conversions also have their settings, scores and links."""
+    """A task in full. Conversions also have their settings, scores and links."""
 
     id: str = Field(examples=[TASK_ID])
     kind: Literal["conversion", "training", "report", "blend"]
     model: str | None
-    model_name: str | None = Field(description="The name of the voice; of one that has been deleted, the name it had.")
+    model_name: str | None = Field(description="The name of the voice, even after its deletion.")
     state: Literal["queued", "running", "completed", "failed", "cancelled"]
     progress: float = Field(ge=0, le=1)
     message: str
@@ -173,10 +173,10 @@ class TaskView(BaseModel):
     created_at: Time
     started_at: Time | None
     finished_at: Time | None
-    scores: list[Any] | None = Field(default=None, description="Of each take of a conversion.")
-    untrained: bool | None = Field(None, description="Of a conversion: whether the voice was untrained.")
-    edit_of: str | None = Field(None, description="The conversion whose take this one is, with its pitch edited")
-    edit_count: int | None = Field(None, description="How many edits of the pitch that is.")
+    scores: list[Any] | None = Field(default=None, description="For each take of a conversion.")
+    untrained: bool | None = Field(None, description="For a conversion: whether the voice was untrained.")
+    edit_of: str | None = Field(None, description="The conversion whose take was edited")
+    edit_count: int | None = Field(None, description="The number of pitch edits.")
     input_audio_url: Url | None = None
     output_audio_urls: list[Url] | None = None
 
@@ -189,7 +189,7 @@ class Tasks(_Exact):
 
 
 class Health(_Exact):
-    """The service can be used."""
+    """The service is usable."""
 
     status: Literal["ok"]
-    workers: int | None = Field(description="Worker processes of this server; null where it has none of its own.")
+    workers: int | None = Field(description="Worker processes of this server; null if it has none.")

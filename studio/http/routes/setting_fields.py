@@ -1,4 +1,4 @@
-"""Settings of the engine as fields of a form: their description in the document, and their values."""
+"""Settings of the engine as fields of a form: their documentation, and their values."""
 
 from collections.abc import Mapping
 from dataclasses import Field, fields
@@ -8,12 +8,12 @@ from studio.http.routes.fields import Fields
 
 
 def setting_named(settings: type[Any], name: str) -> "Field[Any]":
-    """The field of a settings dataclass with this name."""
+    """Return the field of a settings dataclass with this name."""
     return next(one for one in fields(settings) if one.name == name)
 
 
 def setting_property(one: "Field[Any]") -> dict[str, Any]:
-    """A setting as the document describes it: its range, and the words that may stand instead of a number."""
+    """Return the documentation of a setting: its range, and words accepted instead of a number."""
     number = {
         "type": "integer" if isinstance(one.metadata["minimum"], int) else "number",
         "minimum": one.metadata["minimum"],
@@ -25,9 +25,9 @@ def setting_property(one: "Field[Any]") -> dict[str, Any]:
 
 
 def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dict[str, Any]:
-    """A property for each field of a settings dataclass.
+    """Return a property for each field of a settings dataclass.
 
-    published: by field, the names of those that have a default of their own; the preset gives that of the others.
+    published: by field, the names of those with a default of their own; the others default to the preset.
     """
     return {
         published.get(one.name, one.name): setting_property(one)
@@ -37,7 +37,7 @@ def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dic
 
 
 def given_settings(form: Fields, settings: type[Any], published: Mapping[str, str]) -> dict[str, int | float | str]:
-    """The settings that a form holds; `form.check` reports what is wrong with them. published: as above."""
+    """Return the settings in a form; `form.check` reports their problems. published: as above."""
     given: dict[str, int | float | str] = {}
     for one in fields(settings):
         name = published.get(one.name, one.name)

@@ -1,4 +1,4 @@
-"""Tasks with all that is known of them, beside the published view: listed, looked at and cancelled."""
+"""Tasks in full detail, beside the published view: list, show and cancel."""
 
 from typing import Annotated, Literal
 
@@ -28,7 +28,7 @@ async def list_tasks(
     limit: Annotated[int, Query(ge=1, le=MOST_TASKS)] = 50,
     cursor: Cursor = None,
 ) -> JSONResponse:
-    """The account's tasks, newest first."""
+    """List the account's tasks, newest first."""
     found = await call.quickly(
         task_views, call.studio, call.account, call.base_url, call.now_s,
         state=state, kind=kind, limit=limit, cursor=cursor,
@@ -38,13 +38,13 @@ async def list_tasks(
 
 @router.get("/tasks/{task_id}", response_model=TaskView, responses=problems(404, 422))
 async def one_task(call: Calling, task_id: str) -> JSONResponse:
-    """A task: progress, message, error, times, and of a conversion the scores and links of each take."""
+    """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
     return JSONResponse(await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s))
 
 
 @router.delete("/tasks/{task_id}", response_model=TaskView, responses=problems(404, 409, 422))
 async def cancel(call: Calling, task_id: str) -> JSONResponse:
-    """Cancel a task: at once if it waits, else as soon as its worker notices."""
+    """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
     return JSONResponse(await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s))
