@@ -1,14 +1,14 @@
-"""A dataset: the recordings of one voice and its profile, checked and copied into a folder of their own.
+"""Datasets: the recordings of one voice and its profile, checked and copied into a folder of their own.
 
-What the user brings is a zip, a folder, or loose files. A zip or folder holds model.json, at its root or in one top
-folder, and the recordings in the folder audio beside it; without a model.json every recording in it counts. Brought in,
-each dataset has the same layout:
+The source is a ZIP file, a folder, or separate files. A ZIP file or folder holds model.json, at its root or in a
+top-level folder, and the recordings in the folder audio beside it; without a model.json all its recordings are used.
+Every imported dataset has the same layout:
 
     model.json      the profile
-    audio/          the recordings, in the sub-folders they came in
-    report.json     what is written later: the data report, its picture, ...
+    audio/          the recordings, in their original sub-folders
+    report.json     written later: the data report, its picture, ...
     training/       ... checkpoints and auditions
-    untrained/      ... the voice as it is before it is trained, until it is
+    untrained/      ... the voice before training, until it is trained
     clips/          ... and analysed recordings, which may be deleted
 """
 
@@ -37,15 +37,15 @@ UNTRAINED_FOLDER = "untrained"
 CACHE_FOLDER = "clips"
 
 LARGEST_MODEL_FILE = 1_000_000  # bytes
-LIMITS = ArchiveLimits()  # of a zip as well as of a folder
-_MOST_LOOKED_AT = 50 * LIMITS.most_files  # files of any kind in a folder, so that nobody brings a whole disk
+LIMITS = ArchiveLimits()  # for ZIP files and folders
+_MOST_LOOKED_AT = 50 * LIMITS.most_files  # files of any kind in a folder, so that nobody imports a whole disk
 _UNPACKED = "unpacked"
-_READ = f"read are {', '.join(AUDIO_SUFFIXES)}"
+_READ = f"supported formats are {', '.join(AUDIO_SUFFIXES)}"
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The recordings of one voice, in natural order (2.wav before 10.wav), and what is known of it."""
+    """The recordings of one voice, in natural order (2.wav before 10.wav), and its profile."""
 
     folder: Path
     profile: VoiceProfile
@@ -59,29 +59,29 @@ class Dataset:
 
 @dataclass(frozen=True)
 class _Brought:
-    """A file the user brought: where it lies, and its place in the zip or folder it came in."""
+    """A source file: its path, and its place in the ZIP file or folder it came from."""
 
     path: Path
     place: PurePosixPath
 
 
 def create_dataset(source: Path | Sequence[Path], folder: Path, given: Mapping[str, Any] | None = None) -> Dataset:
-    """Bring a zip, a folder or loose recordings into the new folder `folder`; what is brought stays as it is.
+    """Copy the recordings of a ZIP file, a folder or separate files into the new folder `folder`.
 
-    given: values of a profile, which win over those of model.json. Raises ArchiveError for a zip that is not safe,
-    ProfileError for a wrong or missing field, DatasetError for anything else; then nothing is left of `folder`.
+    given: profile values that override those of model.json. Raises ArchiveError for an unsafe ZIP file, ProfileError
+    for an invalid or missing field, DatasetError for anything else; then nothing is left of `folder`.
 
     >>> dataset = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
     >>> dataset.profile.name, [recording.name for recording in dataset.recordings]
     ('Mia', ['one.flac', 'two.flac'])
     >>> create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
     Traceback (most recent call last):
-    engine.errors.DatasetError: There is a dataset "mia" already; delete it first, or take another name.
+    engine.errors.DatasetError: The dataset "mia" already exists; delete it first, or choose another name.
     """
     if folder.exists() or folder.is_symlink():
-        raise DatasetError(f'There is a dataset "{folder.name}" already; delete it first, or take another name.')
+        raise DatasetError(f'The dataset "{folder.name}" already exists; delete it first, or choose another name.')
     unfinished = folder.with_name(folder.name + UNFINISHED)
-    shutil.rmtree(unfinished, ignore_errors=True)  # of a crash
+    shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
     try:
         label, brought, may_move = _bring(source, unfinished / _UNPACKED)
         home = _home(label, brought)
@@ -96,20 +96,20 @@ def create_dataset(source: Path | Sequence[Path], folder: Path, given: Mapping[s
         _write_profile(unfinished, profile)
         unfinished.rename(folder)
     except OSError as cause:
-        raise DatasetError(f"The recordings could not be brought in: {cause.strerror or cause}.") from cause
+        raise DatasetError(f"The recordings could not be imported: {cause.strerror or cause}.") from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return load_dataset(folder)
 
 
 def load_dataset(folder: Path) -> Dataset:
-    """The dataset in `folder`. Raises DatasetError where there is none, ProfileError where its profile is damaged.
+    """Load the dataset in `folder`. Raises DatasetError if there is none, ProfileError if its profile is damaged.
 
     >>> create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"}) == load_dataset(Path("mia"))
     True
     """
     if not (folder / MODEL_FILE).is_file():
-        raise DatasetError(f'"{folder.name}" is no dataset: it has no {MODEL_FILE}.')
+        raise DatasetError(f'"{folder.name}" is not a dataset: it has no {MODEL_FILE}.')
     audio = folder / AUDIO_FOLDER
     try:
         profile = read_profile(_read_model_file(folder / MODEL_FILE))
@@ -122,8 +122,10 @@ def load_dataset(folder: Path) -> Dataset:
 
 
 def save_profile(dataset: Dataset, profile: VoiceProfile) -> Dataset:
-    """The dataset with another profile, written in one step. Raises ProfileError and keeps the old one if it is wrong,
-    DatasetError where it cannot be written."""
+    """Replace the profile of a dataset atomically.
+
+    Raises ProfileError and keeps the old profile if the new one is invalid, DatasetError if it cannot be written.
+    """
     profile = read_profile(profile_as_json(profile))
     try:
         _write_profile(dataset.folder, profile)
@@ -134,37 +136,37 @@ def save_profile(dataset: Dataset, profile: VoiceProfile) -> Dataset:
     return replace(dataset, profile=profile)
 
 
-# ---- what the user brings ----
+# ---- sources ----
 
 
 def _bring(source: Path | Sequence[Path], unpacked: Path) -> tuple[str, list[_Brought], bool]:
-    """What to call the source in a sentence, its files, and whether they are ours to move."""
+    """Return the source's name for messages, its files, and whether they may be moved."""
     paths = [source] if isinstance(source, Path) else list(source)
     if not paths:
-        raise DatasetError("There are no recordings; give a zip, a folder, or audio files.")
+        raise DatasetError("There are no recordings; choose a ZIP file, a folder, or audio files.")
     for path in paths:
         if not (path.is_file() or path.is_dir()):
             raise DatasetError(f'There is no file or folder "{path.name}".')
     if len(paths) > 1 or _is_recording(PurePosixPath(paths[0].name)):
         if all(path.is_file() for path in paths):
-            return "What was given", _loose(paths), False
+            return "The selection", _loose(paths), False
         if len(paths) > 1:
-            raise DatasetError("Folders cannot be mixed with others; give one zip, one folder, or audio files.")
+            raise DatasetError("Folders cannot be combined; choose one ZIP file, one folder, or audio files.")
     path = paths[0]
     if path.is_dir():
         return f'"{path.resolve().name}"', _of_folder(path), False
     if not _is_zip(path):
-        raise DatasetError(f'"{path.name}" is no zip, no folder and no recording; {_READ}.')
+        raise DatasetError(f'"{path.name}" is not a ZIP file, folder or recording; {_READ}.')
     unpacked.parent.mkdir(parents=True)
     places = extract_archive(path, unpacked, LIMITS)
     return f'"{path.name}"', [_Brought(unpacked / place, place) for place in places], True
 
 
 def _loose(paths: Sequence[Path]) -> list[_Brought]:
-    """Loose files as if they lay in the folder audio, model.json beside it."""
+    """Treat separate files as if they were in the folder audio, with model.json beside it."""
     zips = [path for path in paths if _is_zip(path)]
     if zips:
-        raise DatasetError(f'"{zips[0].name}" is a zip among other files; give one zip, or audio files.')
+        raise DatasetError(f'"{zips[0].name}" is a ZIP file among other files; choose one ZIP file, or audio files.')
     brought = []
     for path in paths:
         name = _safe(path.name)
@@ -173,7 +175,7 @@ def _loose(paths: Sequence[Path]) -> list[_Brought]:
 
 
 def _of_folder(folder: Path) -> list[_Brought]:
-    """The files in a folder. Links that stay inside it are passed over, since what they point to counts anyway."""
+    """Return the files in a folder. Links within it are skipped, since their targets are included anyway."""
     brought = []
     root = folder.resolve()
     for place, is_link in _walk(root):
@@ -181,19 +183,19 @@ def _of_folder(folder: Path) -> list[_Brought]:
             brought.append(_Brought(root / place, _safe(str(place))))
         elif not (root / place).resolve().is_relative_to(root):
             raise DatasetError(
-                f'"{_safe(place.name)}" in "{root.name}" is a link out of the folder; put the files themselves there.'
+                f'"{_safe(place.name)}" in "{root.name}" links to a file outside the folder; put the file itself there.'
             )
         if len(brought) > _MOST_LOOKED_AT:
             raise DatasetError(
-                f'"{root.name}" holds more than {_MOST_LOOKED_AT:,} files; give the folder that holds the recordings.'
+                f'"{root.name}" holds more than {_MOST_LOOKED_AT:,} files; choose the folder with the recordings.'
             )
     return brought
 
 
 def _walk(folder: Path) -> Iterator[tuple[PurePosixPath, bool]]:
-    """Places of the files below `folder`, and of links to files or folders, and whether each is a link.
+    """Yield the relative paths of files and links below `folder`, and whether each is a link.
 
-    Links are not followed; what systems add by themselves, pipes and the like are left out.
+    Links are not followed; files added by the system, pipes and the like are skipped.
     """
 
     def refuse(error: OSError) -> None:
@@ -208,7 +210,7 @@ def _walk(folder: Path) -> Iterator[tuple[PurePosixPath, bool]]:
 
 
 def _safe(name: str) -> PurePosixPath:
-    """A name from this disk, where drives and backslashes mean nothing, as one that any system can hold."""
+    """Turn a name from this disk, where drives and backslashes mean nothing, into one valid on any system."""
     return safe_path("./" + name.replace("\\", "_")) or PurePosixPath("_")
 
 
@@ -227,11 +229,11 @@ def _is_model_file(place: PurePosixPath) -> bool:
     return place.name.lower() == MODEL_FILE
 
 
-# ---- which of it counts ----
+# ---- selection ----
 
 
 def _home(label: str, brought: Sequence[_Brought]) -> _Brought | None:
-    """The model.json at the root or in one top folder; None where there is none at all."""
+    """Return the model.json at the root or in a top-level folder; None if there is none at all."""
     cards = sorted(
         (one for one in brought if _is_model_file(one.place)), key=lambda one: (len(one.place.parts), one.place)
     )
@@ -240,19 +242,19 @@ def _home(label: str, brought: Sequence[_Brought]) -> _Brought | None:
     depth = len(cards[0].place.parts)
     if depth > 2:
         raise DatasetError(
-            f'{label} has its {MODEL_FILE} in "{cards[0].place.parent}"; put it at the root or in one top folder, '
+            f'{label} has its {MODEL_FILE} in "{cards[0].place.parent}"; put it at the root or in a top-level folder, '
             f"and the recordings into the folder {AUDIO_FOLDER} beside it."
         )
     if len(cards) > 1 and len(cards[1].place.parts) == depth:
         raise DatasetError(
             f'{label} holds more than one {MODEL_FILE}: "{cards[0].place}" and "{cards[1].place}"; '
-            "bring in one voice at a time."
+            "import one voice at a time."
         )
     return cards[0]
 
 
 def _recordings(label: str, brought: Sequence[_Brought], home: _Brought | None) -> list[_Brought]:
-    """The recordings that count, each with its place in the dataset's folder of recordings."""
+    """Return the recordings to use, each with its place in the dataset's audio folder."""
     found = [one for one in brought if _is_recording(one.place)]
     above = _common_folder([one.place for one in found])
     if home is not None:
@@ -267,9 +269,9 @@ def _recordings(label: str, brought: Sequence[_Brought], home: _Brought | None) 
     if not found:
         raise DatasetError(f"{label} holds no recordings: {_READ}; found instead: {_census(brought)}.")
     if len(found) > LIMITS.most_files:
-        raise DatasetError(f"{label} holds more than {LIMITS.most_files:,} recordings; leave out some.")
+        raise DatasetError(f"{label} holds more than {LIMITS.most_files:,} recordings; remove some.")
     if sum(one.path.stat().st_size for one in found) > LIMITS.most_bytes:
-        raise DatasetError(f"{label} holds more than {LIMITS.most_bytes >> 30} GB of recordings; leave out some.")
+        raise DatasetError(f"{label} holds more than {LIMITS.most_bytes >> 30} GB of recordings; remove some.")
     return [replace(one, place=PurePosixPath(*one.place.parts[above:])) for one in found]
 
 
@@ -279,12 +281,12 @@ def _lies_in_audio(place: PurePosixPath, home: PurePosixPath) -> bool:
 
 
 def _common_folder(places: Sequence[PurePosixPath]) -> int:
-    """How many of the folders above the files are the same for all."""
+    """Count the parent folders that all files share."""
     return len(PurePosixPath(posixpath.commonpath([str(place.parent) for place in places])).parts) if places else 0
 
 
 def _apart(recordings: Sequence[_Brought]) -> dict[PurePosixPath, _Brought]:
-    """The recordings under places no two of which any system takes for the same."""
+    """Give the recordings places that are distinct on every system."""
     places: dict[PurePosixPath, _Brought] = {}
     taken: set[str] = set()
     for one in sorted(recordings, key=lambda one: _natural(one.place)):
@@ -298,14 +300,14 @@ def _apart(recordings: Sequence[_Brought]) -> dict[PurePosixPath, _Brought]:
 
 
 def _census(brought: Sequence[_Brought]) -> str:
-    """What kinds of files there are, such as '3 .txt, 1 .pdf'."""
+    """Count the files by suffix, such as '3 .txt, 1 .pdf'."""
     others = [one.place for one in brought if not _is_model_file(one.place)]
     counts = Counter(place.suffix.lower() or "without a suffix" for place in others)
     return ", ".join(f"{count} {suffix}" for suffix, count in counts.most_common(5)) or "nothing"
 
 
 def _natural(place: PurePosixPath) -> tuple[list[list[str | int]], str]:
-    """A key to sort by as people do: 2.wav before 10.wav, capitals like small letters."""
+    """Return a key for natural order: 2.wav before 10.wav, regardless of case."""
     pieces = [re.split(r"(\d+)", part.casefold()) for part in place.parts]
     return [[int(text) if at % 2 else text for at, text in enumerate(piece)] for piece in pieces], str(place)
 
@@ -314,20 +316,20 @@ def _natural(place: PurePosixPath) -> tuple[list[list[str | int]], str]:
 
 
 def _read_model_file(path: Path) -> dict[str, Any]:
-    """The object in a model.json. Raises ProfileError, of the field 'model.json', for anything else."""
+    """Read the object in a model.json. Raises ProfileError for the field 'model.json' if there is none."""
     with path.open("rb") as file:
         content = file.read(LARGEST_MODEL_FILE + 1)
     if len(content) > LARGEST_MODEL_FILE:
-        raise _unreadable(f"is larger than {LARGEST_MODEL_FILE // 1_000_000} MB, more than a description can need")
+        raise _unreadable(f"is larger than {LARGEST_MODEL_FILE // 1_000_000} MB, too large for a profile")
     try:
         values = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as cause:
-        raise _unreadable("is not written in UTF-8; save it as UTF-8") from cause
+        raise _unreadable("is not encoded in UTF-8; save it as UTF-8") from cause
     except json.JSONDecodeError as cause:
         place = f"in line {cause.lineno}, column {cause.colno}"
         raise _unreadable(f"is not valid JSON {place} ({cause.msg}); correct it there") from cause
     except (ValueError, RecursionError) as cause:
-        raise _unreadable("holds numbers too long, or lists too deep, to be read; take them out") from cause
+        raise _unreadable("holds numbers too long, or lists nested too deep, to be read; remove them") from cause
     if not isinstance(values, dict):
         raise _unreadable('must hold one object, such as {"name": "Anna"}')
     return values

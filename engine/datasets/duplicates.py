@@ -1,9 +1,9 @@
-"""Near duplicates: recordings that are copies of each other, encoded again, louder or softer, or cut shorter.
+"""Find near duplicates: copies of a recording that were re-encoded, made louder or softer, or cut shorter.
 
-Every frame of a recording becomes a word of 32 bits: whether the difference between neighbouring bands grows or
-shrinks (Haitsma and Kalker, 2002). A gain changes none of them and an encoder few, so copies share many words in the
-same order. Words that occur in two recordings propose where the two may lie over each other; the share of bits that
-then differ decides. Two takes of one song differ in half of their bits, as anything else does.
+Every frame of a recording becomes a 32-bit word: whether the difference between neighbouring bands grows or shrinks
+(Haitsma and Kalker, 2002). A gain changes none of the bits and an encoder few, so copies share many words in the same
+order. Words that occur in two recordings suggest an alignment; the share of bits that differ there decides. Two takes
+of one song differ in half of their bits, like unrelated recordings.
 """
 
 from collections import defaultdict
@@ -17,19 +17,19 @@ from engine.features.clips import Clip
 
 _FIRST_BAND, _BANDS_TOGETHER, _BITS = 8, 2, 32  # of the envelope's bands, from 200 Hz to 5 kHz
 _SMOOTHING_FRAMES = 9
-_STEP_FRAMES = 8  # from one spectrum to the one it is compared with
-_MOST_ALIKE = 12  # words that occur more often are the silence or the held tone that every recording has
-_FEWEST_SHARED = 2  # words at one place that make two recordings worth comparing
+_STEP_FRAMES = 8  # between the spectra that are compared
+_MOST_ALIKE = 12  # words that occur more often are silence or steady tones, common to all recordings
+_FEWEST_SHARED = 2  # words in common at one offset that make two recordings worth comparing
 _MOST_PLACES = 3
 _DIFFERENT_BITS = 0.3  # share; copies stay below, half is chance
-_COVERED = 0.6  # share of the shorter recording that lies in the other one
+_COVERED = 0.6  # share of the shorter recording contained in the other
 _FEWEST_FRAMES = 50
 
-Words = tuple[np.ndarray, np.ndarray]  # uint32 (frames,), and bool (frames,): where there is something to hear
+Words = tuple[np.ndarray, np.ndarray]  # uint32 (frames,), and bool (frames,): where the recording is audible
 
 
 def words_of(clip: Clip) -> Words:
-    """What a recording is recognised by, four bytes for each frame."""
+    """Compute the acoustic fingerprint of a recording, four bytes per frame."""
     stop = _FIRST_BAND + _BANDS_TOGETHER * (_BITS + 1)
     bands = clip.envelope[:, _FIRST_BAND:stop].astype(np.float32)
     smooth = uniform_filter1d(bands.reshape(len(bands), _BITS + 1, _BANDS_TOGETHER).mean(2), _SMOOTHING_FRAMES, axis=0)
@@ -41,7 +41,7 @@ def words_of(clip: Clip) -> Words:
 
 
 def near_duplicates(recordings: Sequence[Words]) -> dict[int, int]:
-    """Number of each recording that is a copy of an earlier one -> number of that one."""
+    """Return the number of each copy, mapped to the number of the earlier recording it is a copy of."""
     found: dict[int, int] = {}
     for (earlier, later), offsets in sorted(_proposals(recordings).items()):
         if later in found or earlier in found:
@@ -52,7 +52,7 @@ def near_duplicates(recordings: Sequence[Words]) -> dict[int, int]:
 
 
 def _proposals(recordings: Sequence[Words]) -> dict[tuple[int, int], list[int]]:
-    """Pairs that share words, and by how many frames the earlier may have to be moved to lie over the later."""
+    """Return pairs that share words, with the possible offsets in frames from the earlier to the later."""
     if not recordings:
         return {}
     numbers = np.concatenate([np.full(audible.sum(), i, np.int64) for i, (_, audible) in enumerate(recordings)])

@@ -1,7 +1,7 @@
-"""Findings: what is wrong with a recording as material for a voice, how bad that is, and what to do about it.
+"""Findings: problems of a recording as training material, their severity, and what to do about them.
 
-The limits are in one table. They were set on free corpora and the same recordings harmed on purpose: clean ones of five
-singers and six speakers stay inside them, the harmed ones do not.
+The limits are in one table. They were set on free corpora and degraded copies of them: clean recordings of five singers
+and six speakers stay within them, the degraded ones do not.
 """
 
 from dataclasses import dataclass
@@ -12,31 +12,31 @@ from engine.datasets.recording_quality import RecordingQuality
 Verdict = Literal["pass", "warn", "fail"]
 SEVERITY: dict[Verdict, int] = {"pass": 0, "warn": 1, "fail": 2}
 
-# Beyond the first limit a recording is worth a warning, beyond the second it does more harm than good.
+# Beyond the first limit a recording causes a warning, beyond the second it does more harm than good.
 LIMITS: dict[str, tuple[float, float]] = {
-    "clipping": (0.002, 0.10),  # share of the audible frames; a tenth is heard all the time
-    "noise": (24.0, 15.0),  # dB of voice over noise, less; a quiet room gives 30 to 70, hiss is learned below 15
-    "reverberation": (0.35, 0.60),  # s; dry rooms stay below 0.3, a room is heard from 0.35, a hall from 0.6
-    "bandwidth": (17_000.0, 5_000.0),  # Hz, less; an MP3 of 128 kbit/s ends at 16 kHz, a telephone at 4
-    "level": (-38.0, -50.0),  # dB of the voice, less; the softest singer recorded with care was at -34
+    "clipping": (0.002, 0.10),  # share of the audible frames; a tenth is audible all the time
+    "noise": (24.0, 15.0),  # dB of voice over noise, or less; a quiet room gives 30 to 70, hiss is learned below 15
+    "reverberation": (0.35, 0.60),  # s; dry rooms stay below 0.3, a room is audible from 0.35, a hall from 0.6
+    "bandwidth": (17_000.0, 5_000.0),  # Hz, or less; an MP3 at 128 kbit/s ends at 16 kHz, a telephone at 4
+    "level": (-38.0, -50.0),  # dB of the voice, or less; the softest carefully recorded singer was at -34
     "silence": (0.60, 1.0),  # share; songs with long rests reach a half
-    "short": (0.8, 0.0),  # s of usable voice, less; a sung note or a word
-    "no_voice": (0.0, 0.3),  # s of voiced sound, less; nothing can be said of a voice from a syllable
+    "short": (0.8, 0.0),  # s of usable voice, or less; a sung note or a word
+    "no_voice": (0.0, 0.3),  # s of voiced sound, or less; one syllable is too little to judge a voice
 }
 REMEDIES = {
-    "clipping": "Record it again with less gain, or use a copy made before it was made so loud.",
-    "noise": "Record closer to the microphone in a quieter room, or clean it with a denoiser.",
+    "clipping": "Record it again with less gain, or use a version from before it was made louder.",
+    "noise": "Record closer to the microphone in a quieter room, or use a denoiser.",
     "reverberation": "Record closer to the microphone in a room with curtains and carpets, or use the dry track.",
-    "bandwidth": "Use the original recording at 44.1 kHz or more, not a copy that went through a lower rate or an MP3.",
-    "level": "Record it again with more gain; making it louder afterwards makes the noise louder too.",
-    "silence": "Cut the long pauses down to about half a second.",
-    "short": "Add longer recordings; whole phrases teach more than single sounds.",
-    "no_voice": "Leave it out, or replace it by a recording in which somebody sings or speaks.",
-    "unreadable": "Export it again as WAV or FLAC, or leave it out.",
-    "exact_duplicate": "Delete one of them; it is left out of the training.",
-    "near_duplicate": "Keep the better one; the later one is left out of the training.",
-    "other_speaker": "Listen to it, and take it out if it is somebody else or another room or microphone.",
-    "pitch_range": "Correct what the profile says of the voice, or take out recordings of somebody else.",
+    "bandwidth": "Use the original recording at 44.1 kHz or more, not a copy at a lower rate or from an MP3.",
+    "level": "Record it again with more gain; raising the level afterwards also raises the noise.",
+    "silence": "Shorten the long pauses to about half a second.",
+    "short": "Add longer recordings; whole phrases are more useful than single sounds.",
+    "no_voice": "Remove it, or replace it with a recording of singing or speech.",
+    "unreadable": "Export it again as WAV or FLAC, or remove it.",
+    "exact_duplicate": "Delete one of them; duplicates are not used for training.",
+    "near_duplicate": "Keep the better one; the later one is not used for training.",
+    "other_speaker": "Listen to it, and remove it if it is another person, room or microphone.",
+    "pitch_range": "Correct the profile of the voice, or remove recordings of other people.",
     "little": "Add more: three minutes make a good voice, ten or more a better one.",
     "too_little": "Add recordings until there is at least that much; three minutes make a good voice.",
 }
@@ -44,14 +44,14 @@ REMEDIES = {
 _BANDWIDTHS = (
     (4_200.0, "over a telephone"),
     (8_100.0, "in recordings at 16 kHz"),
-    (12_100.0, "in recordings at half the usual rate or in a poor MP3"),
+    (12_100.0, "in recordings at half the usual sample rate or in a low-quality MP3"),
     (24_000.0, "in an MP3 or a video"),
 )
 
 
 @dataclass(frozen=True)
 class Finding:
-    """code: a word that stays the same in later versions; reason, remedy: a sentence each."""
+    """A finding: a code that stays the same in later versions, a reason and a remedy of one sentence each."""
 
     code: str
     verdict: Verdict
@@ -60,27 +60,29 @@ class Finding:
 
 
 def finding(code: str, verdict: Verdict, reason: str) -> Finding:
-    """A finding with the remedy that goes with its code."""
+    """Make a finding with the remedy for its code."""
     return Finding(code, verdict, reason, REMEDIES[code])
 
 
 def worst(findings: tuple[Finding, ...] | list[Finding]) -> Verdict:
-    """The most severe verdict; pass where nothing was found."""
+    """Return the most severe verdict; pass if there are no findings."""
     return max((found.verdict for found in findings), key=SEVERITY.__getitem__, default="pass")
 
 
 def findings_in(quality: RecordingQuality) -> list[Finding]:
-    """What a recording's measures say against it."""
+    """Return the problems shown by a recording's measures."""
     if quality.silence_share >= LIMITS["silence"][1]:
-        return [finding("silence", "fail", f"It holds nothing but silence (its peak is at {quality.peak_db:.0f} dB).")]
+        return [
+            finding("silence", "fail", f"It holds nothing but silence (its peak level is {quality.peak_db:.0f} dB).")
+        ]
     if quality.voiced_s < LIMITS["no_voice"][1]:
-        return [finding("no_voice", "fail", f"Only {quality.voiced_s:.1f} s of a voice were found in it.")]
+        return [finding("no_voice", "fail", f"It holds only {quality.voiced_s:.1f} s of voice.")]
     found = [
-        _above("clipping", quality.clipped_share, "{:.1%} of the sound is clipped."),
+        _above("clipping", quality.clipped_share, "{:.1%} of the recording is clipped."),
         _below("noise", quality.snr_db, "The voice is only {:.0f} dB above the noise."),
-        _above("reverberation", quality.reverberation_s, "The room is heard: sounds take {:.1f} s to die away."),
+        _above("reverberation", quality.reverberation_s, "It is reverberant: sounds take {:.1f} s to die away."),
         _below("bandwidth", quality.bandwidth_hertz, _bandwidth_sentence(quality.bandwidth_hertz)),
-        _below("level", quality.level_db, "The voice is very quiet, at {:.0f} dB."),
+        _below("level", quality.level_db, "The voice is very quiet: its level is {:.0f} dB."),
         _above("silence", quality.silence_share, "{:.0%} of it is silence."),
         _below("short", quality.usable_s, "It holds only {:.1f} s of usable voice."),
     ]
@@ -103,4 +105,4 @@ def _below(code: str, value: float | None, reason: str) -> Finding | None:
 
 def _bandwidth_sentence(hertz: float) -> str:
     like = next((what for up_to, what in _BANDWIDTHS if hertz <= up_to), _BANDWIDTHS[-1][1])
-    return f"The sound ends at {hertz / 1000:.1f} kHz, as {like}."
+    return f"Its frequencies end at {hertz / 1000:.1f} kHz, as {like}."

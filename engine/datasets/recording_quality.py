@@ -1,15 +1,15 @@
-"""The quality of one recording of a voice: what a training would learn from it besides the voice.
+"""Measure the quality of a recording of a voice: everything training would learn from it besides the voice.
 
-The file is read once, block by block, for what only its samples tell (clipping, bandwidth); everything else comes from
-the curves of its clip, which are analysed anyway. Memory does not grow with the sound.
+The file is read once, block by block, for measures that need its samples (clipping, bandwidth); everything else comes
+from the curves of its clip, which are analysed anyway. Memory use does not grow with the length.
 
-    clipping       samples that stand still at the extreme of their surroundings, at full scale or below it, and more
-                   than once; a lossy codec rounds the corners off, so what lies beyond full scale counts too
-    noise          the level of the voice over the level of the moments between its words
-    reverberation  after a sound stops, the room goes on; no room lets it end sooner than its own decay. The fastest
-                   decays that occur in six bands are therefore the room's (the idea of blind estimates from free
-                   decays: Ratnam et al., 2003; Prego et al., 2015)
-    bandwidth      where the long-term spectrum falls off a cliff and does not come back
+    clipping       repeated flat tops at an extreme, at full scale or below; a lossy codec rounds the corners, so
+                   samples beyond full scale count too
+    noise          the level of the voice relative to the level of the pauses
+    reverberation  when a sound stops, it decays no faster than the room. The fastest decays in six bands are therefore
+                   those of the room (the idea of blind estimates from free decays: Ratnam et al., 2003; Prego et al.,
+                   2015)
+    bandwidth      where the long-term spectrum drops sharply and does not recover
 """
 
 from dataclasses import dataclass, field
@@ -29,31 +29,31 @@ AUDIBLE_DB = 35.0  # below the loud moments of the voice; quieter counts as sile
 SILENT_DB = -80.0  # below full scale; quieter counts as silence in any case
 
 _BLOCK_S = 4
-_NEAR_VOICE_FRAMES = 30  # consonants and breaths lie this close to voiced sound
+_NEAR_VOICE_FRAMES = 30  # consonants and breaths are this close to voiced sound
 
-_FLAT = 1e-4  # of the extreme: how still samples must stand to be a flat top
+_FLAT = 1e-4  # of the extreme: largest variation within a flat top
 _SAME_EXTREME = 1e-3  # of the extreme: blocks whose extremes differ by more were not clipped at the same level
-_FLAT_SAMPLES = 3  # at 44.1 kHz; at higher rates the tops of an unharmed wave are longer
+_FLAT_SAMPLES = 3  # at 44.1 kHz; at higher rates the peaks of an unclipped wave are longer
 _FEWEST_FLAT_TOPS = 3
 _LOWEST_CLIPPING = 0.05  # of full scale
 
-_REST_GAP_FRAMES = 6  # voice this close still sounds in a frame, or echoes in it
+_REST_GAP_FRAMES = 6  # a voice this close still reaches into a frame, directly or as an echo
 _FEWEST_REST_FRAMES = 20
 _REST_PERCENTILE = 20
-_DIGITAL_SILENCE_DB = -96.0  # of 16 bits: quieter says nothing more
+_DIGITAL_SILENCE_DB = -96.0  # of 16 bits; lower levels mean nothing
 
 _SPECTRUM_S = 0.0464
 _BAND_HERTZ = 100.0
 _LOWEST_CLIFF_HERTZ = 3000.0
 _CLIFF_DB = 16.0
-_VOICE_CLIFF_HERTZ = 5500.0  # below this the resonances of a singer end in a cliff of 20 dB themselves, ...
-_DEEP_CLIFF_DB = 30.0  # ... so one of a recording has to be deeper
-_CLIFF_BANDS = 3  # to each side of the edge, and the width of the edge itself
+_VOICE_CLIFF_HERTZ = 5500.0  # below this a singer's own resonances end in a drop of 20 dB, ...
+_DEEP_CLIFF_DB = 30.0  # ... so that of a recording must be deeper
+_CLIFF_BANDS = 3  # on each side of the edge, and the width of the edge itself
 
 _DECAY_EDGES_HERTZ = (300.0, 600.0, 1000.0, 1700.0, 2800.0, 4500.0, 7500.0)
-_SMOOTHING_FRAMES = 5  # the tail of a room flickers
+_SMOOTHING_FRAMES = 5  # reverberation tails fluctuate
 _LOUD_START_DB = 20.0  # a decay begins at most this far below the loud moments ...
-_DECAY_START_DB, _DECAY_FLOOR_DB = 3.0, 3.0  # ... and is looked at from below its start to above the quiet moments
+_DECAY_START_DB, _DECAY_FLOOR_DB = 3.0, 3.0  # ... and is measured from below its start to above the quiet moments
 _SHORTEST_DECAY_FRAMES = 6
 _LEAST_DECAY_DB = 6.0
 _FEWEST_DECAYS = 6
@@ -62,7 +62,7 @@ _DECAY_PERCENTILE = 25
 
 @dataclass(frozen=True)
 class RecordingQuality:
-    """Measures of one recording; None where it does not tell."""
+    """Measures of one recording; None where they cannot be determined."""
 
     duration_s: float
     voiced_s: float
@@ -71,14 +71,14 @@ class RecordingQuality:
     peak_db: float
     clipped_share: float  # 0..1 of the audible frames
     clipped_runs: int  # flat tops
-    snr_db: float | None  # voice over noise; None without pauses to measure the noise in
-    reverberation_s: float | None  # for a decay by 60 dB; None without pauses to measure it in
+    snr_db: float | None  # voice over noise; None without pauses to measure it
+    reverberation_s: float | None  # for a decay by 60 dB; None without pauses to measure it
     bandwidth_hertz: float
     silence_share: float  # 0..1
 
 
 def measure_quality(recording: Source, clip: Clip) -> RecordingQuality:
-    """The quality of a recording that was not read yet; `clip` is its analysis. Raises AudioError."""
+    """Measure the quality of an unread recording; `clip` is its analysis. Raises AudioError."""
     sound = _listen(recording)
     frames = len(clip.pitch)
     audible = audible_frames(clip)
@@ -105,14 +105,14 @@ def measure_quality(recording: Source, clip: Clip) -> RecordingQuality:
 
 
 def audible_frames(clip: Clip) -> np.ndarray:
-    """bool (frames,): what is not silence, in comparison with the loud moments of the voice."""
+    """Return the frames that are not silent relative to the loud parts of the voice, bool (frames,)."""
     voiced = clip.loudness_db[clip.pitch.voiced]
     loud_db = float(np.percentile(voiced if len(voiced) else clip.loudness_db, 95))
     return clip.loudness_db > max(loud_db - AUDIBLE_DB, SILENT_DB)
 
 
 def _mean_level_db(loudness_db: np.ndarray) -> float:
-    """The level of the mean power of frames."""
+    """Return the level of the mean power of frames."""
     if not len(loudness_db):
         return _DIGITAL_SILENCE_DB
     return float(10 * np.log10(np.mean(10 ** (loudness_db.astype(np.float64) / 10))))
@@ -126,7 +126,7 @@ def _signal_to_noise_db(clip: Clip, level_db: float) -> float | None:
     return level_db - max(noise_db, _DIGITAL_SILENCE_DB)
 
 
-# ---- the room ----
+# ---- reverberation ----
 
 
 def _reverberation_s(clip: Clip) -> float | None:
@@ -135,7 +135,7 @@ def _reverberation_s(clip: Clip) -> float | None:
 
 
 def _decay_times_s(clip: Clip) -> np.ndarray:
-    """Seconds per 60 dB of every free decay in six bands, float64 (decays,)."""
+    """Measure the seconds per 60 dB of every free decay in six bands, float64 (decays,)."""
     bands = np.searchsorted(_DECAY_EDGES_HERTZ, band_centres())
     found: list[float] = []
     for band in range(1, len(_DECAY_EDGES_HERTZ)):
@@ -146,7 +146,7 @@ def _decay_times_s(clip: Clip) -> np.ndarray:
 
 
 def _decays(level_db: np.ndarray) -> list[float]:
-    """Seconds per 60 dB of every stretch in which a band (frames,) only falls."""
+    """Measure the seconds per 60 dB of every section in which a band's level (frames,) only falls."""
     smooth = uniform_filter1d(level_db.astype(np.float64), _SMOOTHING_FRAMES, mode="nearest")
     floor_db = np.percentile(smooth, 5) + _DECAY_FLOOR_DB
     loud_db = np.percentile(smooth, 95) - _LOUD_START_DB
@@ -161,7 +161,7 @@ def _decays(level_db: np.ndarray) -> list[float]:
     return found
 
 
-# ---- the samples ----
+# ---- samples ----
 
 
 @dataclass
@@ -182,7 +182,7 @@ class _Sound:
         return sum(len(starts) for starts, _ in self._clipped())
 
     def clipped_s(self) -> np.ndarray:
-        """Times in which samples are clipped, at least one for every 5 ms of it."""
+        """Return times in seconds of clipped samples, at least one per 5 ms of clipping."""
         step = max(1, self.rate // 200)
         times = [
             np.arange(start, start + length, step)
@@ -198,14 +198,14 @@ class _Sound:
             same = [top for top in tops if top[0] >= extreme * (1 - _SAME_EXTREME)]
             enough = sum(len(starts) for _, starts, _ in same) >= _FEWEST_FLAT_TOPS
             for level, starts, lengths in tops:
-                # a quieter part, clipped before it was joined to the rest, has enough of them by itself
+                # a quieter part, clipped before it was combined with the rest, has enough by itself
                 at_extreme = enough and level >= extreme * (1 - _SAME_EXTREME)
                 if at_extreme or len(starts) >= _FEWEST_FLAT_TOPS:
                     found.append((starts, lengths))
         return found
 
     def add(self, block: np.ndarray) -> None:
-        """block: float32 (channels, n)."""
+        """Measure the next block, float32 (channels, n)."""
         self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
         for channel, samples in enumerate(block):
             for sign in (1, -1):
@@ -222,7 +222,7 @@ class _Sound:
         edges = np.flatnonzero(np.diff(np.concatenate(([False], at_top, [False])).astype(np.int8)))
         starts, lengths = edges[::2], edges[1::2] - edges[::2]
         long = lengths >= (1 if beyond else max(_FLAT_SAMPLES, round(_FLAT_SAMPLES * self.rate / 44_100)))
-        # a block without flat tops counts too: its extreme says that the recording goes higher
+        # a block without flat tops counts too: its extreme shows that the recording goes higher
         tops = (min(extreme, 1.0), starts[long] + self.samples, lengths[long])
         self.flat_tops.setdefault(key, []).append(tops)
 
@@ -260,7 +260,7 @@ def _listen(recording: Source) -> _Sound:
 
 
 def _find_cliff(level_db: np.ndarray) -> float | None:
-    """Hertz of the lowest edge that the spectrum falls off, and never climbs again; level_db: (bands,)."""
+    """Return the lowest frequency in hertz where the spectrum drops and never recovers; level_db: (bands,)."""
     smooth = uniform_filter1d(level_db, _CLIFF_BANDS, mode="nearest")
     highest_above = np.maximum.accumulate(smooth[::-1])[::-1]
     half = _CLIFF_BANDS

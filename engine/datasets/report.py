@@ -1,7 +1,7 @@
-"""The data report: whether recordings will make a good voice, and if not, which of them and why.
+"""The data report: whether recordings are suitable for a voice, and if not, which of them and why.
 
-Each recording is analysed once (clips, kept in a cache), measured (recording_quality) and judged (recording_findings);
-then they are compared with each other: duplicates, other speakers, and with what the profile says of the voice.
+Each recording is analysed once (clips, kept in a cache), measured (recording_quality) and rated (findings); then they
+are compared with each other (duplicates, other speakers) and with the profile of the voice.
 """
 
 import json
@@ -33,13 +33,13 @@ from engine.units import FRAME_RATE, note_number
 from engine.voices.profile import VoiceProfile
 
 FORMAT = 1  # of the report as JSON; raised whenever the measures or limits change
-LEAST_USABLE_S = 10.0  # less does not hold every sound of a language even once
-LITTLE_USABLE_S = 120.0  # less makes a voice that sounds unsure
+LEAST_USABLE_S = 10.0  # less does not contain every sound of a language even once
+LITTLE_USABLE_S = 120.0  # less makes an unstable voice
 MOSTLY = 0.5  # share of the recordings that must fail for the whole to fail
-LEAST_TIMBRE_S = 1.5  # of voiced sound; less tells too little about the speaker
+LEAST_TIMBRE_S = 1.5  # of voiced sound; less is too little to recognise the speaker
 OUTSIDE_SHARE = 0.25  # of the voiced time beyond the stated range: more than slips and ornaments
-RANGE_MARGIN = 2.0  # semitones beyond a range that nobody is blamed for
-SPEAKING_MARGIN = 5.0  # semitones between the note somebody speaks on and that of the stated voice type
+RANGE_MARGIN = 2.0  # semitones of tolerance beyond a range
+SPEAKING_MARGIN = 5.0  # semitones between the speaking pitch and that of the stated voice type
 _UNUSED = {"unreadable", "no_voice", "exact_duplicate", "near_duplicate"}
 _MOST_NAMED = 3
 _DECIMALS = 4
@@ -49,21 +49,20 @@ _SUMMARIES = {  # of one recording, of several
     "silence": ("is silent or mostly so", "are silent or mostly so"),
     "clipping": ("is clipped", "are clipped"),
     "noise": ("is noisy", "are noisy"),
-    "reverberation": ("sounds of the room", "sound of the room"),
+    "reverberation": ("is reverberant", "are reverberant"),
     "bandwidth": ("lacks high frequencies", "lack high frequencies"),
     "level": ("is very quiet", "are very quiet"),
     "short": ("is very short", "are very short"),
-    "exact_duplicate": ("is there twice", "are there twice"),
+    "exact_duplicate": ("is a duplicate", "are duplicates"),
     "near_duplicate": ("is a copy of another one", "are copies of others"),
-    "other_speaker": ("sounds like somebody else", "sound like somebody else"),
+    "other_speaker": ("sounds like another speaker", "sound like other speakers"),
 }
 _Curves = tuple[Pitch, np.ndarray]  # of the audible frames: pitch, and loudness in dB relative to the recording's voice
 
 
 @dataclass(frozen=True)
 class RecordingReport:
-    """One recording; all measures are zero or None where it cannot be read. The measures are those of
-    RecordingQuality."""
+    """One recording with the measures of RecordingQuality, which are zero or None if it cannot be read."""
 
     name: str  # path below the folder of the recordings, with forward slashes
     fingerprint: str  # of its contents; empty where it cannot be read
@@ -83,13 +82,13 @@ class RecordingReport:
 
     @property
     def usable(self) -> bool:
-        """Whether to train on it: it can be read, holds a voice, and is no duplicate of an earlier one."""
+        """Whether to train on it: it is readable, holds a voice, and is not a duplicate of an earlier one."""
         return self.usable_s > 0 and not any(found.code in _UNUSED for found in self.findings)
 
 
 @dataclass(frozen=True)
 class DataReport:
-    """All recordings together. Seconds of voice are those of the usable recordings; None where there is no voice."""
+    """All recordings together; voice measures cover the usable recordings and are None without a voice."""
 
     verdict: Verdict
     findings: tuple[Finding, ...]
@@ -111,14 +110,14 @@ class DataReport:
     stated_range: tuple[str, str] | None
 
     def as_json(self) -> dict[str, Any]:
-        """Values that JSON can hold; `from_json` of them gives the same report."""
+        """Return the report as JSON values, which `from_json` turns back into the same report."""
         values = {"format": FORMAT} | asdict(self)
         values["pitch_histogram"] = {str(note): seconds for note, seconds in self.pitch_histogram.items()}
         return cast(dict[str, Any], json.loads(json.dumps(values)))
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> "DataReport":
-        """The report these values hold. Raises DatasetError where they are damaged or of another version."""
+        """Read a report from JSON values. Raises DatasetError if they are damaged or from another version."""
         try:
             if values["format"] != FORMAT:
                 raise ValueError("another format")
@@ -132,7 +131,7 @@ class DataReport:
                 known[name] = tuple(known[name]) if known[name] else None
             return DataReport(**known)
         except (KeyError, TypeError, ValueError, AttributeError) as cause:
-            raise DatasetError("The data report is damaged or of another version; examine the data again.") from cause
+            raise DatasetError("The data report is damaged or from another version; examine the data again.") from cause
 
 
 def examine_recordings(
@@ -142,7 +141,7 @@ def examine_recordings(
     report: Report = no_report,
     root: Path | None = None,
 ) -> DataReport:
-    """Examine recordings, which are named relative to `root` or else to the folder they have in common.
+    """Examine recordings, named relative to `root` or, without it, to their common folder.
 
     cache: a folder for the analysed recordings. A file that cannot be read is a finding, not an error.
 
@@ -154,29 +153,31 @@ def examine_recordings(
     sizes = [_size(path) for path in recordings]
     examined: list[_Examined] = []
     for number, (path, name) in enumerate(zip(recordings, names, strict=True)):
-        report(sum(sizes[:number]) / max(sum(sizes), 1), f"examining {name}")
+        report(sum(sizes[:number]) / max(sum(sizes), 1), f"Examining {name}")
         examined.append(_examine(path, name, cache, examined))
     _compare(examined)
     return _sum_up(examined, profile)
 
 
 def refuse_unusable(data_report: DataReport) -> None:
-    """DatasetError where there is less than LEAST_USABLE_S of usable voice."""
+    """Raise DatasetError if there is less than LEAST_USABLE_S of usable voice."""
     if data_report.usable_s < LEAST_USABLE_S:
         found = _too_little(data_report.usable_s)
         raise DatasetError(f"{found.reason} {found.remedy}")
 
 
 def usable_recordings(data_report: DataReport, recordings: Sequence[Path]) -> list[Path]:
-    """Those of the recordings that were examined which are good to train on: they can be read, hold a voice, and are
-    no duplicates of an earlier one. ValueError where they are not as many as were examined."""
+    """Select the examined recordings to train on: readable, with a voice, and no duplicates of earlier ones.
+
+    Raises ValueError if their number differs from that of the report.
+    """
     return [path for path, one in zip(recordings, data_report.recordings, strict=True) if one.usable]
 
 
 def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
-    """The report of a dataset: the one kept in its folder where it still holds, else made and kept there.
+    """Return the report of a dataset: the one stored in its folder if still valid, otherwise a new one, stored there.
 
-    Raises DatasetError where it cannot be written.
+    Raises DatasetError if it cannot be written.
 
     >>> from engine import create_dataset
     >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
@@ -191,7 +192,7 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
         if _still_holds(found, dataset, root):
             return found
     except (OSError, ValueError, DatasetError):
-        pass  # none there yet, or damaged: made anew
+        pass  # missing or damaged: examine again
     found = examine_recordings(dataset.recordings, dataset.profile, dataset.cache, report, root)
     try:
         write_atomically(kept, json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n")
@@ -217,7 +218,7 @@ def _still_holds(found: DataReport, dataset: Dataset, root: Path) -> bool:
 
 @dataclass
 class _Examined:
-    """A recording while the report is made; what needs its envelope is taken from it at once, so none is kept."""
+    """A recording while the report is made; results that need its envelope are extracted at once to save memory."""
 
     report: RecordingReport
     words: Words | None = None
@@ -257,7 +258,7 @@ def _same(earlier: _Examined, name: str) -> _Examined:
 
 
 def _recognise(found: _Examined, clip: Clip) -> None:
-    """Keep what the recording is compared by."""
+    """Extract the features used to compare recordings."""
     found.words = words_of(clip)
     if found.report.voiced_s >= LEAST_TIMBRE_S:
         found.timbre = speaker_timbre(load_base(), clip).numpy()
@@ -272,11 +273,11 @@ def _rounded(quality: RecordingQuality) -> dict[str, Any]:
     return {name: round(value, _DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
 
 
-# ---- recordings among each other ----
+# ---- comparison ----
 
 
 def _compare(examined: Sequence[_Examined]) -> None:
-    """Add what is found by comparing recordings."""
+    """Add the findings from comparing recordings."""
     comparable = [(one, one.words) for one in examined if one.words is not None]
     for later, earlier in near_duplicates([words for _, words in comparable]).items():
         name = comparable[earlier][0].report.name
@@ -351,14 +352,14 @@ def _amount(usable_s: float) -> list[Finding]:
 
 def _too_little(usable_s: float) -> Finding:
     reason = (
-        f"There are only {usable_s:.1f} s of usable voice; less than {LEAST_USABLE_S:.0f} s do not hold every sound "
+        f"There are only {usable_s:.1f} s of usable voice; less than {LEAST_USABLE_S:.0f} s do not contain every sound "
         "of a voice even once."
     )
     return finding("too_little", "fail", reason)
 
 
 def _summaries(recordings: Sequence[RecordingReport]) -> list[Finding]:
-    """One finding for everything that was found in recordings, the worst and most frequent first."""
+    """Summarise the findings of all recordings by code, the worst and most frequent first."""
     names: dict[str, dict[str, Verdict]] = defaultdict(dict)
     for one in recordings:
         for found in one.findings:
@@ -382,7 +383,7 @@ def _off_the_profile(
     stated_type: str | None,
     stated_range: tuple[str, str] | None,
 ) -> list[Finding]:
-    """Whether the voice lies where the profile says; voiced: note numbers (frames,)."""
+    """Return findings where the pitch differs from the profile; voiced: note numbers (frames,)."""
     findings = []
     if stated_type in SINGING_RANGES:
         low, high = SINGING_RANGES[stated_type]
@@ -392,11 +393,11 @@ def _off_the_profile(
         else:
             wrong, usual = abs(found.middle - note_number(note)) > SPEAKING_MARGIN, f"speaks around {note}"
         if wrong:
-            reason = f"The profile says {stated_type}, which {usual}; the voice lies at {found.min} to {found.max}."
+            reason = f"The profile says {stated_type}, which {usual}; the voice ranges from {found.min} to {found.max}."
             findings.append(finding("pitch_range", "warn", reason))
     if stated_range and _share_outside(voiced, stated_range) > OUTSIDE_SHARE:
         low, high = stated_range
-        reason = f"The profile says {low} to {high}; the voice lies at {found.min} to {found.max}."
+        reason = f"The profile says {low} to {high}; the voice ranges from {found.min} to {found.max}."
         findings.append(finding("pitch_range", "warn", reason))
     return findings
 
@@ -406,7 +407,7 @@ def _share_outside(voiced: np.ndarray, notes: tuple[str, str]) -> float:
     return float(((voiced < low - RANGE_MARGIN) | (voiced > high + RANGE_MARGIN)).mean())
 
 
-# ---- small things ----
+# ---- details ----
 
 
 def _stated(profile: VoiceProfile | None) -> tuple[str | None, str | None, tuple[str, str] | None]:

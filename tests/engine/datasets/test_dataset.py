@@ -211,12 +211,15 @@ def test_one_of_a_kind_may_stand_alone_or_in_a_list(tmp_path, new, in_list):
         ([], "no recordings"),
         (["nothing.wav"], 'no file or folder "nothing.wav"'),
         (["in/audio/a.wav", "nothing.wav"], 'no file or folder "nothing.wav"'),
-        (["in/audio/a.wav", "in.zip"], '"in.zip" is a zip among other files'),
-        (["in/audio/a.wav", "in"], "Folders cannot be mixed"),
-        (["in", "in"], "Folders cannot be mixed"),
-        (["in/model.json"], '"model.json" is no zip, no folder and no recording; read are .wav, .flac'),
+        (["in/audio/a.wav", "in.zip"], '"in.zip" is a ZIP file among other files'),
+        (["in/audio/a.wav", "in"], "Folders cannot be combined"),
+        (["in", "in"], "Folders cannot be combined"),
+        (["in/model.json"], '"model.json" is not a ZIP file, folder or recording; supported formats are .wav, .flac'),
         (["in/model.json", "in/model.json"], "more than one model.json"),
-        (["in/notes.txt", "in/more.txt"], "What was given holds no recordings: read are .wav.* instead: 2 .txt"),
+        (
+            ["in/notes.txt", "in/more.txt"],
+            "The selection holds no recordings: supported formats are .wav.* instead: 2 .txt",
+        ),
     ],
 )
 def test_sources_of_other_kinds_are_refused(tmp_path, new, names, words):
@@ -297,7 +300,8 @@ def test_recordings_beside_the_folder_audio_are_not_passed_over_in_silence(refus
 
 def test_without_recordings_it_is_said_what_there_is_instead(refused):
     files = {"model.json": ANNA, "audio/a.txt": "", "audio/b.TXT": "", "audio/c.wma": "", "audio/d": ""}
-    words = r"holds no recordings: read are \.wav, .*\.aif; found instead: 2 \.txt, 1 \.wma, 1 without a suffix\."
+    formats = r"supported formats are \.wav, .*\.aif"
+    words = rf"holds no recordings: {formats}; found instead: 2 \.txt, 1 \.wma, 1 without a suffix\."
     refused(files, words)
 
 
@@ -360,7 +364,7 @@ def test_links_out_of_a_folder_are_refused(tmp_path, new, name):
     (source / "model.json").unlink() if name == "model.json" else None
     targets = {"audio/c.wav": "c.wav", "audio/more": "deep", "model.json": "model.json"}
     (source / name).symlink_to(tmp_path / "secret" / targets[name])
-    with pytest.raises(DatasetError, match="a link out of the folder"):
+    with pytest.raises(DatasetError, match="links to a file outside the folder"):
         create_dataset(source, new, {"name": "Anna"})
     assert list(new.parent.iterdir()) == []
 
@@ -405,7 +409,7 @@ def test_names_of_this_disk_are_made_fit_for_any(tmp_path, new):
 
 def test_a_dataset_that_is_there_is_left_alone(tmp_path, new):
     made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
-    with pytest.raises(DatasetError, match='a dataset "anna" already'):
+    with pytest.raises(DatasetError, match='dataset "anna" already'):
         create_dataset(tmp_path / "in", new, {"name": "Berta"})
     assert load_dataset(new) == made
 
@@ -424,7 +428,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_left(tmp_path, new, monkeypatc
         target.write_bytes(b"")
 
     monkeypatch.setattr(module.shutil, "copyfile", full)
-    with pytest.raises(DatasetError, match="could not be brought in: No space left on device"):
+    with pytest.raises(DatasetError, match="could not be imported: No space left on device"):
         create_dataset(write_folder(tmp_path / "in", NAMED), new)
     assert list(new.parent.iterdir()) == []
 
@@ -445,7 +449,7 @@ def test_an_interruption_leaves_nothing(tmp_path, new, monkeypatch):
 def test_a_folder_without_a_profile_or_recordings_is_no_dataset(tmp_path, new):
     made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
     for folder in (tmp_path / "nothing", new.parent):
-        with pytest.raises(DatasetError, match="is no dataset"):
+        with pytest.raises(DatasetError, match="is not a dataset"):
             load_dataset(folder)
     for recording in made.recordings:
         recording.unlink()

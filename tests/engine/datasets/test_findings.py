@@ -43,7 +43,7 @@ def test_nothing_is_found_in_a_clean_recording():
         ({"silence_share": 0.75}, "silence", "warn", "75%"),
         ({"silence_share": 1.0}, "silence", "fail", "nothing but silence"),
         ({"usable_s": 0.5}, "short", "warn", "0.5 s"),
-        ({"voiced_s": 0.1}, "no_voice", "fail", "0.1 s of a voice"),
+        ({"voiced_s": 0.1}, "no_voice", "fail", "0.1 s of voice"),
     ],
 )
 def test_each_defect_is_named_with_its_figure(changes, code, verdict, words):

@@ -117,7 +117,7 @@ def test_one_of_an_earlier_base_or_without_weights_is_made_anew(dataset):
 def test_of_too_little_sound_none_is_made(tmp_path, sing):
     soundfile.write(tmp_path / "one.wav", sing(4.0), SAMPLE_RATE)
     dataset = create_dataset([tmp_path / "one.wav"], tmp_path / "mia", {"name": "Mia"})
-    with pytest.raises(DatasetError, match="less than 10 s do not hold every sound"):
+    with pytest.raises(DatasetError, match="less than 10 s do not contain every sound"):
         untrained_of(dataset)
     assert not (dataset.folder / "untrained").exists()
 

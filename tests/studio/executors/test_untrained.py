@@ -93,7 +93,7 @@ def test_of_too_little_sound_none_is_made_and_the_report_is(installation, tmp_pa
     short = installation.create_voice(create_dataset([tmp_path / "one.wav"], tmp_path / "d", {"name": "Mia"}).folder)
     task_id = convert(installation, short)
     assert run_task(installation.bench(), installation.claim("conversion")) == "failed"
-    assert "less than 10 s do not hold every sound" in installation.task(task_id).error
+    assert "less than 10 s do not contain every sound" in installation.task(task_id).error
     report = examine(installation, short)
     assert run_task(installation.bench(), installation.claim("report")) == "completed"
     assert installation.task(report).state == "completed"
