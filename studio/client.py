@@ -1,10 +1,10 @@
-"""A client of the service: the published calls, and the whole way from a recording to files.
+"""A client of the service: the published calls, and whole conversions and trainings in one call.
 
     with Client("http://127.0.0.1:7860", token) as client:
         takes = client.convert_and_wait("vocal.wav", "koguchi", transpose="auto", folder="converted")
 
-Every POST carries an Idempotency-Key, so a call that the service had no time for, or whose answer was lost on the way,
-is made again and starts nothing twice. The token goes to the service alone: links to audio are fetched without it.
+Every POST carries an Idempotency-Key, so a call that was refused under load, or whose answer was lost, is repeated and
+starts nothing twice. Only the service receives the token: links to audio are fetched without it.
 """
 
 import math
@@ -27,17 +27,17 @@ from engine.progress import Report
 
 T = TypeVar("T")
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts, where the service does not say when to come back
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts without a Retry-After
 CONNECT_S = 10.0
 _LATER = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _UNREACHABLE = "unreachable"
 
 
 class ServiceError(EngineError):
-    """What the service refused, or that it could not be asked.
+    """An error reported by the service, or a failure to reach it.
 
-    status: of HTTP, None where there was no answer. code: stable, for programs. detail: for people. errors: (field,
-    message) for each field that is wrong. retry_after_s: when to come back, where the service says so.
+    status: of HTTP, None without an answer. code: stable, for programs. detail: for people. errors: (field, message)
+    for each invalid field. retry_after_s: when to try again, if the service states it.
     """
 
     def __init__(
@@ -64,11 +64,10 @@ class ConversionOptions(TypedDict, total=False):
 
 
 class Client:
-    """The service at `base_url`, as the account that `token` belongs to. Thread-safe; close it, or use `with`.
+    """The service at `base_url`, used with the account of `token`. Thread-safe; close it, or use `with`.
 
-    timeout_s: how long one answer may take. retry_s: how long a call is repeated that the service has no time for at
-    the moment (429, 503), or that does not reach it. Raises SettingsError for an address or token that can be none;
-    all calls raise ServiceError.
+    timeout_s: limit for one answer. retry_s: how long to retry calls that the service refuses for now (429, 503), or
+    that do not reach it. Raises SettingsError for an invalid address or token; all calls raise ServiceError.
     """
 
     def __init__(self, base_url: str, token: str, timeout_s: float = 120.0, retry_s: float = 60.0) -> None:
@@ -83,7 +82,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connections; tasks go on at the service."""
+        """Close the connections; tasks continue on the service."""
         self._http.close()
 
     # ---- the published calls
@@ -98,47 +97,47 @@ class Client:
         *,
         untrained: bool = False,
     ) -> str:
-        """Queue the conversion of a recording, a file or its bytes; gives the task's id.
+        """Queue the conversion of a recording, a file or its bytes; return the task's id.
 
-        transpose: semitones, or auto. untrained: whether the voice may be one that is still to be trained. With an
-        `idempotency_key` of your own even a program that was started again starts nothing twice.
+        transpose: semitones, or auto. untrained: accept a voice that has not been trained yet. With your own
+        `idempotency_key` even a restarted program starts nothing twice.
         """
         fields = {"model": model, "transpose": str(transpose), "generations_count": str(generations_count)}
-        fields |= {"untrained": "true"} if untrained else {}  # which an earlier service does not know
+        fields |= {"untrained": "true"} if untrained else {}  # unknown to an earlier service
         return self._post_file("/convert", "audio", audio, fields, "task_id", idempotency_key)
 
     def check_task(self, task_id: str) -> dict[str, Any]:
-        """`status` of a conversion, and once it is completed its links and output settings."""
+        """Return the `status` of a conversion, and once it is completed its links and output settings."""
         return self._call("GET", f"/check-task/{_segment(task_id)}", expected="status")
 
     def models(self, **filters: str | int) -> list[dict[str, Any]]:
-        """Voices that can be used, all of them or those that fit the filters (genre, gender, voice_type, q, ...)."""
+        """Return all usable voices, or those that match the filters (genre, gender, voice_type, q, ...)."""
         return list(self._call("GET", "/models", expected="models", params=filters)["models"])
 
     def create_model(self, archive: Path | str | bytes, idempotency_key: str | None = None) -> str:
-        """A voice still to be trained, of a zip with model.json and the folder audio; gives its id."""
+        """Create an untrained voice from a zip with model.json and the folder audio; return its id."""
         return self._post_file("/models/create", "training_audio_files", archive, {}, "model_id", idempotency_key)
 
     def train(self, model_id: str, epochs: int) -> dict[str, Any]:
-        """Train until the voice has `epochs` in all; `status` and `current_epoch`. Calling again starts nothing twice,
-        but goes on with a training that failed."""
+        """Train until the voice has `epochs` in total; return `status` and `current_epoch`. Repeated calls start
+        nothing twice, but continue a failed training."""
         return self._post(f"/models/{_segment(model_id)}/train", "status", None, data={"epochs": str(epochs)})
 
     # ---- the richer views
 
     def task(self, task_id: str) -> dict[str, Any]:
-        """All that is known of a task: progress, message, error, times, scores."""
+        """Return all that is known about a task: progress, message, error, times, scores."""
         return self._call("GET", f"/tasks/{_segment(task_id)}", expected="state")
 
     def cancel(self, task_id: str) -> None:
-        """Cancel a task that waits or runs; one that has ended raises ServiceError (409)."""
+        """Cancel a queued or running task; an ended one raises ServiceError (409)."""
         self._call("DELETE", f"/tasks/{_segment(task_id)}", expected=None)
 
     def model(self, model_id: str) -> dict[str, Any]:
-        """All that is known of a voice: its state, its training, its data report."""
+        """Return all that is known about a voice: its state, its training, its data report."""
         return self._call("GET", f"/models/{_segment(model_id)}", expected="state")
 
-    # ---- the whole way
+    # ---- start and wait
 
     def convert_and_wait(
         self,
@@ -179,12 +178,12 @@ class Client:
         timeout_s: float = math.inf,
         report: Report | None = None,
     ) -> dict[str, Any]:
-        """Train a voice and wait until it can be used; gives what `model` says of it. Parameters as above.
+        """Train a voice and wait until it is usable; return `model` of it. Parameters as above.
 
         Raises ServiceError for a training that failed, with its reason, or was stopped.
         """
         started = self.train(model_id, epochs)
-        if started["status"] == "failed":  # an earlier training that was not reported yet
+        if started["status"] == "failed":  # an earlier failure not reported yet
             raise self._why_training_ended(self.model(model_id))
         try:
             return self._wait_for_training(model_id, poll_s, timeout_s, report)
@@ -193,16 +192,16 @@ class Client:
             raise
 
     def download(self, url: str, path: Path | str) -> Path:
-        """Fetch a link to audio into the file `path`, which appears only when it is whole.
+        """Fetch a link to audio into the file `path`, which appears only when complete.
 
-        A download that breaks off goes on where it was, if the file is still the same. Raises ServiceError, and
-        OSError where it cannot be written.
+        An interrupted download resumes if the file has not changed. Raises ServiceError, and OSError if the file cannot
+        be written.
         """
         path = Path(path)
         with replacing(path) as unfinished, unfinished.open("wb") as target:
             fetch = _Download(self._http, _link(url), target)
             while not self._patiently(fetch.go_on):
-                pass  # it got further, so that patience begins anew; it cannot get further without end
+                pass  # progress: start retrying afresh; it cannot progress without end
         return path
 
     # ---- waiting
@@ -249,7 +248,7 @@ class Client:
         return ServiceError(None, "cancelled", "The training was stopped; the next training continues from there.")
 
     def _cancel_if_possible(self, task_id: str | None) -> None:
-        with suppress(ServiceError):  # it may have ended by now
+        with suppress(ServiceError):  # it may have ended
             if task_id is not None:
                 self.cancel(task_id)
 
@@ -268,7 +267,7 @@ class Client:
         return self._call("POST", path, expected=expected, headers=headers, **content)
 
     def _call(self, method: str, path: str, *, expected: str | None, **content: Any) -> dict[str, Any]:
-        """What the service answers, as JSON that has the field `expected`; {} where none is."""
+        """Call the service; return its JSON, which must have the field `expected`, or {} if that is None."""
 
         def attempt() -> dict[str, Any]:
             try:
@@ -282,7 +281,7 @@ class Client:
         return self._patiently(attempt)
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
-        """What `attempt` gives, tried again for `retry_s` while the service cannot be asked or has no time."""
+        """Run `attempt`, retrying for `retry_s` while the service is unreachable or refuses for now."""
         end_s = time.monotonic() + self._retry_s
         usual_pause_s = FIRST_PAUSE_S
         while True:
@@ -299,7 +298,7 @@ class Client:
 
 
 class _Bearer(httpx.Auth):
-    """Given to each call by itself rather than to all of them, so that no other host is ever sent the token."""
+    """Sets the token on single calls, not on the client, so that no other host ever receives it."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -311,7 +310,7 @@ class _Bearer(httpx.Auth):
 
 @dataclass
 class _Download:
-    """A download and how far it got; `entity` names what the first part is of, so that nothing else is put after it."""
+    """A download and its progress; `entity` identifies the file, so that parts of two files never mix."""
 
     http: httpx.Client
     url: httpx.URL
@@ -320,7 +319,7 @@ class _Download:
     furthest: int = 0
 
     def go_on(self) -> bool:
-        """Fetch the rest: whether it is all there now, or got further than ever before. Raises ServiceError."""
+        """Fetch the rest; return whether it is complete, or progressed further than before. Raises ServiceError."""
         try:
             with self.http.stream("GET", self.url, headers=self._headers(), auth=None) as response:
                 self._prepare(response)
@@ -335,13 +334,13 @@ class _Download:
             raise _lost(cause, self.url) from cause
 
     def _headers(self) -> dict[str, str]:
-        whole = {"Accept-Encoding": "identity"}  # else positions would be those of something packed
+        whole = {"Accept-Encoding": "identity"}  # else positions would refer to compressed data
         if not self.target.tell() or self.entity is None:
             return whole
         return whole | {"Range": f"bytes={self.target.tell()}-", "If-Range": self.entity}
 
     def _prepare(self, response: httpx.Response) -> None:
-        """Stand where what comes belongs. Raises ServiceError."""
+        """Move to the position of the answer's range. Raises ServiceError."""
         here = f"bytes {self.target.tell()}-"
         goes_on = response.status_code == HTTPStatus.PARTIAL_CONTENT
         if goes_on and not response.headers.get("Content-Range", "").startswith(here):
@@ -353,11 +352,11 @@ class _Download:
             self.target.seek(0)
             self.target.truncate()
             entity = response.headers.get("ETag", "")
-            self.entity = entity if entity.startswith('"') else None  # a weak one says nothing about bytes
+            self.entity = entity if entity.startswith('"') else None  # a weak one does not identify bytes
 
 
 def _until(look: Callable[[], T | None], what: str, poll_s: float, timeout_s: float) -> T:
-    """What `look` finds in the end. Raises ServiceError when the time is over."""
+    """Call `look` until it returns a value. Raises ServiceError on timeout."""
     end_s = time.monotonic() + timeout_s
     while (found := look()) is None:
         if time.monotonic() + poll_s > end_s:
@@ -389,7 +388,7 @@ def _link(url: str) -> httpx.URL:
 
 
 def _checked_token(token: str) -> str:
-    """A token as it can stand in a header: what stands there else would be shown in the error about it."""
+    """Return a token that is valid in a header; otherwise httpx would show it in its error."""
     token = token.strip()
     if not token or not all("!" <= letter <= "~" for letter in token):
         raise SettingsError("The token is empty or contains invalid characters. Copy it again.")
@@ -399,7 +398,7 @@ def _checked_token(token: str) -> str:
 def _answer(response: httpx.Response, expected: str) -> dict[str, Any]:
     answer = _json(response)
     if expected not in answer:
-        text = f"What answers at {_shown(response.url)} is not the service. Check the address."
+        text = f"The server at {_shown(response.url)} is not Timbre Studio. Check the address."
         raise ServiceError(response.status_code, "not_understood", text)
     return answer
 
@@ -434,7 +433,7 @@ def _json(response: httpx.Response) -> dict[str, Any]:
 
 
 def _retry_after_s(response: httpx.Response) -> float | None:
-    """Seconds, which may be written as a time of day; None where it says nothing that can be understood."""
+    """Return Retry-After in seconds, which may be a date; None if missing or invalid."""
     written = response.headers.get("Retry-After", "")
     try:
         seconds = float(written) if written[:1].isdigit() else parsedate_to_datetime(written).timestamp() - time.time()
@@ -444,7 +443,7 @@ def _retry_after_s(response: httpx.Response) -> float | None:
 
 
 def _shown(url: httpx.URL) -> str:
-    """An address without what is secret in it."""
+    """Return an address without secrets."""
     return str(url.copy_with(username=None, password=None, query=None, fragment=None))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 
-if TYPE_CHECKING:  # it loads the packages that are to be examined
+if TYPE_CHECKING:  # loads the packages to examine
     from engine.audio.files import Audio
 
 NEEDED = ("torch", "numpy", "scipy", "librosa", "matplotlib", "soundfile", "soxr", "av", "swift_f0", "safetensors")
@@ -41,7 +41,7 @@ HALF_SEMITONE = 2 ** (0.5 / 12)
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: a line for the user. `works` is False only where conversion cannot work."""
+    """The result of one check, as a line for the user. `works` is False only if conversion cannot work."""
 
     subject: str
     detail: str
@@ -55,13 +55,13 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """Findings, each as soon as it is known; the later ones need the earlier ones to work."""
+    """Yield findings as soon as they are known; later ones depend on earlier ones."""
     yield _python()
     packages = [_package(name) for name in NEEDED]
     yield from packages
     if all(package.works for package in packages):
         yield from _devices()
-        yield _tried("base model and voices", _voices, f"the weights are part of the project; {INSTALL}")
+        yield _tried("base model and voices", _voices, f"the weights come with the project; {INSTALL}")
         yield _tried("pitch model", _pitch, "pip install --force-reinstall swift-f0 onnxruntime")
         yield _tried("audio files", _audio_files, "pip install --force-reinstall soundfile av soxr")
         yield _tried("conversion", _conversion, "fix the faults above, or report this with the whole output")
@@ -79,7 +79,7 @@ def _python() -> Finding:
 def _package(name: str) -> Finding:
     try:
         importlib.import_module(name)
-    except (ImportError, OSError) as cause:  # OSError: a shared library that the package brings cannot be loaded
+    except (ImportError, OSError) as cause:  # OSError: a shared library of the package cannot be loaded
         return Finding(name, f"cannot be loaded: {cause}", INSTALL, works=False)
     return Finding(name, _installed(name) or "unknown version")
 
@@ -102,7 +102,7 @@ def _voices() -> str:
 
     names = [load_voice(card.id).card.name for card in list_voices()]
     if not names:
-        raise EngineError("There is no voice.")
+        raise EngineError("No voices found.")
     return f"{len(names)} loaded: {', '.join(names)}"
 
 
@@ -164,7 +164,7 @@ def _optional(subject: str, names: tuple[str, ...], remedy: str) -> Finding:
 
 
 def _tried(subject: str, attempt: Callable[[], str], remedy: str) -> Finding:
-    """What a real operation says. Any failure is a finding: the doctor outlives what it looks at."""
+    """Run a real operation and return a finding; any failure is one, so the doctor always finishes."""
     try:
         return Finding(subject, attempt())
     except Exception as cause:

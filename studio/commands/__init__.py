@@ -1,1 +1,1 @@
-"""The commands, a module for each group; studio.commands.cli puts them together."""
+"""The commands, one module per group, assembled by studio.commands.cli."""

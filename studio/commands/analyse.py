@@ -1,4 +1,4 @@
-"""`analyse`: what a recording holds."""
+"""`analyse`: report a recording's style, range and voice type."""
 
 import json
 from pathlib import Path

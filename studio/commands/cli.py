@@ -1,8 +1,8 @@
 """The command line: `python -m studio`.
 
-What a script wants (paths, ids, JSON) goes to stdout; all that is for eyes (progress, scores, errors) to stderr.
-Whatever goes wrong is one sentence and exit status 1, a stop by Ctrl-C is 130, a command that cannot be understood
-is 2. The engine takes seconds to load, so each command imports what it needs when it runs: `--help` does not wait.
+Output for scripts (paths, ids, JSON) goes to stdout; everything else (progress, scores, errors) to stderr. Errors are
+one sentence with exit status 1; Ctrl-C gives 130, an invalid command line 2. The engine takes seconds to load, so each
+command imports what it needs when it runs: `--help` stays fast.
 """
 
 import os
@@ -24,7 +24,7 @@ from studio.commands.train import train
 from studio.commands.voices import voices
 from studio.settings.options import setting_options, with_options
 
-# commands whose options are the fields of a dataclass: where that is, and how its options are shown
+# commands whose options are the fields of a dataclass: its module and name, their panel, and a note on their defaults
 _WITH_SETTINGS: dict[str, tuple[Callable[..., None], str, str, str, str]] = {
     "convert": (convert, "engine.conversion.settings", "ConversionSettings", "How it sounds", ", or the preset's"),
     "train": (train, "engine.training.plan", "TrainingPlan", "How to train", ""),
@@ -33,7 +33,7 @@ _WITH_SETTINGS: dict[str, tuple[Callable[..., None], str, str, str, str]] = {
 
 
 class Commands(TyperGroup):
-    """The commands; those with settings of the engine get them as options when they are asked for, not before."""
+    """The commands; options that mirror engine settings are added only when a command is used."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] in _WITH_SETTINGS:
@@ -43,7 +43,7 @@ class Commands(TyperGroup):
 
 @in_one_sentence
 def _completed(name: str) -> Any:
-    """A command with an option for every setting."""
+    """Return a command with an option for every setting."""
     command, module, settings, panel, or_else = _WITH_SETTINGS[name]
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     options = setting_options(getattr(import_module(module), settings), panel, or_else)
@@ -87,8 +87,8 @@ app.command()(demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line on `arguments`, or on the process's own; ends the process with the exit status."""
-    # before torch is loaded, which reads it then: threads that wait for each other by turning round and round take the
-    # processor from whoever computes beside them; while the service trained, a training here took five times as long
+    """Run the command line on `arguments`, or on the process's own, and exit with its status."""
+    # must precede the import of torch, which reads it: spinning idle threads take the processor from others (a training
+    # here took five times as long while the service trained)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app(arguments, prog_name="python -m studio")

@@ -1,4 +1,4 @@
-"""`convert` and `demo`: a recording in another voice."""
+"""`convert` and `demo`: convert a recording to another voice."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -33,12 +33,12 @@ def convert(
             "--output",
             metavar="OUT",
             help="A file (.wav, .flac, .mp3, .ogg), replaced if it exists, or a folder. "
-            "Left out: named after the recording and the voice, in this folder.",
+            "Default: named after the recording and the voice, in this folder.",
         ),
     ] = None,
     preset: Annotated[
         Literal["auto", "melodic", "rhythmic", "spoken"],
-        typer.Option(help="Settings for singing, rap or speech; auto detects which it is."),
+        typer.Option(help="Settings for singing, rap or speech; auto detects the style."),
     ] = "auto",
     scores: Annotated[bool, typer.Option("--scores", help="Score each result against the recording.")] = False,
     device: DeviceOption = "auto",
@@ -52,7 +52,7 @@ def convert(
     from studio.commands.in_process import local_studio
 
     settings = read_settings(ConversionSettings(), given)
-    with local_studio() as studio, progress_bar() as report:  # of making the voice, where it was never trained
+    with local_studio() as studio, progress_bar() as report:  # of making an untrained voice
         loaded = load_voice(usable_voice_folder(studio, studio.local, voice, report, device))
     if loaded.card.is_untrained:
         typer.echo(
@@ -87,7 +87,7 @@ def demo(voice: VoiceId = DEFAULT_VOICE) -> None:
 
 
 def bundled_sample() -> Path:
-    """The recording that `demo` converts. Raises EngineError if the installation lacks it."""
+    """Return the recording that `demo` converts. Raises EngineError if the installation lacks it."""
     import engine
 
     sample = Path(engine.__path__[0]) / "samples" / SAMPLE
@@ -97,7 +97,7 @@ def bundled_sample() -> Path:
 
 
 def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[Path]:
-    """Where each take goes: vocal.kathleen.wav, vocal.kathleen.take2.wav, ... Raises SettingsError."""
+    """Return the path of each take: vocal.kathleen.wav, vocal.kathleen.take2.wav, ... Raises SettingsError."""
     first = output or Path()
     if first.is_dir():
         first = first / f"{source.stem}.{voice}.wav"

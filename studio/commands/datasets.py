@@ -1,4 +1,4 @@
-"""`create` and `report`: recordings that a voice is to be made of, brought in and examined."""
+"""`create` and `report`: create voices from recordings, and examine recordings."""
 
 import json
 import tempfile
@@ -39,7 +39,7 @@ def create(
     base_language: Annotated[str | None, _stated("The language it sings or speaks: en, de, ...", "XX")] = None,
     traits: Annotated[str | None, _stated("Words that describe it, separated by commas.", "A,B,...")] = None,
     genre: Annotated[str | None, _stated("pop, rock, hip-hop, r&b, country, jazz, classical, electronic, ...")] = None,
-    voice_type: Annotated[str | None, _stated("soprano ... bass; measured if left out.")] = None,
+    voice_type: Annotated[str | None, _stated("soprano ... bass; default: measured.")] = None,
     licence: Annotated[str | None, _stated("What others may do with the voice.")] = None,
     credit: Annotated[str | None, _stated("Where the recordings come from and whom to credit.")] = None,
     consent_statement: Annotated[str | None, _stated("What the person recorded has agreed to.")] = None,
@@ -122,6 +122,6 @@ def _examined(source: str, progress: Report) -> "DataReport":
         except ProfileError as error:
             if [field for field, _ in error.problems] != ["name"]:
                 raise
-            # recordings can be examined before anybody has named the voice
+            # recordings can be examined before the voice has a name
             dataset = create_dataset(path, home, {"name": path.resolve().stem or "recordings"})
         return examined(dataset, progress)

@@ -1,4 +1,4 @@
-"""The edge where errors become text: one sentence on stderr and an exit status."""
+"""Turn errors into one sentence on stderr and an exit status."""
 
 import functools
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from engine.errors import Cancelled, EngineError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-STOPPED = 130  # what a shell expects of a program ended by Ctrl-C
+STOPPED = 130  # the convention for Ctrl-C
 
 
 def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
-    """`command`, whose failures are sentences; a Cancelled may bring its own."""
+    """Wrap `command` so that failures print one sentence; a Cancelled may bring its own."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""Pictures as files."""
+"""Plots as files."""
 
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,13 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def refuse_unknown_plot(target: Path | None) -> None:
-    """Raises SettingsError for a picture of a kind that cannot be drawn, before any work is done for it."""
+    """Raise SettingsError for an unsupported file type, before any work is done."""
     if target and target.suffix.lower() not in PLOT_SUFFIXES:
         raise SettingsError(f'Plots cannot be written as "{target.name}": use {", ".join(PLOT_SUFFIXES)}.')
 
 
 def write_figure(figure: Any, target: Path) -> None:
-    """Write a matplotlib figure, whole or not at all. Raises AudioError where that fails."""
+    """Write a matplotlib figure atomically. Raises AudioError if that fails."""
     from engine.audio.files import writing_errors
 
     with writing_errors(target), replacing(target) as unfinished:

@@ -1,7 +1,7 @@
-"""The studio opened in this process: the same tables as a server's, with or without one running.
+"""Open the studio in this process, with the server's tables, whether or not a server is running.
 
-What a worker would do is done here: the task is claimed in the transaction that queues it, so no worker takes it too,
-and shows in the history like any other.
+Tasks run here instead of in a worker: each is claimed in the transaction that queues it, so that no worker takes it,
+and appears in the history like any other.
 """
 
 import logging
@@ -30,13 +30,13 @@ from studio.settings.environment import load_service_settings, load_settings
 from studio.store.studio import Studio, open_studio
 from studio.store.tasks import Task, cancelled, claim_one, find, request_cancel
 
-_LOOK_S = 0.25  # between two looks at how far the task is
+_LOOK_S = 0.25  # between checks of the task's progress
 _LONGEST_STALL_MINUTES = 10_000.0  # a terminal may be suspended for days
 
 
 @contextmanager
 def local_studio() -> Iterator[Studio]:
-    """Open this installation's studio for the length of the block."""
+    """Open this installation's studio during the block."""
     studio = open_studio(load_settings(), load_service_settings())
     try:
         yield studio
@@ -47,15 +47,15 @@ def local_studio() -> Iterator[Studio]:
 def carry_out(
     studio: Studio, start: Callable[[Studio], object], device: str = "auto", time_left: bool = True
 ) -> dict[str, Any]:
-    """Carry out the task that `start` queues, with a progress bar; return its result, empty where none is queued.
+    """Carry out the task that `start` queues, with a progress bar; return its result, empty if none is queued.
 
-    time_left: as for `progress_bar`. Raises StudioError where the task fails, Cancelled where it is stopped.
+    time_left: as for `progress_bar`. Raises StudioError if the task fails, Cancelled if it is stopped.
     """
     claimed: list[Task] = []
 
     def claim(connection: Connection, task_id: str) -> None:
         task = claim_one(connection, task_id, owner_of(os.getpid()), studio.service.lease_s)
-        assert task is not None  # nobody else sees it yet
+        assert task is not None  # not visible to others yet
         claimed.append(task)
 
     start(replace(studio, submitted=claim))
@@ -69,11 +69,11 @@ def carry_out(
         return task.result or {}
     if task.state == "cancelled":
         raise Cancelled
-    raise StudioError(task.error or "Another process took this over: see the history.", task.error_code)
+    raise StudioError(task.error or "Another process took over this task: see the history.", task.error_code)
 
 
 def withdraw(studio: Studio, task: Task) -> None:
-    """Cancel a task that waits, so that its work can be done here; one that a worker has by now is left to it."""
+    """Cancel a queued task, so that its work can be done here; leave it if a worker has claimed it."""
     with studio.database.write() as connection:
         claimed = claim_one(connection, task.id, owner_of(os.getpid()), studio.service.lease_s)
         if claimed is not None:
@@ -81,7 +81,7 @@ def withdraw(studio: Studio, task: Task) -> None:
 
 
 def _run(studio: Studio, task: Task, device: str) -> None:
-    """Do the work of a task; however it ends, the task neither waits nor runs afterwards."""
+    """Do the work of a task; afterwards the task is neither queued nor running."""
     log = structlog.wrap_logger(
         structlog.PrintLogger(sys.stderr),
         processors=[structlog.processors.format_exc_info, structlog.dev.ConsoleRenderer(colors=False)],
@@ -91,7 +91,7 @@ def _run(studio: Studio, task: Task, device: str) -> None:
     bench = Workbench(
         studio.settings, service, studio.database, studio.storage, VoiceCache(), Stopping(service.grace_s), log
     )
-    outcome = "given back"  # so it is after a second Ctrl-C, which nothing below catches
+    outcome = "given back"  # stays so after a second Ctrl-C, which nothing below catches
     try:
         outcome = run_task(bench, task)
     finally:
@@ -103,12 +103,12 @@ def _run(studio: Studio, task: Task, device: str) -> None:
 
 @contextmanager
 def _followed(studio: Studio, task: Task, report: Report) -> Iterator[None]:
-    """Report the task's progress during the block, and cancel the task once `report` raises Cancelled."""
+    """Report the task's progress during the block, and cancel the task if `report` raises Cancelled."""
     ended = threading.Event()
 
     def follow() -> None:
         while not ended.wait(_LOOK_S):
-            with suppress(StudioError):  # it has just ended, or the database is busy
+            with suppress(StudioError):  # it ended meanwhile, or the database is busy
                 now = find(studio.database, task.account_id, task.id)
                 try:
                     report(now.progress, now.message)

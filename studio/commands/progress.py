@@ -1,4 +1,4 @@
-"""Progress on the terminal, and a clean way to stop: what a `report` callback is on the command line."""
+"""Show progress on the terminal, and stop cleanly: the `report` callback of the command line."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -14,12 +14,12 @@ from engine.progress import Report
 
 @contextmanager
 def progress_bar(time_left: bool = True) -> Iterator[Report]:
-    """A bar on stderr that disappears when the work ends; none where stderr is no terminal.
+    """Show a bar on stderr that disappears when the work ends; none if stderr is not a terminal.
 
-    time_left: whether to guess it from the fraction; not where the messages say it.
+    time_left: whether to estimate it from the fraction; unnecessary if the messages state it.
 
-    Gives the `report` callback to pass to the engine. After Ctrl-C, or a request to end, it raises Cancelled at its
-    next call, so that the engine can clean up; a second Ctrl-C stops at once.
+    Yields the `report` callback for the engine. After Ctrl-C or a termination signal its next call raises Cancelled, so
+    that the engine can clean up; a second Ctrl-C stops at once.
     """
     console = Console(stderr=True)
     columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()]
@@ -40,7 +40,7 @@ def progress_bar(time_left: bool = True) -> Iterator[Report]:
 
 @contextmanager
 def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """A question: has the user, or the system, asked to stop since this began?"""
+    """Yield a function that returns whether the user or the system has asked to stop since."""
     requested = False
 
     def on_request(number: int, frame: FrameType | None) -> None:

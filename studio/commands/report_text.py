@@ -1,4 +1,4 @@
-"""A data report as lines for the terminal."""
+"""Format a data report for the terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -9,17 +9,17 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.findings import Finding
     from engine.datasets.report import DataReport
 
-MOST_RECORDINGS = 20  # whose findings are written out; the rest is in the JSON and in the picture
+MOST_RECORDINGS = 20  # listed with findings; the JSON and the plot have all
 _MARKS = {"pass": "ok", "warn": "note", "fail": "FAULT"}
 
 
 def report_lines(report: "DataReport") -> Iterator[str]:
-    """What was found: of the whole first, then of each recording that has something to be said about it."""
+    """Yield the findings: of all recordings first, then of each recording with findings."""
     yield (
         f"{_MARKS[report.verdict]:<6}{len(report.recordings)} recordings, {in_words(report.total_s)}, "
         f"of which {in_words(report.usable_s)} can be used for training"
     )
-    told: set[str] = set()  # remedies; each is written out once
+    told: set[str] = set()  # remedies, each shown once
     yield from _findings("", report.findings, told)
     noted = [one for one in report.recordings if _worth_saying(one.findings)]
     for one in noted[:MOST_RECORDINGS]:

@@ -1,4 +1,4 @@
-"""`serve`: the page and the HTTP service, until it is ended."""
+"""`serve`: run the page and the HTTP service until stopped."""
 
 from functools import partial
 
@@ -10,9 +10,9 @@ from studio.settings.service import ServiceSettings
 
 @in_one_sentence
 def serve(**given: str | None) -> None:
-    """Start the studio: the page, and the HTTP service for programs. Ctrl-C stops it; nothing is lost.
+    """Start the studio: the page, and the HTTP service for programs. Ctrl-C stops it without losing work.
 
-    Each option is also a variable of the environment: --port is TIMBRE_STUDIO_PORT.
+    Each option is also an environment variable: --port is TIMBRE_STUDIO_PORT.
     """
     from studio.server import run_server
     from studio.settings.environment import load_service_settings, load_settings
@@ -22,11 +22,11 @@ def serve(**given: str | None) -> None:
 
 
 def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
-    """Say where the studio is, and how a program gets in."""
+    """Print the studio's address, and how programs get access."""
     typer.echo(f"Timbre Studio runs at {address}", err=True)
     if service.has_api:
         typer.echo("To create a token for the API: python -m studio token create my-program", err=True)
     if service.is_demo:
-        typer.echo("It is a demo: everybody is let in, and what they make is deleted after a while.", err=True)
+        typer.echo("This is a public demo: anyone can use it, and all files are deleted after a while.", err=True)
     elif not local_only:
-        typer.echo("Other machines can reach it, so the page and the API both ask for a token.", err=True)
+        typer.echo("Other machines can reach it, so the page and the API require a token.", err=True)

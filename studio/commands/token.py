@@ -1,4 +1,4 @@
-"""`token`: what clients of the service prove with who they are; made, listed and revoked."""
+"""`token`: create, list and revoke the tokens of the service's clients."""
 
 import json
 from collections.abc import Iterator
@@ -32,11 +32,9 @@ token = typer.Typer(
 @in_one_sentence
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the token is for.")] = "unnamed",
-    account: Annotated[
-        str, typer.Option(metavar="NAME", help="The account it belongs to; created if there is none of that name.")
-    ] = "local",
+    account: Annotated[str, typer.Option(metavar="NAME", help="Its account, created if it does not exist.")] = "local",
     expires_days: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="How long it is valid. Left out: until it is revoked.")
+        float | None, typer.Option(metavar="DAYS", help="How long it is valid. Default: until revoked.")
     ] = None,
 ) -> None:
     """Create a token and print it once; only its digest is stored."""
@@ -67,7 +65,7 @@ def list_all(
         typer.echo(json.dumps({"tokens": rows}, indent=2, ensure_ascii=False))
         return
     table = Table(show_edge=False, pad_edge=False)
-    table.add_column("id", no_wrap=True, min_width=_ID_LENGTH)  # it is what `revoke` wants
+    table.add_column("id", no_wrap=True, min_width=_ID_LENGTH)  # the argument of `revoke`
     for title in ("account", "name", "state", "valid until", "last used"):
         table.add_column(title, overflow="fold")
     for row in rows:

@@ -1,4 +1,4 @@
-"""`train`: a voice of the recordings that were brought in."""
+"""`train`: train a voice on its recordings."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +29,7 @@ def train(
     device: DeviceOption = "auto",
     **given: str | None,
 ) -> None:
-    """Train a voice, or continue its training; prints its id. Ctrl-C stops it; nothing is lost."""
+    """Train a voice, or continue its training; prints its id. Ctrl-C stops it without losing work."""
     from engine.training.plan import TrainingPlan
     from studio.actions.trainings import forget_training, start_training
     from studio.commands.in_process import carry_out, local_studio
@@ -48,7 +48,7 @@ def train(
                 studio,
                 lambda here: start_training(here, here.local, voice, plan.epochs, chosen),
                 device,
-                time_left=False,  # the engine's own figure is better, and part of its message
+                time_left=False,  # the engine's message has a better estimate
             )
         except (Cancelled, KeyboardInterrupt) as stop:
             raise Cancelled(f"Stopped; continue with python -m studio train {voice}.") from stop
@@ -57,18 +57,18 @@ def train(
 
 
 def _claim_for_this_process(studio: "Studio", voice: str) -> None:
-    """Withdraw a training of the voice that waits. Raises WrongState where one runs."""
+    """Withdraw a queued training of the voice. Raises WrongState if one is running."""
     from studio.commands.in_process import withdraw
     from studio.executors.recovery import dead_owners, recover
     from studio.store.tasks import ACTIVE, latest
 
-    recover(studio.database, studio.service.attempts, dead_owners(studio.database))  # no server may be there to do it
+    recover(studio.database, studio.service.attempts, dead_owners(studio.database))  # a server may not be running
     before = latest(studio.database, studio.local.id, voice, "training")
     if before is not None and before.state == "queued":
         withdraw(studio, before)
         before = latest(studio.database, studio.local.id, voice, "training")
     if before is not None and before.state in ACTIVE:
-        text = f"The voice '{voice}' is being trained already: wait until that is done, or cancel it in the history."
+        text = f"The voice '{voice}' is already being trained: wait until it has finished, or cancel it in the history."
         raise WrongState(text, "model_busy")
 
 
@@ -93,7 +93,7 @@ def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: 
 
 
 def _print_course(studio: "Studio", voice: str) -> None:
-    """Print what happened and which epoch was kept; draw the curves beside the training where it is a folder."""
+    """Print the training's events and the epoch kept; plot the curves beside the training if it is a folder."""
     from engine.datasets.dataset import TRAINING_FOLDER
     from engine.plots.training import plot_learning_curves
     from engine.training.history import CURVES_FILE, history_from_json

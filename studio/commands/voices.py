@@ -1,4 +1,4 @@
-"""`voices`: those there are, and what can be done with them."""
+"""`voices`: list, export, import, blend and delete voices."""
 
 import json
 from pathlib import Path
@@ -44,8 +44,8 @@ def list_all(
             typer.echo(json.dumps(models_view(studio, studio.local), indent=2, ensure_ascii=False))
             return
         rows = [_row(studio, model) for model in all_models(studio.database, studio.local)]
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # so that all of it fits in a narrow window
-    table.add_column("id", no_wrap=True, min_width=max(len(row[0]) for row in rows))  # it is what the commands want
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # fits in a narrow window
+    table.add_column("id", no_wrap=True, min_width=max(len(row[0]) for row in rows))  # the argument of commands
     for title in ("name", "voice type", "range", "gender", "language", "genre", "state"):
         table.add_column(title, overflow="fold")
     for row in rows:
@@ -88,7 +88,7 @@ def export_one(
             "-o",
             "--output",
             metavar="OUT",
-            help="A file, replaced if it exists, or a folder. Left out: ID.voice.zip in this folder.",
+            help="A file, replaced if it exists, or a folder. Default: ID.voice.zip in this folder.",
         ),
     ] = None,
 ) -> None:
@@ -124,7 +124,7 @@ def blend(
     first: Annotated[str, typer.Argument(metavar="FIRST", help="A voice; `voices` lists them.")],
     second: Annotated[str, typer.Argument(metavar="SECOND", help="Another voice.")],
     share: Annotated[float, typer.Option(metavar="0..1", help="The share of the second voice.")] = 0.5,
-    name: Annotated[str | None, typer.Option(help="The new voice's name. Left out: named after both.")] = None,
+    name: Annotated[str | None, typer.Option(help="The new voice's name. Default: named after both.")] = None,
 ) -> None:
     """Blend two voices into a new one; prints its id."""
     from studio.actions.blends import start_blend
@@ -161,7 +161,7 @@ def delete(
 
 
 def _ask(question: str) -> None:
-    """Ask before something is lost. Raises SettingsError unless the answer is yes."""
+    """Ask for confirmation before deleting. Raises SettingsError unless the answer is yes."""
     try:
         sure = typer.confirm(question, err=True)
     except typer.Abort as cause:

@@ -59,4 +59,4 @@ def test_it_says_that_it_is_well(client):
 
 
 def test_it_says_what_it_is_when_it_starts(demo):
-    assert "It is a demo" in demo.log.read_text()
+    assert "This is a public demo" in demo.log.read_text()

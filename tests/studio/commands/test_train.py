@@ -256,7 +256,7 @@ def test_a_voice_is_not_trained_by_two_at_once(trainings, queue):
     for options in ([], ["--afresh"]):
         result = run("train", "anna", *options)
         assert (result.exit_code, result.stdout) == (1, "")
-        assert "being trained already" in result.stderr
+        assert "already being trained" in result.stderr
     assert not trainings
     assert [task.state for task in queue()] == ["running"]
 

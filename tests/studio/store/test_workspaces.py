@@ -364,7 +364,7 @@ def test_of_two_trainings_of_a_voice_one_waits(folder_storage, guest):
     with dataset_workspace(folder_storage, guest, model, 1):
         began = time.monotonic()
         with (
-            pytest.raises(Unavailable, match="being trained already") as trouble,
+            pytest.raises(Unavailable, match="already being trained") as trouble,
             dataset_workspace(folder_storage, guest, model, 2, wait_s=0.3),
         ):
             pass
