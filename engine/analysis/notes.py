@@ -9,6 +9,7 @@ import numpy as np
 from scipy.ndimage import binary_closing, median_filter
 
 from engine.analysis.pitch import Pitch
+from engine.analysis.runs import true_runs
 from engine.analysis.style import find_onsets
 from engine.analysis.vocal_range import believable
 from engine.units import FRAME_RATE
@@ -66,7 +67,7 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
     onsets, rises_db = find_onsets(loudness_db)
     attacks = onsets[rises_db > _ATTACK_DB]
     found = []
-    for start, stop in _runs(sung):
+    for start, stop in true_runs(sung).tolist():
         curve = median_filter(semitones[start:stop], _MEDIAN_FRAMES, mode="nearest")
         for place in _sustained(curve):
             for first, last in _sung_again(place, attacks - start):
@@ -116,12 +117,6 @@ def _note(semitones: np.ndarray, start: int) -> Note:
     middle = float(np.median(semitones))
     midi = min(max(round(middle), 0), SEMITONES - 1)
     return Note(start / FRAME_RATE, (start + len(semitones)) / FRAME_RATE, midi, 100.0 * (middle - midi))
-
-
-def _runs(true: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of each run of True, stop excluded."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], true, [False])).astype(np.int8)))
-    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
 def _sustained(semitones: np.ndarray) -> list[tuple[int, int]]:

@@ -26,6 +26,7 @@ from scipy.ndimage import uniform_filter1d
 from scipy.signal import find_peaks
 
 from engine.analysis.pitch import Pitch
+from engine.analysis.runs import true_runs
 from engine.units import FRAME_RATE
 
 Style = Literal["melodic", "rhythmic", "spoken"]
@@ -114,16 +115,10 @@ def find_onsets(loudness_db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return onsets, found["peak_heights"]
 
 
-def voiced_runs(voiced: np.ndarray) -> list[tuple[int, int]]:
-    """Return (start, stop) of each run of True, stop excluded."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], voiced, [False])).astype(np.int8)))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
-
-
 def _sustained(semitones: np.ndarray, voiced: np.ndarray) -> np.ndarray:
     """Return which frames lie inside a sustained note, bool (frames,)."""
     held = np.zeros(len(semitones), bool)
-    for start, stop in voiced_runs(voiced):
+    for start, stop in true_runs(voiced).tolist():
         if stop - start < _NOTE_FRAMES:
             continue
         line = uniform_filter1d(semitones[start:stop].astype(np.float64), _VIBRATO_FRAMES, mode="nearest")

@@ -20,7 +20,7 @@ from scipy.ndimage import binary_dilation, binary_erosion, uniform_filter1d
 
 from engine.analysis.envelope import band_centres, band_widths
 from engine.analysis.pitch import TRUSTED
-from engine.analysis.style import voiced_runs
+from engine.analysis.runs import true_runs
 from engine.audio.streams import Source
 from engine.features.clips import Clip
 from engine.units import FRAME_RATE, decibels
@@ -152,7 +152,7 @@ def _decays(level_db: np.ndarray) -> list[float]:
     loud_db = np.percentile(smooth, 95) - _LOUD_START_DB
     falling = np.concatenate([np.diff(smooth) < 0, [False]])
     found = []
-    for start, stop in voiced_runs(falling):
+    for start, stop in true_runs(falling).tolist():
         line = smooth[start : stop + 1]
         line = line[(line < line[0] - _DECAY_START_DB) & (line > floor_db)]
         if smooth[start] < loud_db or len(line) < _SHORTEST_DECAY_FRAMES or line[0] - line[-1] < _LEAST_DECAY_DB:
@@ -219,8 +219,8 @@ class _Sound:
             return
         beyond = extreme > 1.0
         at_top = samples >= (1.0 if beyond else extreme * (1 - _FLAT))
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], at_top, [False])).astype(np.int8)))
-        starts, lengths = edges[::2], edges[1::2] - edges[::2]
+        starts, stops = true_runs(at_top).T
+        lengths = stops - starts
         long = lengths >= (1 if beyond else max(_FLAT_SAMPLES, round(_FLAT_SAMPLES * self.rate / 44_100)))
         # a block without flat tops counts too: its extreme shows that the recording goes higher
         tops = (min(extreme, 1.0), starts[long] + self.samples, lengths[long])

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.envelope import ACTIVE_NEPERS, LOW_BANDS, frame_loudness
+from engine.analysis.runs import true_runs
 from engine.features.sustained_notes import SHARE_REACH_FRAMES, sustained_share
 from engine.networks.content_encoder import ContentEncoder
 
@@ -58,10 +59,9 @@ def _sustained(envelope: np.ndarray, voicing: np.ndarray) -> np.ndarray:
 
 def _sustained_lengths(envelope: np.ndarray, held: np.ndarray) -> list[int]:
     """Frames of each sound that is held; notes held on the same vowel are one sound, those too short are none."""
-    edges = np.flatnonzero(np.diff(held, prepend=False, append=False)).reshape(-1, 2)
     shapes = np.zeros((0, envelope.shape[1]))
     lengths: list[int] = []
-    for first, stop in edges:
+    for first, stop in true_runs(held):
         if stop - first < _SOUND_FRAMES:
             continue
         shape = envelope[first:stop].mean(0)

@@ -7,12 +7,9 @@ envelopes (engine.networks.envelope_content). In the second part the encoders ar
 against a discriminator, and conversions to other speakers have to keep their content and take on the target timbre.
 """
 
-import json
-import math
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,8 +30,8 @@ from engine.networks.perturbation import add_noise_floor, random_equalizer, rand
 from engine.networks.timbre_encoder import TimbreEncoder, timbre_input
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.pretraining.feature_means import FeatureMeans
+from engine.pretraining.training_run import TrainingRun, learning_rate, set_learning_rate
 from engine.progress import Report
-from engine.training.checkpoint import load_checkpoint, save_checkpoint
 from engine.units import hertz_to_semitones
 
 T = TypeVar("T")
@@ -212,6 +209,12 @@ class AcousticNetworks(nn.Module):
         count, frames, _ = batch.envelope.shape
         return self.content(batch.features[:count], batch.mean[:count], frames)
 
+    def freeze_encoders(self) -> None:
+        """Train only the decoder and the classifier from here on."""
+        for encoder in (self.content, self.timbre, self.envelope_content):
+            encoder.requires_grad_(False)
+        self.content.eval()
+
 
 def first_part_loss(networks: AcousticNetworks, batch: Batch, plan: AcousticPlan) -> tuple[Tensor, dict[str, float]]:
     """Add up the losses of reconstruction, agreement of two augmentations, speaker classifier and envelope content."""
@@ -274,11 +277,68 @@ class Refinement:
         return loss, discriminator_loss, {name: float(value.detach()) for name, value in figures.items()}
 
 
-def learning_rate(plan_rate: float, step: int, steps: int, cool_down: float) -> float:
-    """Short warm-up, constant, then down to zero along a cosine over the last share of the steps."""
-    rate = plan_rate * min(1.0, (step + 1) / 200)
-    left = (steps - step) / max(1.0, cool_down * steps)
-    return rate if left >= 1 else rate * (0.5 - 0.5 * math.cos(math.pi * max(left, 0.0)))
+class AcousticTrainer:
+    """The networks, their discriminator and the optimizers; takes the steps of both parts."""
+
+    def __init__(self, networks: AcousticNetworks, plan: AcousticPlan, device: torch.device) -> None:
+        self.networks, self.plan, self.device = networks, plan, device
+        self.discriminator = EnvelopeDiscriminator().to(device)
+        self.optimizer = torch.optim.AdamW(
+            networks.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+        )
+        self.discriminator_optimizer = torch.optim.AdamW(
+            self.discriminator.parameters(), plan.refinement_rate, betas=(0.8, 0.99)
+        )
+        self.refinement = Refinement(networks, self.discriminator, plan)
+
+    @property
+    def parts(self) -> dict[str, nn.Module | torch.optim.Optimizer]:
+        """Everything a step changes, by its name in a checkpoint."""
+        return {
+            "networks": self.networks, "discriminator": self.discriminator,
+            "optimizer": self.optimizer, "critic": self.discriminator_optimizer,
+        }  # fmt: skip
+
+    def step(self, number: int, batch: Batch) -> dict[str, float]:
+        """Take one step and return its losses."""
+        refining = number >= self.plan.first_part
+        set_learning_rate(
+            self.plan.rate_at(number), self.optimizer, *([self.discriminator_optimizer] if refining else [])
+        )
+        torch.manual_seed(self.plan.seed * 7919 + number)
+        self.networks.train()
+        return self._refine(batch) if refining else self._reconstruct(batch)
+
+    def _reconstruct(self, batch: Batch) -> dict[str, float]:
+        """First part: all networks learn."""
+        with self._half_precision():
+            loss, figures = first_part_loss(self.networks, batch, self.plan)
+        self._update_networks(loss)
+        return figures
+
+    def _refine(self, batch: Batch) -> dict[str, float]:
+        """Second part: the decoder and the discriminator learn, the encoders are frozen."""
+        self.networks.freeze_encoders()
+        self.discriminator.requires_grad_(False)
+        with self._half_precision():
+            loss, discriminator_loss, figures = self.refinement.losses(batch)
+        self._update_networks(loss)
+        self.discriminator.requires_grad_(True)
+        with self._half_precision():
+            error = discriminator_loss()
+        self.discriminator_optimizer.zero_grad(set_to_none=True)
+        error.backward()
+        self.discriminator_optimizer.step()
+        return figures | {"critic": error.item()}
+
+    def _update_networks(self, loss: Tensor) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if torch.isfinite(nn.utils.clip_grad_norm_(self.networks.parameters(), 1.0)):
+            self.optimizer.step()
+
+    def _half_precision(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=multiplies_halves(self.device))
 
 
 def train_acoustic(
@@ -289,9 +349,9 @@ def train_acoustic(
     device: torch.device,
     report: Report,
 ) -> dict[str, Tensor]:
-    """Train to `plan.steps`, going on from `folder`/acoustic.pt where there is one; weights (moving average) by name.
+    """Train to `plan.steps`, resuming from `folder`/acoustic.pt if it exists, and return the averaged weights by name.
 
-    Writes a line of scores against time to `folder`/acoustic.jsonl at each evaluation.
+    Writes a line of scores against time to `folder`/acoustic.jsonl every hundred steps.
     """
     training, validation = split_speakers(corpus.clips, plan.validation_speakers, plan.seed)
     speakers = {name: number for number, name in enumerate(sorted({clip.speaker for clip in training}))}
@@ -299,80 +359,17 @@ def train_acoustic(
     networks = AcousticNetworks(len(speakers)).to(device)
     for name in ("usual", "between", "within"):
         getattr(networks.content, name).copy_(torch.from_numpy(getattr(means, name)))
-    discriminator = EnvelopeDiscriminator().to(device)
-    average = {name: value.detach().clone() for name, value in networks.state_dict().items()}
-    optimizer = torch.optim.AdamW(networks.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
-    discriminator_optimizer = torch.optim.AdamW(discriminator.parameters(), plan.refinement_rate, betas=(0.8, 0.99))
-    refinement = Refinement(networks, discriminator, plan)
-    makers = [BatchMaker(corpus, means, clips, plan, speakers) for clips in (training, validation)]
-    state = load_checkpoint(folder / "acoustic.pt")
-    first, spent = 0, 0.0
-    if state is not None:
-        networks.load_state_dict(state["networks"])
-        discriminator.load_state_dict(state["discriminator"])
-        optimizer.load_state_dict(state["optimizer"])
-        discriminator_optimizer.load_state_dict(state["critic"])
-        average = {name: value.to(device) for name, value in state["average"].items()}
-        first, spent = state["step"], state["seconds"]
-    halves = multiplies_halves(device)
-    sums: dict[str, float] = {}
-    started, counted = time.monotonic() - spent, 0
-    for step, batch in drawn_ahead(makers[0].make, first, plan.steps):
-        rate = plan.rate_at(step)
-        refining = step >= plan.first_part
-        if refining and (step == plan.first_part or step == first):
-            networks.content.requires_grad_(False)
-            networks.timbre.requires_grad_(False)
-            networks.envelope_content.requires_grad_(False)
+    trainer = AcousticTrainer(networks, plan, device)
+    run = TrainingRun(folder / "acoustic.pt", plan, networks, trainer.parts, report, every=(100, 500))
+    maker, validation_maker = (BatchMaker(corpus, means, clips, plan, speakers) for clips in (training, validation))
+    for step, batch in drawn_ahead(maker.make, run.first_step, plan.steps):
         if step == plan.first_part:  # the second part starts from the average, which is better than any single step
-            networks.load_state_dict(average)
-        for group in (*optimizer.param_groups, *(discriminator_optimizer.param_groups if refining else ())):
-            group["lr"] = rate
-        torch.manual_seed(plan.seed * 7919 + step)
-        batch = batch.to(device)
-        networks.train()
-        with torch.autocast(device.type, torch.bfloat16, enabled=halves):
-            if refining:
-                networks.content.eval()
-                discriminator.requires_grad_(False)
-                loss, discriminator_loss, figures = refinement.losses(batch)
-            else:
-                loss, figures = first_part_loss(networks, batch, plan)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(networks.parameters(), 1.0)
-        if torch.isfinite(norm):
-            optimizer.step()
-        if refining:
-            discriminator.requires_grad_(True)
-            with torch.autocast(device.type, torch.bfloat16, enabled=halves):
-                discriminator_error = discriminator_loss()
-            discriminator_optimizer.zero_grad(set_to_none=True)
-            discriminator_error.backward()
-            discriminator_optimizer.step()
-            figures["critic"] = discriminator_error.item()
-        follow(average, networks, 0.995 if refining else min(0.999, step / (step + 50)))
-        for name, value in figures.items():
-            sums[name] = sums.get(name, 0.0) + value
-        counted += 1
-        if (step + 1) % 100 == 0 or step + 1 == plan.steps:
-            seconds = time.monotonic() - started
-            line = {"step": step + 1, "seconds": round(seconds, 1), "rate": rate} | {
-                name: round(value / counted, 4) for name, value in sums.items()
-            }
-            if (step + 1) % 500 == 0 or step + 1 == plan.steps:
-                line |= validate(networks, average, makers[1])
-                save_checkpoint(
-                    folder / "acoustic.pt",
-                    {"networks": networks.state_dict(), "discriminator": discriminator.state_dict(),
-                     "optimizer": optimizer.state_dict(), "critic": discriminator_optimizer.state_dict(),
-                     "average": average, "step": step + 1, "seconds": seconds, "plan": asdict(plan)},
-                )  # fmt: skip
-            with open(folder / "acoustic.jsonl", "a") as log:
-                log.write(json.dumps(line) + "\n")
-            report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
-            sums, counted = {}, 0
-    return average | {f"discriminator.{name}": value for name, value in discriminator.state_dict().items()}
+            networks.load_state_dict(run.average)
+        figures = trainer.step(step, batch.to(device))
+        run.update_average(0.995 if step >= plan.first_part else min(0.999, step / (step + 50)))
+        run.record(step, figures, lambda: validate(networks, run.average, validation_maker), rate=plan.rate_at(step))
+    discriminator = trainer.discriminator.state_dict()
+    return run.average | {f"discriminator.{name}": value for name, value in discriminator.items()}
 
 
 def drawn_ahead(make: Callable[[int], T], first: int, stop: int) -> Iterator[tuple[int, T]]:
@@ -383,13 +380,6 @@ def drawn_ahead(make: Callable[[int], T], first: int, stop: int) -> Iterator[tup
             batch = upcoming.result()
             upcoming = thread.submit(make, step + 1)
             yield step, batch
-
-
-def follow(average: dict[str, Tensor], networks: nn.Module, keep: float) -> None:
-    """Move the average of the weights towards what they are now, of which `keep` is kept."""
-    with torch.no_grad():
-        for name, value in networks.state_dict().items():
-            average[name].lerp_(value, 1 - keep)
 
 
 def validate(networks: AcousticNetworks, average: dict[str, Tensor], maker: BatchMaker) -> dict[str, float]:

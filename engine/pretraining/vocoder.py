@@ -1,8 +1,6 @@
 """Training of the synthesizer: from measured envelope and pitch back to the recording's samples."""
 
-import json
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +11,9 @@ from engine.analysis.envelope import band_centres
 from engine.networks.losses import spectral_distance
 from engine.networks.perturbation import random_equalizer
 from engine.networks.synthesizer import Synthesizer, pulse_train
-from engine.pretraining.acoustic import follow, learning_rate
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
+from engine.pretraining.training_run import TrainingRun, learning_rate, set_learning_rate
 from engine.progress import Report
-from engine.training.checkpoint import load_checkpoint, save_checkpoint
 from engine.units import HOP, SAMPLE_RATE
 
 _MARGIN = 4  # frames at each end of a crop that are synthesized but not compared
@@ -71,50 +68,26 @@ def _fill_above(envelope: Tensor, bands: Tensor, random: torch.Generator) -> Ten
 def train_synthesizer(
     corpus: Corpus, folder: Path, plan: SynthesizerPlan, device: torch.device, report: Report
 ) -> dict[str, Tensor]:
-    """Train to `plan.steps`, going on from `folder`/synthesizer.pt where there is one.
+    """Train to `plan.steps`, resuming from `folder`/synthesizer.pt if it exists, and return the averaged weights.
 
-    Gives the weights (moving average) by name. Writes a line of scores against time to `folder`/synthesizer.jsonl
-    every hundred steps.
+    Writes a line of scores against time to `folder`/synthesizer.jsonl every hundred steps.
     """
     training, validation = split_speakers(corpus.clips, plan.validation_speakers, plan.seed)
     torch.manual_seed(plan.seed)
     synthesizer = Synthesizer().to(device)
-    average = {name: value.detach().clone() for name, value in synthesizer.state_dict().items()}
     optimizer = torch.optim.AdamW(synthesizer.parameters(), plan.rate, betas=(0.9, 0.99), weight_decay=0.01)
-    state = load_checkpoint(folder / "synthesizer.pt")
-    first, spent = 0, 0.0
-    if state is not None:
-        synthesizer.load_state_dict(state["synthesizer"])
-        optimizer.load_state_dict(state["optimizer"])
-        average = {name: value.to(device) for name, value in state["average"].items()}
-        first, spent = state["step"], state["seconds"]
-    started, total, counted = time.monotonic() - spent, 0.0, 0
-    for step in range(first, plan.steps):
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(plan.rate, step, plan.steps, plan.cool_down)
+    parts = {"synthesizer": synthesizer, "optimizer": optimizer}
+    run = TrainingRun(folder / "synthesizer.pt", plan, synthesizer, parts, report, every=(100, 500))
+    for step in range(run.first_step, plan.steps):
+        set_learning_rate(learning_rate(plan.rate, step, plan.steps, plan.cool_down), optimizer)
         loss = synthesis_loss(synthesizer, make_batch(corpus, training, plan, step), device)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         if torch.isfinite(nn.utils.clip_grad_norm_(synthesizer.parameters(), 1.0)):
             optimizer.step()
-        follow(average, synthesizer, min(0.998, step / (step + 50)))
-        total += loss.item()
-        counted += 1
-        if (step + 1) % 100 == 0 or step + 1 == plan.steps:
-            seconds = time.monotonic() - started
-            line = {"step": step + 1, "seconds": round(seconds, 1), "spectrum": round(total / counted, 4)}
-            if (step + 1) % 500 == 0 or step + 1 == plan.steps:
-                line["unseen_spectrum"] = _validate(synthesizer, average, corpus, validation, plan, device)
-                save_checkpoint(
-                    folder / "synthesizer.pt",
-                    {"synthesizer": synthesizer.state_dict(), "optimizer": optimizer.state_dict(), "average": average,
-                     "step": step + 1, "seconds": seconds, "plan": asdict(plan)},
-                )  # fmt: skip
-            with open(folder / "synthesizer.jsonl", "a") as log:
-                log.write(json.dumps(line) + "\n")
-            report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
-            total, counted = 0.0, 0
-    return average
+        run.update_average(min(0.998, step / (step + 50)))
+        run.record(step, {"spectrum": loss.item()}, lambda: _validate(run, synthesizer, corpus, validation, device))
+    return run.average
 
 
 def synthesis_loss(synthesizer: Synthesizer, batch: dict[str, Tensor], device: torch.device) -> Tensor:
@@ -131,13 +104,13 @@ def synthesis_loss(synthesizer: Synthesizer, batch: dict[str, Tensor], device: t
 
 
 def _validate(
-    synthesizer: Synthesizer, average: dict[str, Tensor], corpus: Corpus, clips: list[ClipEntry], plan: SynthesizerPlan,
-    device: torch.device,
-) -> float:  # fmt: skip
+    run: TrainingRun, synthesizer: Synthesizer, corpus: Corpus, clips: list[ClipEntry], device: torch.device
+) -> dict[str, float]:
+    """Score the averaged weights on speakers never trained on."""
     trained = {name: value.clone() for name, value in synthesizer.state_dict().items()}
-    synthesizer.load_state_dict(average)
+    synthesizer.load_state_dict(run.average)
     with torch.inference_mode():
-        batches = (make_batch(corpus, clips, plan, 10_000_000 + number) for number in range(6))
+        batches = (make_batch(corpus, clips, run.plan, 10_000_000 + number) for number in range(6))
         losses = [synthesis_loss(synthesizer, batch, device) for batch in batches]
     synthesizer.load_state_dict(trained)
-    return round(float(torch.stack(losses).mean()), 4)
+    return {"unseen_spectrum": round(float(torch.stack(losses).mean()), 4)}

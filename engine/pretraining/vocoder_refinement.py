@@ -4,9 +4,7 @@ A spectral distance alone leaves noise too regular and pulses too clean. What re
 discriminators on magnitudes (UnivNet; Jang et al., 2021), here small enough for a processor.
 """
 
-import json
-import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -18,11 +16,11 @@ from engine.devices import multiplies_halves
 from engine.errors import TrainingError
 from engine.networks.losses import spectral_distance
 from engine.networks.synthesizer import Synthesizer, pulse_train
-from engine.pretraining.acoustic import follow, learning_rate
 from engine.pretraining.corpus import Corpus, split_speakers
+from engine.pretraining.training_run import TrainingRun, learning_rate, set_learning_rate
 from engine.pretraining.vocoder import SynthesizerPlan, make_batch
 from engine.progress import Report
-from engine.training.checkpoint import load_checkpoint, save_checkpoint
+from engine.training.checkpoint import load_checkpoint
 from engine.units import HOP, SAMPLE_RATE
 
 _MARGIN = 4  # frames at each end of a crop that are not looked at
@@ -93,45 +91,21 @@ def refine_synthesizer(
     synthesizer = Synthesizer().to(device)
     synthesizer.load_state_dict(_unrefined(folder, published))
     discriminators = nn.ModuleList(SpectrumDiscriminator(*resolution) for resolution in _RESOLUTIONS).to(device)
-    average = {name: value.detach().clone() for name, value in synthesizer.state_dict().items()}
     optimizer = torch.optim.AdamW(synthesizer.parameters(), plan.rate, betas=(0.8, 0.99))
     discriminator_optimizer = torch.optim.AdamW(discriminators.parameters(), plan.rate, betas=(0.8, 0.99))
-    state, first, spent = load_checkpoint(folder / "synthesizer_refined.pt"), 0, 0.0
-    if state is not None:
-        synthesizer.load_state_dict(state["synthesizer"])
-        discriminators.load_state_dict(state["judges"])
-        optimizer.load_state_dict(state["optimizer"])
-        discriminator_optimizer.load_state_dict(state["critic"])
-        average = {name: value.to(device) for name, value in state["average"].items()}
-        first, spent = state["step"], state["seconds"]
-    started, sums, counted = time.monotonic() - spent, torch.zeros(4), 0
-    for step in range(first, plan.steps):
-        for group in (*optimizer.param_groups, *discriminator_optimizer.param_groups):
-            group["lr"] = learning_rate(plan.rate, step + 200, plan.steps + 200, 0.3)
+    parts = {
+        "synthesizer": synthesizer, "judges": discriminators, "optimizer": optimizer, "critic": discriminator_optimizer,
+    }  # fmt: skip
+    run = TrainingRun(folder / "synthesizer_refined.pt", plan, synthesizer, parts, report, every=(50, 50))
+    for step in range(run.first_step, plan.steps):
+        rate = learning_rate(plan.rate, step + 200, plan.steps + 200, 0.3)
+        set_learning_rate(rate, optimizer, discriminator_optimizer)
         batch = {name: value.to(device) for name, value in make_batch(corpus, training, crops, step).items()}
         figures = _step(
             synthesizer, discriminators, optimizer, discriminator_optimizer, batch, plan, learning=step >= plan.warm_up
         )
-        sums += torch.tensor(figures)
-        counted += 1
-        follow(average, synthesizer, 0.995)
-        if (step + 1) % 50 == 0 or step + 1 == plan.steps:
-            seconds = time.monotonic() - started
-            names = ("spectrum", "matching", "deceiving", "critic")
-            line = {"step": step + 1, "seconds": round(seconds, 1)} | {
-                name: round(float(value) / counted, 4) for name, value in zip(names, sums, strict=True)
-            }
-            save_checkpoint(
-                folder / "synthesizer_refined.pt",
-                {"synthesizer": synthesizer.state_dict(), "judges": discriminators.state_dict(), "step": step + 1,
-                 "optimizer": optimizer.state_dict(), "critic": discriminator_optimizer.state_dict(),
-                 "average": average, "seconds": seconds, "plan": asdict(plan)},
-            )  # fmt: skip
-            with open(folder / "synthesizer_refined.jsonl", "a") as log:
-                log.write(json.dumps(line) + "\n")
-            report((step + 1) / plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
-            sums.zero_()
-            counted = 0
+        run.update_average(0.995)
+        run.record(step, figures)
 
 
 def _unrefined(folder: Path, published: Path | None) -> dict[str, Tensor]:
@@ -148,7 +122,7 @@ def _unrefined(folder: Path, published: Path | None) -> dict[str, Tensor]:
 def _step(
     synthesizer: Synthesizer, discriminators: nn.ModuleList, optimizer: torch.optim.Optimizer,
     discriminator_optimizer: torch.optim.Optimizer, batch: dict[str, Tensor], plan: RefinementPlan, learning: bool,
-) -> list[float]:  # fmt: skip
+) -> dict[str, Tensor]:  # fmt: skip
     pulses, _ = pulse_train(batch["hertz"], batch["start"])
     inner = slice(_MARGIN * HOP, -_MARGIN * HOP)
     scale = 0.1 / (batch["samples"].std(1, keepdim=True) + 3e-3)
@@ -157,7 +131,7 @@ def _step(
         output = synthesizer(batch["envelope"], batch["hertz"], batch["voicing"], pulses, batch["noise"])
         fake = (output * scale)[:, inner]
     bandwidth = batch["bandwidth"]
-    figures = [0.0, 0.0, 0.0, 0.0]
+    figures = dict.fromkeys(("spectrum", "matching", "deceiving"), torch.zeros(()))
     if learning:
         discriminators.requires_grad_(False)
         distance = spectral_distance(fake, real, bandwidth, SAMPLE_RATE)
@@ -178,7 +152,7 @@ def _step(
         loss.backward()
         if torch.isfinite(nn.utils.clip_grad_norm_(synthesizer.parameters(), 10.0)):
             optimizer.step()
-        figures[:3] = [distance.item(), matching.item(), deceiving.item()]
+        figures = {"spectrum": distance, "matching": matching, "deceiving": deceiving}
     discriminators.requires_grad_(True)
     with torch.autocast(real.device.type, torch.bfloat16, enabled=multiplies_halves(real.device)):
         scores = [
@@ -189,5 +163,4 @@ def _step(
     discriminator_optimizer.zero_grad(set_to_none=True)
     loss.backward()
     discriminator_optimizer.step()
-    figures[3] = loss.item()
-    return figures
+    return {name: value.detach().cpu() for name, value in (figures | {"critic": loss}).items()}

@@ -6,7 +6,6 @@ take as converted, and parts that an earlier edit has rendered are not rendered 
 """
 
 import secrets
-from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import PurePath
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.pitch import Pitch
+from engine.analysis.runs import true_runs
 from engine.conversion.edit_data import EditData, read_edit_data
 from engine.conversion.pitch_edits import TOOLS, edit_pitch, plain_edits, read_edits
 from engine.units import FRAME_RATE
@@ -201,13 +201,8 @@ def _changes(pitch: Pitch, edits: Any) -> list[dict[str, Any]]:
     edited = edit_pitch(pitch, read_edits(edits))
     return [
         {"first": first, "hertz": _rounded(edited.pitch.hertz[first:stop], 2)}
-        for first, stop in _runs(edited.differs(pitch))
+        for first, stop in true_runs(edited.differs(pitch)).tolist()
     ]
-
-
-def _runs(differs: np.ndarray) -> Iterator[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], differs, [False]]).astype(np.int8)))
-    yield from ((int(first), int(stop)) for first, stop in edges.reshape(-1, 2))
 
 
 def _rounded(values: np.ndarray, digits: int) -> list[float]:

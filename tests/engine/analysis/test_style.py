@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from engine.analysis.pitch import Pitch
-from engine.analysis.style import StyleEvidence, find_onsets, measure_style, voiced_runs, weigh_style
+from engine.analysis.style import StyleEvidence, find_onsets, measure_style, weigh_style
 
 
 def curves(seconds: float) -> tuple[np.ndarray, np.ndarray]:
@@ -86,11 +86,6 @@ def test_onsets_are_found_where_syllables_start():
     onsets, rises_db = find_onsets(syllables(starts_s, 3.0)[1])
     np.testing.assert_allclose(onsets / 100, starts_s + 0.02, atol=0.025)
     assert (rises_db > 10.0).all()
-
-
-def test_voiced_runs_are_the_unbroken_stretches():
-    assert voiced_runs(np.array([1, 1, 0, 1, 0, 0, 1], bool)) == [(0, 2), (3, 4), (6, 7)]
-    assert voiced_runs(np.zeros(3, bool)) == []
 
 
 def test_curves_of_different_lengths_are_refused():

@@ -26,7 +26,7 @@ def corpus(tmp_path_factory, sing) -> Corpus:
     """Ten speakers with two clips of 1.7 s each; the last clip has half the bandwidth."""
     folder = tmp_path_factory.mktemp("corpus")
     arrays: dict[str, list[np.ndarray]] = {"audio": [], "envelope": [], "hertz": [], "voicing": []}
-    entries, heard = [], []
+    entries, features = [], []
     for number in range(2 * SPEAKERS):
         samples = sing((FRAMES * HOP) / SAMPLE_RATE, hertz=100.0 + 10 * (number // 2), seed=number)[: FRAMES * HOP]
         pitch = detect_pitch(samples, SAMPLE_RATE)
@@ -36,7 +36,7 @@ def corpus(tmp_path_factory, sing) -> Corpus:
         arrays["envelope"].append(envelope.astype(np.float16))
         arrays["hertz"].append(pitch.hertz[:FRAMES])
         arrays["voicing"].append(pitch.voicing[:FRAMES])
-        heard.append(heard_of(envelope, level.nepers, number))
+        features.append(simulated_features(envelope, level.nepers, number))
         entries.append(
             ClipEntry(
                 path=f"clip{number}", group="librispeech_tc100_1utt", speaker=f"set/{number // 2}", kind="speech",
@@ -46,12 +46,12 @@ def corpus(tmp_path_factory, sing) -> Corpus:
         )  # fmt: skip
     for name, pieces in arrays.items():
         np.concatenate(pieces).tofile(folder / f"{name}.bin")
-    np.concatenate(heard, 1).tofile(folder / "heard.bin")
+    np.concatenate(features, 1).tofile(folder / "listener_features.bin")
     (folder / "clips.json").write_text(json.dumps([asdict(entry) for entry in entries]))
     return Corpus(folder)
 
 
-def heard_of(envelope: np.ndarray, nepers: float, seed: int) -> np.ndarray:
+def simulated_features(envelope: np.ndarray, nepers: float, seed: int) -> np.ndarray:
     """Stands for the listener, to whom 34 s five times over would take too long: what the envelope holds in FEATURES
     numbers, with a speaker's and a augmentation's own offset, (AUGMENTATIONS, frames / 2 + 1, FEATURES)."""
     mixture = np.random.default_rng(0).standard_normal((LOW_BANDS, FEATURES)) / 4

@@ -23,7 +23,7 @@ from engine.units import HOP
 
 COLUMNS = ("path", "set", "speaker", "kind", "seconds", "original_rate")
 ROWS = [
-    ("a.wav", "kerstin", "kerstin", "speech", "0.5", "44100"),
+    ("a.wav", "kathleen", "kathleen", "speech", "0.5", "44100"),
     ("b.wav", "vocobox_martin", "martin", "singing", "0.3", "16000"),
     ("p.wav", "pjs", "koguchi", "singing", "0.3", "48000"),
 ]
@@ -50,7 +50,7 @@ def test_a_folder_of_recordings_becomes_frames(recordings, tmp_path):
     told = []
     corpus = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: told.append(fraction))
     assert [(clip.path, clip.group, clip.speaker) for clip in corpus.clips] == [
-        ("a.wav", "kerstin", "kerstin/kerstin"),
+        ("a.wav", "kathleen", "kathleen/kathleen"),
         ("b.wav", "vocobox_martin", "vocobox_martin/martin"),
     ]  # what may not go into the base is left out
     assert [clip.frames for clip in corpus.clips] == [50, 30]
@@ -77,8 +77,8 @@ def test_the_listener_hears_every_clip_in_every_way(recordings, tmp_path, listen
         samples = corpus.audio[clip.first_frame : clip.first_frame + clip.frames].ravel() / np.float32(32767)
         expected = listen(listener, samples.astype(np.float32)).astype(float)
         likeness = [
-            np.corrcoef(expected.ravel(), heard.astype(float).ravel())[0, 1]
-            for heard in corpus.listener_features[:, rows]
+            np.corrcoef(expected.ravel(), features.astype(float).ravel())[0, 1]
+            for features in corpus.listener_features[:, rows]
         ]
         assert likeness[0] > 0.999
         assert max(likeness[1:]) < likeness[0] - 0.001
@@ -86,12 +86,12 @@ def test_the_listener_hears_every_clip_in_every_way(recordings, tmp_path, listen
 
 def test_a_corpus_that_was_analysed_before_there_was_a_listener_is_listened_to(recordings, tmp_path):
     first = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None)
-    heard = np.array(first.heard)
-    (tmp_path / "features" / "heard.bin").unlink()
+    features = np.array(first.listener_features)
+    (tmp_path / "features" / "listener_features.bin").unlink()
     told = []
     again = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: told.append(message))
     assert told == ["listened to a.wav", "listened to b.wav"]
-    np.testing.assert_array_equal(again.heard, heard)
+    np.testing.assert_array_equal(again.listener_features, features)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 99, 100])

@@ -41,10 +41,10 @@ def test_the_mean_of_each_clip_is_that_of_its_loud_frames_in_every_augmentation(
     active = active_of(corpus, number)
     assert 10 < active.sum() < len(active)
     for augmentation in range(AUGMENTATIONS):
-        heard = corpus.listener_features[augmentation, corpus.first_feature[number] :][: len(active)][active].astype(
+        features = corpus.listener_features[augmentation, corpus.first_feature[number] :][: len(active)][active].astype(
             np.float64
         )
-        np.testing.assert_allclose(means.mean[number, augmentation], heard.mean(0), atol=1e-3)
+        np.testing.assert_allclose(means.mean[number, augmentation], features.mean(0), atol=1e-3)
     clip = corpus.clips[number]
     rows = slice(clip.first_frame, clip.first_frame + clip.frames)
     envelope = corpus.envelope[rows].astype(np.float32)
@@ -77,14 +77,14 @@ def test_a_longer_clip_counts_for_more(copied, means):
 
 def test_means_of_few_sounds_are_no_sign_that_speakers_differ(copied):
     """Where all say other things alike, their means differ by what few sounds happen to be."""
-    heard = np.random.default_rng(0).standard_normal((AUGMENTATIONS, len(copied.clips), 86, FEATURES))
-    heard[:] = heard[:, :, :1]  # of each clip one sound alone, and that is its mean
-    heard.astype(np.float16).tofile(copied.folder / "heard.bin")
+    features = np.random.default_rng(0).standard_normal((AUGMENTATIONS, len(copied.clips), 86, FEATURES))
+    features[:] = features[:, :, :1]  # of each clip one sound alone, and that is its mean
+    features.astype(np.float16).tofile(copied.folder / "listener_features.bin")
     found = prepare_means(Corpus(copied.folder), quiet)
     np.testing.assert_allclose(found.within, 1e-6)
     one = found.between.mean()
-    heard += np.random.default_rng(1).standard_normal(heard.shape) * 3.0
-    heard.astype(np.float16).tofile(copied.folder / "heard.bin")
+    features += np.random.default_rng(1).standard_normal(features.shape) * 3.0
+    features.astype(np.float16).tofile(copied.folder / "listener_features.bin")
     (copied.folder / "means.npz").unlink()
     found = prepare_means(Corpus(copied.folder), quiet)
     np.testing.assert_allclose(found.within.mean(), 9.0, rtol=0.05)
