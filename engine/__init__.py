@@ -53,6 +53,7 @@ _OFFERS = {
     ),
     "conversion.preview": ("render_preview",),
     "conversion.rerendering": (
+        "FileTake",
         "edit_file",
         "edit_take",
     ),

@@ -1,6 +1,6 @@
 """Render the windows of a recording in another voice, joined by cross-fades."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -107,8 +107,9 @@ class Renderer:
 
     Base and voice are on the same device, where the networks run; audio and pitch stay on the processor.
 
-    numbers: the takes to render (the first is 0), by default all of the settings; phases: initial phases of their
-    pulses in cycles; analysed: windows that are already analysed. `sung` collects pitch and phases of each window.
+    phases: initial phases of the pulses in cycles, by the number of each take to render (the first is 0), by default 0
+    for every take of the settings; analysed: windows that are already analysed. `sung` collects pitch and phases of
+    each window.
     """
 
     def __init__(
@@ -118,17 +119,16 @@ class Renderer:
         survey: Survey,
         settings: ConversionSettings,
         melody: Melody,
-        numbers: Sequence[int] | None = None,
-        phases: Sequence[float] | None = None,
+        phases: Mapping[int, float] | None = None,
         analysed: AnalysedWindows | None = None,
     ) -> None:
         self.base, self.voice, self.survey, self.settings, self.melody = base, voice, survey, settings, melody
-        self.numbers = list(range(settings.takes) if numbers is None else numbers)
+        self._phases = dict.fromkeys(range(settings.takes), 0.0) if phases is None else dict(phases)
+        self.numbers = list(self._phases)
         self.seeds = [settings.seed + number for number in range(settings.takes)]
         self.sung: list[SungWindow] = []
         self._windows = analysed or AnalysedWindows(base.listener)
         self._feature_mean = self._placed(survey.feature_mean)
-        self._phases = dict(zip(self.numbers, [0.0] * len(self.numbers) if phases is None else phases, strict=True))
         self._overlaps: dict[int, np.ndarray] = {}
         self._decoder = between_decoders(base.decoder, voice.decoder, settings.accent)
         self._known = self._placed(_known_bands(survey.bands))

@@ -54,6 +54,16 @@ Renewed = Callable[[Patch], Iterator[np.ndarray]]
 
 
 @dataclass(frozen=True)
+class FileTake:
+    """Take `number` (the first is 0) of a conversion of the file `source`: its file and the conversion's edit data."""
+
+    source: Path
+    path: Path
+    edit_data: EditData
+    number: int
+
+
+@dataclass(frozen=True)
 class EarlierEdit:
     """A rendered edit of the same take, and the edits that it was made with."""
 
@@ -101,40 +111,36 @@ def edit_take(
 
 
 def edit_file(
-    source: Path,
-    take: Path,
+    take: FileTake,
     target: Path,
-    edit_data: EditData,
-    number: int,
     voice: Voice,
     edits: Sequence[PitchEdit],
     before: EarlierEdit | None = None,
     report: Report | None = None,
     device: str = AUTO,
 ) -> FileEdit:
-    """Write take `number` (the first is 0) of a conversion of `source`, which lies in `take`, with these edits.
+    """Write a take to `target` with these edits of its pitch.
 
-    before: an edit of the same take that was rendered already; device: as for the conversion. Memory does not grow with
-    the length. Raises EditError where the take cannot be edited, SettingsError for a stretch beyond its end, AudioError
-    for a file that cannot be read or written. The target appears whole at the end, or not at all.
+    before: an earlier rendered edit of the same take; device: as for the conversion. Memory does not grow with the
+    length. Raises EditError if the take cannot be edited, SettingsError for a stretch beyond its end, AudioError for a
+    file that cannot be read or written. The target appears whole at the end, or not at all.
 
     >>> from engine import Shift, convert_file, load_voice
     >>> vocal, take, voice = Path("vocal.flac"), Path("take.wav"), load_voice("koguchi")
-    >>> edit_data = convert_file(vocal, [take], voice).edit_data
-    >>> edits = [Shift(1.0, 1.5, semitones=2.0)]
-    >>> edit_file(vocal, take, Path("edited.wav"), edit_data, 0, voice, edits).path.name
+    >>> take = FileTake(vocal, take, convert_file(vocal, [take], voice).edit_data, 0)
+    >>> edit_file(take, Path("edited.wav"), voice, [Shift(1.0, 1.5, semitones=2.0)]).path.name
     'edited.wav'
     """
-    plan = plan_patches(edit_data, number, edits)
-    known = plan_patches(edit_data, number, before.edits).patches if before is not None else []
+    plan = plan_patches(take.edit_data, take.number, edits)
+    known = plan_patches(take.edit_data, take.number, before.edits).patches if before is not None else []
     same = [any(patch.is_like(other) for other in known) for patch in plan.patches]
     with ExitStack() as stack:
-        original = stack.enter_context(open_audio(take))
+        original = stack.enter_context(open_audio(take.path))
         splice = _Splice(original.blocks(SAMPLE_RATE), plan, report)
         renewed: list[tuple[Renewed, bool]] = []
         if not all(same):
-            recording = at_engine_rate(stack.enter_context(open_audio(source)))
-            singer = _Singer(recording, edit_data, number, voice, device)
+            recording = at_engine_rate(stack.enter_context(open_audio(take.source)))
+            singer = _Singer(recording, take.edit_data, take.number, voice, device)
         if before is not None and any(same):
             earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
         for is_same in same:
@@ -261,8 +267,7 @@ class _Singer:
             _survey(self._edit_data),
             self._edit_data.settings,
             _SungByHand(self._take, patch),
-            [self._number],
-            [patch.cycles - float(before)],
+            {self._number: patch.cycles - float(before)},
             self._analysed,
         )
         position, begin = first * HOP, patch.first * HOP

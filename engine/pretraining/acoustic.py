@@ -30,7 +30,7 @@ from engine.networks.perturbation import add_noise_floor, random_equalizer, rand
 from engine.networks.timbre_encoder import TimbreEncoder, timbre_input
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.pretraining.feature_means import FeatureMeans
-from engine.pretraining.training_run import TrainingRun, learning_rate, set_learning_rate
+from engine.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
 from engine.progress import Report
 from engine.units import hertz_to_semitones
 
@@ -292,7 +292,7 @@ class AcousticTrainer:
         self.refinement = Refinement(networks, self.discriminator, plan)
 
     @property
-    def parts(self) -> dict[str, nn.Module | torch.optim.Optimizer]:
+    def parts(self) -> Parts:
         """Everything a step changes, by its name in a checkpoint."""
         return {
             "networks": self.networks, "discriminator": self.discriminator,

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from engine.progress import Report
 from engine.training.checkpoint import load_checkpoint, save_checkpoint
 
+Parts = Mapping[str, nn.Module | torch.optim.Optimizer]  # by their names in checkpoints
+
 
 class TrainingRun:
     """Checkpoint and log of one training; resumes from the checkpoint if there is one."""
@@ -23,7 +25,7 @@ class TrainingRun:
         path: Path,
         plan: Any,
         averaged: nn.Module,
-        parts: Mapping[str, nn.Module | torch.optim.Optimizer],
+        parts: Parts,
         report: Report,
         every: tuple[int, int],
     ) -> None:
@@ -71,7 +73,7 @@ class TrainingRun:
         line |= {name: round(float(total) / self._counted, 4) for name, total in self._sums.items()}
         if self._is_due(step, self.save_every):
             line |= validate()
-            state = {name: part.state_dict() for name, part in self.parts.items()}
+            state: dict[str, Any] = {name: part.state_dict() for name, part in self.parts.items()}
             state |= {"average": self.average, "step": step + 1, "seconds": seconds, "plan": asdict(self.plan)}
             save_checkpoint(self.path, state)
         with open(self.path.with_suffix(".jsonl"), "a") as log:

@@ -12,7 +12,7 @@ from engine.networks.losses import spectral_distance
 from engine.networks.perturbation import random_equalizer
 from engine.networks.synthesizer import Synthesizer, pulse_train
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
-from engine.pretraining.training_run import TrainingRun, learning_rate, set_learning_rate
+from engine.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
 from engine.progress import Report
 from engine.units import HOP, SAMPLE_RATE
 
@@ -76,7 +76,7 @@ def train_synthesizer(
     torch.manual_seed(plan.seed)
     synthesizer = Synthesizer().to(device)
     optimizer = torch.optim.AdamW(synthesizer.parameters(), plan.rate, betas=(0.9, 0.99), weight_decay=0.01)
-    parts = {"synthesizer": synthesizer, "optimizer": optimizer}
+    parts: Parts = {"synthesizer": synthesizer, "optimizer": optimizer}
     run = TrainingRun(folder / "synthesizer.pt", plan, synthesizer, parts, report, every=(100, 500))
     for step in range(run.first_step, plan.steps):
         set_learning_rate(learning_rate(plan.rate, step, plan.steps, plan.cool_down), optimizer)

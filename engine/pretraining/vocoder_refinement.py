@@ -17,7 +17,7 @@ from engine.errors import TrainingError
 from engine.networks.losses import spectral_distance
 from engine.networks.synthesizer import Synthesizer, pulse_train
 from engine.pretraining.corpus import Corpus, split_speakers
-from engine.pretraining.training_run import TrainingRun, learning_rate, set_learning_rate
+from engine.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
 from engine.pretraining.vocoder import SynthesizerPlan, make_batch
 from engine.progress import Report
 from engine.training.checkpoint import load_checkpoint
@@ -93,7 +93,7 @@ def refine_synthesizer(
     discriminators = nn.ModuleList(SpectrumDiscriminator(*resolution) for resolution in _RESOLUTIONS).to(device)
     optimizer = torch.optim.AdamW(synthesizer.parameters(), plan.rate, betas=(0.8, 0.99))
     discriminator_optimizer = torch.optim.AdamW(discriminators.parameters(), plan.rate, betas=(0.8, 0.99))
-    parts = {
+    parts: Parts = {
         "synthesizer": synthesizer, "judges": discriminators, "optimizer": optimizer, "critic": discriminator_optimizer,
     }  # fmt: skip
     run = TrainingRun(folder / "synthesizer_refined.pt", plan, synthesizer, parts, report, every=(50, 50))

@@ -1,4 +1,4 @@
-"""Checkpoints: everything a training needs to go on as if nothing had happened, written whole or not at all."""
+"""Checkpoints: everything needed to resume training exactly where it stopped, written atomically."""
 
 import os
 from pathlib import Path
@@ -11,11 +11,11 @@ from engine.files import UNFINISHED, replacing
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write `state` (tensors, numbers, strings, lists, dicts of them) to `path` in one step; the one before is kept.
+    """Write `state` (tensors, numbers, strings, lists, dicts of them) to `path` atomically.
 
-    Whatever device the tensors are on, the file is the same.
+    The previous checkpoint is kept. The file does not depend on the device of the tensors.
     """
-    for left_over in path.parent.glob(f".{path.name}.*{UNFINISHED}"):  # by a process that was killed
+    for left_over in path.parent.glob(f".{path.name}.*{UNFINISHED}"):  # by a killed process
         left_over.unlink()
     with replacing(path, durable=True) as unfinished:
         torch.save(on_processor(state), unfinished)
@@ -24,7 +24,7 @@ def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_checkpoint(path: Path) -> dict[str, Any] | None:
-    """The state saved at `path`, or the one before where that is damaged, or None where there is none."""
+    """Load the state at `path`, or the previous one if that is damaged; None if there is no checkpoint."""
     damaged = None
     for candidate in (path, previous(path)):
         if not candidate.exists():
@@ -34,13 +34,13 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
         except Exception as cause:  # torch raises many kinds for a file that was cut off
             damaged = cause
     if damaged is not None:
-        sentence = f"{path} and the checkpoint before it are damaged; begin the training afresh."
+        sentence = f"{path} and the checkpoint before it are damaged. Start the training from scratch."
         raise TrainingError(sentence) from damaged
     return None
 
 
 def on_processor(state: Any) -> Any:
-    """The same state with all its tensors on the processor."""
+    """Return the state with all tensors on the CPU."""
     if isinstance(state, torch.Tensor):
         return state.cpu()
     if isinstance(state, dict):
@@ -49,5 +49,5 @@ def on_processor(state: Any) -> Any:
 
 
 def previous(path: Path) -> Path:
-    """Where the checkpoint before the one at `path` is kept."""
+    """Return the path of the checkpoint before the one at `path`."""
     return path.with_name(path.name + ".previous")

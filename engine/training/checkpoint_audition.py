@@ -1,8 +1,8 @@
 """Audition a checkpoint: convert recordings the training has not used, keep the results and score them.
 
-Other people's recordings show whether the result sounds like the voice and keeps the words; held-out recordings of the
-voice itself show whether its way of speaking survives. Everything is rendered as a user would hear it and kept as a
-file, and the scores are measured on these files.
+Recordings of other people show whether the result sounds like the voice and keeps the words; held-out recordings of
+the voice itself show whether its way of speaking survives. Everything is rendered as in a conversion and kept as a
+file; the scores are measured on these files.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ _MOST_CENTS = 100.0  # a frame further off counts as this much
 
 @dataclass(frozen=True)
 class Part:
-    """A recording to convert; own: whether the voice itself recorded it."""
+    """A recording to convert; own: whether it is of the voice itself."""
 
     name: str
     audio: Audio

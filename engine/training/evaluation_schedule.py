@@ -1,19 +1,19 @@
-"""After which epochs a training is judged: often at the beginning, when much changes, and more rarely later."""
+"""Schedule of evaluations: frequent at the beginning, when much changes, and rarer later."""
 
 from dataclasses import dataclass
 
-_LATER_RARER = 20  # the epochs so far divided by this are at least between two evaluations
+_LATER_RARER = 20  # the epochs so far divided by this are the least distance of two evaluations
 
 
 @dataclass(frozen=True)
 class EvaluationSchedule:
-    """apart: epochs between two evaluations; growing: whether these become more with time."""
+    """Epochs between two evaluations, and whether their number grows with time."""
 
     apart: int
     growing: bool = True
 
     def is_due(self, epoch: int, last: int, epochs: int) -> bool:
-        """Whether to evaluate after `epoch` of `epochs`, where the last evaluation was after epoch `last`."""
+        """Return whether to evaluate after `epoch` of `epochs`, given the epoch of the last evaluation."""
         if epoch >= epochs:
             return True
         if not self.growing:
@@ -22,7 +22,7 @@ class EvaluationSchedule:
         return epoch - last >= wanted and epochs - epoch > wanted // 2  # not just before the last one
 
     def count(self, epochs: int) -> int:
-        """How many evaluations a training of so many epochs has, with the one before the first."""
+        """Count the evaluations of a training of `epochs`, including the one before the first epoch."""
         number, last = 1, 0
         for epoch in range(1, epochs + 1):
             if self.is_due(epoch, last, epochs):

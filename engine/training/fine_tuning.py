@@ -41,8 +41,8 @@ _SLOWING_STEPS = 600  # after three times as many the rate has halved
 _DECEIVING, _MATCHING = 0.12, 0.6  # weights of deceiving the discriminator and of matching its features
 _KEPT, _TAKEN = 0.25, 0.5  # weights of keeping other people's content and of taking on the voice
 _AVERAGING_STEPS = 100  # over about as many the weights that are used are averaged
-_ELSEWHERE_FRAMES = 300  # a sound nearer than this in the same recording is the sound itself
-_ACTIVE_SHARE = 0.05  # of its frames; pieces with less sound teach nothing
+_ELSEWHERE_FRAMES = 300  # a frame nearer than this in the same recording belongs to the same sound
+_ACTIVE_SHARE = 0.05  # of its frames; quieter pieces are left out
 
 Piece = tuple[int, int]  # number of the clip, first frame
 
@@ -56,14 +56,14 @@ class Batch:
     prosody: Tensor  # (batch, frames, PROSODY)
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on a device."""
+        """Move the batch to a device."""
         return Batch(**{name: value.to(device) for name, value in vars(self).items()})
 
 
 def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int) -> list[Piece]:
-    """Every frame of every clip about once, in pieces of PIECE_FRAMES that begin elsewhere in each epoch, shuffled.
+    """Cut all clips into shuffled pieces of PIECE_FRAMES, with other boundaries in each epoch.
 
-    Pieces that are all but silent are left out; a clip shorter than a piece is one piece.
+    Each frame is used about once. Nearly silent pieces are left out; a clip shorter than a piece is one piece.
     """
     choices = np.random.default_rng([seed, epoch, 11])
     pieces: list[Piece] = []
@@ -81,7 +81,7 @@ def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int) -> list[Piece]:
 
 
 def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: int) -> Batch:
-    """The pieces as the networks take them, on the processor; the same for the same seed and step."""
+    """Gather the inputs of the networks for some pieces, on the CPU; deterministic in seed and step."""
     random = np.random.default_rng([seed, step, 13])
     cut = [(clips[clip], _rows(clips[clip], first)) for clip, first in pieces]
     envelope = torch.from_numpy(np.stack([clip.envelope[rows] for clip, rows in cut]).astype(np.float32))
@@ -103,7 +103,7 @@ class FineTuning:
         plan: TrainingPlan,
         precision: torch.dtype = torch.float32,
     ) -> None:
-        """base: on the device where the voice is learned; precision: of the matrix work."""
+        """base: on the device to train on; precision: of matrix products."""
         self.base, self.clips, self.plan = base, clips, plan
         self.device, self.precision = base.device, precision
         timbres = speaker_timbres(base, clips)
@@ -132,9 +132,9 @@ class FineTuning:
         self.average = {name: value.detach().clone() for name, value in self._learned().items()}
 
     def step(self, number: int, pieces: Sequence[Piece], rate_share: float = 1.0) -> dict[str, float] | None:
-        """Learn from one batch; the losses, or None where they were no numbers, and then nothing was changed.
+        """Train on one batch and return the losses, or None without any change if they are NaN or infinite.
 
-        rate_share: of the plan's rate, for a training that has to go more slowly.
+        rate_share: share of the plan's learning rate to use.
         """
         batch = make_batch(self.clips, pieces, self.plan.seed, number).to(self.device)
         losses, fakes = self._losses(batch, pieces, number)
@@ -152,7 +152,7 @@ class FineTuning:
     def _losses(
         self, batch: Batch, pieces: Sequence[Piece], number: int
     ) -> tuple[dict[str, Tensor], tuple[Tensor, Tensor]]:
-        """The losses of a step, and the decoder's envelopes, own and foreign, with the timbre each was given."""
+        """Compute the losses, and the decoded envelopes, own and foreign, with their timbres for the discriminator."""
         foreign_content, foreign_drawn, foreign_prosody = self._foreign(number)
         count, foreign_count = len(batch.envelope), len(foreign_content)
         own, other = (self.timbre[None].expand(n, -1) for n in (count, foreign_count))
@@ -162,7 +162,7 @@ class FineTuning:
         with self._matrix_work():
             self.discriminator.requires_grad_(False)
             with torch.no_grad():
-                content = self._drawn(batch.content, pieces, number)
+                content = self._retrieved(batch.content, pieces, number)
                 _, wanted = self.discriminator(batch.envelope, own)
             predicted = self.decoder(content, batch.prosody, own)
             fake = predicted
@@ -186,12 +186,12 @@ class FineTuning:
         return losses, (fake.detach(), everyone)
 
     def _matrix_work(self) -> AbstractContextManager[Any]:
-        """Within it, products of matrices are done in the precision that was asked for."""
+        """Return a context in which matrix products use the chosen precision."""
         whole = self.precision == torch.float32
         return nullcontext() if whole else torch.autocast(self.device.type, self.precision)
 
     def averaged(self) -> tuple[EnvelopeDecoder, Tensor]:
-        """The decoder and the timbre to use: the running average of the steps, in evaluation mode."""
+        """Return the averaged decoder, in evaluation mode, and the averaged timbre."""
         decoder = EnvelopeDecoder().to(self.device)
         decoder.load_state_dict(
             {name.removeprefix("decoder."): v for name, v in self.average.items() if name != "timbre"}
@@ -200,7 +200,7 @@ class FineTuning:
         return decoder, self.average["timbre"].clone()
 
     def state(self) -> dict[str, Any]:
-        """All that a step changes; tensors are the training's own, not copies."""
+        """Return everything a step changes; tensors are not copied."""
         return {
             "learned": self._learned(),
             "average": self.average,
@@ -210,7 +210,7 @@ class FineTuning:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a state that `state` gave."""
+        """Restore a state that `state` returned."""
         with torch.no_grad():
             for name, value in self._learned().items():
                 value.copy_(state["learned"][name])
@@ -220,7 +220,7 @@ class FineTuning:
         self.discriminator_optimizer.load_state_dict(state["judge"])
 
     def is_sound(self) -> bool:
-        """Whether all weights are still numbers."""
+        """Return whether all weights are finite."""
         learned = [*self._learned().values(), *self.discriminator.state_dict().values()]
         return all(bool(torch.isfinite(value).all()) for value in learned)
 
@@ -239,15 +239,15 @@ class FineTuning:
             self.average[name].lerp_(value, 1 - keep)
 
     def nearest_frames_elsewhere(self, content: Tensor, clip: int, first: int) -> Tensor:
-        """The nearest sounds of content (frames, CONTENT) from elsewhere than this part of the clip and around it."""
+        """Return the nearest frames of content (frames, CONTENT) outside this part of the clip and its surroundings."""
         stop = first + len(content)
         around = self.retrieval_frames.near(clip, first - _ELSEWHERE_FRAMES, stop + _ELSEWHERE_FRAMES)
         return nearest_frames(content, self.retrieval_frames.content, around)
 
-    def _drawn(self, content: Tensor, pieces: Sequence[Piece], number: int) -> Tensor:
-        """Content (batch, frames, CONTENT), half of the pieces drawn towards other sounds of the voice.
+    def _retrieved(self, content: Tensor, pieces: Sequence[Piece], number: int) -> Tensor:
+        """Mix half of the pieces of content (batch, frames, CONTENT) with their nearest frames of the voice.
 
-        So the decoder learns to make clear speech of the means that retrieval gives it.
+        So the decoder learns to make clear speech from the averages that retrieval returns.
         """
         choices = np.random.default_rng([self.plan.seed, number, 7])
         drawn = content.clone()
@@ -258,8 +258,7 @@ class FineTuning:
         return drawn
 
     def _foreign(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Pieces of other people's content, the same drawn towards the voice's sounds, and the prosody that goes with
-        them, its pitch moved to the voice's middle."""
+        """Draw content of other speakers: plain, after retrieval, and its prosody at the voice's median pitch."""
         choices = np.random.default_rng([self.plan.seed, number, 5])
         everything = len(self.foreign.content)
         drawn = choices.choice(everything, min(self.plan.foreign, everything), replace=False)
@@ -283,12 +282,12 @@ class FineTuning:
 
 
 def _loud(clip: Clip) -> np.ndarray:
-    """bool (frames,): within 30 dB of the recording's level."""
+    """Mark the frames within 30 dB of the recording's level, bool (frames,)."""
     loud: np.ndarray = (loudness_of(torch.from_numpy(clip.envelope.astype(np.float32))) > ACTIVE_NEPERS).numpy()
     return loud
 
 
 def _rows(clip: Clip, first: int) -> np.ndarray:
-    """The frames of a piece; a clip shorter than that goes round."""
+    """Return the frames of a piece; a shorter clip is repeated."""
     rows: np.ndarray = (first + np.arange(PIECE_FRAMES)) % len(clip.pitch)
     return rows

@@ -1,4 +1,4 @@
-"""The record of a training: losses by epoch, scores by evaluation, and whatever else happened, as data."""
+"""History of a training: losses by epoch, scores by evaluation, and events."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -9,34 +9,34 @@ from engine.errors import TrainingError
 from engine.files import write_atomically
 from engine.training.evaluation_schedule import EvaluationSchedule
 
-TRAINING_FORMAT = 4  # of checkpoints and their history; raised whenever what was begun could not go on as it would have
+TRAINING_FORMAT = 4  # of checkpoints and history; raised whenever an earlier training could not resume unchanged
 State = Literal["training", "completed"]
 HISTORY_FILE = "history.json"
 ORIGINALS_FOLDER, EVALUATIONS_FOLDER = "originals", "evaluations"
-CURVES_FILE = "curves.png"  # drawn by whoever shows the training
+CURVES_FILE = "curves.png"  # drawn when the training is shown
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long a training takes on this machine, from steps and one evaluation that were timed."""
+    """How long a training takes on this machine, from timed steps and one timed evaluation."""
 
     epoch_s: float
     evaluation_s: float
     total_s: float
-    epochs_apart: int = 1  # of two evaluations at the beginning, where nothing else is asked for
+    epochs_apart: int = 1  # between two evaluations at the beginning, by default
 
     def seconds_of(self, epochs: int, evaluate_epochs: int = 0) -> float:
-        """How long a training of another number of epochs takes from the beginning, if nothing ends it sooner."""
+        """Estimate the seconds of a training of `epochs` from the beginning, if it does not stop early."""
         schedule = EvaluationSchedule(evaluate_epochs or max(1, self.epochs_apart), growing=not evaluate_epochs)
         return epochs * self.epoch_s + schedule.count(epochs) * self.evaluation_s
 
 
 @dataclass
 class TrainingHistory:
-    """What has happened so far; grows as the training goes on.
+    """What has happened so far.
 
     epochs: {"epoch", "steps", "seconds", the mean losses}; evaluations: {"epoch", "folder", the scores}; events:
-    {"epoch", "text"}, what the user should know.
+    {"epoch", "text"}, shown to the user.
     """
 
     state: State = "training"
@@ -49,22 +49,22 @@ class TrainingHistory:
 
     @property
     def epoch(self) -> int:
-        """Epochs that are done."""
+        """Number of finished epochs."""
         return self.epochs[-1]["epoch"] if self.epochs else 0
 
     @property
     def best(self) -> dict[str, Any] | None:
-        """The evaluation with the best score, the earlier of equals; None before the first."""
+        """The evaluation with the best score, the earliest of equals; None before the first."""
         return max(self.evaluations, key=lambda line: line["score"], default=None)
 
     @property
     def evaluations_since_best(self) -> int:
-        """How many evaluations have not been better than the best."""
+        """Number of evaluations since the best one."""
         best = self.best
         return len(self.evaluations) - 1 - self.evaluations.index(best) if best else 0
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values; the best epoch is there too, for readers."""
+        """Return plain values, with the best epoch for readers."""
         return asdict(self) | {"best_epoch": self.best["epoch"] if self.best else None}
 
 
@@ -83,13 +83,14 @@ def history_from_json(values: dict[str, Any]) -> TrainingHistory:
 
 
 def write_history(history: TrainingHistory, folder: Path) -> None:
-    """Write `folder`/history.json, whole or not at all."""
+    """Write `folder`/history.json atomically."""
     write_atomically(folder / HISTORY_FILE, json.dumps(history.as_json(), indent=1) + "\n")
 
 
 def read_history(folder: Path) -> TrainingHistory | None:
-    """The history of the training in a folder; None where none was begun, or only with an earlier version, so that it
-    cannot go on. Raises TrainingError if it is damaged.
+    """Read the history of the training in a folder.
+
+    None if no training was started, or only with an earlier version. Raises TrainingError if it is damaged.
 
     >>> read_history(Path("no-training-here")) is None
     True

@@ -1,4 +1,4 @@
-"""What a training does not learn from, so that it can be judged by it."""
+"""Hold out recordings of a voice to evaluate its training with."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,17 @@ from engine.features.clips import Clip
 from engine.units import FRAME_RATE
 
 _SHARE = 0.1
-_MOST_S = 30.0  # all of it is rendered at every evaluation
+_MOST_S = 30.0  # rendered at every evaluation
 _LONGEST_S, _SHORTEST_S = 12.0, 2.0  # of one piece
 _MOST_PIECES = 4
-_FEWEST_RECORDINGS = 6  # of fewer, the end of the longest is held out instead of one whole
-_GAP_FRAMES = 100  # between what is learned from and what is held out of the same recording
+_FEWEST_RECORDINGS = 6  # with fewer, the end of the longest is held out instead of whole recordings
+_GAP_FRAMES = 100  # between the training part and the held-out part of a recording
 
 
 def hold_out(clips: Sequence[Clip], seed: int) -> tuple[list[Clip], list[Clip]]:
-    """Clips to learn from and clips to be judged by, none longer than 12 s: a tenth of the sound, at most 30 s.
+    """Split clips into a training set and a held-out set: a tenth of the duration, at most 30 s, in clips up to 12 s.
 
-    Whole recordings where there are six or more, of which a fitting few are drawn, or the first 12 s of those that are
-    longer; else the end of the longest one.
+    With six recordings or more, some of them are held out, of long ones the first 12 s; else the end of the longest.
     """
     sought_s = min(_MOST_S, _SHARE * sum(clip.duration_s for clip in clips))
     if len(clips) < _FEWEST_RECORDINGS:
@@ -28,7 +27,7 @@ def hold_out(clips: Sequence[Clip], seed: int) -> tuple[list[Clip], list[Clip]]:
     aside: list[int] = []
     for i in np.random.default_rng([seed, 17]).permutation(fitting) if fitting else []:
         held_s = sum(min(clips[j].duration_s, _LONGEST_S) for j in aside)
-        # a recording so long that it takes much from the learning is passed over
+        # a recording so long that training would miss it is skipped
         if (
             held_s < sought_s
             and len(aside) < _MOST_PIECES

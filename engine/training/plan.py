@@ -1,16 +1,16 @@
-"""The settings of a voice's training, their ranges, and what each is for."""
+"""Settings of a voice's training, with their ranges and meanings."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.settings import check_settings, setting
 
-MAY_CHANGE = ("epochs", "patience", "evaluate_epochs", "save_s")  # between one start of a training and the next
+MAY_CHANGE = ("epochs", "patience", "evaluate_epochs", "save_s")  # when a training is resumed
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How to train. Each field's metadata holds its range and its meaning; SettingsError for a value outside.
+    """How to train. Each field's metadata holds its range and meaning. Raises SettingsError for a value outside.
 
     >>> TrainingPlan(epochs=50).patience
     10
@@ -40,6 +40,6 @@ class TrainingPlan:
         check_settings(self)
 
     def differences(self, begun_with: dict[str, Any]) -> list[str]:
-        """Names of the settings that cannot change once a training has begun, and are not as it was begun with."""
+        """Return the names of fixed settings that differ from those the training started with."""
         own = asdict(self)
         return [name for name in own if name not in MAY_CHANGE and own[name] != begun_with.get(name)]

@@ -1,4 +1,4 @@
-"""A voice as it stands at one moment of its training, and what can be measured of it from its recordings."""
+"""A voice as it is at a checkpoint of its training, and what can be measured from its recordings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,16 +24,16 @@ from engine.voices.card import VoiceCard
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import Voice
 
-_CONTRAST_FRAMES = 12_000  # of the recordings, spread over all of them: enough for a standard deviation
+_CONTRAST_FRAMES = 12_000  # spread over all recordings: enough for a standard deviation
 _LARGEST_CONTRAST = 1.35
-_LEAST_SHARE = 0.1  # of the voiced frames, in which a voice must sing, or speak, to say where it does
-_RETRIEVAL = ConversionSettings.retrieval  # as conversions are by default
+_LEAST_SHARE = 0.1  # of the voiced frames; with less singing, or speech, its pitch is not measured
+_RETRIEVAL = ConversionSettings.retrieval  # as in conversions by default
 
 
 def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> VoiceCard:
-    """The card of a voice: what its profile says, and measured from the clips what that leaves open.
+    """Make the card of a voice from its profile; what that leaves open is measured from the clips.
 
-    Raises TrainingError where there is no voice in them.
+    Raises TrainingError if there is no voice in them.
     """
     pitch = Pitch(
         np.concatenate([clip.pitch.hertz for clip in clips]), np.concatenate([clip.pitch.voicing for clip in clips])
@@ -41,7 +41,7 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
     loudness_db = np.concatenate([clip.loudness_db for clip in clips])
     found = measure_range(pitch, loudness_db)
     if found is None:
-        raise TrainingError("There is no voice in these recordings: nothing in them has a pitch.")
+        raise TrainingError("These recordings contain no voice: no pitch was found in them.")
     bands = int(np.median([clip.bands for clip in clips]))
     spoken_pitch, sung_pitch = _pitches_apart(clips)
     spoken = measure_style(pitch, loudness_db) != "melodic"
@@ -58,7 +58,7 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
 
 
 def _pitches_apart(clips: Sequence[Clip]) -> tuple[PitchStatistics | None, PitchStatistics | None]:
-    """Of the clips in which the voice speaks, and of those in which it sings; None where they are too few to tell."""
+    """Measure the pitch of spoken and of sung clips; None where there are too few of a kind."""
     notes: dict[bool, list[np.ndarray]] = {False: [np.zeros(0)], True: [np.zeros(0)]}  # by whether it sings
     for clip in clips:
         notes[measure_style(clip.pitch, clip.loudness_db) == "melodic"].append(clip.pitch.voiced_semitones)
@@ -71,7 +71,7 @@ def _pitches_apart(clips: Sequence[Clip]) -> tuple[PitchStatistics | None, Pitch
 
 
 def snapshot(tuning: FineTuning, card: VoiceCard, training: dict[str, Any]) -> Voice:
-    """The voice as it is now, ready to convert with, on the processor; `training` goes on its card."""
+    """Return the voice as it is now, ready to convert with, on the CPU; `training` goes on its card."""
     decoder, timbre = tuning.averaged()
     centre, contrast = measure_contrast(tuning, decoder, timbre)
     frames = tuning.retrieval_frames.content
@@ -80,19 +80,19 @@ def snapshot(tuning: FineTuning, card: VoiceCard, training: dict[str, Any]) -> V
 
 
 def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean of the decoded envelope, and how much more the real one varies around its own, both (BANDS,).
+    """Measure the mean of the decoded envelope, and how much more the real one varies, both (BANDS,).
 
-    Averages come out flatter than the real thing; giving the variance back makes speech clearer (Toda et al., 2007).
+    Decoded envelopes vary less than real ones; restoring the variance makes speech clearer (Toda et al., 2007).
     """
     decoded, real = [], []
     with torch.inference_mode():
         for number, clip in enumerate(_sample(tuning.clips)):
-            envelope = _there(clip.envelope.astype(np.float32), timbre)
-            content = _there(clip.content[0].astype(np.float32), timbre)[None]
-            if _RETRIEVAL:  # the search costs more than all the rest
-                content = mix_content(content, _other_sounds(tuning, content[0], number)[None], _RETRIEVAL)
+            envelope = _on_device_of(clip.envelope.astype(np.float32), timbre)
+            content = _on_device_of(clip.content[0].astype(np.float32), timbre)[None]
+            if _RETRIEVAL:  # the search takes longer than everything else
+                content = mix_content(content, _nearest_elsewhere(tuning, content[0], number)[None], _RETRIEVAL)
             loudness = loudness_of(envelope)
-            semitones, voicing = _there(clip.pitch.semitones, timbre), _there(clip.pitch.voicing, timbre)
+            semitones, voicing = _on_device_of(clip.pitch.semitones, timbre), _on_device_of(clip.pitch.voicing, timbre)
             prosody = prosody_input(semitones, voicing, loudness)
             active = loudness > ACTIVE_NEPERS
             decoded.append(decoder(content, prosody[None], timbre[None])[0][active])
@@ -103,21 +103,23 @@ def measure_contrast(tuning: FineTuning, decoder: EnvelopeDecoder, timbre: Tenso
     return decoded_all.mean(0).clone(), smooth.clamp(1.0, _LARGEST_CONTRAST).clone()
 
 
-def _other_sounds(tuning: FineTuning, content: Tensor, clip: int) -> Tensor:
-    """The nearest sounds of a clip's content (frames, CONTENT) from elsewhere, found piece by piece: none is taken from
-    near a piece, and a voice may have one recording only."""
+def _nearest_elsewhere(tuning: FineTuning, content: Tensor, clip: int) -> Tensor:
+    """Return the nearest frames of a clip's content (frames, CONTENT), each piece without its own surroundings.
+
+    Piece by piece, because a voice may have one recording only.
+    """
     firsts = range(0, len(content), PIECE_FRAMES)
     return torch.cat(
         [tuning.nearest_frames_elsewhere(content[first : first + PIECE_FRAMES], clip, first) for first in firsts]
     )
 
 
-def _there(values: np.ndarray, other: Tensor) -> Tensor:
-    """The values where the other tensor is."""
+def _on_device_of(values: np.ndarray, other: Tensor) -> Tensor:
+    """Return the values on the device of the other tensor."""
     return torch.from_numpy(values).to(other.device)
 
 
 def _sample(clips: Sequence[Clip]) -> list[Clip]:
-    """The same share of every clip, from its beginning, together at most _CONTRAST_FRAMES."""
+    """Take the same share of every clip, from its beginning, together at most _CONTRAST_FRAMES."""
     share = min(1.0, _CONTRAST_FRAMES / sum(len(clip.pitch) for clip in clips))
     return [clip.piece(0, max(1, round(share * len(clip.pitch)))) for clip in clips]

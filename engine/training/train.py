@@ -1,12 +1,12 @@
-"""Training a voice: fine-tune the base on its recordings, keep the best moment, and lose nothing on the way.
+"""Train a voice: fine-tune the base on its recordings, keep the best checkpoint, and resume after interruptions.
 
     clips --> hold some out --> epoch after epoch: steps --> evaluate (audition, score) --> checkpoint
                                                      ^                                          |
-                                                     +----- goes on from here after a stop -----+
+                                                     +----- resumes here after a stop ----------+
 
-The folder of a training holds `checkpoint.pt` (and the one before it), `history.json`, `originals/` with what is
-auditioned, and `evaluations/000040/` for the evaluation after 40 epochs: a voice like any other, with its renderings
-beside it. The best of them is what `train` gives.
+The folder of a training holds `checkpoint.pt` (and the one before it), `history.json`, `originals/` with the recordings
+of the audition, and `evaluations/000040/` for the evaluation after 40 epochs: a voice like any other, with its
+renderings beside it. `train` returns the best of them.
 """
 
 import copy
@@ -55,19 +55,19 @@ from engine.voices.card import PREVIEW_FILE, WEIGHTS_FILE, new_identifier
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import Voice, load_voice, save_voice
 
-LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to learn from
+LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to train on
 CHECKPOINT_FILE = "checkpoint.pt"
-EARLIER_FOLDER = "earlier-version"  # and its format: what an earlier version had learned, which cannot go on
+EARLIER_FOLDER = "earlier-version"  # and its format: a training by an earlier version, which cannot resume
 _COUNTERS = (
     "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
     "patient_from",
 )  # fmt: skip
-_STEPS_APART = 60  # of two evaluations, at the beginning
+_STEPS_APART = 60  # between two evaluations at the beginning
 _TIMED_STEPS = 3
-_MOST_BAD_STEPS = 20  # with less than _STEPS_TO_TRUST good ones between them; then skipping cannot mend it
+_MOST_BAD_STEPS = 20  # with fewer than _STEPS_TO_TRUST good ones between them; then skipping does not help
 _STEPS_TO_TRUST = 200  # good ones, after which the learning rate may rise again
 _SLOWEST_SHARE = 1 / 64
-_WEIGHTS_KEPT = 30  # evaluations that stay voices; of older ones only the sound is kept
+_WEIGHTS_KEPT = 30  # evaluations that keep their weights; older ones keep only the audio
 
 
 def train(
@@ -78,12 +78,12 @@ def train(
     profile: VoiceProfile | None = None,
     device: str = AUTO,
 ) -> Voice:
-    """Train a voice on clips of it, or go on with the training that was begun in `folder`; gives the best moment.
+    """Train a voice on clips of it, or resume the training in `folder`, and return the best checkpoint.
 
     `plan.epochs` is the total; a training that has as many is not trained further. `report(fraction, message)` may
-    raise Cancelled, which is passed on after the state was saved. device: see `engine.devices.choose_device`; what was
-    begun on one continues on any other. Raises TrainingError where there is too little voice, the recordings are not
-    those the training was begun with, or it cannot go on.
+    raise Cancelled, which is passed on after the state is saved. device: see `engine.devices.choose_device`; a training
+    may resume on another device. Raises TrainingError if there is too little voice, the recordings are not those the
+    training started with, or it cannot continue.
 
     >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
     >>> voice = train(clips, TrainingPlan(epochs=1), Path("training"), profile=VoiceProfile(name="Mia"))
@@ -103,9 +103,9 @@ def train_dataset(
     report: Report = no_report,
     device: str = AUTO,
 ) -> Voice:
-    """Train a voice on the usable recordings of a dataset, in its own folder; the same as `train` otherwise.
+    """Train a voice on the usable recordings of a dataset, in its folder; otherwise like `train`.
 
-    Raises DatasetError where there is nothing to train on.
+    Raises DatasetError if there is nothing to train on.
 
     >>> from engine import create_dataset
     >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
@@ -117,9 +117,9 @@ def train_dataset(
 
 
 def usable_clips(dataset: Dataset, report: Report = no_report) -> list[Clip]:
-    """The analysed recordings of a dataset that are good to train on; analysed once, and kept in the dataset.
+    """Return the usable recordings of a dataset, analysed; the analysis is cached in the dataset.
 
-    Raises DatasetError where there is too little voice in them.
+    Raises DatasetError if there is too little voice in them.
 
     >>> from engine import create_dataset
     >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
@@ -132,7 +132,7 @@ def usable_clips(dataset: Dataset, report: Report = no_report) -> list[Clip]:
 
 
 def estimate_training(clips: Sequence[Clip], plan: TrainingPlan, device: str = AUTO) -> Estimate:
-    """How long a training from the beginning would take here: a few steps and one rendering are timed, about 5 s.
+    """Estimate how long a training takes here by timing a few steps and one rendering, about 5 s.
 
     >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
     >>> estimate_training(clips, TrainingPlan(epochs=100)).total_s > 1
@@ -144,7 +144,7 @@ def estimate_training(clips: Sequence[Clip], plan: TrainingPlan, device: str = A
 
 
 class _Training:
-    """One training in progress. What changes is `tuning`, the counters below, and `history`."""
+    """A training in progress: `tuning`, the counters below, and `history` change."""
 
     def __init__(
         self,
@@ -164,30 +164,30 @@ class _Training:
         learned, self.held_out = hold_out(sound, plan.seed)
         self.tuning = FineTuning(self.base, learned, plan, device.precision)
         self.history = TrainingHistory()
-        self.step = self.position = 0  # steps in all; pieces of the present epoch that are done
-        self.sums: dict[str, float] = {}  # of the present epoch's losses
+        self.step = self.position = 0  # steps in all; finished pieces of the current epoch
+        self.sums: dict[str, float] = {}  # of the current epoch's losses
         self.steps_in_epoch, self.seconds_in_epoch = 0, 0.0
         self.batch, self.rate_share = plan.batch, 1.0
         self.bad_steps = self.good_steps = 0
-        self.patient_from = 0  # evaluations there were when the ceiling was last raised
+        self.patient_from = 0  # number of evaluations when the ceiling was last raised
         self.saved_at = time.monotonic()
         if len(sound) < len(clips):
             left_out = len(clips) - len(sound)
-            self._tell_event(f"Left out: {left_out} of the recordings, which held values that are not numbers.")
+            self._add_event(f"Recordings left out because their analysis gave NaN or infinite values: {left_out}.")
         self._resume()
         self.good = copy.deepcopy(self.tuning.state())
 
     # ---- the whole
 
     def run(self) -> None:
-        """Train until the ceiling, or until nothing has improved for long."""
+        """Train until the ceiling, or until nothing has improved for `patience` evaluations."""
         if self.history.state == "completed" and self.plan.epochs <= self.history.ceiling:
             return
         if self.plan.epochs > self.history.ceiling:
             self.patient_from = len(self.history.evaluations)
         self.history.state, self.history.ceiling = "training", self.plan.epochs
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.report(self._fraction(), "preparing to listen")
+        self.report(self._fraction(), "preparing the evaluation recordings")
         audition = self._audition()
         try:
             if not self.history.evaluations:
@@ -210,7 +210,7 @@ class _Training:
         return self._estimate(self._audition())
 
     def best_voice(self) -> Voice:
-        """The voice of the best evaluation, with the whole training on its card."""
+        """Load the voice of the best evaluation, with the whole training on its card."""
         best = self.history.best
         assert best is not None
         voice = load_voice(self.folder / EVALUATIONS_FOLDER / best["folder"])
@@ -219,7 +219,7 @@ class _Training:
     # ---- one epoch
 
     def _train_epoch(self) -> None:
-        """The rest of the present epoch."""
+        """Train on the rest of the current epoch."""
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, self.history.epoch)
         while self.position < len(pieces):
             self._learn(pieces[self.position : self.position + self.batch])
@@ -232,7 +232,7 @@ class _Training:
         self.position, self.sums, self.steps_in_epoch, self.seconds_in_epoch = 0, {}, 0, 0.0
 
     def _learn(self, pieces: list[Piece]) -> None:
-        """One step, and what to do when it fails."""
+        """Take one step and handle its failure."""
         started = time.monotonic()
         try:
             figures = self.tuning.step(self.step, pieces, self.rate_share)
@@ -256,20 +256,20 @@ class _Training:
             self.rate_share = min(1.0, 2 * self.rate_share)
 
     def _recover(self) -> None:
-        """After a step whose figures are no numbers: leave it out, go back where weights suffered, learn slower."""
+        """Skip a step that gave NaN or infinite losses, restore the weights if they are damaged, and lower the rate."""
         self.bad_steps, self.good_steps = self.bad_steps + 1, 0
         if self.bad_steps > _MOST_BAD_STEPS:
             raise TrainingError(
-                "The training cannot go on: again and again its figures are not numbers. Begin afresh with a lower "
-                "learning rate, and look at the data report for damaged recordings."
+                "The training cannot continue: its losses are NaN or infinite again and again. Start from scratch with "
+                "a lower learning rate, and check the data report for damaged recordings."
             )
         restored = not self.tuning.is_sound()
         if restored:
             self.tuning.restore(self.good)
         self.rate_share = max(_SLOWEST_SHARE, self.rate_share / 2)
-        went_back = " The voice went back to the last checkpoint." if restored else ""
-        self._tell_event(
-            f"A step gave figures that are not numbers and was left out.{went_back} "
+        went_back = " The last checkpoint was restored." if restored else ""
+        self._add_event(
+            f"A step that produced NaN or infinite losses was skipped.{went_back} "
             f"The learning rate is now {self.plan.learning_rate * self.rate_share:.2g}."
         )
 
@@ -277,10 +277,10 @@ class _Training:
         if self.batch == 1:
             raise TrainingError(
                 "There is not enough memory to train, even with the smallest batch. Close other programs and start "
-                "the training again: it goes on where it was."
+                "the training again: it resumes where it stopped."
             ) from cause
         self.batch //= 2
-        self._tell_event(f"There was not enough memory, so a batch is now {self.batch} pieces.")
+        self._add_event(f"Memory ran out, so the batch size is now {self.batch}.")
 
     # ---- evaluations
 
@@ -298,7 +298,7 @@ class _Training:
         return math.ceil(_STEPS_APART / math.ceil(pieces / self.plan.batch))
 
     def _evaluate(self, audition: Audition) -> None:
-        """Render, score, keep; the folder appears whole, and only then is the evaluation in the history."""
+        """Render, score and keep the voice; its folder is complete before the history lists the evaluation."""
         started = time.monotonic()
         name = f"{self.history.epoch:06d}"
         final = self.folder / EVALUATIONS_FOLDER / name
@@ -317,7 +317,7 @@ class _Training:
         self.report(self._fraction(), self._progress())
 
     def _thin_out(self) -> None:
-        """Older evaluations lose their weights, not their sound; the best never does."""
+        """Delete the weights of older evaluations, except the best; keep their audio."""
         best = self.history.best
         for line in self.history.evaluations[:-_WEIGHTS_KEPT]:
             if line is not best:
@@ -331,18 +331,18 @@ class _Training:
         best = self.history.best
         assert best is not None
         if self.history.epoch < self.plan.epochs:
-            self._tell_event(
-                f"Nothing had improved since epoch {best['epoch']}, so the training ended at epoch "
-                f"{self.history.epoch}; the voice is that of epoch {best['epoch']}."
+            self._add_event(
+                f"Nothing has improved since epoch {best['epoch']}, so training stopped at epoch {self.history.epoch}. "
+                f"The voice is from epoch {best['epoch']}."
             )
         self.history.state = "completed"
         self._save()
-        self.report(1.0, f"completed; the best moment was epoch {best['epoch']}")
+        self.report(1.0, f"completed; the best checkpoint is from epoch {best['epoch']}")
 
     # ---- time
 
     def _estimate(self, audition: Audition) -> Estimate:
-        """Time a few steps of a copy, and one rendering."""
+        """Time a few steps of a copy and one rendering."""
         trial = FineTuning(self.base, self.tuning.clips, self.plan, precision=self.device.precision)
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
         took = []
@@ -359,7 +359,7 @@ class _Training:
         return replace(timed, total_s=round(timed.seconds_of(self.plan.epochs, self.plan.evaluate_epochs), 1))
 
     def _seconds_left(self) -> float | None:
-        """By how long the last epochs and evaluations took; None before there were any."""
+        """Estimate from the last epochs and evaluations; None before the first epoch."""
         epochs, evaluations = self.history.epochs[-10:], self.history.evaluations[-10:]
         if not epochs:
             return None
@@ -372,7 +372,7 @@ class _Training:
         return min(1.0, (self.history.epoch + of_epoch) / self.plan.epochs)
 
     def _progress(self) -> str:
-        """What is shown: epoch, losses, scores, time left."""
+        """Return the progress message: epoch, loss, scores, time left."""
         history = self.history
         parts = [f"epoch {history.epoch} of {self.plan.epochs}"]
         if history.epochs:
@@ -385,7 +385,7 @@ class _Training:
             parts.append(f"about {rounded_duration(left_s)} left")
         return ", ".join(parts)
 
-    def _tell_event(self, text: str) -> None:
+    def _add_event(self, text: str) -> None:
         self.history.events.append({"epoch": self.history.epoch, "text": text})
         self.report(self._fraction(), text)
 
@@ -402,34 +402,34 @@ class _Training:
         self.saved_at = time.monotonic()
 
     def _resume(self) -> None:
-        """Go on from the checkpoint, if there is one. Raises TrainingError where it does not belong here."""
+        """Resume from the checkpoint, if there is one. Raises TrainingError if it belongs to another training."""
         state = load_checkpoint(self.folder / CHECKPOINT_FILE)
         if state is None:
             return
         if state.get("format", 1) > TRAINING_FORMAT:
-            raise TrainingError("This training was begun with a later version of Timbre Studio; update to go on.")
+            raise TrainingError("A later version of Timbre Studio started this training; update to resume it.")
         if state.get("format", 1) < TRAINING_FORMAT:
-            # what it was learned from was heard otherwise; its moments would be mistaken for those of this training
-            self._tell_event("Begun anew: an earlier version of Timbre Studio, which heard otherwise, had begun it.")
+            # the earlier version analysed the recordings differently, so its checkpoints cannot be mixed with new ones
+            self._add_event("Started again, because an earlier version of Timbre Studio had started this training.")
             with writing_errors(self.folder / CHECKPOINT_FILE):
                 self._set_aside(state.get("format", 1))
                 write_history(self.history, self.folder)
             return
         if state["recordings"] != self.recordings:
             raise TrainingError(
-                "The recordings are not those this training was begun with. Begin it afresh, or make a new voice of "
-                "the new recordings."
+                "The recordings are not those this training started with. Start it from scratch, or make a new voice "
+                "from the new recordings."
             )
         if changed := self.plan.differences(state["plan"]):
             values = ", ".join(f"{name} {state['plan'].get(name)}" for name in changed)
-            raise TrainingError(f"This training was begun with {values}. Go on with that, or begin afresh.")
+            raise TrainingError(f"This training started with {values}. Resume with that, or start from scratch.")
         self.tuning.restore(state["tuning"])
         for name, value in state["counters"].items():
             setattr(self, name, value)
         self.history = history_from_json(state["history"])
 
     def _set_aside(self, begun_as: int) -> None:
-        """Put what was learned before aside; the checkpoint last, so that a kill can be made good."""
+        """Move the earlier training aside; the checkpoint last, so that this can be repeated after a kill."""
         earlier, checkpoint = self.folder / f"{EARLIER_FOLDER}-{begun_as}", self.folder / CHECKPOINT_FILE
         earlier.mkdir(exist_ok=True)
         for path in (self.folder / EVALUATIONS_FOLDER, previous(checkpoint), checkpoint):
@@ -441,7 +441,7 @@ class _Training:
                 path.unlink(missing_ok=True)
 
     def _summary(self, best: dict[str, Any]) -> dict[str, Any]:
-        """What the card says of the training."""
+        """Summarise the training for the card."""
         frames = sum(len(clip.pitch) for clip in self.tuning.clips)
         scores = {name: best[name] for name in (*(f.name for f in fields(AuditionScores)), "score")}
         return {
@@ -454,22 +454,22 @@ class _Training:
 
 
 def refuse_too_little(clips: Sequence[Clip]) -> None:
-    """TrainingError where there is less than LEAST_VOICE_S of voiced sound."""
+    """Raise TrainingError if there is less than LEAST_VOICE_S of voiced sound."""
     voiced_s = sum(int(clip.pitch.voiced.sum()) for clip in clips) / FRAME_RATE
     if voiced_s < LEAST_VOICE_S:
         raise TrainingError(
-            f"There are only {voiced_s:.1f} seconds of voice; at least {LEAST_VOICE_S:.0f} are needed, "
-            "five minutes are good."
+            f"There are only {voiced_s:.1f} seconds of voice; at least {LEAST_VOICE_S:.0f} are needed. "
+            "Five minutes work well."
         )
 
 
 def sound_clips(clips: Sequence[Clip]) -> list[Clip]:
-    """The clips without those that hold values that are no numbers."""
+    """Return the clips that hold only finite values."""
     return [clip for clip in clips if np.isfinite(clip.envelope).all() and np.isfinite(clip.pitch.hertz).all()]
 
 
 def _identity(clips: Sequence[Clip]) -> str:
-    """The same for the same recordings in the same order, whatever they are called."""
+    """Return a digest of the recordings and their order, whatever their names."""
     digest = hashlib.sha256()
     for clip in clips:
         digest.update(clip.pitch.hertz.tobytes())
@@ -478,7 +478,7 @@ def _identity(clips: Sequence[Clip]) -> str:
 
 
 def _preview_part(clips: Sequence[Clip]) -> str:
-    """The foreign recording that shows the voice at its own trade."""
+    """Choose the foreign recording for the preview: singing for a singing voice, else speech."""
     pitch = Pitch(
         np.concatenate([clip.pitch.hertz for clip in clips]), np.concatenate([clip.pitch.voicing for clip in clips])
     )
@@ -487,5 +487,5 @@ def _preview_part(clips: Sequence[Clip]) -> str:
 
 
 def _is_out_of_memory(cause: BaseException) -> bool:
-    """torch says it by a RuntimeError, in other words on each device."""
+    """Detect torch's RuntimeError too, whose words differ between devices."""
     return isinstance(cause, MemoryError | torch.OutOfMemoryError) or "memory" in str(cause).lower()

@@ -1,8 +1,8 @@
-"""A voice before it is trained: the base's decoder with the timbre, the sounds and the range of its own recordings.
+"""An untrained voice: the base's decoder with the timbre, retrieval frames and range of its own recordings.
 
-It is what a training begins with. The one that is made of a dataset is kept beside the recordings, in a folder that is
-a voice like any other; the folder of the training is not touched. It is made once, and anew when the recordings, or
-what is said of the voice, have changed. Whoever keeps a trained voice deletes it.
+Training starts from it. The untrained voice of a dataset is kept beside the recordings, in a folder that is a voice
+like any other; the folder of the training is not touched. It is made once, and again when the recordings or the profile
+change. It is deleted when a trained voice is kept.
 """
 
 import hashlib
@@ -25,13 +25,13 @@ from engine.voices.card import UNTRAINED, WEIGHTS_FILE, load_card, new_identifie
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import Voice, save_voice
 
-_MADE_OF = "made_of"  # in what its card says of the training: which state of the dataset it was made of
+_MADE_OF = "made_of"  # key on its card: the state of the dataset it was made from
 
 
 def untrained_voice(clips: Sequence[Clip], profile: VoiceProfile | None = None, device: str = AUTO) -> Voice:
-    """The voice of some clips as it can be used before any training; its card's `is_untrained` says so.
+    """Make a voice from clips without training; its card's `is_untrained` is True.
 
-    device: see `engine.devices.choose_device`. Raises TrainingError where there is too little voice.
+    device: see `engine.devices.choose_device`. Raises TrainingError if there is too little voice.
 
     >>> from engine import analysed_clips
     >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
@@ -49,10 +49,10 @@ def untrained_voice(clips: Sequence[Clip], profile: VoiceProfile | None = None, 
 
 
 def untrained_of(dataset: Dataset, report: Report = no_report, device: str = AUTO) -> Path:
-    """The folder of a dataset's untrained voice, which is made where `kept_untrained` finds none.
+    """Return the folder of a dataset's untrained voice; make it if `kept_untrained` finds none.
 
-    Nobody else may make it at the same time. `report` may raise Cancelled; what was analysed stays in the dataset.
-    Raises DatasetError or TrainingError where there is too little voice.
+    Not for several processes at once. `report` may raise Cancelled; finished analysis stays in the dataset. Raises
+    DatasetError or TrainingError if there is too little voice.
 
     >>> from engine import create_dataset, load_voice
     >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
@@ -61,7 +61,7 @@ def untrained_of(dataset: Dataset, report: Report = no_report, device: str = AUT
     """
     if kept := kept_untrained(dataset):
         return kept
-    made_of = _state(dataset)  # as it was before they were read: what changes meanwhile is seen the next time
+    made_of = _state(dataset)  # before reading, so that changes in the meantime are found the next time
     clips = usable_clips(dataset, report)
     report(1.0, "rendering a preview")
     voice = untrained_voice(clips, dataset.profile, device)
@@ -72,8 +72,7 @@ def untrained_of(dataset: Dataset, report: Report = no_report, device: str = AUT
 
 
 def kept_untrained(dataset: Dataset) -> Path | None:
-    """The folder of a dataset's untrained voice; None where there is none, or only of other recordings, of what was
-    said of it before, or of an earlier base."""
+    """Return the folder of a dataset's untrained voice; None if missing or made from other data or another base."""
     home = dataset.folder / UNTRAINED_FOLDER
     try:
         card = load_card(home)
@@ -84,7 +83,7 @@ def kept_untrained(dataset: Dataset) -> Path | None:
 
 
 def _state(dataset: Dataset) -> str:
-    """Another one when a recording, or the profile, is another one. Raises DatasetError where they are gone."""
+    """Return a digest of recordings and profile. Raises DatasetError if they are gone."""
     digest = hashlib.sha256()
     try:
         for path in (dataset.folder / MODEL_FILE, *dataset.recordings):

@@ -66,7 +66,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
     """Render one take of an earlier conversion again where its pitch was edited."""
     from engine.conversion.edit_data import read_edit_data
     from engine.conversion.pitch_edits import read_edits
-    from engine.conversion.rerendering import EarlierEdit, edit_file
+    from engine.conversion.rerendering import EarlierEdit, FileTake, edit_file
 
     wanted = job.task.parameters["edit"]
     original = {name: _fetched_as(job, key, name) for name, key in wanted["original"].items()}
@@ -75,11 +75,8 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
     edit_data = read_edit_data(original["groundwork"].read_bytes())
     target, voice = job.place / "take-1.wav", _voice(job)
     done = edit_file(
-        source,
-        original["take"],
+        FileTake(source, original["take"], edit_data, wanted["take"] - 1),
         target,
-        edit_data,
-        wanted["take"] - 1,
         voice,
         read_edits(wanted["edits"]),
         before,

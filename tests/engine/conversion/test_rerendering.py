@@ -15,7 +15,7 @@ from engine.conversion import rerendering as module
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
 from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Smooth
-from engine.conversion.rerendering import EarlierEdit, edit_file, edit_take
+from engine.conversion.rerendering import EarlierEdit, FileTake, edit_file, edit_take
 from engine.conversion.settings import ConversionSettings
 from engine.errors import AudioError, Cancelled, EditError, SettingsError
 from engine.units import HOP, SAMPLE_RATE
@@ -244,7 +244,7 @@ def test_a_file_is_edited_as_sound_in_memory_is(files, voice, tmp_path):
     edits = [Shift(1.0, 1.5, 2.0)]
     told = []
     done = edit_file(
-        folder / "in.flac", folder / "take-2.wav", tmp_path / "new.wav", edit_data, 1, voice, edits,
+        FileTake(folder / "in.flac", folder / "take-2.wav", edit_data, 1), tmp_path / "new.wav", voice, edits,
         report=lambda fraction, message: told.append(fraction),
     )  # fmt: skip
     assert (done.path, done.rendered) == (tmp_path / "new.wav", 1)
@@ -266,7 +266,8 @@ def test_what_an_earlier_edit_has_sung_is_taken_over(files, voice, tmp_path, mon
     first, second = Shift(1.0, 1.5, 2.0), Shift(3.5, 4.0, -2.0)
 
     def edited(name, edits, before=None):
-        return edit_file(folder / "in.flac", folder / "take-1.wav", tmp_path / name, edit_data, 0, voice, edits, before)
+        take = FileTake(folder / "in.flac", folder / "take-1.wav", edit_data, 0)
+        return edit_file(take, tmp_path / name, voice, edits, before)
 
     one = edited("one.wav", [first])
     both = edited("both.wav", [first, second], EarlierEdit(one.path, [first]))
@@ -280,7 +281,7 @@ def test_what_an_earlier_edit_has_sung_is_taken_over(files, voice, tmp_path, mon
     np.testing.assert_array_equal(both_samples, read_audio(anew.path).samples)
     # an edit that is taken back leaves nothing behind
     back = edited("back.wav", [second], EarlierEdit(both.path, [first, second]))
-    assert back.sung == 0
+    assert back.rendered == 0
     samples = read_audio(back.path).samples
     np.testing.assert_array_equal(samples[:, : 3 * SAMPLE_RATE], take[:, : 3 * SAMPLE_RATE])
     np.testing.assert_array_equal(samples[:, 3 * SAMPLE_RATE :], both_samples[:, 3 * SAMPLE_RATE :])
@@ -295,7 +296,8 @@ def test_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch
         edit_data = convert_file(tmp_path / "long.wav", [tmp_path / "out.wav"], voice).edit_data
         edits = [Shift(0.5, seconds - 0.5, 1.0)]
         tracemalloc.start()
-        edit_file(tmp_path / "long.wav", tmp_path / "out.wav", tmp_path / "new.wav", edit_data, 0, voice, edits)
+        take = FileTake(tmp_path / "long.wav", tmp_path / "out.wav", edit_data, 0)
+        edit_file(take, tmp_path / "new.wav", voice, edits)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 1e6  # curves of the whole take, of 100 numbers a second
@@ -304,10 +306,9 @@ def test_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch
 def test_a_voice_that_was_made_anew_is_refused(files, voice, tmp_path):
     folder, edit_data = files
     other = replace(voice, centre=voice.centre + 0.01)
+    take = FileTake(folder / "in.flac", folder / "take-1.wav", edit_data, 0)
     with pytest.raises(EditError, match="made anew since this take"):
-        edit_file(
-            folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", edit_data, 0, other, [Shift(1.0, 2.0, 1.0)]
-        )
+        edit_file(take, tmp_path / "x.wav", other, [Shift(1.0, 2.0, 1.0)])
     assert not list(tmp_path.iterdir())
 
 
@@ -322,19 +323,20 @@ def test_sound_that_does_not_fit_is_refused(files, voice, tmp_path):
         (tmp_path / "short.wav", folder / "take-1.wav"),
     ):
         with pytest.raises(EditError, match="does not fit the recording"):
-            edit_file(source, take, tmp_path / "x.wav", edit_data, 0, voice, edits)
+            edit_file(FileTake(source, take, edit_data, 0), tmp_path / "x.wav", voice, edits)
         assert not (tmp_path / "x.wav").exists()
 
 
 def test_what_is_not_there_is_told(files, voice, tmp_path):
     folder, edit_data = files
-    edits = [Shift(1.0, 2.0, 1.0)]
+    edits, target = [Shift(1.0, 2.0, 1.0)], tmp_path / "x.wav"
+    take = FileTake(folder / "in.flac", folder / "take-1.wav", edit_data, 0)
     with pytest.raises(AudioError, match=r"none\.wav"):
-        edit_file(folder / "in.flac", folder / "none.wav", tmp_path / "x.wav", edit_data, 0, voice, edits)
+        edit_file(replace(take, path=folder / "none.wav"), target, voice, edits)
     with pytest.raises(EditError, match="no take 3"):
-        edit_file(folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", edit_data, 2, voice, edits)
+        edit_file(replace(take, number=2), target, voice, edits)
     with pytest.raises(SettingsError, match="not within the take"):
-        edit_file(folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", edit_data, 0, voice, [Shift(4, 9, 1)])
+        edit_file(take, target, voice, [Shift(4, 9, 1)])
 
 
 def test_it_can_be_stopped_and_leaves_nothing(files, voice, tmp_path):
@@ -344,9 +346,7 @@ def test_it_can_be_stopped_and_leaves_nothing(files, voice, tmp_path):
         if fraction > 0.2:
             raise Cancelled
 
+    take = FileTake(folder / "in.flac", folder / "take-1.wav", edit_data, 0)
     with pytest.raises(Cancelled):
-        edit_file(
-            folder / "in.flac", folder / "take-1.wav", tmp_path / "x.wav", edit_data, 0, voice, [Shift(1.0, 2.0, 1.0)],
-            report=report,
-        )  # fmt: skip
+        edit_file(take, tmp_path / "x.wav", voice, [Shift(1.0, 2.0, 1.0)], report=report)
     assert not list(tmp_path.iterdir())

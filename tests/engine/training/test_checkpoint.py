@@ -47,7 +47,7 @@ def test_two_damaged_ones_are_said_not_passed_over(tmp_path):
     path = tmp_path / "training.pt"
     path.write_bytes(b"no")
     previous(path).write_bytes(b"no")
-    with pytest.raises(TrainingError, match=r"training.pt and the checkpoint before it are damaged; begin"):
+    with pytest.raises(TrainingError, match=r"training.pt and the checkpoint before it are damaged. Start"):
         load_checkpoint(path)
 
 

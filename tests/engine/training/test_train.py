@@ -138,7 +138,7 @@ def test_what_an_earlier_version_began_begins_anew(trained, clips, folder, tmp_p
     assert same_weights(again, trained)
     history = read_history(begun)
     assert [line["epoch"] for line in history.epochs] == [1, 2]
-    assert any(event["text"].startswith("Begun anew") for event in history.events)
+    assert any(event["text"].startswith("Started again") for event in history.events)
     aside = begun / f"{EARLIER_FOLDER}-{TRAINING_FORMAT - 1}"
     assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == TRAINING_FORMAT - 1
     best = read_history(folder).best["folder"]
@@ -264,7 +264,7 @@ def test_two_damaged_checkpoints_are_told_of_and_nothing_is_deleted(clips, tmp_p
 def test_other_recordings_or_settings_are_refused(trained, clips, folder):
     with pytest.raises(TrainingError, match="recordings are not those"):
         train([clips[0], clips[1].piece(0, 900)], replace(PLAN, epochs=3), folder)
-    with pytest.raises(TrainingError, match=r"begun with batch 6, seed 0"):
+    with pytest.raises(TrainingError, match=r"started with batch 6, seed 0"):
         train(clips, replace(PLAN, epochs=3, batch=4, seed=1), folder)
 
 
@@ -321,7 +321,7 @@ def test_a_killed_training_goes_on_without_a_jump(short_auditions, recordings, t
     assert same_weights(*voices)
 
 
-# ---- the best moment
+# ---- the best checkpoint
 
 
 def without_estimate(monkeypatch) -> None:
@@ -358,7 +358,7 @@ def test_it_ends_early_when_nothing_improves_and_says_which_epoch_it_kept(clips,
     history = read_history(tmp_path)
     assert (history.state, history.epoch, history.best["epoch"]) == ("completed", 4, 1)
     assert "the voice is that of epoch 1" in history.events[-1]["text"]
-    assert told[-1] == "completed; the best moment was epoch 1"
+    assert told[-1] == "completed; the best checkpoint is from epoch 1"
     # asked for more, it is patient again from here
     train(clips, replace(plan, epochs=60, patience=4), tmp_path)
     assert read_history(tmp_path).best["epoch"] == 8
@@ -410,8 +410,8 @@ def test_a_poisoned_step_is_left_out_told_and_slows_the_learning(clips, tmp_path
     train(clips, PLAN, tmp_path, lambda fraction, message: told.append(message))
     assert shares == [1.0, 1.0, 1.0, 0.5]
     [event] = read_history(tmp_path).events
-    assert "was left out" in event["text"]
-    assert "went back" not in event["text"]
+    assert "was skipped" in event["text"]
+    assert "restored" not in event["text"]
     assert event["text"] in told
     assert [line["steps"] for line in read_history(tmp_path).epochs] == [2, 1]
 
@@ -429,7 +429,7 @@ def test_poisoned_weights_go_back_to_the_last_checkpoint(clips, tmp_path, monkey
     monkeypatch.setattr(FineTuning, "step", step)
     without_estimate(monkeypatch)
     voice = train(clips, PLAN, tmp_path)
-    assert "went back to the last checkpoint" in read_history(tmp_path).events[0]["text"]
+    assert "last checkpoint was restored" in read_history(tmp_path).events[0]["text"]
     assert torch.isfinite(voice.timbre).all()
     assert all(np.isfinite(line["envelope"]) for line in read_history(tmp_path).epochs)
 
@@ -459,7 +459,7 @@ def test_a_recording_of_poison_is_left_out_and_told(clips, tmp_path, monkeypatch
     scored(monkeypatch, [0.5] * 9)
     poisoned = replace(clips[0], envelope=np.full_like(clips[0].envelope, np.nan))
     train([*clips, poisoned], replace(PLAN, epochs=1), tmp_path)
-    assert "1 of the recordings" in read_history(tmp_path).events[0]["text"]
+    assert "infinite values: 1." in read_history(tmp_path).events[0]["text"]
 
 
 @pytest.mark.parametrize(
@@ -479,7 +479,7 @@ def test_out_of_memory_makes_the_batch_smaller_and_says_so(clips, tmp_path, monk
     train(clips, replace(PLAN, epochs=1), tmp_path)
     assert sizes[:2] == [6, 3]
     assert max(sizes[1:]) == 3
-    assert "a batch is now 3 pieces" in read_history(tmp_path).events[0]["text"]
+    assert "batch size is now 3" in read_history(tmp_path).events[0]["text"]
 
 
 def test_no_memory_at_all_ends_with_a_sentence(clips, tmp_path, monkeypatch):

@@ -61,7 +61,7 @@ def trainings(recordings, monkeypatch, computed_on):
         history = {
             "state": "completed", "ceiling": plan.epochs, "epochs": [{"epoch": 10}], "format": TRAINING_FORMAT,
             "evaluations": [{"epoch": 8, "likeness": 0.81, "pitch_error_cents": 12.0, "score": 1.0, "folder": "8"}],
-            "events": [{"epoch": 9, "text": "Nothing had improved since epoch 8."}],
+            "events": [{"epoch": 9, "text": "Nothing has improved since epoch 8."}],
         }  # fmt: skip
         (dataset.folder / "training").mkdir(exist_ok=True)
         (dataset.folder / "training" / "history.json").write_text(json.dumps(history))
@@ -81,7 +81,7 @@ def test_a_trained_voice_is_among_the_users_own_under_the_id_of_its_recordings(h
     card = load_card(home / "voices" / "anna")
     assert (card.id, card.name) == ("anna", "Anna")
     assert load_voice("anna", home / "voices").preview is not None
-    assert "Nothing had improved since epoch 8." in result.stderr
+    assert "Nothing has improved since epoch 8." in result.stderr
     assert "kept: epoch 8, likeness 0.810, pitch error 12 cents" in result.stderr
     assert "ready" in next(line for line in run("voices").stdout.splitlines() if "anna" in line)
 
