@@ -1,19 +1,19 @@
-"""Speed, memory and quality of conversion, measured side by side in one run.
+"""Measure speed, memory and quality of conversion in one run.
 
     python -m engine.benchmark                                          our own samples, to every installed voice
     python -m engine.benchmark --sources recordings/ --targets corpus/  other sources; likeness to real recordings
     python -m engine.benchmark --quick                                  two sources, one voice, up to a minute
     python -m engine.benchmark --json                                   everything, as one JSON object
 
-speed    seconds of work per second of audio: `convert` on each source with each voice, pitch detection and
-         44.1 kHz output included, after one conversion that is not counted. Wall time, and processor time beside
-         it, because the wall time of a busy machine says little.
+speed    seconds of work per second of audio: `convert` on each source with each voice, with pitch detection and
+         44.1 kHz output, after one conversion that is not counted. Wall time, and CPU time beside it, because the
+         wall time of a busy machine says little.
 memory   peak memory of `convert_file` against length, each length in a process of its own, on an input made by
          repeating the longest source.
-quality  the mean of `engine.evaluation.scores`'s scores over sources x voices, for three outputs: the source itself
-         (unconverted), the source through analysis and synthesis without a change of voice (copy synthesis:
-         what the synthesizer alone costs), and the conversion. Words are scored on what is not sung. And the equal
-         error rate of a speaker verifier, where there are recordings of the voice beside those it is compared with.
+quality  the mean of the scores of `engine.evaluation.scores` over sources x voices, for three outputs: the source
+         itself (unconverted), the source through analysis and synthesis without a change of voice (copy synthesis:
+         the loss by the synthesizer alone), and the conversion. Words are scored only in speech. And the equal error
+         rate of a speaker verifier, if there are more recordings of the voice than those it is compared with.
 """
 
 import argparse
@@ -47,7 +47,7 @@ from engine.voices.voice import Voice, load_voice
 
 Part = Literal["speed", "memory", "quality"]
 Output = Literal["unconverted", "copy synthesis", "conversion"]
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 PARTS: tuple[Part, ...] = ("speed", "memory", "quality")
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -77,7 +77,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Sample:
-    """One source converted to one voice, and what it cost."""
+    """One source converted to one voice, with the time it took."""
 
     source: str
     voice: str
@@ -124,35 +124,35 @@ class QualityRow:
 
 @dataclass(frozen=True)
 class Results:
-    """All that was measured; a part that was not asked for is None or empty."""
+    """All measurements; a part that was not requested is None or empty."""
 
     machine: dict[str, str | int | float]
-    compared_with: str  # what the likeness was measured against
+    compared_with: str  # recordings for the likeness
     speed: Speed | None
     memory: tuple[Memory, ...]
     quality: tuple[QualityRow, ...]
     equal_error_rate: dict[str, float]  # of a speaker verifier, by voice: its own recordings against conversions
 
 
-def run_benchmark(plan: Plan, say: Say) -> Results:
-    """Measure what `plan` asks for; `say` hears one line per step. Raises EngineError."""
+def run_benchmark(plan: Plan, log: Log) -> Results:
+    """Measure the parts of `plan`; `log` gets one line per step. Raises EngineError."""
     machine = describe_machine()
     voices = [load_voice(name) for name in plan.voices]
     sources = {path.name: read_audio(path) for path in plan.sources}
     samples: list[Sample] = []
     if set(plan.parts) & {"speed", "quality"}:
-        samples = convert_all(sources, voices, plan.transpose, say)
+        samples = convert_all(sources, voices, plan.transpose, log)
     if plan.kept:
         keep(samples, plan.kept)
         keep_copies(sources, plan.kept)
     quality: tuple[QualityRow, ...] = ()
     if "quality" in plan.parts:
-        quality = measure_quality(sources, voices, samples, plan.targets, say)
+        quality = measure_quality(sources, voices, samples, plan.targets, log)
     return Results(
         machine=machine,
         compared_with=f"recordings in {plan.targets.name}" if plan.targets else "the voices' previews",
         speed=summarise_speed(samples) if "speed" in plan.parts else None,
-        memory=measure_memory(plan, say) if "memory" in plan.parts else (),
+        memory=measure_memory(plan, log) if "memory" in plan.parts else (),
         quality=quality,
         equal_error_rate=measure_verification(voices, quality, plan.targets) if quality else {},
     )
@@ -162,14 +162,14 @@ def run_benchmark(plan: Plan, say: Say) -> Results:
 
 
 def convert_all(
-    sources: dict[str, Audio], voices: Sequence[Voice], transpose: int | Literal["auto"], say: Say
+    sources: dict[str, Audio], voices: Sequence[Voice], transpose: int | Literal["auto"], log: Log
 ) -> list[Sample]:
-    """Convert every source to every voice, timing each; the first is done once more beforehand to warm up."""
+    """Convert every source to every voice and time each, after one conversion to warm up."""
     settings = ConversionSettings(transpose=transpose)
     convert(next(iter(sources.values())), voices[0], settings)
     samples = []
     for voice in voices:
-        say(f"converting {len(sources)} recordings to {voice.card.name}")
+        log(f"converting {len(sources)} recordings to {voice.card.name}")
         samples += [_timed_conversion(name, audio, voice, settings) for name, audio in sources.items()]
     return samples
 
@@ -191,7 +191,7 @@ def _timed_conversion(name: str, audio: Audio, voice: Voice, settings: Conversio
 
 
 def summarise_speed(samples: Sequence[Sample]) -> Speed:
-    """Total work over total audio."""
+    """Divide the total work by the total audio."""
     audio_s = sum(sample.audio_s for sample in samples)
     return Speed(
         audio_s=audio_s,
@@ -206,16 +206,16 @@ def summarise_speed(samples: Sequence[Sample]) -> Speed:
 # ---------------------------------------------------------------- memory
 
 
-def measure_memory(plan: Plan, say: Say) -> tuple[Memory, ...]:
-    """Peak memory of converting a file, for each length of the plan. Raises EngineError if the system ends it."""
+def measure_memory(plan: Plan, log: Log) -> tuple[Memory, ...]:
+    """Measure peak memory of converting a file, for each length. Raises EngineError if the system ends the process."""
     with tempfile.TemporaryDirectory(prefix="timbre-benchmark-") as folder:
         return tuple(
-            _memory_at(minutes, plan.sources, plan.voices[0], Path(folder), say) for minutes in plan.lengths_minutes
+            _memory_at(minutes, plan.sources, plan.voices[0], Path(folder), log) for minutes in plan.lengths_minutes
         )
 
 
-def _memory_at(minutes: float, sources: Sequence[Path], voice: str | Path, folder: Path, say: Say) -> Memory:
-    say(f"converting a file of {_length_name(minutes)} to {voice} in a process of its own")
+def _memory_at(minutes: float, sources: Sequence[Path], voice: str | Path, folder: Path, log: Log) -> Memory:
+    log(f"converting a file of {_length_name(minutes)} to {voice} in a process of its own")
     source, output = folder / "source.wav", folder / "output.wav"
     write_repeated(longest(sources), source, minutes * 60)
     fresh = multiprocessing.get_context("spawn")
@@ -224,7 +224,7 @@ def _memory_at(minutes: float, sources: Sequence[Path], voice: str | Path, folde
             wall_s, peak_mb = child.submit(convert_measured, source, output, voice).result()
     except BrokenProcessPool as cause:
         raise EngineError(
-            f"The system ended the conversion of {_length_name(minutes)}; most likely the memory ran out."
+            f"The system ended the conversion of {_length_name(minutes)}; memory probably ran out."
         ) from cause
     before, after = soundfile.info(source), soundfile.info(output)
     length_error = after.frames / after.samplerate - before.frames / before.samplerate
@@ -232,7 +232,7 @@ def _memory_at(minutes: float, sources: Sequence[Path], voice: str | Path, folde
 
 
 def convert_measured(source: Path, output: Path, voice: str | Path) -> tuple[float, float]:
-    """Convert a file; the wall time in seconds and the peak memory of this process so far in 1e6 bytes."""
+    """Convert a file; return the wall time in seconds and the peak memory of this process in 1e6 bytes."""
     loaded = load_voice(voice)
     start = time.perf_counter()
     convert_file(source, [output], loaded, ConversionSettings())
@@ -240,9 +240,9 @@ def convert_measured(source: Path, output: Path, voice: str | Path) -> tuple[flo
 
 
 def peak_memory_mb() -> float:
-    """The most memory this process ever held, in 1e6 bytes (resident set).
+    """Return the peak resident memory of this process, in 1e6 bytes.
 
-    On Linux from /proc: there `getrusage` also counts what the parent held before this program began.
+    On Linux from /proc: there `getrusage` also counts memory of the parent process.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -251,12 +251,12 @@ def peak_memory_mb() -> float:
     try:
         import resource
     except ImportError as cause:
-        raise EngineError("Peak memory can be measured on Linux and macOS only; leave it out with --parts.") from cause
+        raise EngineError("Peak memory can only be measured on Linux and macOS; leave it out with --parts.") from cause
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # macOS counts bytes
 
 
 def longest(paths: Sequence[Path]) -> Path:
-    """The recording that lasts longest."""
+    """Return the longest recording."""
 
     def duration_s(path: Path) -> float:
         with open_audio(path) as recording:
@@ -266,7 +266,7 @@ def longest(paths: Sequence[Path]) -> Path:
 
 
 def write_repeated(recording: Path, target: Path, seconds: float) -> None:
-    """Write `recording` over and over to the wav file `target` until it lasts `seconds`."""
+    """Repeat `recording` in the WAV file `target` until it lasts `seconds`."""
     audio = read_audio(recording)
     samples = audio.samples.T
     left = round(seconds * audio.rate)
@@ -281,23 +281,23 @@ def write_repeated(recording: Path, target: Path, seconds: float) -> None:
 
 
 def measure_quality(
-    sources: dict[str, Audio], voices: Sequence[Voice], samples: Sequence[Sample], corpus: Path | None, say: Say
+    sources: dict[str, Audio], voices: Sequence[Voice], samples: Sequence[Sample], corpus: Path | None, log: Log
 ) -> tuple[QualityRow, ...]:
-    """Scores of every sample, of its source left as it is, and of its source through copy synthesis."""
+    """Score every sample, its unchanged source, and copy synthesis of its source."""
     evaluator = Evaluator()
-    say("listening to recordings of the voices")
+    log("analysing recordings of the voices")
     targets = {voice.card.id: evaluator.target_embedding(target_recordings(voice, corpus)) for voice in voices}
     rows: list[QualityRow] = []
     for name, audio in sources.items():
-        say(f"scoring the conversions of {name}")
+        log(f"scoring the conversions of {name}")
         rows += _score_source(name, audio, [sample for sample in samples if sample.source == name], targets, evaluator)
     return tuple(rows)
 
 
 def measure_verification(voices: Sequence[Voice], rows: Sequence[QualityRow], corpus: Path | None) -> dict[str, float]:
-    """By voice, how often a verifier takes a conversion for the voice and a recording of it for somebody else.
+    """Measure the equal error rate between conversions and other recordings of the voice, by voice.
 
-    The recordings are others than those the likeness is measured against; voices without any are left out.
+    The recordings are not those the likeness is measured against; voices without any are left out.
     """
     evaluator, rates = Evaluator(words=False), {}
     for voice in voices:
@@ -313,7 +313,7 @@ def measure_verification(voices: Sequence[Voice], rows: Sequence[QualityRow], co
 
 
 def others_of(voice: Voice, corpus: Path | None, targets: Sequence[Path]) -> list[Path]:
-    """Recordings of a voice's speaker in `corpus` that are not among `targets`, evenly spaced."""
+    """Return evenly spaced recordings of a voice's speaker in `corpus` that are not among `targets`."""
     if corpus is None or not voice.card.corpus_speaker:
         return []
     recordings = find_recordings(corpus / voice.card.corpus_speaker)
@@ -341,7 +341,7 @@ def _score_source(
 
 
 def target_recordings(voice: Voice, corpus: Path | None) -> list[Path]:
-    """Recordings to compare a voice with: evenly spaced ones of its speaker in `corpus`, or its preview without one."""
+    """Choose recordings to compare a voice with: evenly spaced ones of its speaker in `corpus`, or its preview."""
     if corpus is None or not voice.card.corpus_speaker:
         if voice.preview is None:
             raise VoiceError(f"The voice {voice.card.id} has no preview to compare with; give --targets.")
@@ -350,7 +350,7 @@ def target_recordings(voice: Voice, corpus: Path | None) -> list[Path]:
 
 
 def find_recordings(folder: Path) -> list[Path]:
-    """Audio files directly in `folder`, by name. Raises AudioError if there is none."""
+    """List the audio files directly in `folder`, by name. Raises AudioError if there is none."""
     if not folder.is_dir():
         raise AudioError(f"There is no folder {folder}.")
     paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
@@ -360,7 +360,7 @@ def find_recordings(folder: Path) -> list[Path]:
 
 
 def evenly_spaced(paths: Sequence[Path], count: int) -> list[Path]:
-    """At most `count` of `paths`, from the first to the last."""
+    """Choose at most `count` of `paths`, from the first to the last."""
     places = np.unique(np.linspace(0, len(paths) - 1, min(count, len(paths))).round().astype(int))
     return [paths[place] for place in places]
 
@@ -378,11 +378,11 @@ def keep_copies(sources: dict[str, Audio], folder: Path) -> None:
         write_audio(folder / f"{name}--copy.wav", copy_synthesis(audio, load_base().synthesizer))
 
 
-# ---------------------------------------------------------------- what it is told as
+# ---------------------------------------------------------------- results
 
 
 def describe_machine() -> dict[str, str | int | float]:
-    """What the figures depend on."""
+    """Describe the system, the CPU and the versions the figures depend on."""
     return {
         "system": platform.platform(),
         "processor": _processor_name(),
@@ -401,12 +401,12 @@ def _processor_name() -> str:
 
 
 def results_as_json(results: Results) -> str:
-    """Everything, with the means that the tables show."""
+    """Format all results, with the means in the tables, as JSON."""
     return json.dumps(asdict(results) | {"means": quality_means(results.quality)}, indent=1, allow_nan=False)
 
 
 def quality_means(rows: Sequence[QualityRow]) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Mean scores: of each output over all, of the conversion by voice, and of the conversion by source."""
+    """Average the scores of each output, and of the conversion by voice and by source."""
     converted = [row for row in rows if row.output == "conversion"]
     return {
         "by_output": _means(rows, _names(row.output for row in rows), lambda row: row.output),
@@ -426,7 +426,7 @@ def _names(values: Iterable[str]) -> list[str]:
 
 
 def results_as_text(results: Results) -> str:
-    """Markdown tables for people."""
+    """Format the results as Markdown tables."""
     machine = results.machine
     parts = [
         f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads, torch {machine['torch']}, "
@@ -446,7 +446,7 @@ def _speed_table(speed: Speed) -> str:
     rows = [
         ["wall time", f"{speed.wall_per_s:.4f}"],
         ["wall time, slowest recording", f"{speed.slowest_wall_per_s:.4f}"],
-        ["processor time, all cores", f"{speed.processor_per_s:.4f}"],
+        ["CPU time, all cores", f"{speed.processor_per_s:.4f}"],
     ]
     return f"{heading}\n\n{table(['', 's of work per s of audio'], rows)}"
 
@@ -491,7 +491,7 @@ def _length_name(minutes: float) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A markdown table that is also aligned as plain text; the first column is left, the others right aligned."""
+    """Format a Markdown table, aligned in plain text too: the first column to the left, the others to the right."""
     widths = [max(3, *(len(line[column]) for line in [header, *rows])) for column in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
@@ -509,10 +509,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status."""
+    """Run the command and return its exit status."""
     options = _parser().parse_args(arguments)
     try:
-        results = run_benchmark(_plan(options), say=lambda line: print(line, file=sys.stderr, flush=True))
+        results = run_benchmark(_plan(options), log=lambda line: print(line, file=sys.stderr, flush=True))
     except EngineError as error:
         print(error, file=sys.stderr)
         return 1
@@ -523,7 +523,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _plan(options: argparse.Namespace) -> Plan:
     voices = tuple(options.voices or (card.id for card in list_voices()))
     if not voices:
-        raise VoiceError("No voice is installed; name the folder of one with --voices.")
+        raise VoiceError("No voice is installed; give the folder of a voice with --voices.")
     plan = Plan(
         sources=tuple(find_recordings(options.sources)),
         voices=voices,
@@ -559,7 +559,7 @@ def _parser() -> argparse.ArgumentParser:
         "--targets", type=Path, metavar="DIR", help="corpus with recordings of the voices (default: their previews)"
     )
     parser.add_argument(
-        "--voices", type=_voice, nargs="+", metavar="ID", help="ids or folders (default: every voice that is installed)"
+        "--voices", type=_voice, nargs="+", metavar="ID", help="ids or folders (default: all installed voices)"
     )
     parser.add_argument("--transpose", type=_transpose, default="auto", metavar="N|auto", help="default: auto")
     parser.add_argument(

@@ -1,8 +1,7 @@
-"""`python -m engine.benchmark.devices`: what every device that works here costs, beside the processor, in one run.
+"""`python -m engine.benchmark.devices`: compare every working device with the CPU in one run.
 
-For each: seconds of work per second of sound for a conversion of our own samples (pitch detection, which stays on the
-processor, included), and for a step of a training, as a share of the sound that is learned from in it. And how far its
-conversions are from the processor's, in decibels below them.
+For each: seconds of work per second of audio for a conversion of our own samples (with pitch detection, which stays on
+the CPU) and for a training step; and how far its conversions differ from the CPU's, in decibels below them.
 """
 
 import argparse
@@ -29,26 +28,26 @@ from engine.units import FRAME_RATE
 from engine.voices.card import list_voices
 from engine.voices.voice import Voice, load_voice
 
-_LEAST_S = 20.0  # of sound that is converted: the samples, as often as that needs
+_LEAST_S = 20.0  # of audio to convert: the samples, repeated as needed
 _STEPS = 6
-_WARM_STEPS = 2  # before those that are timed
-_LESSON_S = 60.0  # of sound to learn from
+_WARM_STEPS = 2  # before the timed ones
+_LESSON_S = 60.0  # of audio to train on
 
 
 @dataclass(frozen=True)
 class DeviceCost:
-    """What one device needs. difference_db: None for the processor itself."""
+    """Time one device takes. difference_db: None for the CPU itself."""
 
     device: str
     name: str
     precision: str
     conversion_s_per_s: float
-    training_s_per_s: float  # of sound that a step learns from
+    training_s_per_s: float  # of audio in a step
     difference_db: float | None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark as its command does; gives the exit status."""
+    """Run the command and return its exit status."""
     options = _parser().parse_args(arguments)
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -60,18 +59,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measure_devices(samples: Path = SAMPLES, say: Callable[[str], None] = lambda text: None) -> list[DeviceCost]:
-    """The cost of every device that works, the processor last, whose results the others are compared with."""
+def measure_devices(samples: Path = SAMPLES, log: Callable[[str], None] = lambda text: None) -> list[DeviceCost]:
+    """Measure every working device; the CPU, which the others are compared with, is last."""
     sources = [read_audio(path) for path in sorted(samples.glob("*.flac"))]
     voice = load_voice(list_voices()[0].id)
     lesson = [analyse_clip(_lasting(sources[0], _LESSON_S))]
-    say("the processor")
+    log("the CPU")
     processor = choose_device("cpu")
     wanted, conversion_s = _converted(sources, voice, processor)
     costs = [_cost(processor, conversion_s, _timed_training(lesson, processor), None)]
     for device in (probe.device for probe in probe_devices()):
         if device is not None and device.kind != processor.kind:
-            say(device.name)
+            log(device.name)
             found, conversion_s = _converted(sources, voice, device)
             costs.insert(0, _cost(device, conversion_s, _timed_training(lesson, device), _difference(wanted, found)))
     return costs
@@ -85,7 +84,7 @@ def _cost(device: Device, conversion_s: float, training_s: float, difference_db:
 
 
 def _converted(sources: Sequence[Audio], voice: Voice, device: Device) -> tuple[np.ndarray, float]:
-    """The conversions in a row, float32 (samples,), and the seconds that each second took."""
+    """Convert all sources; return them concatenated, float32 (samples,), and the seconds of work per second."""
     settings = ConversionSettings(transpose="auto")
     convert(sources[0], voice, settings, device=device.called)
     takes, spent_s, sound_s = [], 0.0, 0.0
@@ -98,7 +97,7 @@ def _converted(sources: Sequence[Audio], voice: Voice, device: Device) -> tuple[
 
 
 def _timed_training(clips: Sequence[Clip], device: Device) -> float:
-    """The seconds that a second of what is learned from takes."""
+    """Time training steps, in seconds of work per second of audio."""
     plan = TrainingPlan()
     tuning = FineTuning(load_base(device=device.torch_device), clips, plan, precision=device.precision)
     pieces = epoch_pieces(clips, 0, 0)[: plan.batch]
@@ -106,24 +105,24 @@ def _timed_training(clips: Sequence[Clip], device: Device) -> float:
         tuning.step(number, pieces)
     started = time.perf_counter()
     for number in range(_STEPS):
-        tuning.step(number, pieces)  # gives its losses as numbers, so it waits for the device
+        tuning.step(number, pieces)  # returns its losses as numbers, so it waits for the device
     return (time.perf_counter() - started) / (_STEPS * len(pieces) * PIECE_FRAMES / FRAME_RATE)
 
 
 def _difference(wanted: np.ndarray, found: np.ndarray) -> float:
-    """Decibels by which the difference lies below the sound."""
+    """Return the level of the difference relative to the CPU's output, in dB."""
     power = float(np.mean((found - wanted) ** 2)) / float(np.mean(wanted**2))
     return round(10 * float(np.log10(max(power, 1e-20))), 1)
 
 
 def _lasting(audio: Audio, seconds: float) -> Audio:
-    """The same again and again, as long as that."""
+    """Repeat the audio until it lasts that long."""
     times = int(np.ceil(seconds / audio.duration_s))
     return Audio(np.tile(audio.samples, (1, times))[:, : round(seconds * audio.rate)], audio.rate)
 
 
 def _table(costs: Sequence[DeviceCost]) -> str:
-    lines = [f"{'':<10}{'s per s converted':>20}{'s per s learned':>18}{'difference':>14}  "]
+    lines = [f"{'':<10}{'s per s converted':>20}{'s per s trained':>18}{'difference':>14}  "]
     for cost in costs:
         apart = "" if cost.difference_db is None else f"{cost.difference_db} dB"
         lines.append(
@@ -135,8 +134,8 @@ def _table(costs: Sequence[DeviceCost]) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.benchmark.devices", description=__doc__)
-    parser.add_argument("--samples", type=Path, default=SAMPLES, help="folder of flac files to convert (our own)")
-    parser.add_argument("--threads", type=int, help="processor threads (all)")
+    parser.add_argument("--samples", type=Path, default=SAMPLES, help="folder of FLAC files (default: our samples)")
+    parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
     parser.add_argument("--json", action="store_true", help="everything, as one JSON object")
     return parser
 

@@ -1,8 +1,8 @@
 """`python -m engine.benchmark.takes --sources DIR --targets CORPUS`
 
-How different the takes of a conversion are, and what that costs: every source is converted to every voice in several
-takes. Reports the mean pairwise difference (`engine.evaluation.take_difference`), and the scores of the first take
-beside the mean scores of the others.
+Measure how different the takes of a conversion are, and the cost in quality: every source is converted to every voice
+in several takes. Reports the mean pairwise difference (`engine.evaluation.take_difference`), and the scores of the
+first take beside the mean scores of the others.
 """
 
 import argparse
@@ -38,12 +38,12 @@ class TakesRow:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark as its command does; gives the exit status."""
+    """Run the command and return its exit status."""
     options = _parser().parse_args(arguments)
     try:
         names = options.voices or [card.id for card in list_voices()]
         voices = [load_voice(name) for name in names]
-        rows = measure_takes(find_recordings(options.sources), voices, options.targets, options.takes, _say)
+        rows = measure_takes(find_recordings(options.sources), voices, options.targets, options.takes, _log)
     except EngineError as error:
         print(error, file=sys.stderr)
         return 1
@@ -52,14 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure_takes(
-    sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, takes: int, say: Callable[[str], None]
+    sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, takes: int, log: Callable[[str], None]
 ) -> list[TakesRow]:
-    """Convert everything and compare. Raises EngineError for what cannot be read, or judged."""
+    """Convert everything and compare. Raises EngineError for recordings that cannot be read or scored."""
     settings, evaluator = ConversionSettings(transpose="auto", takes=takes), Evaluator()
     targets = {voice.card.id: evaluator.target_embedding(target_recordings(voice, corpus)) for voice in voices}
     rows = []
     for path in sources:
-        say(f"{takes} takes of {path.name} in {len(voices)} voices")
+        log(f"{takes} takes of {path.name} in {len(voices)} voices")
         audio = read_audio(path)
         measured: dict[bool, Measurement] = {}
         for voice in voices:
@@ -77,13 +77,13 @@ def measure_takes(
 
 
 def results_as_json(rows: Sequence[TakesRow]) -> str:
-    """Everything, with the means that the tables show."""
+    """Format all results, with the means in the tables, as JSON."""
     means = {"difference": asdict(mean_difference([row.difference for row in rows])), "scores": _mean_scores(rows)}
     return json.dumps({"machine": describe_machine(), "rows": [asdict(row) for row in rows], "means": means}, indent=1)
 
 
 def results_as_text(rows: Sequence[TakesRow]) -> str:
-    """Markdown tables for people."""
+    """Format the results as Markdown tables."""
     differences = {"mean": mean_difference([row.difference for row in rows])}
     for voice in dict.fromkeys(row.voice for row in rows):
         differences[voice] = mean_difference([row.difference for row in rows if row.voice == voice])
@@ -92,7 +92,7 @@ def results_as_text(rows: Sequence[TakesRow]) -> str:
     scores = [[take, *(_text(means[name]) for name in _SHOWN)] for take, means in _mean_scores(rows).items()]
     return (
         f"Mean pairwise difference of takes, {len(rows)} conversions\n\n{table(['', *names], apart)}\n\n"
-        f"What it costs\n\n{table(['', *_SHOWN], scores)}"
+        f"Cost in quality\n\n{table(['', *_SHOWN], scores)}"
     )
 
 
@@ -107,15 +107,15 @@ def _text(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.benchmark.takes", description=__doc__)
-    parser.add_argument("--sources", type=Path, default=SAMPLES, help="recordings to convert (our samples)")
-    parser.add_argument("--targets", type=Path, help="corpus with recordings of the voices (their previews)")
-    parser.add_argument("--voices", nargs="+", metavar="ID", help="(all that are installed)")
+    parser.add_argument("--sources", type=Path, default=SAMPLES, help="recordings to convert (default: our samples)")
+    parser.add_argument("--targets", type=Path, help="corpus with recordings of the voices (default: their previews)")
+    parser.add_argument("--voices", nargs="+", metavar="ID", help="(default: all installed voices)")
     parser.add_argument("--takes", type=int, default=TAKES, choices=range(2, 11), help=f"of each ({TAKES})")
     parser.add_argument("--json", action="store_true", help="everything, as one JSON object")
     return parser

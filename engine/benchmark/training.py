@@ -1,7 +1,7 @@
 """`python -m engine.benchmark.training --corpus DIR --speaker SET/SPEAKER --minutes 3 --epochs 100 --work DIR`
 
-How long it takes to make a voice on this machine, and how much memory: analysis, data report, training. The voice of
-the best moment and the voice of the last one are left in the work folder as `kept` and `last`, ready to be scored by
+Measure time and memory for making a voice on this machine: analysis, data report, training. The voices of the best and
+of the last checkpoint are left in the work folder as `kept` and `last`, to be scored with
 `python -m engine.benchmark --parts quality --voices WORK/kept WORK/last`.
 """
 
@@ -31,7 +31,7 @@ CLIPS_FOLDER, TRAINING_FOLDER = "clips", "training"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark as its command does; gives the exit status."""
+    """Run the command and return its exit status."""
     options = _parser().parse_args(arguments)
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -48,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_training_benchmark(
     corpus: Path, speaker: str, minutes: float, plan: TrainingPlan, work: Path
 ) -> dict[str, float | int]:
-    """Make a voice of the first `minutes` of a speaker's recordings, everything from the beginning, and time it.
+    """Make a voice from the first `minutes` of a speaker's recordings, without caches, and time it.
 
-    Raises EngineError for recordings that no voice can be made of.
+    Raises EngineError if no voice can be made from the recordings.
     """
     recordings = first_recordings(find_recordings(corpus / speaker), minutes * 60)
     for name in (CLIPS_FOLDER, TRAINING_FOLDER):
@@ -85,7 +85,7 @@ def run_training_benchmark(
 
 
 def first_recordings(recordings: Sequence[Path], most_s: float) -> list[Path]:
-    """The first of the recordings that together last at most `most_s` seconds; at least one."""
+    """Return the first recordings that together last at most `most_s` seconds; at least one."""
     chosen: list[Path] = []
     total_s = 0.0
     for path in recordings:
@@ -98,7 +98,7 @@ def first_recordings(recordings: Sequence[Path], most_s: float) -> list[Path]:
 
 
 def _timed_analysis(recordings: Sequence[Path], cache: Path) -> tuple[list[Clip], float]:
-    analysed_clips(recordings[:1])  # loads what is loaded once
+    analysed_clips(recordings[:1])  # loads the networks
     started = time.perf_counter()
     clips = analysed_clips(recordings, cache)
     return clips, time.perf_counter() - started
@@ -116,12 +116,12 @@ def _print_progress(fraction: float, message: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.benchmark.training", description=__doc__)
     parser.add_argument("--corpus", type=Path, required=True, help="folder with a folder for each speaker")
-    parser.add_argument("--speaker", required=True, metavar="SET/SPEAKER", help="whose recordings, below the corpus")
-    parser.add_argument("--minutes", type=float, default=3.0, help="of sound (3)")
+    parser.add_argument("--speaker", required=True, metavar="SET/SPEAKER", help="speaker folder in the corpus")
+    parser.add_argument("--minutes", type=float, default=3.0, help="of audio (default: 3)")
     parser.add_argument("--epochs", type=int, default=TrainingPlan.epochs)
-    parser.add_argument("--patience", type=int, default=TrainingPlan.patience, help="0: never ends early")
+    parser.add_argument("--patience", type=int, default=TrainingPlan.patience, help="0 never stops early")
     parser.add_argument("--work", type=Path, required=True, help="folder for the training and its voices")
-    parser.add_argument("--threads", type=int, help="processor threads (all)")
+    parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
     return parser
 
 

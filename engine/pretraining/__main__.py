@@ -1,8 +1,7 @@
-"""`python -m engine.pretraining --corpus DIR --out DIR`: the base weights from a corpus folder, start to end.
+"""`python -m engine.pretraining --corpus DIR --out DIR`: train the base weights on a corpus folder.
 
-Analyses the corpus once and lets the listener hear it, trains the acoustic networks and the synthesizer, and writes
-base.safetensors with its card.
-Stopped and started again, each part goes on from its last checkpoint; the same seed gives the same base.
+Analyses the corpus once, trains the acoustic networks and the synthesizer, and writes base.safetensors with its card.
+After a stop, each part resumes from its last checkpoint; the same seed gives the same base.
 """
 
 import argparse
@@ -26,7 +25,7 @@ PARTS = ("analyse", "acoustic", "synthesizer", "refine", "publish")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do what the command says; gives the exit status."""
+    """Run the command and return its exit status."""
     options = _parser().parse_args(arguments)
     device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if options.threads:
@@ -59,7 +58,7 @@ def _print_line(fraction: float, message: str) -> None:
 
 
 def _every_few_seconds() -> Report:
-    """A report that prints at most every five seconds, and at the end."""
+    """Return a report that prints at most every five seconds, and at the end."""
     printed = time.monotonic()
 
     def report(fraction: float, message: str) -> None:
@@ -75,15 +74,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.pretraining", description=__doc__)
     parser.add_argument("--corpus", required=True, help="folder with manifest.tsv and the recordings")
     parser.add_argument("--out", required=True, help="folder for features, checkpoints, logs and the weights")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="do only these (all)")
-    parser.add_argument("--device", help="cuda or cpu (cuda where there is one)")
-    parser.add_argument("--threads", type=int, help="processor threads (all)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="only these (default: all)")
+    parser.add_argument("--device", help="cuda or cpu (default: cuda if available)")
+    parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--acoustic-steps", type=int, help=f"({AcousticPlan.steps})")
     parser.add_argument("--synthesizer-steps", type=int, help=f"({SynthesizerPlan.steps})")
     parser.add_argument("--refinement-steps", type=int, help=f"({RefinementPlan.steps})")
     parser.add_argument(
-        "--refine-published", type=Path, metavar="FILE", help="refine the synthesizer of these weights of a base"
+        "--refine-published", type=Path, metavar="FILE", help="refine the synthesizer of these base weights"
     )
     return parser
 

@@ -1,7 +1,7 @@
 """Train content encoder, timbre encoder and decoder together.
 
 In the first part they reconstruct the envelope of each recording from its content, its prosody, and the timbre of the
-speaker in another place. The content comes from one augmentation of the recording and has to agree with that of another
+speaker elsewhere. The content comes from one augmentation of the recording and has to agree with that of another
 (engine.features.augmentations; after ContentVec, Qian et al., 2022). A further network learns to read content from
 envelopes (engine.networks.envelope_content). In the second part the encoders are frozen: the decoder is sharpened
 against a discriminator, and conversions to other speakers have to keep their content and take on the target timbre.
@@ -50,9 +50,9 @@ class AcousticPlan:
     cool_down: float = 0.4  # share of the first part over which the rate falls to zero at its end
     refinement_rate: float = 4e-4
     refinement_cool_down: float = 0.5
-    agreement: float = 0.4  # weight of how far the contents of two augmentations are apart
+    agreement: float = 0.4  # weight of the distance between the contents of two augmentations
     adversary: float = 0.12  # strength of the reversed gradient
-    kept: float = 0.25  # weights of conversions: of their words, and of the timbre they were given
+    kept: float = 0.25  # weights for conversions: of keeping the content, and of taking on the target timbre
     taken: float = 0.4
     seed: int = 7
     validation_speakers: float = 0.05
@@ -77,21 +77,21 @@ class Batch:
 
     envelope: Tensor  # (batch, frames, BANDS)
     features: Tensor  # (2 * batch, frames / 2, FEATURES): two augmentations of each crop, one after the other
-    mean: Tensor  # (2 * batch, FEATURES): of the recordings, in the same augmentations
+    mean: Tensor  # (2 * batch, FEATURES): of the features of each recording, in the same augmentations
     otherwise: Tensor  # (batch, frames, BANDS): the envelope perturbed
-    reference: Tensor  # (batch, frames, LOW_BANDS): another moment of the same speaker
+    reference: Tensor  # (batch, frames, LOW_BANDS): another part of the same speaker's recordings
     prosody: Tensor  # (batch, frames, PROSODY)
     semitones: Tensor  # (batch,): median pitch
     bands: Tensor  # (batch,)
     speaker: Tensor  # (batch,)
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on a device."""
+        """Move the batch to a device."""
         return Batch(**{name: value.to(device) for name, value in vars(self).items()})
 
 
 class BatchMaker:
-    """Draws crops and perturbs them; the same seed and step give the same batch."""
+    """Draw crops and perturb them; deterministic in seed and step."""
 
     def __init__(
         self, corpus: Corpus, means: FeatureMeans, clips: list[ClipEntry], plan: AcousticPlan, speakers: dict[str, int]
@@ -103,7 +103,7 @@ class BatchMaker:
             self.by_speaker.setdefault(clip.speaker, []).append(clip)
 
     def make(self, step: int, perturbed: bool = True) -> Batch:
-        """The batch of a step; not perturbed, the listener hears the recordings as they are."""
+        """Make the batch of a step; without perturbation, the features are those of the plain recordings."""
         plan = self.plan
         random = torch.Generator().manual_seed(plan.seed * 1_000_003 + step)
         choices = np.random.default_rng([plan.seed, step, 1])
@@ -122,7 +122,7 @@ class BatchMaker:
         reference = torch.from_numpy(np.stack([self._reference(clip, choices) for clip, _ in crops]))
         envelope = (envelope - nepers).clamp_min(SILENT)
         semitones = torch.from_numpy(hertz_to_semitones(hertz.numpy()).astype(np.float32))
-        if perturbed:  # some recordings become somebody else: another vocal tract, another pitch
+        if perturbed:  # some recordings get another vocal tract and another pitch
             chosen = torch.rand(plan.batch, generator=random) < 0.35
             size = torch.where(chosen, random_factor(plan.batch, 1.22, random), 1.0)
             envelope, reference = warp_bands(envelope, size), warp_bands(reference, size)
@@ -143,14 +143,14 @@ class BatchMaker:
         )
 
     def _frames(self, clip: ClipEntry, first: int) -> np.ndarray:
-        # it begins where the listener has a frame; a clip shorter than the crop goes round
+        # begin at a frame of the listener; repeat a clip shorter than the crop
         begin = (first - clip.first_frame) // 2 * 2
         return clip.first_frame + (begin + np.arange(self.plan.frames)) % clip.frames
 
     def _features(
         self, clip: ClipEntry, rows: np.ndarray, augmentations: tuple[int, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Features (2, frames / 2, FEATURES) and their likeliest means (2, FEATURES)."""
+        """Return features (2, frames / 2, FEATURES) and their likeliest means (2, FEATURES)."""
         number = self.numbers[clip.first_frame]
         places = self.corpus.first_feature[number] + (rows[::2] - clip.first_frame) // 2
         means, chosen = self.means, list(augmentations)
@@ -174,7 +174,7 @@ class BatchMaker:
 
 
 class SpeakerClassifier(nn.Module):
-    """Content (batch, frames, CONTENT) -> which speaker of the corpus it might be, from the whole crop."""
+    """Predict the speaker of a whole crop: content (batch, frames, CONTENT) -> logits (batch, speakers)."""
 
     def __init__(self, speakers: int) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class SpeakerClassifier(nn.Module):
 
 
 class AcousticNetworks(nn.Module):
-    """What is trained: the three networks of the base and the helpers only training needs."""
+    """The three networks of the base, and two that only training needs."""
 
     def __init__(self, speakers: int) -> None:
         super().__init__()
@@ -200,12 +200,12 @@ class AcousticNetworks(nn.Module):
         self.classifier = SpeakerClassifier(speakers)
 
     def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The contents (batch, frames, CONTENT) of the two augmentations of a batch."""
+        """Encode both augmentations of a batch: two contents (batch, frames, CONTENT)."""
         content, again = self.content(batch.features, batch.mean, batch.envelope.shape[1]).chunk(2)
         return content, again
 
     def encode_first(self, batch: Batch) -> Tensor:
-        """The content (batch, frames, CONTENT) of the first augmentations alone."""
+        """Encode only the first augmentation: content (batch, frames, CONTENT)."""
         count, frames, _ = batch.envelope.shape
         return self.content(batch.features[:count], batch.mean[:count], frames)
 
@@ -224,14 +224,14 @@ def first_part_loss(networks: AcousticNetworks, batch: Batch, plan: AcousticPlan
     agreement = functional.l1_loss(again, content)
     reversed_content = ReverseGradient.apply(content, plan.adversary)
     speaker = functional.cross_entropy(networks.classifier(reversed_content), batch.speaker)
-    told = functional.l1_loss(networks.envelope_content(envelope_input(batch.otherwise)), content.detach())
-    loss = distance + plan.agreement * agreement + 0.5 * speaker + told
-    figures = {"envelope": distance, "agreement": agreement, "speaker": speaker, "told": told}
+    predicted_content = functional.l1_loss(networks.envelope_content(envelope_input(batch.otherwise)), content.detach())
+    loss = distance + plan.agreement * agreement + 0.5 * speaker + predicted_content
+    figures = {"envelope": distance, "agreement": agreement, "speaker": speaker, "told": predicted_content}
     return loss, {name: value.item() for name, value in figures.items()}
 
 
 def moved_prosody(batch: Batch, spoken: slice, speaker: slice) -> Tensor:
-    """The prosody of `spoken` of a batch at the pitch of `speaker`, as many of it."""
+    """Return the prosody of the rows `spoken` at the median pitch of the rows `speaker`, one for one."""
     prosody = batch.prosody[spoken].clone()
     prosody[..., 0] += ((batch.semitones[speaker] - batch.semitones[spoken]) / 12.0)[:, None]
     return prosody
@@ -244,13 +244,13 @@ class Refinement:
         self.networks, self.discriminator, self.plan = networks, discriminator, plan
 
     def losses(self, batch: Batch) -> tuple[Tensor, Callable[[], Tensor], dict[str, float]]:
-        """The decoder's loss, a function that gives the discriminator's loss, and figures."""
+        """Return the decoder's loss, a function that computes the discriminator's loss, and figures for the log."""
         networks, plan = self.networks, self.plan
         with torch.no_grad():
             content, timbre = networks.encode_first(batch), networks.timbre(batch.reference)
         half = len(content) // 2
         predicted = networks.decoder(content, batch.prosody, timbre)
-        # the first half also speaks in the voices of the second half, at their pitch
+        # convert the first half of the batch to the voices of the second half, at their pitch
         other = timbre[half : 2 * half]
         prosody = moved_prosody(batch, slice(half), slice(half, 2 * half))
         converted = networks.decoder(content[:half], prosody, other)
@@ -373,7 +373,7 @@ def train_acoustic(
 
 
 def drawn_ahead(make: Callable[[int], T], first: int, stop: int) -> Iterator[tuple[int, T]]:
-    """Steps and the batches that `make` gives of them, the next one drawn while one is learned from."""
+    """Yield steps and their batches; the next batch is made while the current one is used."""
     with ThreadPoolExecutor(1) as thread:
         upcoming = thread.submit(make, first)
         for step in range(first, stop):
@@ -383,7 +383,7 @@ def drawn_ahead(make: Callable[[int], T], first: int, stop: int) -> Iterator[tup
 
 
 def validate(networks: AcousticNetworks, average: dict[str, Tensor], maker: BatchMaker) -> dict[str, float]:
-    """Scores of the averaged weights on speakers never trained on, without perturbation."""
+    """Score the averaged weights on speakers never trained on, without perturbation."""
     trained = {name: value.clone() for name, value in networks.state_dict().items()}
     networks.load_state_dict(average)
     networks.eval()

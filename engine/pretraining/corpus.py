@@ -1,4 +1,4 @@
-"""The corpus as frames: every clip analysed once and kept in flat files that are mapped into memory."""
+"""The corpus as frames: every clip is analysed once and kept in memory-mapped flat files."""
 
 import csv
 import json
@@ -39,7 +39,7 @@ _FILES = {
 
 @dataclass(frozen=True)
 class ClipEntry:
-    """Where a clip lies in the flat files, and what is known of it."""
+    """Position of a clip in the flat files, and its properties."""
 
     path: str
     group: str  # the set it comes from
@@ -52,7 +52,7 @@ class ClipEntry:
 
 
 class Corpus:
-    """Analysed clips; arrays are memory maps over all frames, `audio` has HOP samples for each frame."""
+    """Analysed clips; arrays are memory maps over all frames, `audio` with HOP samples for each frame."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,17 +78,16 @@ class Corpus:
 
 
 def prepare_corpus(corpus: Path, folder: Path, report: Report) -> Corpus:
-    """Analyse every clip of `corpus`/manifest.tsv into `folder` and let the listener hear it, once; later calls only
-    open it."""
+    """Analyse every clip of `corpus`/manifest.tsv into `folder` with the listener's features, once, and open it."""
     if not (folder / "clips.json").exists():
         _analyse_all(corpus, folder, report)
     if not (folder / _FEATURES_FILE).exists():
-        _listen_to_all(folder, report)
+        _extract_all_features(folder, report)
     return Corpus(folder)
 
 
 def working_processes() -> multiprocessing.pool.Pool:
-    """One for each processor, with one thread each."""
+    """Start one process per CPU, with one thread each."""
     return multiprocessing.get_context("spawn").Pool(os.cpu_count(), torch.set_num_threads, (1,))
 
 
@@ -128,24 +127,24 @@ def _entry(row: dict[str, str], first_frame: int, envelope: np.ndarray) -> ClipE
 
 
 def feature_frames(frames: int) -> int:
-    """How many frames of the listener cover so many of the engine's."""
+    """Return how many frames of the listener cover so many of the engine's."""
     return frames // 2 + 1
 
 
-def _listen_to_all(folder: Path, report: Report) -> None:
+def _extract_all_features(folder: Path, report: Report) -> None:
     clips = [ClipEntry(**entry) for entry in json.loads((folder / "clips.json").read_text())]
     rows = np.cumsum([0] + [feature_frames(clip.frames) for clip in clips])
     jobs = [(folder, number, clip.first_frame, clip.frames) for number, clip in enumerate(clips)]
     with replacing(folder / _FEATURES_FILE) as unfinished, working_processes() as pool:
         listener_features = np.memmap(unfinished, np.float16, "w+", shape=(AUGMENTATIONS, int(rows[-1]), FEATURES))
-        for number, found in enumerate(pool.imap(_listen_to_clip, jobs, chunksize=8)):
+        for number, found in enumerate(pool.imap(_extract_features, jobs, chunksize=8)):
             listener_features[:, rows[number] : rows[number + 1]] = found
-            report((number + 1) / len(clips), f"listened to {clips[number].path}")
+            report((number + 1) / len(clips), f"extracted features of {clips[number].path}")
         listener_features.flush()
 
 
-def _listen_to_clip(job: tuple[Path, int, int, int]) -> np.ndarray:
-    """Encode a clip in all its augmentations: (AUGMENTATIONS, frames / 2, FEATURES)."""
+def _extract_features(job: tuple[Path, int, int, int]) -> np.ndarray:
+    """Extract the listener's features of a clip in all augmentations, (AUGMENTATIONS, frames / 2, FEATURES)."""
     folder, number, first_frame, frames = job
     audio = np.memmap(folder / "audio.bin", np.int16, "r").reshape(-1, HOP)
     samples = audio[first_frame : first_frame + frames].ravel().astype(np.float32) / 32767
@@ -162,7 +161,7 @@ def _listener() -> Listener:
 
 
 def read_manifest(corpus: Path) -> list[dict[str, str]]:
-    """Rows of the corpus' manifest.tsv. Raises TrainingError where there is none."""
+    """Read the rows of the corpus' manifest.tsv. Raises TrainingError if it is missing."""
     try:
         with open(corpus / "manifest.tsv", newline="") as file:
             return list(csv.DictReader(file, delimiter="\t"))
@@ -171,7 +170,7 @@ def read_manifest(corpus: Path) -> list[dict[str, str]]:
 
 
 def held_back(manifest: list[dict[str, str]]) -> set[str]:
-    """Paths of the clips that no base is trained on, so that German and Turkish can be scored: the same every time."""
+    """Choose the clips to hold back for scoring German and Turkish, the same every time, by path."""
     chosen: set[str] = set()
     for name, count in _HELD_BACK.items():
         paths = sorted(row["path"] for row in manifest if row["set"] == name)
@@ -204,17 +203,17 @@ _MANY_SPEAKERS = {"librispeech_tc100_1utt", "speechocean762"}
 
 
 def split_speakers(clips: list[ClipEntry], share: float, seed: int) -> tuple[list[ClipEntry], list[ClipEntry]]:
-    """Clips to train on and clips to validate on; whole speakers are set aside, only from sets with many of them."""
+    """Split clips into training and validation by speaker; only sets with many speakers give validation speakers."""
     everyone = {clip.speaker for clip in clips}
     if len(everyone) < 2:
-        raise TrainingError("A base needs recordings of at least two speakers, one of them to validate with.")
+        raise TrainingError("A base needs recordings of at least two speakers, one of them for validation.")
     many = sorted({clip.speaker for clip in clips if clip.group in _MANY_SPEAKERS}) or sorted(everyone)
     count = max(1, round(len(everyone) * share))
     aside = set(np.random.default_rng(seed).permutation(many)[:count])
     return [c for c in clips if c.speaker not in aside], [c for c in clips if c.speaker in aside]
 
 
-# Minutes alone would let accented read speech decide everything; singing and native speech are worth more per minute.
+# By minutes alone, accented read speech would dominate; singing and native speech are worth more per minute.
 _WEIGHTS = {
     "speechocean762": 0.5, "librispeech_tc100_1utt": 1.5, "librispeech_tc100_3spk": 1.0, "turkish_makam_acapella": 2.5,
     "vocobox_martin": 2.0, "berklee_vowels": 2.0, "ljspeech": 1.5,
@@ -222,14 +221,14 @@ _WEIGHTS = {
 
 
 def clip_weight(clip: ClipEntry) -> float:
-    """How much a second of a clip counts where crops are drawn."""
+    """Return the weight of a second of a clip in drawing crops."""
     return _WEIGHTS.get(clip.group, 1.0)
 
 
 def draw_crops(
     clips: list[ClipEntry], frames: int, seed: int, step: int, batch: int
 ) -> Iterator[tuple[ClipEntry, int]]:
-    """`batch` random crops (clip, first frame in the flat files), the same for the same seed and step."""
+    """Draw `batch` random crops (clip, first frame in the flat files), deterministic in seed and step."""
     random = np.random.default_rng([seed, step])
     weights = np.array([max(clip.frames, frames) * clip_weight(clip) for clip in clips])
     for number in random.choice(len(clips), batch, p=weights / weights.sum()):

@@ -1,4 +1,4 @@
-"""Means of the listener's features over each clip of the corpus, and how they vary, between recordings and within."""
+"""Means of the listener's features over each clip of the corpus, and their variance between and within recordings."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from engine.pretraining.corpus import Corpus, working_processes
 from engine.progress import Report
 
 _FILE = "means.npz"
-# A speaker that is left in costs more than a vowel that is partly taken out: means count as that much more certain.
+# A trace of the speaker costs more than a partly removed vowel, so means count as that much more certain.
 _CERTAINTY = 4.0
 
 
@@ -34,7 +34,7 @@ class FeatureMeans:
 
 
 def prepare_means(corpus: Corpus, report: Report) -> FeatureMeans:
-    """Measured once and kept beside the corpus' other files."""
+    """Measure the means once and keep them beside the other files of the corpus."""
     path = corpus.folder / _FILE
     if not path.exists():
         _measure_all(corpus, path, report)
@@ -56,9 +56,9 @@ def _measure_all(corpus: Corpus, path: Path, report: Report) -> None:
     usual = np.einsum("c,cf->f", weights, means.mean(1))
     within = np.maximum(weights @ squares, 1e-6)
     spread = np.einsum("c,cf->f", weights, (means[:, 0] - usual) ** 2)
-    # the spread of the means is partly that of the few sounds in each
+    # part of the variance of the means comes from the few sounds in each clip
     between = np.maximum(spread - within * float(weights @ (1 / np.maximum(sounds, 1.0))), 0.1 * spread) * _CERTAINTY
-    with replacing(path) as unfinished, unfinished.open("wb") as file:  # by its name, numpy would change the ending
+    with replacing(path) as unfinished, unfinished.open("wb") as file:  # given a name, numpy would change the suffix
         np.savez(
             file, mean=means, sounds=sounds,
             usual=usual.astype(np.float32), between=between.astype(np.float32), within=within.astype(np.float32),

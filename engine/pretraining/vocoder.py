@@ -1,4 +1,4 @@
-"""Training of the synthesizer: from measured envelope and pitch back to the recording's samples."""
+"""Train the synthesizer to reconstruct samples from the measured envelope and pitch."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ class SynthesizerPlan:
 
 
 def make_batch(corpus: Corpus, clips: list[ClipEntry], plan: SynthesizerPlan, step: int) -> dict[str, Tensor]:
-    """Frames, samples and bandwidths of one step; the same seed and step give the same batch."""
+    """Make the batch of a step: frames, samples and bandwidths; deterministic in seed and step."""
     random = torch.Generator().manual_seed(plan.seed * 1_000_003 + step)
     crops = list(draw_crops(clips, plan.frames, plan.seed, step, plan.batch))
     steps = np.arange(plan.frames)
@@ -53,9 +53,9 @@ def make_batch(corpus: Corpus, clips: list[ClipEntry], plan: SynthesizerPlan, st
 
 
 def _fill_above(envelope: Tensor, bands: Tensor, random: torch.Generator) -> Tensor:
-    """Above a recording's bandwidth nothing is known: put a plausible slope there.
+    """Fill the bands above a recording's bandwidth, where nothing is known, with a plausible slope.
 
-    So the network does not learn to treat voices without a top differently below it.
+    Otherwise the network would learn to render band-limited voices differently below their bandwidth too.
     """
     index = torch.arange(envelope.shape[2])[None, None]
     last = torch.gather(envelope, 2, (bands - 2).clamp_min(0)[:, None, None].expand(-1, envelope.shape[1], 1))
@@ -91,12 +91,12 @@ def train_synthesizer(
 
 
 def synthesis_loss(synthesizer: Synthesizer, batch: dict[str, Tensor], device: torch.device) -> Tensor:
-    """Spectral distance of the synthesized crop to the recorded one, ends left out."""
+    """Compute the spectral distance between the synthesized and the recorded crop, without their ends."""
     batch = {name: value.to(device) for name, value in batch.items()}
     pulses, _ = pulse_train(batch["hertz"], batch["start"])
     output = synthesizer(batch["envelope"], batch["hertz"], batch["voicing"], pulses, batch["noise"])
     inner = slice(_MARGIN * HOP, -_MARGIN * HOP)
-    # the louder the more it counts, but not in proportion: quiet clips must be learned too
+    # weight louder clips more, but less than in proportion: quiet clips count too
     scale = 0.1 / (batch["samples"].std(1, keepdim=True) + 3e-3)
     return spectral_distance(
         output[:, inner] * scale, batch["samples"][:, inner] * scale, batch["bandwidth"], SAMPLE_RATE

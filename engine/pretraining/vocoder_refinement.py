@@ -1,7 +1,7 @@
-"""Second part of the synthesizer's training: discriminators that look at spectra of several resolutions.
+"""Second part of the synthesizer's training: discriminators on spectra of several resolutions.
 
-A spectral distance alone leaves noise too regular and pulses too clean. What remains of the difference is learned from
-discriminators on magnitudes (UnivNet; Jang et al., 2021), here small enough for a processor.
+A spectral distance alone leaves noise too regular and pulses too clean. Discriminators on magnitudes (UnivNet; Jang et
+al., 2021) remove the rest of the difference; here they are small enough for a CPU.
 """
 
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ from engine.progress import Report
 from engine.training.checkpoint import load_checkpoint
 from engine.units import HOP, SAMPLE_RATE
 
-_MARGIN = 4  # frames at each end of a crop that are not looked at
+_MARGIN = 4  # frames at each end of a crop that are not compared
 _RESOLUTIONS = ((1536, 384), (640, 160))  # transform, hop
-_HIGHEST_HERTZ = 10_000.0  # above, the spectral distance is enough, and looking costs as much as below
+_HIGHEST_HERTZ = 10_000.0  # above, the spectral distance is enough
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class RefinementPlan:
 
 
 class SpectrumDiscriminator(nn.Module):
-    """Tells recorded from synthesized samples by their magnitudes at one resolution.
+    """Distinguish recorded from synthesized samples by their magnitudes at one resolution.
 
     (batch, samples) -> scores, features.
     """
@@ -80,7 +80,7 @@ def refine_synthesizer(
     report: Report,
     published: Path | None = None,
 ) -> None:
-    """Go on from `folder`/synthesizer.pt to `folder`/synthesizer_refined.pt; logs to synthesizer_refined.jsonl.
+    """Refine `folder`/synthesizer.pt into `folder`/synthesizer_refined.pt; log to synthesizer_refined.jsonl.
 
     published: weights of a base (safetensors) whose synthesizer is refined instead.
     """
@@ -114,7 +114,7 @@ def _unrefined(folder: Path, published: Path | None) -> dict[str, Tensor]:
         return {name.removeprefix("synthesizer."): w for name, w in weights.items() if name.startswith("synthesizer.")}
     first_part = load_checkpoint(folder / "synthesizer.pt")
     if first_part is None:
-        raise TrainingError(f"{folder} holds no synthesizer to refine: train it first.")
+        raise TrainingError(f"{folder} holds no synthesizer to refine; train it first.")
     average: dict[str, Tensor] = first_part["average"]
     return average
 

@@ -1,6 +1,6 @@
-"""`python -m engine.pretraining.voices --corpus DIR --work DIR`: the five demo voices, from the shipped base.
+"""`python -m engine.pretraining.voices --corpus DIR --work DIR`: train the five demo voices from the shipped base.
 
-Each is trained as a user's voice is, and written with its card, licence, statement of consent, and preview.
+Each is trained like a user's voice, and written with its card, licence, statement of consent, and preview.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from engine.voices.profile import VoiceProfile
 from engine.voices.voice import save_voice
 
 SAMPLES = Path(__file__).parent.parent / "samples"
-MOST_MINUTES = 12.0  # of each voice; more teaches little and takes longer to analyse
+MOST_MINUTES = 12.0  # of each voice; more adds little and takes longer to analyse
 
 
 @dataclass(frozen=True)
 class DemoVoice:
-    """A demo voice: where its recordings are, who it is, and the sample it is heard with."""
+    """A demo voice: its recordings, its profile, and the sample of its preview."""
 
     id: str
     corpus_speaker: str
@@ -96,7 +96,7 @@ DEMO_PROFILES = (
 
 
 def choose_recordings(corpus: Path, speaker: str, most_minutes: float = MOST_MINUTES) -> list[Path]:
-    """Recordings of a speaker spread evenly over the corpus' list, at most `most_minutes` of them."""
+    """Choose recordings of a speaker spread evenly over the manifest, about `most_minutes` of them."""
     rows = [row for row in read_manifest(corpus) if f"{row['set']}/{row['speaker']}" == speaker]
     total = sum(float(row["seconds"]) for row in rows) / 60
     count = min(len(rows), max(1, int(len(rows) * most_minutes / total)))
@@ -104,7 +104,7 @@ def choose_recordings(corpus: Path, speaker: str, most_minutes: float = MOST_MIN
 
 
 def make_demo_voice(demo: DemoVoice, corpus: Path, folder: Path, plan: TrainingPlan, work: Path) -> VoiceCard:
-    """Train one demo voice in `work`/id, going on where that was stopped, and write it to `folder`/id."""
+    """Train one demo voice in `work`/id, resuming if it was stopped, and write it to `folder`/id."""
     home = work / demo.id
     clips = analysed_clips(choose_recordings(corpus, demo.corpus_speaker), work / "clips")
     trained = train(clips, plan, home, _print_progress, demo.profile)
@@ -121,14 +121,14 @@ def _print_progress(fraction: float, message: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do what the command says; gives the exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m engine.pretraining.voices", description=__doc__)
     parser.add_argument("--corpus", type=Path, required=True, help="folder with manifest.tsv and the recordings")
-    parser.add_argument("--out", type=Path, default=DEMO_VOICES, help="folder for the voices (the engine's own)")
-    parser.add_argument("--work", type=Path, required=True, help="folder where the trainings are kept")
-    parser.add_argument("--voices", nargs="+", choices=[d.id for d in DEMO_PROFILES], help="some of them (all)")
-    parser.add_argument("--epochs", type=int, help="of each (so many that the steps are about 350)")
-    parser.add_argument("--threads", type=int, help="processor threads (all)")
+    parser.add_argument("--out", type=Path, default=DEMO_VOICES, help="folder for the voices (default: the engine's)")
+    parser.add_argument("--work", type=Path, required=True, help="folder for the trainings")
+    parser.add_argument("--voices", nargs="+", choices=[d.id for d in DEMO_PROFILES], help="only these (default: all)")
+    parser.add_argument("--epochs", type=int, help="of each voice (default: for about 350 steps)")
+    parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
     options = parser.parse_args(arguments)
     if options.threads:
         torch.set_num_threads(options.threads)

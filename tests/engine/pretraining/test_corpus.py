@@ -90,7 +90,7 @@ def test_a_corpus_that_was_analysed_before_there_was_a_listener_is_listened_to(r
     (tmp_path / "features" / "listener_features.bin").unlink()
     told = []
     again = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: told.append(message))
-    assert told == ["listened to a.wav", "listened to b.wav"]
+    assert told == ["extracted features of a.wav", "extracted features of b.wav"]
     np.testing.assert_array_equal(again.listener_features, features)
 
 

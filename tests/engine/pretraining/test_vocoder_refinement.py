@@ -48,7 +48,7 @@ def test_a_judge_looks_only_below_the_bandwidth(resolution):
 
 
 def test_without_a_first_part_there_is_nothing_to_refine(corpus, out):
-    with pytest.raises(TrainingError, match="holds no synthesizer to refine: train it first"):
+    with pytest.raises(TrainingError, match="holds no synthesizer to refine; train it first"):
         refine(corpus, out)
 
 
