@@ -5,7 +5,7 @@ render it window by window.
 
     recording --> survey (level, timbre, pitch, style) ------------------+
         |                                                                v
-        +--> windows --> analyse --> shape pitch --> decode --> synthesize --> match loudness --> place --> join
+        +--> windows --> analyse --> shape pitch --> decode --> synthesize --> match loudness --> place --> cross-fade
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ from engine.progress import Report
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.voice import Voice, networks_digest
 
-Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # a function gets the style of the recording
+Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # a function receives the style of the recording
 _SURVEY_SHARE = 0.3  # of the progress
 
 
@@ -108,10 +108,9 @@ def convert_file(
 ) -> FileConversion:
     """Convert a file of any length into one file for each take, in memory that does not grow with the length.
 
-    settings: the settings, or a function that gives them for the style of the recording, once that is known; device:
-    see `engine.devices.choose_device`. The suffix of each target chooses its format. Raises AudioError for a file that
-    cannot be read or written, and SettingsError where there are not as many targets as takes, or for a device that does
-    not work or has no memory left. The targets appear whole at the end, or not at all.
+    settings, report and device: as for `convert`. The suffix of each target chooses its format. Raises AudioError for a
+    file that cannot be read or written, and SettingsError if the targets are not as many as the takes, or if the device
+    does not work or runs out of memory. The targets are written atomically at the end.
 
     >>> from engine import load_voice
     >>> done = convert_file(Path("vocal.flac"), [Path("koguchi.wav")], load_voice("koguchi"))
@@ -203,10 +202,10 @@ class _Progress:
 
     def __init__(self, report: Report | None, duration_s: float | None) -> None:
         self._report, self._duration_s = report, duration_s
-        self._show(0.0, "listening")
+        self._show(0.0, "analysing")
 
     def surveyed(self, seconds: float) -> None:
-        self._show(_SURVEY_SHARE * self._share(seconds), "listening")
+        self._show(_SURVEY_SHARE * self._share(seconds), "analysing")
 
     def rendered(self, seconds: float) -> None:
         self._show(_SURVEY_SHARE + (1 - _SURVEY_SHARE) * self._share(seconds), "converting")

@@ -1,8 +1,8 @@
-"""Patches: which stretches of a take must be sung anew after edits of its pitch, and with which curve.
+"""Patches: the stretches of a take to render again after edits of its pitch, and their pitch curves.
 
-A patch reaches a margin beyond what was edited, as far as the networks carry a change. At both of its ends the pulses
-of the voice are in step with those of the take as it was: an edit changes how many periods the stretch has, and what
-is then missing to a whole number is made up within the patch, by a few cents, and rather where nothing is voiced.
+A patch extends beyond the edited stretch by a margin, as far as the networks carry a change. At both ends its pulses
+are in phase with those of the original take: an edit changes the number of periods in the stretch, and the fraction
+missing to a whole number is compensated within the patch by a few cents, preferably in unvoiced frames.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,18 +17,18 @@ from engine.errors import EditError
 from engine.networks.synthesizer import cycles_per_frame
 
 MARGIN_FRAMES = 40
-FADE_FRAMES = 2  # at both ends, from the take as it was to what is sung anew and back
-_TAPER_FRAMES = 8  # over which making up for missing periods begins and ends
+FADE_FRAMES = 2  # cross-fade at both ends between the original take and the new rendering
+_TAPER_FRAMES = 8  # over which the compensation begins and ends
 _NEWTON_STEPS = 8
-_VOICED_SHARE = 0.02  # how much of it a voiced frame takes on, where an unvoiced one takes 1
+_VOICED_SHARE = 0.02  # of the compensation in a voiced frame; in an unvoiced one it is 1
 
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Frames first..last of a take, the curve they are sung with, and where the pulses begin there.
+    """Frames first..last of a take, their new pitch curve, and the initial phase of the pulses.
 
-    octaves: how many octaves too low the recording was heard, int8, as long as the pitch; cycles: of the pulses, at
-    the first frame; whole: whether the patch reaches the end of the recording.
+    octaves: how many octaves too low the recording's pitch was detected, int8, as long as the pitch; cycles: phase of
+    the pulses at the first frame; to_the_end: whether the patch reaches the end of the recording.
     """
 
     first: int
@@ -39,7 +39,7 @@ class Patch:
     to_the_end: bool
 
     def is_like(self, other: "Patch") -> bool:
-        """Whether the other one sounds just the same."""
+        """Return whether both patches sound the same."""
         same_place = (self.first, self.last, self.cycles) == (other.first, other.last, other.cycles)
         return (
             same_place
@@ -50,7 +50,7 @@ class Patch:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What edits of a take come to: its whole curve, before and after, and the patches in their order."""
+    """Result of the edits of a take: its whole curve before and after, and the patches in order."""
 
     before: Pitch
     after: Pitch
@@ -59,15 +59,15 @@ class Plan:
 
     @property
     def moved(self) -> np.ndarray:
-        """By how many semitones each frame has moved, float64 (frames,)."""
+        """Semitones by which each frame has moved, float64 (frames,)."""
         moved: np.ndarray = 12 * np.log2(self.after.hertz.astype(np.float64) / self.before.hertz)
         return moved
 
 
 def plan_patches(edit_data: EditData, number: int, edits: Sequence[PitchEdit]) -> Plan:
-    """The patches that these edits of take `number` (the first is 0) need.
+    """Plan the patches for these edits of take `number` (the first is 0).
 
-    Raises EditError for a take that there is not, SettingsError for a stretch beyond its end.
+    Raises EditError for a take that does not exist, SettingsError for a stretch beyond its end.
     """
     if not 0 <= number < edit_data.takes:
         raise EditError(f"There is no take {number + 1}: the conversion has {edit_data.takes}.")
@@ -75,7 +75,7 @@ def plan_patches(edit_data: EditData, number: int, edits: Sequence[PitchEdit]) -
     edited = edit_pitch(before, edits)
     hertz = edited.pitch.hertz.copy()
     patches = []
-    for first, last in _runs(edited.differs(before)):
+    for first, last in _stretches(edited.differs(before)):
         begins, ends = _phase(edit_data, number, first), _phase(edit_data, number, last)
         to_the_end = last == len(before) - 1
         if not to_the_end:
@@ -86,8 +86,8 @@ def plan_patches(edit_data: EditData, number: int, edits: Sequence[PitchEdit]) -
     return Plan(before, Pitch(hertz, before.voicing), edited.octaves, patches)
 
 
-def _runs(differs: np.ndarray) -> Iterator[tuple[int, int]]:
-    """First and last frame of each stretch that differs, with its margins; those that touch are one."""
+def _stretches(differs: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield first and last frame of each stretch that differs, with margins; merge those that touch."""
     found = np.flatnonzero(differs)
     if not len(found):
         return
@@ -98,7 +98,7 @@ def _runs(differs: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _phase(edit_data: EditData, number: int, frame: int) -> float:
-    """Of the pulses of a take as it was, in cycles, at the centre of a frame."""
+    """Return the phase of the pulses of the original take at the centre of a frame, in cycles."""
     window = int(np.searchsorted(edit_data.core_starts, frame, "right")) - 1
     start = int(edit_data.core_starts[window])
     hertz = edit_data.hertz[number, start : frame + 1]
@@ -106,8 +106,7 @@ def _phase(edit_data: EditData, number: int, frame: int) -> float:
 
 
 def _in_step(hertz: np.ndarray, voicing: np.ndarray, wanted_cycles: float) -> np.ndarray:
-    """The curve, a little higher or lower, so that from its first frame to its last there are `wanted_cycles` and a
-    whole number more or less; float32 (frames,)."""
+    """Bend the curve slightly, so that its cycles differ from `wanted_cycles` by a whole number; float32 (frames,)."""
     rising = (np.arange(len(hertz)) - 2 * FADE_FRAMES) / _TAPER_FRAMES
     taper = np.minimum(rising, rising[::-1]).clip(0, 1)
     share = taper * (_VOICED_SHARE + (1.0 - voicing.astype(np.float64)) ** 2)
@@ -116,13 +115,13 @@ def _in_step(hertz: np.ndarray, voicing: np.ndarray, wanted_cycles: float) -> np
     there = _cycles(curve)
     wanted = there + (wanted_cycles - there + 0.5) % 1.0 - 0.5
     octaves = 0.0
-    for _ in range(_NEWTON_STEPS):  # the number of cycles is very nearly straight in so small a change
+    for _ in range(_NEWTON_STEPS):  # the number of cycles is almost linear in such a small change
         bent = (curve * 2.0 ** (octaves * share)).clip(LOWEST_HERTZ, HIGHEST_HERTZ)
-        free = (bent > LOWEST_HERTZ) & (bent < HIGHEST_HERTZ)  # what is at a limit stays there
+        free = (bent > LOWEST_HERTZ) & (bent < HIGHEST_HERTZ)  # frames at a limit stay there
         octaves += (wanted - _cycles(bent)) / (np.log(2.0) * (share * bent * free).sum() / 100.0 + 1e-9)
     bent = (curve * 2.0 ** (octaves * share)).clip(LOWEST_HERTZ, HIGHEST_HERTZ).astype(np.float32)
     middle = len(bent) // 2
-    for _ in range(_NEWTON_STEPS):  # what is left by rounding, in a single frame: a hundredth of a cent
+    for _ in range(_NEWTON_STEPS):  # the rest from rounding, in a single frame: a hundredth of a cent
         bent[middle] += 100.0 * (wanted - _cycles(bent))
     return bent
 

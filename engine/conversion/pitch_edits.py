@@ -1,8 +1,8 @@
-"""Edits of a take's pitch curve by hand: what was sung in a stretch is shifted, smoothed, snapped or drawn anew.
+"""Edits of a take's pitch curve: stretches are shifted, smoothed, snapped or drawn.
 
-Edits are made one after the other on the curve that the take was sung with, in semitones; the list of them is what is
-kept, never their result, so that edits of edits lose nothing. At both ends of a stretch the curve glides over, half
-inside and half outside of it; whatever lies further away stays as it is, to the last bit.
+Edits apply one after the other to the original curve of the take, in semitones. The list of edits is kept, never their
+result, so that repeated editing loses nothing. The curve glides at both ends of a stretch, half inside and half outside
+it; further away it stays the same to the last bit.
 """
 
 from abc import ABC, abstractmethod
@@ -23,21 +23,21 @@ from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting
 from engine.units import FRAME_RATE
 
-SHORTEST_S = 0.05  # a stretch; the glides at its ends take as much
+SHORTEST_S = 0.05  # of a stretch, as long as the glides at its ends
 LONGEST_S = 24 * 3600.0
 LOWEST_NOTE, HIGHEST_NOTE = 24.0, 96.0  # that can be drawn, as MIDI numbers
 MOST_EDITS = 1000
 MOST_POINTS = 20_000  # of one drawing
 AUTO = "auto"
 _GLIDE_FRAMES = 5
-_CONTEXT_FRAMES = 2 * FRAME_RATE  # around a stretch, which its tool looks at
+_CONTEXT_FRAMES = 2 * FRAME_RATE  # around a stretch, for its tool
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A part of a take's pitch as tools see it, float64 (frames,) each: MIDI note numbers, and voicing 0..1.
+    """A part of a take's pitch, float64 (frames,) each: MIDI note numbers, and voicing 0..1.
 
-    first: which frame of the take is its first; inside: the frames of the part that are edited.
+    first: the take's frame at its start; inside: the frames of the part to edit.
     """
 
     semitones: np.ndarray
@@ -48,8 +48,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Change:
-    """By how many semitones each frame moves, float64 (frames,); and how many octaves too low (below zero: too high)
-    the recording was heard there, int8 (frames,), where that is why."""
+    """Semitones by which each frame moves, float64 (frames,).
+
+    octaves: how many octaves too low (below zero: too high) the pitch was detected, int8 (frames,), if that is why.
+    """
 
     semitones: np.ndarray
     octaves: np.ndarray | None = None
@@ -74,12 +76,12 @@ class PitchEdit(ABC):
 
     @abstractmethod
     def change(self, curve: Curve) -> Change:
-        """How the curve moves; what is outside of the stretch does not count."""
+        """Return how the curve moves; values outside the stretch are ignored."""
 
 
 @dataclass(frozen=True)
 class Shift(PitchEdit):
-    """Everything higher or lower by the same interval."""
+    """Shift the stretch by one interval."""
 
     tool: ClassVar[str] = "shift"
     meaning: ClassVar[str] = "Moves the stretch up or down."
@@ -87,13 +89,13 @@ class Shift(PitchEdit):
     semitones: float = setting(MISSING, -24.0, 24.0, "How far, in semitones; up is above zero.")
 
     def change(self, curve: Curve) -> Change:
-        """The same for all frames."""
+        """Return the same shift for all frames."""
         return Change(np.full(len(curve.semitones), float(self.semitones)))
 
 
 @dataclass(frozen=True)
 class Smooth(PitchEdit):
-    """The curve averaged over time."""
+    """Average the curve over time."""
 
     tool: ClassVar[str] = "smooth"
     meaning: ClassVar[str] = "Evens out wobble; much of it takes out vibrato."
@@ -101,13 +103,13 @@ class Smooth(PitchEdit):
     milliseconds: float = setting(250.0, 20.0, 2000.0, "What is quicker than this is evened out.")
 
     def change(self, curve: Curve) -> Change:
-        """From the curve to its average."""
+        """Return the way from the curve to its average."""
         return Change(weighted_average(curve.semitones, curve.voicing, self.milliseconds) - curve.semitones)
 
 
 @dataclass(frozen=True)
 class FixOctave(PitchEdit):
-    """What was heard an octave too low or too high, put where it belongs."""
+    """Correct pitch that was detected an octave too low or too high."""
 
     tool: ClassVar[str] = "octave"
     meaning: ClassVar[str] = "Brings what was taken for another octave back to where the melody is."
@@ -117,7 +119,7 @@ class FixOctave(PitchEdit):
     )
 
     def change(self, curve: Curve) -> Change:
-        """Whole octaves; between parts that move by different ones the curve goes straight."""
+        """Return whole octaves; between parts with different shifts the curve is a straight line."""
         if not isinstance(self.by, str):
             octaves = np.full(len(curve.semitones), self.by, np.int8)
             return Change(12.0 * octaves, octaves)
@@ -135,7 +137,7 @@ class FixOctave(PitchEdit):
 
 @dataclass(frozen=True)
 class Snap(PitchEdit):
-    """Held notes pulled to the notes of a scale."""
+    """Pull sustained notes to the notes of a scale."""
 
     tool: ClassVar[str] = "snap"
     meaning: ClassVar[str] = "Pulls held notes to the nearest note of the scale; vibrato and glides stay."
@@ -144,13 +146,13 @@ class Snap(PitchEdit):
     scale: str = text_setting(CHROMATIC, "The scale; chromatic has all notes.", words=tuple(SCALES))
 
     def change(self, curve: Curve) -> Change:
-        """The way to the nearest notes, as far as wanted."""
+        """Return the way to the nearest notes, times the strength."""
         return Change(self.strength * snap_correction(curve.semitones, curve.voicing, self.scale))
 
 
 @dataclass(frozen=True)
 class Draw(PitchEdit):
-    """A curve of one's own."""
+    """Replace the pitch with a drawn curve."""
 
     tool: ClassVar[str] = "draw"
     meaning: ClassVar[str] = "Sings the curve that is drawn."
@@ -175,7 +177,7 @@ class Draw(PitchEdit):
         object.__setattr__(self, "points", tuple((float(time), float(note)) for time, note in points))
 
     def change(self, curve: Curve) -> Change:
-        """From the curve to the one that is drawn, which is held where it was not drawn."""
+        """Return the way to the drawn curve, whose first and last note continue to the ends."""
         times, notes = np.array(self.points).T
         now = (curve.first + np.arange(len(curve.semitones))) / FRAME_RATE
         return Change(np.interp(now, times, notes) - curve.semitones)
@@ -195,12 +197,12 @@ def _is_point(point: Any) -> bool:
 
 
 def plain_edits(edits: Sequence[PitchEdit]) -> list[dict[str, Any]]:
-    """The edits as JSON can hold them; `read_edits` makes them again."""
+    """Return the edits as plain data for JSON; the inverse of `read_edits`."""
     return [{"tool": edit.tool, **asdict(edit)} for edit in edits]
 
 
 def read_edits(values: Any) -> tuple[PitchEdit, ...]:
-    """The edits that such data describe. Raises SettingsError, saying which of them is wrong and why."""
+    """Read edits from plain data. Raises SettingsError that names the wrong edit and the reason."""
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise SettingsError("The edits must be a list.")
     if len(values) > MOST_EDITS:
@@ -231,20 +233,20 @@ def _read_edit(number: int, values: Any) -> PitchEdit:
 
 @dataclass(frozen=True)
 class EditedPitch:
-    """A whole take's pitch after edits; octaves: how many octaves too low the recording was heard, int8 (frames,)."""
+    """Pitch of a whole take after edits; octaves: how many octaves too low it was detected, int8 (frames,)."""
 
     pitch: Pitch
     octaves: np.ndarray
 
     def differs(self, before: Pitch) -> np.ndarray:
-        """bool (frames,): where something has changed."""
+        """Mark the changed frames, bool (frames,)."""
         return (self.pitch.hertz != before.hertz) | (self.octaves != 0)
 
 
 def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit]) -> EditedPitch:
-    """The curve of a whole take after edits, one after the other; where none is, the same to the last bit.
+    """Apply edits one after the other to the pitch of a whole take; other frames stay the same to the last bit.
 
-    Raises SettingsError for a stretch that lies beyond the end.
+    Raises SettingsError for a stretch beyond the end.
 
     >>> held = Pitch(np.full(300, 220.0, np.float32), np.ones(300, np.float32))
     >>> edited = edit_pitch(held, [Shift(1.0, 2.0, semitones=12.0), Snap(1.0, 2.0)]).pitch
@@ -273,7 +275,7 @@ def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit]) -> EditedPitch:
 
 
 def _share(part: slice, first: int, end: int, last: int) -> np.ndarray:
-    """How far an edit counts in each frame, 0..1; to the very ends of the take it counts wholly."""
+    """Return the share of an edit in each frame, 0..1, without fades at the ends of the take."""
     frames = np.arange(part.start, part.stop)
     rising = np.ones(len(frames)) if first == 0 else ((frames - first) / _GLIDE_FRAMES + 0.5).clip(0, 1)
     falling = np.ones(len(frames)) if end == last else ((end - frames) / _GLIDE_FRAMES + 0.5).clip(0, 1)

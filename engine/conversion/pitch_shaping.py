@@ -8,10 +8,10 @@ from engine.analysis.pitch_statistics import PitchStatistics
 from engine.units import FRAME_RATE, semitones_to_hertz
 from engine.voices.card import VoiceCard
 
-_NOTE_MS = 300.0  # what is slower than this is the note, what is faster is vibrato (5 Hz and more) and glides
+_NOTE_MS = 300.0  # slower changes are the note, faster ones vibrato (5 Hz and more) and glides
 _SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next
 LARGEST_TRANSPOSE = 12
-_NEARER = 2.0  # semitones by which another octave must bring singing nearer to the voice, to be worth the change
+_NEARER = 2.0  # semitones by which another octave must bring singing nearer to the voice
 
 
 def smooth_pitch(pitch: Pitch, milliseconds: float) -> Pitch:
@@ -23,25 +23,25 @@ def smooth_pitch(pitch: Pitch, milliseconds: float) -> Pitch:
 
 
 def snap_pitch(pitch: Pitch, strength: float) -> Pitch:
-    """Pull each held note towards the nearest semitone, all the way at 1; vibrato and glides around it stay."""
+    """Pull each sustained note towards the nearest semitone, fully at 1; keep vibrato and glides."""
     if strength <= 0:
         return pitch
     return pitch.transposed(strength * snap_correction(pitch.semitones, pitch.voicing))
 
 
 def snap_correction(semitones: np.ndarray, voicing: np.ndarray, scale: str = CHROMATIC) -> np.ndarray:
-    """By how many semitones each held note of a curve lies below the nearest one of a scale, float64 (frames,)."""
+    """Return how many semitones each sustained note lies below the nearest note of a scale, float64 (frames,)."""
     note = weighted_average(semitones, voicing, _NOTE_MS)
     return weighted_average(nearest_notes(note, scale) - note, voicing, _SNAP_FADE_MS)
 
 
 def limit_pitch(pitch: Pitch) -> Pitch:
-    """Keep the curve where voices can be."""
+    """Limit the curve to the range of voices."""
     return Pitch(pitch.hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing)
 
 
 def weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: float) -> np.ndarray:
-    """Values (frames,) under a Hann window of so many milliseconds; voiced frames count, others hardly do."""
+    """Average values (frames,) under a Hann window of so many milliseconds, weighted by voicing."""
     width = max(3, round(milliseconds * FRAME_RATE / 1000)) | 1
     kernel = np.hanning(width + 2)[1:-1]
     weights = np.pad(voicing.astype(np.float64) ** 2 + 1e-4, width // 2, "edge")
@@ -50,9 +50,9 @@ def weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: floa
 
 
 def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool) -> int:
-    """Semitones, -12..12, that bring a recording's middle closest to where the voice sings, or speaks.
+    """Return the semitones, -12..12, that bring a recording's median pitch closest to the voice's singing or speech.
 
-    Whole octaves for singing, so the key stays; where another octave is hardly nearer, the one it was sung in.
+    Whole octaves for singing, to keep the key; the original octave unless another one is clearly nearer.
     """
     distance = voice.pitch_where(sung).median - source.median
     step = 12 if sung else 1

@@ -1,4 +1,4 @@
-"""What a voice without a preview sounds like: the bundled recording in it."""
+"""Preview of a voice: the bundled recording, converted."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ SAMPLE = Path(__file__).parents[1] / "samples" / "singing.flac"
 
 
 def render_preview(voice: Voice, target: Path, report: Report | None = None) -> None:
-    """Write the bundled recording in this voice to `target`, whose suffix chooses the format.
+    """Convert the bundled recording with this voice and write it to `target`, whose suffix chooses the format.
 
-    Raises AudioError where it cannot be written; `report` may raise Cancelled.
+    Raises AudioError if it cannot be written; `report` may raise Cancelled.
 
     >>> from engine import load_voice
     >>> render_preview(load_voice("kathleen"), Path("preview.wav"))

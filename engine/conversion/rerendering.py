@@ -2,7 +2,7 @@
 
     edits --> patches --> windows of the recording around each --> render --+
                                                                             v
-    the take as it was -------------------------------------------------> splice --> the edited take
+    the original take --------------------------------------------------> splice --> the edited take
 
 `edit_take` works in memory, `edit_file` on files of any length. Edits always apply to the take as the conversion made
 it; patches that an earlier edit has already rendered are copied from it.
@@ -40,15 +40,15 @@ from engine.progress import Report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
 from engine.voices.voice import Voice, networks_digest
 
-# How far back samples may be asked for: by two windows of the longest, and the surroundings of two patches.
+# How far back samples can be read again: two of the longest windows, and the context of two patches.
 _BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP
-_WINDOWS_KEPT = 3  # whose features may be asked for again
-_RENDER_COST = 20  # how much longer a sample takes that is rendered than one that is copied
+_WINDOWS_KEPT = 3  # whose features are cached
+_RENDER_COST = 20  # of a rendered sample relative to a copied one
 _OTHER_VOICE = (
-    "The voice has been made anew since this take, so a part of it would now sound like another singer: convert the "
-    "recording again, then edit it."
+    "The voice has been trained again since this take, so edited parts would sound different: convert the recording "
+    "again, then edit the new take."
 )
-_OTHER_SOUND = "The take does not fit the recording any more: convert the recording again, then edit it."
+_OTHER_SOUND = "The take no longer fits the recording: convert the recording again, then edit the new take."
 
 Renewed = Callable[[Patch], Iterator[np.ndarray]]
 
@@ -65,7 +65,7 @@ class FileTake:
 
 @dataclass(frozen=True)
 class EarlierEdit:
-    """A rendered edit of the same take, and the edits that it was made with."""
+    """A rendered edit of the same take, and its edits."""
 
     path: Path
     edits: Sequence[PitchEdit]
@@ -73,7 +73,7 @@ class EarlierEdit:
 
 @dataclass(frozen=True)
 class FileEdit:
-    """The file that was written, what was planned for it, and how many of the patches were rendered again."""
+    """The written file, its plan, and the number of rendered patches."""
 
     path: Path
     plan: Plan
@@ -89,10 +89,10 @@ def edit_take(
     report: Report | None = None,
     device: str = AUTO,
 ) -> Take:
-    """Take `number` (the first is 0) of a conversion of `audio`, with these edits of its pitch.
+    """Edit the pitch of take `number` (the first is 0) of a conversion of `audio`.
 
-    `report(fraction, message)` is called as the work goes on and may raise Cancelled. device: as for the conversion.
-    Raises EditError where the take cannot be edited, SettingsError for a stretch beyond its end.
+    `report(fraction, message)` shows progress and may raise Cancelled. device: as for the conversion. Raises EditError
+    if the take cannot be edited, SettingsError for a stretch beyond its end.
 
     >>> from engine import Shift, convert, load_voice, read_audio
     >>> vocal, voice = read_audio("vocal.flac"), load_voice("koguchi")
@@ -103,10 +103,10 @@ def edit_take(
     (True, False)
     """
     plan = plan_patches(conversion.edit_data, number, edits)
-    singer = _Singer(at_engine_rate(HeldRecording(audio)), conversion.edit_data, number, voice, device)
+    renderer = _PatchRenderer(at_engine_rate(HeldRecording(audio)), conversion.edit_data, number, voice, device)
     take = conversion.takes[number]
     splice = _Splice(at_engine_rate(HeldRecording(take.audio)), plan, report)
-    pieces = list(splice.pieces([(singer.sing, True)] * len(plan.patches)))
+    pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
     return Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE), take.seed)
 
 
@@ -123,7 +123,7 @@ def edit_file(
 
     before: an earlier rendered edit of the same take; device: as for the conversion. Memory does not grow with the
     length. Raises EditError if the take cannot be edited, SettingsError for a stretch beyond its end, AudioError for a
-    file that cannot be read or written. The target appears whole at the end, or not at all.
+    file that cannot be read or written. The target is written atomically at the end.
 
     >>> from engine import Shift, convert_file, load_voice
     >>> vocal, take, voice = Path("vocal.flac"), Path("take.wav"), load_voice("koguchi")
@@ -140,11 +140,11 @@ def edit_file(
         renewed: list[tuple[Renewed, bool]] = []
         if not all(same):
             recording = at_engine_rate(stack.enter_context(open_audio(take.source)))
-            singer = _Singer(recording, take.edit_data, take.number, voice, device)
+            renderer = _PatchRenderer(recording, take.edit_data, take.number, voice, device)
         if before is not None and any(same):
             earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
         for is_same in same:
-            renewed.append((earlier.patch, False) if is_same else (singer.sing, True))
+            renewed.append((earlier.patch, False) if is_same else (renderer.render, True))
         writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, original.channels))
         for piece in splice.pieces(renewed):
             writer.write(piece)
@@ -152,18 +152,17 @@ def edit_file(
 
 
 class _Stream:
-    """Samples (channels, n) at SAMPLE_RATE that are read once; stretches of them are asked for in their order, and may
-    overlap by _BACK_SAMPLES."""
+    """Samples (channels, n) at SAMPLE_RATE, read once; stretches are read in order and may overlap by _BACK_SAMPLES."""
 
     def __init__(self, blocks: Iterable[np.ndarray]) -> None:
         self._blocks = iter(blocks)
         self._held = np.zeros((1, 0), np.float32)
-        self._at = 0  # sample of the recording where that begins
+        self._at = 0  # its first sample in the recording
 
     def read(self, first: int, stop: int | None) -> Iterator[np.ndarray]:
-        """Samples first..stop-1, or to the end; fewer where there are no more."""
+        """Yield samples first..stop-1, or to the end; fewer if the stream ends."""
         if first < self._at:
-            raise ValueError(f"sample {first} has been let go of")
+            raise ValueError(f"sample {first} is no longer held")
         position = first
         while stop is None or position < stop:
             while self._at + self._held.shape[1] <= position:
@@ -174,7 +173,7 @@ class _Stream:
             yield piece
 
     def patch(self, patch: Patch) -> Iterator[np.ndarray]:
-        """The samples of a patch."""
+        """Yield the samples of a patch."""
         return self.read(patch.first * HOP, None if patch.to_the_end else patch.last * HOP)
 
     def _more(self) -> bool:
@@ -187,30 +186,29 @@ class _Stream:
         return True
 
 
-class _SungByHand:
-    """The melody of a patch: outside of it, the curve of the take as it was."""
+class _EditedMelody:
+    """Melody of a patch; outside it, the original curve of the take."""
 
     def __init__(self, take: Pitch, patch: Patch) -> None:
         there = slice(patch.first, patch.last + 1)
-        hertz = take.hertz.copy()  # once: what windows are given of it are views
+        hertz = take.hertz.copy()  # once: windows get views of it
         hertz[there] = patch.pitch.hertz
         self._pitch = Pitch(hertz, take.voicing)
         self._octaves = np.zeros(len(take), np.int8)
         self._octaves[there] = patch.octaves
 
     def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
-        """As it was detected, in the octave where it belongs."""
+        """Return the detected pitch with corrected octaves."""
         octaves = self._octaves[first_frame : first_frame + len(detected)]
         return limit_pitch(detected.transposed(12 * octaves)) if octaves.any() else detected
 
     def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
-        """The curve as it is planned, whatever was detected."""
+        """Return the planned curve, whatever was detected."""
         return self._pitch[first_frame : first_frame + len(source)]
 
 
 class _OriginalWindows:
-    """The listener's features as they were when the take was made: what it hears of a moment depends on all the window
-    around it."""
+    """The listener's features as in the conversion: they depend on the whole window around each frame."""
 
     def __init__(self, stream: _Stream, core_starts: np.ndarray, listener: Listener) -> None:
         self._stream, self._listener = stream, listener
@@ -218,7 +216,7 @@ class _OriginalWindows:
         self._features: dict[int, np.ndarray] = {}
 
     def features(self, samples: np.ndarray, first_frame: int) -> np.ndarray:
-        """Features (frames / 2, FEATURES) of samples that begin at a frame of the recording."""
+        """Return features (frames / 2, FEATURES) of samples that begin at a frame of the recording."""
         stop = first_frame + frame_count(len(samples))
         pieces = []
         for number, core in enumerate(self._cores):
@@ -241,8 +239,8 @@ class _OriginalWindows:
         return self._features[number]
 
 
-class _Singer:
-    """Sings patches of a take anew, in their order. Raises EditError for a voice that did not sing the take."""
+class _PatchRenderer:
+    """Render patches of a take in order. Raises EditError if the voice is not the one of the take."""
 
     def __init__(
         self, blocks: Iterable[np.ndarray], edit_data: EditData, number: int, voice: Voice, device: str
@@ -256,8 +254,8 @@ class _Singer:
         original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.listener)
         self._analysed = AnalysedWindows(self._base.listener, features_at=original.features)
 
-    def sing(self, patch: Patch) -> Iterator[np.ndarray]:
-        """The samples of a patch, piece by piece."""
+    def render(self, patch: Patch) -> Iterator[np.ndarray]:
+        """Yield the samples of a patch, piece by piece."""
         first = max(0, patch.first - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES
         stop = None if patch.to_the_end else (patch.last + CONTEXT_FRAMES) * HOP
         before = cycles_per_frame(self._take.hertz[first : patch.first + 1], 0.0)[-1]
@@ -266,7 +264,7 @@ class _Singer:
             self._voice,
             _survey(self._edit_data),
             self._edit_data.settings,
-            _SungByHand(self._take, patch),
+            _EditedMelody(self._take, patch),
             {self._number: patch.cycles - float(before)},
             self._analysed,
         )
@@ -301,7 +299,7 @@ def _survey(edit_data: EditData) -> Survey:
 
 
 class _Splice:
-    """The take as it was with its patches in their places."""
+    """The original take with its patches inserted."""
 
     def __init__(self, take: Iterable[np.ndarray], plan: Plan, report: Report | None) -> None:
         self._take, self._plan, self._report = _Stream(take), plan, report
@@ -311,8 +309,10 @@ class _Splice:
         self._position = 0
 
     def pieces(self, renewed: Sequence[tuple[Renewed, bool]]) -> Iterator[np.ndarray]:
-        """The samples of the whole take. renewed: what gives those of each patch, and whether they are to be faded
-        over into the take as it was."""
+        """Yield the samples of the whole take.
+
+        renewed: for each patch, a function that yields its samples, and whether to cross-fade them with the take.
+        """
         self._show(0, 1)
         for patch, (samples, fades) in zip(self._plan.patches, renewed, strict=True):
             yield from self._kept(patch.first * HOP)
@@ -320,7 +320,7 @@ class _Splice:
             for piece in samples(patch):
                 old = [np.zeros((piece.shape[0], 0), np.float32)]
                 old += self._take.read(self._position, self._position + piece.shape[1])
-                yield self._faded(patch, self._position - begin, _joined(old, piece), piece) if fades else piece
+                yield self._faded(patch, self._position - begin, _matching(old, piece), piece) if fades else piece
                 self._position += piece.shape[1]
                 self._show(piece.shape[1], _RENDER_COST)
             if not patch.to_the_end and self._position != patch.last * HOP:
@@ -337,7 +337,7 @@ class _Splice:
 
     @staticmethod
     def _faded(patch: Patch, start: int, old: np.ndarray, new: np.ndarray) -> np.ndarray:
-        """A piece of a patch, `start` samples into it, faded over from and to the take as it was."""
+        """Cross-fade a piece of a patch, `start` samples into it, with the original take at the patch's ends."""
         place = start + np.arange(new.shape[1])
         fade, length = FADE_FRAMES * HOP, (patch.last - patch.first) * HOP
         rising = np.ones(len(place)) if patch.first == 0 else place / fade
@@ -351,7 +351,7 @@ class _Splice:
             self._report(min(1.0, self._done / max(self._work, 1)), "rendering the edits")
 
 
-def _joined(old: list[np.ndarray], new: np.ndarray) -> np.ndarray:
+def _matching(old: list[np.ndarray], new: np.ndarray) -> np.ndarray:
     try:
         joined = np.concatenate(old, 1)
     except ValueError as cause:  # another number of channels

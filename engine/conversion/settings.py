@@ -1,5 +1,7 @@
-"""The settings of a conversion, their ranges, and what one hears of each: page, service, command line and notebooks are
-made from these fields."""
+"""Settings of a conversion, their ranges and their audible effect.
+
+Page, service, command line and notebooks are made from these fields.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -10,12 +12,12 @@ from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting
 
-AUTO = "auto"  # what the recording says: the shift that fits the voice, the preset of its style
+AUTO = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
 
 
 @dataclass(frozen=True)
 class ConversionSettings:
-    """How to convert. Each field's metadata holds its range and what one hears of it.
+    """How to convert. Each field's metadata holds its range and its audible effect.
 
     >>> ConversionSettings(transpose="auto", takes=3).takes
     3
@@ -72,8 +74,9 @@ ConversionSettings.presets = {
 
 
 def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], ConversionSettings]:
-    """What gives the settings for a recording once its style is known: those of the preset, or with `auto` of its
-    style's, with the values that are given. Raises SettingsError for an unknown preset, setting or value.
+    """Return a function from the style of a recording to its settings: a preset, changed by the given values.
+
+    `auto` chooses the preset of the style. Raises SettingsError for an unknown preset, setting or value.
 
     >>> by_style("auto", {"takes": 2})("rhythmic").likeness
     0.8
@@ -87,5 +90,5 @@ def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], Convers
     def settings(style: Style) -> ConversionSettings:
         return replace(ConversionSettings.presets[style if preset == AUTO else preset], **given)
 
-    settings("melodic")  # so that a wrong value is told now
+    settings("melodic")  # reports a wrong value now
     return settings

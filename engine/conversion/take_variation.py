@@ -1,13 +1,13 @@
-"""What makes one take differ from another: slow curves that depend only on a seed and the place in the recording."""
+"""Variation between takes: slow curves that depend only on a seed and the position in the recording."""
 
 import numpy as np
 
-_KNOT_FRAMES = 24  # a new random value every 240 ms: as slow as a singer drifts
+_KNOT_FRAMES = 24  # a new random value every 240 ms, as slow as a singer's drift
 PITCH, LOUDNESS = 1, 2  # which curve of a take
 
 
 def drift(first_frame: int, frames: int, seed: int, curve: int) -> np.ndarray:
-    """A smooth random curve of about unit variance, float32 (frames,), from frame `first_frame` of the recording on."""
+    """Return a smooth random curve of about unit variance from frame `first_frame` on, float32 (frames,)."""
     first_knot = first_frame // _KNOT_FRAMES - 1
     last_knot = (first_frame + frames) // _KNOT_FRAMES + 2
     knots = np.array([_knot(seed, curve, number) for number in range(first_knot, last_knot + 1)])
@@ -23,5 +23,5 @@ def _knot(seed: int, curve: int, number: int) -> float:
 
 
 def timbre_offset(seed: int, directions: int) -> np.ndarray:
-    """How far along each direction of a voice's spread a take lies, float32 (directions,)."""
+    """Return the position of a take along each direction of a voice's spread, float32 (directions,)."""
     return np.random.default_rng([seed, 3]).standard_normal(directions).astype(np.float32)

@@ -1,6 +1,6 @@
-"""What is known of each frame of a recording, side by side: its mel spectrum, and its content as the base encodes it.
+"""Two views of each frame of a recording: its mel spectrum, and its content as the base encodes it.
 
-The notebooks compare the two: what the one says of the speaker and of the words, and the other does not.
+The notebooks compare what each reveals of the speaker and the words.
 """
 
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ from engine.features.clips import analyse_clip
 
 Kind = Literal["mel", "content"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_SILENCE_NEPERS = -13.0  # a level below it is that of silence
+_SILENCE_NEPERS = -13.0  # a recording with a lower level is silent
 _LOUDEST_NEPERS = 4.0  # relative to the level
 
 
 @dataclass(frozen=True)
 class Features:
-    """Two views of the same frames, and which of them are loud enough to say something."""
+    """Two views of the same frames, and which frames are active."""
 
     mel: np.ndarray  # float32 (frames, LOW_BANDS): log spectrum below 8 kHz, relative to the recording's level
     content: np.ndarray  # float32 (frames, CONTENT)
     active: np.ndarray  # bool (frames,)
 
     def of(self, kind: Kind) -> np.ndarray:
-        """One of the two, by its name."""
+        """Return one of the two views by name."""
         return self.mel if kind == "mel" else self.content
 
 
 def measure_features(audio: Audio) -> Features:
-    """Features of a recording of seconds to minutes. Raises AudioError for one that is too short.
+    """Measure the features of a recording of seconds to minutes. Raises AudioError if it is too short.
 
     >>> from engine import read_audio
     >>> features = measure_features(read_audio("vocal.flac"))  # a row for every 10 ms
@@ -42,7 +42,7 @@ def measure_features(audio: Audio) -> Features:
     """
     clip = analyse_clip(audio)
     envelope = torch.from_numpy(clip.envelope.astype(np.float32))
-    # relative to its own level, silence would be as loud as anything
+    # relative to its own level, silence would count as loud
     sounds = clip.level.nepers > _SILENCE_NEPERS
     return Features(
         mel=envelope[:, :LOW_BANDS].clamp(SILENT, _LOUDEST_NEPERS).numpy(),

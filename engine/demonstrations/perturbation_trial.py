@@ -1,7 +1,7 @@
-"""Why perturbation works, tried on a recording: what warping its resonances does to the spectrum, and to the content.
+"""Show on a recording why perturbation works: how warping its resonances changes the spectrum and the content.
 
-The base's content encoder was trained to say the same of a recording and of what a longer or shorter vocal tract would
-have made of it. So content had better not say how long the vocal tract is; here one can see how far it does not.
+The base's content encoder was trained to give the same content for a recording and for its version with a longer or
+shorter vocal tract. So content should not reveal the length of the vocal tract; the trial shows how well that holds.
 """
 
 from collections.abc import Sequence
@@ -25,15 +25,17 @@ from engine.networks.synthesizer import synthesize
 from engine.networks.timbre_encoder import timbre_input
 from engine.units import SAMPLE_RATE
 
-FACTORS = (0.75, 0.8, 0.87, 0.93, 1.0, 1.08, 1.15, 1.25, 1.33)  # a little further than in the base's training
+FACTORS = (0.75, 0.8, 0.87, 0.93, 1.0, 1.08, 1.15, 1.25, 1.33)  # slightly beyond the range of the base's training
 
 
 @dataclass(frozen=True)
 class PerturbationTrial:
-    """For each factor that the resonances were moved by, (factors,): the share of moments that are found again, by mel
-    spectrum and by content, and how far from the recording's spectrum the warped one is, and the one that is decoded
-    from the warped one's content, in nepers. spectra: mean log spectra of the loud frames, (3, LOW_BANDS): as recorded,
-    warped by the largest factor, and decoded from that."""
+    """Results for each factor of the resonances, (factors,).
+
+    found_by_mel, found_by_content: share of frames that are found again. warped_nepers, decoded_nepers: distance from
+    the recording's spectrum of the warped spectrum, and of the one decoded from the warped content. spectra: mean log
+    spectra of the active frames, (3, LOW_BANDS): recorded, warped by the largest factor, and decoded from that.
+    """
 
     factors: tuple[float, ...]
     found_by_mel: np.ndarray
@@ -46,7 +48,7 @@ class PerturbationTrial:
 def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> PerturbationTrial:
     """Warp a recording's spectrum by each factor, encode it, and decode it with the timbre of the recording itself.
 
-    Raises AudioError for a recording that is too short, VoiceError where the base model is missing.
+    Raises AudioError if the recording is too short, VoiceError if the base model is missing.
 
     >>> from engine import read_audio
     >>> trial = try_perturbation(read_audio("vocal.flac"), (0.8, 1.25))
@@ -71,9 +73,9 @@ def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> Pertur
 
 
 def warp_voice(audio: Audio, factor: float) -> Audio:
-    """The recording as if its singer's vocal tract were shorter (factor above 1) or longer, at the same pitch.
+    """Render the recording with a shorter (factor above 1) or longer vocal tract at the same pitch.
 
-    Mono at SAMPLE_RATE, as long as the recording: what the content encoder was trained to see through.
+    Mono at SAMPLE_RATE, as long as the recording. The content encoder was trained to ignore this change.
 
     >>> from engine import read_audio
     >>> warped = warp_voice(read_audio("vocal.flac"), 1.15)
@@ -93,7 +95,7 @@ def _warped(envelope: Tensor, factor: float) -> Tensor:
 
 
 def _decoded(base: BaseModel, clip: Clip, envelope: Tensor, features: Features) -> Tensor:
-    """The spectrum of the content (frames, BANDS), with the recording's own pitch, loudness and timbre."""
+    """Decode the content with the recording's own pitch, loudness and timbre, (frames, BANDS)."""
     semitones, voicing = torch.from_numpy(clip.pitch.semitones), torch.from_numpy(clip.pitch.voicing)
     prosody = prosody_input(semitones, voicing, loudness_of(envelope))[None]
     with torch.inference_mode():
@@ -103,5 +105,5 @@ def _decoded(base: BaseModel, clip: Clip, envelope: Tensor, features: Features) 
 
 
 def _distance(one: Tensor, other: Tensor, frames: np.ndarray) -> float:
-    """Mean absolute difference in nepers below 8 kHz, over the frames given."""
+    """Return the mean absolute difference in nepers below 8 kHz, over the given frames."""
     return float((one - other)[frames][:, :LOW_BANDS].abs().mean()) if frames.any() else 0.0

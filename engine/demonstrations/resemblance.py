@@ -1,7 +1,7 @@
-"""Resemblance: which moments of one recording are most like those of another, by mel spectrum or by content.
+"""Resemblance: which frames of two recordings are most similar, by mel spectrum or by content.
 
-Where two recordings say the same at the same time (a performance and its conversion, or a recording and what was done
-to it), the most similar moment should be the same moment. How often it is, is how well a view keeps what is said.
+Where two recordings have the same words at the same time (a performance and its conversion, or a recording before and
+after processing), the most similar frame should be at the same time. How often it is shows how well a view keeps words.
 """
 
 import numpy as np
@@ -10,14 +10,14 @@ import torch
 from engine.demonstrations.frame_features import Features, Kind
 from engine.features.retrieval import in_context
 
-SAME_FRAMES = 3  # 30 ms: nearer than this is the same moment
+SAME_FRAMES = 3  # 30 ms: up to this, two frames are at the same time
 
 
 def similarity(first: Features, second: Features, kind: Kind) -> np.ndarray:
-    """Cosine between every frame of the one (rows) and of the other (columns), float32 (frames, frames).
+    """Return the cosine between every frame of the first (rows) and second (columns), float32 (frames, frames).
 
-    Frames are compared with one before and one after them, as retrieval does; of the mel spectrum, what it differs from
-    the recording's mean is compared, else all would be alike.
+    Each frame is taken with the one before and the one after, as in retrieval; the mel spectrum is taken relative to
+    the recording's mean, or all frames would be alike.
     """
     rows, columns = (in_context(torch.from_numpy(_varying(one, kind))) for one in (first, second))
     cosine: np.ndarray = (rows @ columns.T).numpy()
@@ -25,7 +25,7 @@ def similarity(first: Features, second: Features, kind: Kind) -> np.ndarray:
 
 
 def found_again(first: Features, second: Features, kind: Kind) -> float:
-    """Share of the loud frames whose most similar frame in the other recording is at the same moment, 0..1."""
+    """Return the share of active frames whose most similar frame in the other recording is at the same time, 0..1."""
     frames = min(len(first.active), len(second.active))
     loud = np.flatnonzero(first.active[:frames] & second.active[:frames])
     if not len(loud):

@@ -1,4 +1,4 @@
-"""A recording taken apart as the synthesizer sees it: two sources, their filters, and what each pair gives.
+"""Take a recording apart like the synthesizer: two sources, their filters, and the output of each pair.
 
     pulses --> x harmonic filter --> harmonic --+
                                                 +--> whole
@@ -23,16 +23,16 @@ from engine.networks.synthesizer import noise_at, pulse_train
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
 
 DRONE_HERTZ = 110.0
-_SOURCE_LEVEL = 0.05  # of the sources as sounds: their own power would fill the whole scale
+_SOURCE_LEVEL = 0.05  # of the sources as audio: at their own power they would clip
 
 
 @dataclass(frozen=True)
 class SourceFilterParts:
-    """The parts as sounds, mono at SAMPLE_RATE and as long as the recording, and the filters as curves."""
+    """The parts as audio, mono at SAMPLE_RATE and as long as the recording, and the filters as curves."""
 
     pitch: Pitch
-    pulses: Audio  # the harmonic source alone: a buzz that sings the melody, without words
-    noise: Audio  # the other source alone: a steady hiss
+    pulses: Audio  # the harmonic source alone: a buzz with the melody, without words
+    noise: Audio  # the noise source alone: a steady hiss
     harmonic: Audio  # pulses through their filter: vowels, without breath
     breath: Audio  # noise through its filter: breath and consonants
     whole: Audio  # the sum of the two: copy synthesis
@@ -43,9 +43,9 @@ class SourceFilterParts:
 
 
 def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
-    """The source-filter parts of a recording of seconds to a minute; the same seed gives the same noise.
+    """Separate the source-filter parts of a recording of seconds to a minute; the same seed gives the same noise.
 
-    Raises VoiceError where the base model is missing.
+    Raises VoiceError if the base model is missing.
 
     >>> from engine import read_audio
     >>> parts = take_apart(read_audio("vocal.flac"))
@@ -88,7 +88,7 @@ def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
 
 
 def _limited(audio: Audio) -> Audio:
-    """Without peaks beyond full scale: other sources meet the resonances elsewhere."""
+    """Limit peaks to full scale, which other sources can exceed."""
     return Audio(limit_peaks(audio.samples), audio.rate)
 
 

@@ -1,8 +1,8 @@
-"""A speaker probe: how well somebody who sees single frames can tell whose they are.
+"""A speaker probe: how well a small network identifies the speaker of single frames.
 
-A small network is shown frames of several people, and is asked about other frames of the same people. What it gets
-right tells how much of the speaker is in the frames: from the mel spectrum much, from content as little as possible.
-A probe finds what is easy to find; it does not prove that there is no more (compare Alain and Bengio, 2016).
+It is trained on frames of several people and tested on other frames of the same people. Its accuracy shows how much the
+frames reveal of the speaker: the mel spectrum much, content as little as possible. A probe finds what is easy to find;
+it does not prove that there is no more (compare Alain and Bengio, 2016).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,10 @@ _RATE, _DECAY, _DROPOUT = 3e-3, 0.05, 0.3
 
 @dataclass(frozen=True)
 class SpeakerProbe:
-    """What a probe answered. confusion: float64 (speakers, speakers), the share of each speaker's frames (row) that
-    was taken for each speaker (column)."""
+    """Result of a probe.
+
+    confusion: float64 (speakers, speakers), the share of each speaker's frames (row) assigned to each speaker (column).
+    """
 
     kind: Kind
     speakers: tuple[str, ...]
@@ -32,20 +34,20 @@ class SpeakerProbe:
 
     @property
     def accuracy(self) -> float:
-        """Share of frames whose speaker was told, every speaker counting alike."""
+        """Share of correctly identified frames, with equal weight for each speaker."""
         return float(np.diag(self.confusion).mean())
 
     @property
     def chance(self) -> float:
-        """What guessing would give."""
+        """Accuracy of guessing."""
         return 1.0 / len(self.speakers)
 
 
 def probe_speakers(recordings: Mapping[str, Sequence[Audio]], seed: int = 0) -> list[SpeakerProbe]:
-    """A probe on the mel spectrum and one on the content, of the recordings of each speaker.
+    """Probe the recordings of each speaker, once by mel spectrum and once by content.
 
-    Of several recordings of a speaker the first half is learned from and the others are asked about; a single one is
-    cut in the middle. Raises AudioError where there are fewer than two speakers, or nothing is heard of one.
+    Of several recordings of a speaker, the first half is for training and the rest for testing; a single one is cut in
+    the middle. Raises AudioError for fewer than two speakers, or a speaker with silent recordings.
 
     >>> from engine import read_audio
     >>> mel, content = probe_speakers({name: [read_audio(f"recordings/{name}.flac")] for name in ("one", "two")})
@@ -56,13 +58,13 @@ def probe_speakers(recordings: Mapping[str, Sequence[Audio]], seed: int = 0) -> 
         raise AudioError(f"A speaker probe needs recordings of at least {FEWEST_SPEAKERS} people.")
     halves = [_halves(name, list(audios)) for name, audios in recordings.items()]
     return [
-        SpeakerProbe(kind, tuple(recordings), _confusion(*_told_apart(halves, kind), len(recordings), seed))
+        SpeakerProbe(kind, tuple(recordings), _confusion(*_split(halves, kind), len(recordings), seed))
         for kind in KINDS
     ]
 
 
 def _halves(name: str, audios: list[Audio]) -> tuple[list[Features], list[Features]]:
-    """Features to learn from and to be asked about; each part is measured by itself, so that neither sees the other."""
+    """Split a speaker's features into training and test; each recording is measured by itself."""
     if len(audios) == 1:
         whole, middle = audios[0], audios[0].sample_count // 2
         audios = [Audio(whole.samples[:, :middle], whole.rate), Audio(whole.samples[:, middle:], whole.rate)]
@@ -70,14 +72,14 @@ def _halves(name: str, audios: list[Audio]) -> tuple[list[Features], list[Featur
     learned, asked = found[: len(found) // 2], found[len(found) // 2 :]
     for part in (learned, asked):
         if not sum(int(features.active.sum()) for features in part):
-            raise AudioError(f"There is nothing to hear of {name} in the first or the second half of the recordings.")
+            raise AudioError(f"The first or the second half of the recordings of {name} is silent.")
     return learned, asked
 
 
-def _told_apart(
+def _split(
     halves: Sequence[tuple[list[Features], list[Features]]], kind: Kind
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Frames (n, numbers) and speakers (n,) to learn from, and to be asked about, of unit variance."""
+    """Gather frames (n, numbers) of unit variance and their speakers (n,), for training and for testing."""
 
     def gathered(part: int) -> tuple[np.ndarray, np.ndarray]:
         rows = [np.concatenate([one.of(kind)[one.active] for one in half[part]]) for half in halves]

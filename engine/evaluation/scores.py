@@ -1,21 +1,21 @@
-"""Scores of a conversion: is it the target's voice, the source's words, the source's melody, and is it clean?
+"""Scores of a conversion: likeness to the target voice, kept words and melody, and sound quality.
 
-Everything is measured on one recording at a time (what a listener would hear in it), and then two
-recordings are compared. So a source or a target that takes part in many comparisons is measured once:
+Each recording is measured by itself, and then two measurements are compared, so that a source or a target
+of many comparisons is measured once:
 
     score_performance(source, output, transpose)           melody and silence only; needs no extra packages
-    score_conversion(source, output, targets, transpose)   everything, once
-    Evaluator().measure(file or Audio), compare(...)        everything, many times, networks loaded once
+    score_conversion(source, output, targets, transpose)   all scores, once
+    Evaluator().measure(file or Audio), compare(...)        all scores, many times, networks loaded once
 
-The full scores use other people's networks, none of which takes part in converting: speaker
+The full scores use third-party networks, none of which takes part in converting: speaker
 embeddings by resemblyzer (Wan et al., 2018, generalized end-to-end loss), DNSMOS (Reddy et al., 2021 and
-2022) for quality without a reference, PocketSphinx (Huggins-Daines et al., 2006) for words. Scales to read
-them by: likeness is about 0.93 between two recordings of one speaker and 0.58 between strangers; DNSMOS
-runs from 1 to 5; the word error of a small recogniser only means something as a mean over several clips
-beside the word error of copy synthesis.
+2022) for quality without a reference, PocketSphinx (Huggins-Daines et al., 2006) for words. For orientation:
+likeness is about 0.93 between two recordings of one speaker and 0.58 between strangers; DNSMOS
+runs from 1 to 5; the word error of a small recogniser is only meaningful as a mean over several clips, compared
+with that of copy synthesis.
 
-Conventions: all networks receive mono at 16 kHz. A score that has no meaning for a recording (the pitch of a
-whisper, the leak into a silence that is not there) is None, never NaN, and is left out of means.
+Conventions: all networks receive mono at 16 kHz. A score that does not apply to a recording (the pitch of a
+whisper, the leak into silence where there is none) is None, never NaN, and is left out of means.
 """
 
 import importlib
@@ -33,9 +33,9 @@ from engine.errors import AudioError, EngineError
 from engine.progress import Report, no_report
 from engine.units import FRAME_RATE
 
-EVALUATION_RATE = 16_000  # hertz; every network takes this rate
+EVALUATION_RATE = 16_000  # hertz, of all networks
 VOICED_CONFIDENCE = 0.6  # a frame of the pitch detector above this counts as voiced
-SAME_NOTE_CENTS = 50.0  # a frame within this of the wanted pitch is on the note
+SAME_NOTE_CENTS = 50.0  # a frame within this of the target pitch is on the note
 FEWEST_CORRELATED_FRAMES = 11
 LEVEL_HOP = 160  # samples at EVALUATION_RATE: 10 ms
 PITCH_HOP = 256  # samples at EVALUATION_RATE: 16 ms, the pitch detector's own grid
@@ -44,15 +44,15 @@ SILENCE_BELOW_VOICE_DB = 50.0
 SILENCE_FRAMES = 11  # this many silent frames in a row, or the tail of a note would count as leak
 FEWEST_SILENT_FRAMES = 6
 POWER_FLOOR = 1e-12  # -120 dB
-BLOCK_S = 10.0  # recordings are read and traced in pieces of this length
-EMBEDDING_LEVEL_DB = -30.0  # quieter recordings are raised to this before the speaker is judged
+BLOCK_S = 10.0  # recordings are read and analysed in pieces of this length
+EMBEDDING_LEVEL_DB = -30.0  # quieter recordings are raised to this before the speaker embedding
 EVALUATION_PEAK = 0.7  # peak level that the quality and word networks receive
 NOTHING_TO_SCORE = "A recording without any samples cannot be scored."
 
 
 @dataclass(frozen=True)
 class Performance:
-    """What was sung or said, apart from voice and words.
+    """Pitch, voicing and level of a recording.
 
     hertz, confidence: float64 (pitch frames,), the detector's own 16 ms grid; level_db: float64 (level frames,), 10 ms.
     """
@@ -81,7 +81,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class PerformanceScores:
-    """Did the performance survive?"""
+    """Scores of melody, voicing, silence and length."""
 
     pitch_accuracy: float | None  # share of frames voiced in both that are within 50 cents of the wanted pitch
     pitch_corr: float | None  # correlation of log pitch on those frames
@@ -92,10 +92,10 @@ class PerformanceScores:
 
 @dataclass(frozen=True)
 class Scores(PerformanceScores):
-    """Everything. See the module's top for the scales."""
+    """All scores; the module's docstring explains the scales."""
 
     likeness: float | None  # cosine of speaker embeddings, output against target
-    source_likeness: float | None  # the same against the source; high means the old voice still sounds
+    source_likeness: float | None  # the same against the source; high means the source speaker is still recognisable
     word_error: float | None  # recogniser's text of the output against its text of the source; 0 is best
     ovrl: float  # DNSMOS overall, of the output
     p808: float  # DNSMOS as a P.808 listening test would rate it, of the output
@@ -107,9 +107,9 @@ class Scores(PerformanceScores):
 
 
 def score_performance(source: Path | str, output: Path | str, transpose: float = 0.0) -> PerformanceScores:
-    """Melody, silence and length of `output` against `source`, which was transposed by `transpose` semitones.
+    """Score melody, silence and length of `output` against `source`, transposed by `transpose` semitones.
 
-    Streams both files: memory stays flat, and the work is about 0.02 s per second. Raises AudioError.
+    Streams both files: memory does not grow, and work takes about 0.02 s per second. Raises AudioError.
 
     >>> scores = score_performance("vocal.flac", "vocal.flac")
     >>> scores.pitch_accuracy, scores.voicing_error, scores.length_error
@@ -121,17 +121,17 @@ def score_performance(source: Path | str, output: Path | str, transpose: float =
 def score_conversion(
     source: Path | str, output: Path | str, targets: Sequence[Path | str], transpose: float = 0.0, words: bool = True
 ) -> Scores:
-    """Every score of one conversion; `targets` are recordings of the voice (ten or more make a steady measure).
+    """Compute all scores of one conversion; `targets` are recordings of the voice, best ten or more.
 
-    Loads three networks and reads the recordings whole: meant for clips of seconds to minutes. For many
-    conversions hold an `Evaluator`. Raises AudioError for files, EngineError naming a package that is missing.
+    Loads three networks and reads whole recordings: for clips of seconds to minutes. For many conversions keep an
+    `Evaluator`. Raises AudioError for files, EngineError naming a missing package.
     """
     evaluator = Evaluator(words)
     return compare(evaluator.measure(source), evaluator.measure(output), evaluator.target_embedding(targets), transpose)
 
 
 def mean_scores(scores: Iterable[Scores]) -> dict[str, float | None]:
-    """Mean of each score over those that have it; None where none has."""
+    """Average each score over those that have it; None if none has."""
     return known_means(Scores, scores)
 
 
@@ -167,12 +167,12 @@ class Evaluator:
         )
 
     def embed(self, recording: Path | str | Audio) -> np.ndarray | None:
-        """Speaker embedding, float32 (256,) of length 1; None if there is no sound to embed."""
+        """Return the speaker embedding, float32 (256,) of length 1; None for silence."""
         audio = recording if isinstance(recording, Audio) else read_audio(Path(recording))
         return self._embedding(_evaluation_samples(audio))
 
     def target_embedding(self, recordings: Iterable[Path | str | Audio]) -> np.ndarray:
-        """Mean embedding of a voice's recordings, float32 (256,). Raises AudioError if nothing sounds in them."""
+        """Average the embeddings of a voice's recordings, float32 (256,). Raises AudioError if all are silent."""
         embeddings = [embedding for item in recordings if (embedding := self.embed(item)) is not None]
         if not embeddings:
             raise AudioError("To compare with a voice, give at least one recording of it that is not silent.")
@@ -193,7 +193,7 @@ class Evaluator:
 
 
 def compare(source: Measurement, output: Measurement, target: np.ndarray, transpose: float = 0.0) -> Scores:
-    """Scores of `output` as a conversion of `source` by `transpose` semitones to the voice embedded in `target`."""
+    """Score `output` as a conversion of `source` by `transpose` semitones to the voice with embedding `target`."""
     performance = compare_performances(source.performance, output.performance, transpose)
     return Scores(
         **vars(performance),
@@ -208,16 +208,16 @@ def compare(source: Measurement, output: Measurement, target: np.ndarray, transp
 
 
 def likeness(embedding: np.ndarray | None, other: np.ndarray | None) -> float | None:
-    """Cosine of two speaker embeddings, (256,) each; None if either recording was silent."""
+    """Return the cosine of two speaker embeddings, (256,) each; None if either recording was silent."""
     if embedding is None or other is None:
         return None
     return float(embedding @ other / (np.linalg.norm(embedding) * np.linalg.norm(other)))
 
 
 def equal_error_rate(genuine: Sequence[float], others: Sequence[float]) -> float:
-    """How often a verifier errs at the threshold where it refuses as many genuine scores as it accepts others.
+    """Return the error rate of a verifier at the threshold with equal false rejections and false acceptances.
 
-    0 where all genuine scores are higher, 0.5 where the two cannot be told apart.
+    0 if all genuine scores are higher, 0.5 if the two cannot be distinguished.
 
     >>> equal_error_rate([0.9, 0.8, 0.85], [0.5, 0.6])
     0.0
@@ -230,10 +230,10 @@ def equal_error_rate(genuine: Sequence[float], others: Sequence[float]) -> float
 
 
 def _import_package(name: str) -> Any:
-    """An optional package's module. Raises EngineError with the commands that install it."""
+    """Import an optional package. Raises EngineError with the commands that install it."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # these packages import names their own dependencies have deprecated
+            warnings.simplefilter("ignore")  # they import deprecated names of their dependencies
             return importlib.import_module(name)
     except ImportError as cause:
         raise EngineError(
@@ -243,10 +243,10 @@ def _import_package(name: str) -> Any:
 
 
 def _recognise(samples: np.ndarray) -> str:
-    """The words a small English recogniser finds in mono `samples` at EVALUATION_RATE; often none."""
+    """Recognise English words in mono `samples` at EVALUATION_RATE; often none."""
     if not samples.any():
-        return ""  # or it would make words up
-    # A new decoder for each recording: it adapts to what it hears, and scores must not depend on their order.
+        return ""  # the recogniser would invent words
+    # A new decoder for each recording, because it adapts, and scores must not depend on their order.
     decoder = _import_package("pocketsphinx").Decoder(samprate=EVALUATION_RATE, loglevel="FATAL")
     decoder.start_utt()
     decoder.process_raw((_at_evaluation_peak(samples) * 32767).astype(np.int16).tobytes(), full_utt=True)
@@ -262,7 +262,7 @@ def _word_error(source_text: str | None, output_text: str | None) -> float | Non
 
 
 def _evaluation_samples(audio: Audio) -> np.ndarray:
-    """Mono at EVALUATION_RATE, float32 (samples,). Raises AudioError if there is nothing."""
+    """Convert to mono at EVALUATION_RATE, float32 (samples,). Raises AudioError if there are no samples."""
     if audio.sample_count == 0:
         raise AudioError(NOTHING_TO_SCORE)
     samples: np.ndarray = resample(audio.mono(), audio.rate, EVALUATION_RATE)
@@ -277,13 +277,13 @@ def _at_evaluation_peak(samples: np.ndarray) -> np.ndarray:
 
 
 def trace_file(path: Path | str, report: Report = no_report) -> Performance:
-    """The performance in a recording of any length, read in pieces. Raises AudioError; `report` may raise Cancelled."""
+    """Analyse the performance in a file of any length. Raises AudioError; `report` may raise Cancelled."""
     with open_audio(Path(path)) as recording:
         return _trace(_reporting(recording, report), recording.rate)
 
 
 def _reporting(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
-    """The pieces of a recording; how far they are is told after each."""
+    """Yield the pieces of a recording and report progress after each."""
     read_s = 0.0
     for block in recording.blocks(round(BLOCK_S * recording.rate)):
         yield block
@@ -292,7 +292,7 @@ def _reporting(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
 
 
 def trace(audio: Audio) -> Performance:
-    """The performance in `audio`.
+    """Analyse the performance in `audio`.
 
     >>> from engine import read_audio
     >>> vocal = trace(read_audio("vocal.flac"))
@@ -305,11 +305,11 @@ def trace(audio: Audio) -> Performance:
 
 
 def compare_performances(source: Performance, output: Performance, transpose: float = 0.0) -> PerformanceScores:
-    """Scores of `output` as the same performance as `source`, `transpose` semitones higher.
+    """Score `output` as the performance of `source`, `transpose` semitones higher.
 
     >>> from engine import read_audio
     >>> vocal = trace(read_audio("vocal.flac"))
-    >>> compare_performances(vocal, vocal, transpose=12.0).pitch_accuracy  # an octave higher was asked for
+    >>> compare_performances(vocal, vocal, transpose=12.0).pitch_accuracy  # an octave higher was expected
     0.0
     """
     return PerformanceScores(
@@ -322,8 +322,7 @@ def compare_performances(source: Performance, output: Performance, transpose: fl
 
 
 def moved(performance: Performance, semitones: np.ndarray) -> Performance:
-    """The performance as it is meant to be after edits of its pitch: `semitones` (frames,) say how far each 10 ms of
-    it moved."""
+    """Return the performance with its pitch moved by `semitones` (frames,), one value every 10 ms."""
     seconds = np.arange(len(performance.hertz)) * PITCH_HOP / EVALUATION_RATE
     there = np.interp(seconds, np.arange(len(semitones)) / FRAME_RATE, semitones)
     return replace(performance, hertz=performance.hertz * 2.0 ** (there / 12.0))
@@ -337,17 +336,17 @@ def _trace(blocks: Iterable[np.ndarray], rate: int) -> Performance:
     sample_count = 0
     notes = []
 
-    def take_in(mono: np.ndarray, last: bool) -> None:
+    def push(mono: np.ndarray, last: bool) -> None:
         (block,) = resampler.push(mono[None], last)
         notes.append(detector.push(block, EVALUATION_RATE))
         meter.push(block)
 
     for block in blocks:
         sample_count += block.shape[1]
-        take_in(block.mean(axis=0), last=False)
+        push(block.mean(axis=0), last=False)
     if not sample_count:
         raise AudioError(NOTHING_TO_SCORE)
-    take_in(np.zeros(0, np.float32), last=True)
+    push(np.zeros(0, np.float32), last=True)
     notes.append(detector.flush())
     return Performance(
         duration_s=sample_count / rate,
@@ -393,7 +392,7 @@ def _pitch_correlation(source: Performance, output: Performance) -> float | None
 
 
 def _notes_in_both(source: Performance, output: Performance) -> tuple[np.ndarray, np.ndarray]:
-    """hertz of source and of output on the frames where both are voiced."""
+    """Return the hertz of source and output in the frames where both are voiced."""
     frames = min(len(source.hertz), len(output.hertz))
     both = source.voiced[:frames] & output.voiced[:frames]
     return source.hertz[:frames][both], output.hertz[:frames][both]
@@ -407,7 +406,7 @@ def _voicing_error(source: Performance, output: Performance) -> float | None:
 
 
 def _leak_db(source_db: np.ndarray, output_db: np.ndarray) -> float | None:
-    """Mean level of the output inside the source's silences, against the level of the output's voice."""
+    """Compare the level of the output in the source's silences with the level of its voice."""
     frames = min(len(source_db), len(output_db))
     if frames < SILENCE_FRAMES:
         return None
@@ -421,7 +420,7 @@ def _leak_db(source_db: np.ndarray, output_db: np.ndarray) -> float | None:
 
 
 def known_means(kind: type, rows: Iterable[Any]) -> dict[str, float | None]:
-    """Mean of each field of the dataclass `kind` over those rows of it that have it; None where none has."""
+    """Average each field of the dataclass `kind` over the rows that have it; None if none has."""
     held = list(rows)
     means: dict[str, float | None] = {}
     for name in (field.name for field in fields(kind)):

@@ -1,8 +1,7 @@
-"""How far takes of one conversion are apart, in the three things that make a performance another one: colour, pitch and
-loudness.
+"""Difference between takes of one conversion: spectrum, pitch and loudness.
 
-Colour is told as mel-cepstral distortion (Kubichek, 1993), the measure of speech synthesis for how different two
-spectra are apart from how loud they are: 0 dB is the same spectrum; 4 to 8 dB lie between converted and real speech.
+The difference in spectrum is mel-cepstral distortion (Kubichek, 1993), which ignores loudness: 0 dB is the same
+spectrum; 4 to 8 dB is typical between converted and real speech.
 """
 
 from collections.abc import Sequence
@@ -19,12 +18,12 @@ from engine.evaluation.scores import known_means
 from engine.features.clips import analyse_clip
 from engine.units import DECIBELS_PER_NEPER, hertz_to_semitones
 
-CEPSTRUM = 24  # coefficients that are compared, the first (loudness) left out
+CEPSTRUM = 24  # compared coefficients, without the first (loudness)
 
 
 @dataclass(frozen=True)
 class TakeDifference:
-    """Means over the frames where both takes sound; of the pitch, where both have one. None where there are none."""
+    """Means over the frames where both takes are active, for pitch voiced; None if there are none."""
 
     colour_db: float | None  # mel-cepstral distortion
     pitch_cents: float | None  # mean distance
@@ -40,7 +39,7 @@ class _AnalysedTake:
 
 
 def pairwise_difference(takes: Sequence[Audio]) -> TakeDifference:
-    """The mean over all pairs of takes of one conversion. Raises AudioError for fewer than two.
+    """Average the difference over all pairs of takes of one conversion. Raises AudioError for fewer than two.
 
     >>> from engine import ConversionSettings, convert, load_voice, read_audio
     >>> conversion = convert(read_audio("vocal.flac"), load_voice("kathleen"), ConversionSettings(takes=2))
@@ -48,25 +47,25 @@ def pairwise_difference(takes: Sequence[Audio]) -> TakeDifference:
     True
     """
     if len(takes) < 2:
-        raise AudioError("Takes can only be compared where there are two or more.")
+        raise AudioError("Comparing takes needs at least two of them.")
     analysed = [_analyse(take) for take in takes]
     return mean_difference([_difference(one, other) for one, other in combinations(analysed, 2)])
 
 
 def mean_difference(differences: Sequence[TakeDifference]) -> TakeDifference:
-    """The mean of each measure over those that have it."""
+    """Average each measure over the differences that have it."""
     return TakeDifference(**known_means(TakeDifference, differences))
 
 
 def mel_cepstral_distortion(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """In dB for each frame of two log envelopes in nepers (frames, BANDS), float64 (frames,).
+    """Compute the distortion in dB for each frame of two log envelopes in nepers (frames, BANDS), float64 (frames,).
 
-    All of a spectrum louder is no difference; of what is left it is the root mean square over the bands, as far as 24
-    slow ripples show it.
+    A difference in overall level does not count; of the rest, the root mean square over the bands in 24 cepstral
+    coefficients.
     """
     place = (np.arange(BANDS) + 0.5) / BANDS
     cosines = np.cos(np.pi * np.arange(1, CEPSTRUM + 1)[:, None] * place) / BANDS
-    # of the logarithm of the power spectrum, which is twice that of the amplitude
+    # of log power, which is twice log amplitude
     apart = 2.0 * (one.astype(np.float64) - other) @ cosines.T
     distortion: np.ndarray = 10.0 / np.log(10.0) * np.sqrt(2.0 * (apart**2).sum(1))
     return distortion

@@ -483,7 +483,7 @@ def test_whoever_does_not_want_to_wait_any_more_cancels_the_task(serve, client_o
     service = serve(
         started,
         says(200, '{"status": "in_progress"}'),
-        says(200, '{"state": "running", "progress": 0.25, "message": "listening"}'),
+        says(200, '{"state": "running", "progress": 0.25, "message": "analysing"}'),
         says(200, "{}"),
     )
     seen = []
@@ -494,7 +494,7 @@ def test_whoever_does_not_want_to_wait_any_more_cancels_the_task(serve, client_o
 
     with pytest.raises(Cancelled):
         client_of(service).convert_and_wait(SOUND, "koguchi", folder=tmp_path, report=report)
-    assert seen == [(0.25, "listening")]
+    assert seen == [(0.25, "analysing")]
     assert (service.calls[-1].method, service.calls[-1].path) == ("DELETE", "/tasks/t1")
 
 

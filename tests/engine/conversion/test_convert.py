@@ -475,7 +475,7 @@ def test_progress_goes_from_nothing_to_everything(sing, voice, source, tmp_path,
         assert fractions[0] == 0.0
         assert fractions[-1] == pytest.approx(1.0)
         assert fractions == sorted(fractions)
-        assert [message for message, _ in itertools.groupby(pair[1] for pair in told)] == ["listening", "converting"]
+        assert [message for message, _ in itertools.groupby(pair[1] for pair in told)] == ["analysing", "converting"]
 
 
 @pytest.mark.parametrize("calls", [1, 2, 3])

@@ -139,9 +139,9 @@ def test_singing_what_was_sung_again_is_as_it_was(sung, voice):
     edits = [FixOctave(1.0, 1.5, 1), Shift(1.0, 1.5, -12.0)]
     plan = plan_patches(done.edit_data, 0, edits)
     patch = replace(plan.patches[0], octaves=np.zeros_like(plan.patches[0].octaves))
-    singer = module._Singer([sung.samples], done.edit_data, 0, voice, "cpu")
+    renderer = module._PatchRenderer([sung.samples], done.edit_data, 0, voice, "cpu")
     was = done.takes[0].audio.samples[:, patch.first * HOP : patch.last * HOP]
-    again = np.concatenate(list(singer.sing(patch)), 1)
+    again = np.concatenate(list(renderer.render(patch)), 1)
     assert level_db(again - was) < level_db(was) - 50
 
 
@@ -307,7 +307,7 @@ def test_a_voice_that_was_made_anew_is_refused(files, voice, tmp_path):
     folder, edit_data = files
     other = replace(voice, centre=voice.centre + 0.01)
     take = FileTake(folder / "in.flac", folder / "take-1.wav", edit_data, 0)
-    with pytest.raises(EditError, match="made anew since this take"):
+    with pytest.raises(EditError, match="trained again since this take"):
         edit_file(take, tmp_path / "x.wav", other, [Shift(1.0, 2.0, 1.0)])
     assert not list(tmp_path.iterdir())
 
@@ -322,7 +322,7 @@ def test_sound_that_does_not_fit_is_refused(files, voice, tmp_path):
         (folder / "in.flac", tmp_path / "mono.wav"),
         (tmp_path / "short.wav", folder / "take-1.wav"),
     ):
-        with pytest.raises(EditError, match="does not fit the recording"):
+        with pytest.raises(EditError, match="no longer fits the recording"):
             edit_file(FileTake(source, take, edit_data, 0), tmp_path / "x.wav", voice, edits)
         assert not (tmp_path / "x.wav").exists()
 

@@ -55,5 +55,5 @@ def test_one_person_alone_cannot_be_told_from_anybody(sing):
 
 def test_somebody_who_is_not_heard_is_named(sing):
     silence = Audio(np.zeros((1, SAMPLE_RATE), np.float32), SAMPLE_RATE)
-    with pytest.raises(AudioError, match="nothing to hear of nobody"):
+    with pytest.raises(AudioError, match="recordings of nobody is silent"):
         probe_speakers({"somebody": [Audio(sing(1.0)[None], SAMPLE_RATE)], "nobody": [silence]})

@@ -87,7 +87,7 @@ def test_another_singer_is_refused(installation, monkeypatch):
     assert run_task(installation.bench(), installation.claim()) == "failed"
     task = installation.task(edit_id)
     assert (task.error_code, task.result) == ("edit_error", None)
-    assert task.error.startswith("The voice has been made anew since this take")
+    assert task.error.startswith("The voice has been trained again since this take")
     assert not [key for key in installation.results(edit_id) if "/original/" not in key]
 
 
