@@ -61,5 +61,5 @@ def test_what_a_pair_has_no_measure_of_is_left_out_of_the_mean():
 
 
 def test_one_take_cannot_be_compared(sing):
-    with pytest.raises(AudioError, match="two or more"):
+    with pytest.raises(AudioError, match="needs at least two"):
         pairwise_difference([audio(sing(1.0))])
