@@ -153,7 +153,7 @@ def examine_recordings(
     sizes = [_size(path) for path in recordings]
     examined: list[_Examined] = []
     for number, (path, name) in enumerate(zip(recordings, names, strict=True)):
-        report(sum(sizes[:number]) / max(sum(sizes), 1), f"Examining {name}")
+        report(sum(sizes[:number]) / max(sum(sizes), 1), f"examining {name}")
         examined.append(_examine(path, name, cache, examined))
     _compare(examined)
     return _sum_up(examined, profile)

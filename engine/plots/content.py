@@ -1,4 +1,4 @@
-"""Pictures of what content keeps and loses: speaker probes, the most similar moments, and perturbation."""
+"""Plot what content keeps and loses: speaker probes, similar frames, and perturbation."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ _HIGHEST_SHOWN_HERTZ = 5000.0  # of the spectra: where vowels have their resonan
 
 
 def plot_speaker_probes(probes: Sequence[SpeakerProbe]) -> Figure:
-    """How often the speaker of a frame is told from each view, beside guessing; and who was taken for whom.
+    """Plot how often the speaker of a frame is recognised from each representation, with chance, and the confusions.
 
     >>> from engine import read_audio
     >>> from engine import probe_speakers
@@ -36,22 +36,22 @@ def plot_speaker_probes(probes: Sequence[SpeakerProbe]) -> Figure:
     axes.bar_label(bars, [f"{probe.accuracy:.0%}" for probe in probes], color=INK, padding=3)
     axes.axhline(probes[0].chance, color=INK, linewidth=1.0, linestyle=(0, (5, 3)))
     axes.text(
-        1.01, probes[0].chance, "guessing", color=INK, fontsize=9, va="center", transform=axes.get_yaxis_transform()
+        1.01, probes[0].chance, "chance", color=INK, fontsize=9, va="center", transform=axes.get_yaxis_transform()
     )
     axes.set_ylim(0.0, 1.08)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     dress(axes)
-    title(axes, "frames whose speaker is told")
+    title(axes, "frames with recognised speaker")
     for square, probe in zip(squares, probes, strict=True):
         _draw_confusion(square, probe)
     return figure
 
 
 def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0, end_s: float | None = None) -> Figure:
-    """Every moment of one recording against every moment of another, by mel spectrum and by content.
+    """Plot the similarity of every frame of one recording to every frame of another, by mel spectrum and by content.
 
-    For two recordings that say the same at the same time: what is alike lies on the diagonal. The titles say for how
-    many of all moments the most similar one is the same one.
+    For two recordings with the same words at the same times, matches lie on the diagonal. The titles give the share of
+    all frames whose most similar frame is at the same time.
     """
     frames = min(len(first.active), len(second.active))
     rows = slice(round(start_s * FRAME_RATE), frames if end_s is None else min(round(end_s * FRAME_RATE), frames))
@@ -68,10 +68,10 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
             extent=(*edges_s, *edges_s),
             interpolation="nearest",
         )
-        axes.set_xlabel("time in the other (seconds)", color=INK)
+        axes.set_xlabel("time in the second recording (seconds)", color=INK)
         dress(axes)
-        title(axes, f"{_NAMES[kind]}: {found_again(first, second, kind):.0%} find themselves")
-    figure.axes[0].set_ylabel("time in the one (seconds)", color=INK)
+        title(axes, f"{_NAMES[kind]}: {found_again(first, second, kind):.0%} match themselves")
+    figure.axes[0].set_ylabel("time in the first recording (seconds)", color=INK)
     bar = figure.colorbar(image, ax=figure.axes, shrink=0.8, pad=0.015)
     bar.set_label("similarity", color=INK)
     bar.outline.set_visible(False)
@@ -79,7 +79,7 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
 
 
 def plot_perturbation_trial(trial: PerturbationTrial) -> Figure:
-    """Moments found again, distance before and after decoding, and the resonances themselves.
+    """Plot the frames matched again, the distance before and after decoding, and the resonances.
 
     >>> from engine import read_audio
     >>> from engine import try_perturbation
@@ -91,10 +91,10 @@ def plot_perturbation_trial(trial: PerturbationTrial) -> Figure:
         found.plot(trial.factors, shares, color=_COLOURS[kind], marker="o", markersize=4, label=_NAMES[kind])
     found.set_ylim(0.0, 1.05)
     found.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    title(found, "moments found again")
+    title(found, "frames matched again")
     for nepers, colour, label in (
         (trial.warped_nepers, PALE_INK, "warped"),
-        (trial.decoded_nepers, PITCH_COLOUR, "decoded from the warped one's content"),
+        (trial.decoded_nepers, PITCH_COLOUR, "decoded from the warped content"),
     ):
         distance.plot(trial.factors, nepers * DECIBELS_PER_NEPER, color=colour, marker="o", markersize=4, label=label)
     distance.set_ylim(bottom=0.0)
@@ -124,8 +124,8 @@ def _draw_confusion(axes: Axes, probe: SpeakerProbe) -> None:
         axes.text(column, row, f"{share:.0%}", ha="center", va="center", color=colour, fontsize=8.5)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, colors=INK, labelsize=9)
-    axes.set_xlabel("taken for", color=INK)
-    title(axes, f"from {_NAMES[probe.kind]}, of whom")
+    axes.set_xlabel("recognised as", color=INK)
+    title(axes, f"speakers from {_NAMES[probe.kind]}")
 
 
 def _draw_spectra(axes: Axes, trial: PerturbationTrial) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of a conversion: before and after with both pitch curves, and how a recording fits a voice's range."""
+"""Plot a conversion: before and after with both pitch curves, and how a recording fits a voice's range."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -22,10 +22,10 @@ def plot_conversion(
     end_s: float | None = None,
     scale: ScaleName = "note",
 ) -> Figure:
-    """Spectrograms before and after, one above the other, and over each both pitch curves.
+    """Plot the spectrograms before and after, one above the other, with pitch curves.
 
-    The recording's pitch is blue; over the take's spectrogram it is dashed and transposed as the conversion was, so
-    that the two lie over each other where the melody was kept.
+    The recording's pitch is blue; over the take's spectrogram it is dashed and transposed like the conversion, so that
+    the two curves coincide where the melody was kept.
     """
     end_s = before.duration_s if end_s is None else end_s
     figure = new_figure(12.0, 8.2)
@@ -38,14 +38,14 @@ def plot_conversion(
     draw_pitch(below, after.analysis.pitch, PITCH_COLOUR)
     draw_pitch(below, before.analysis.pitch.transposed(transpose), RANGE_COLOUR, dashed=True)
     title(above, f"before: {before.name}", RANGE_COLOUR)
-    moved = f", the pitch of before moved by {transpose:+d} semitones over it" if transpose else ", both pitches"
+    moved = f", with the original pitch moved by {transpose:+d} semitones" if transpose else ", with both pitch curves"
     title(below, f"after: {after.name}{moved}", PITCH_COLOUR)
     below.set_xlabel("time", color=INK)
     return figure
 
 
 def seconds_outside(look: Look, card: VoiceCard, transpose: int) -> tuple[float, float]:
-    """Seconds of a recording, moved by `transpose` semitones, that lie below and above the voice's range."""
+    """Measure the seconds of a recording, transposed by `transpose` semitones, below and above the voice's range."""
     seconds = measure_histogram(look.analysis.pitch, look.analysis.loudness_db)
     notes = np.arange(len(seconds)) + transpose
     low, high = note_number(card.vocal_range["min"]), note_number(card.vocal_range["max"])
@@ -53,7 +53,7 @@ def seconds_outside(look: Look, card: VoiceCard, transpose: int) -> tuple[float,
 
 
 def plot_fit(look: Look, card: VoiceCard, transpose: int) -> Figure:
-    """How long each note of a recording is sung, as it is and transposed, against the range of a voice."""
+    """Plot how long each note of a recording is sung, original and transposed, against the range of a voice."""
     seconds = measure_histogram(look.analysis.pitch, look.analysis.loudness_db)
     low, high = note_number(card.vocal_range["min"]), note_number(card.vocal_range["max"])
     figure = new_figure(12.0, 2.9)
@@ -64,7 +64,7 @@ def plot_fit(look: Look, card: VoiceCard, transpose: int) -> Figure:
     outside = (moved < low) | (moved > high)
     if transpose:
         axes.bar(sung, seconds[sung], width=0.9, color=PALE_INK, alpha=0.35, label="as recorded")
-    axes.bar(moved, seconds[sung], width=0.55, color=RANGE_COLOUR, label="as sung then")
+    axes.bar(moved, seconds[sung], width=0.55, color=RANGE_COLOUR, label="transposed")
     if outside.any():
         axes.bar(moved[outside], seconds[sung[outside]], width=0.55, color=PITCH_COLOUR, label="outside")
     shown = np.concatenate([[low, high], sung, moved])

@@ -1,6 +1,4 @@
-"""Pictures to look at a recording with: waveform, spectrogram, pitch, notes and loudness of any part of it, and two
-recordings side by side.
-"""
+"""Plot recordings: waveform, spectrogram, pitch, notes and loudness of any part, and two recordings side by side."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,7 +36,7 @@ from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count, note_name
 
 _WAVEFORM_COLUMNS = 1500
 _NOTES_BESIDE = 2  # shown on each side of those that are sung
-_MEAN_COLUMNS = 400  # of a mean spectrum: moments spread over the recording
+_MEAN_COLUMNS = 400  # of a mean spectrum, spread over the recording
 _MEAN_ROWS = 9  # of the mel scale, over which it is smoothed
 _MEAN_SHOWN_DB = 70.0
 COLOURS = (PITCH_COLOUR, RANGE_COLOUR)  # of the first and the second recording
@@ -46,7 +44,7 @@ COLOURS = (PITCH_COLOUR, RANGE_COLOUR)  # of the first and the second recording
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A recording with all that is drawn of it, worked out once: for recordings of seconds to some minutes."""
+    """A recording with everything needed to plot it, computed once; for recordings of up to a few minutes."""
 
     name: str
     mono: np.ndarray  # float32 (samples,) at SAMPLE_RATE
@@ -55,12 +53,12 @@ class Look:
 
     @property
     def duration_s(self) -> float:
-        """Seconds."""
+        """Duration in seconds."""
         return len(self.mono) / SAMPLE_RATE
 
 
 def describe(analysis: Analysis) -> str:
-    """One line: style, range and voice type, or that there is no voice."""
+    """Describe a recording in one line: style, range and voice type, or that there is no voice."""
     if analysis.vocal_range is None:
         return "No voice found"
     notes = f"{analysis.vocal_range.min} to {analysis.vocal_range.max}"
@@ -68,12 +66,12 @@ def describe(analysis: Analysis) -> str:
 
 
 def plot_pitch_over_spectrogram(audio: Audio, analysis: Analysis) -> Figure:
-    """Pitch over the spectrogram on a note scale, loudness below it, range and style in the title."""
+    """Plot pitch over the spectrogram on a note scale, loudness below it, range and style in the title."""
     return _plot([resample(audio.mono(), audio.rate, SAMPLE_RATE)], analysis)
 
 
 def plot_file(path: Path | str, analysis: Analysis) -> Figure:
-    """The same for a file of any length, read piece by piece. Raises AudioError if it cannot be read.
+    """Plot the same for a file of any length, read block by block. Raises AudioError if it cannot be read.
 
     >>> from engine import analyse_file
     >>> plot_file("vocal.flac", analyse_file("vocal.flac")).savefig("vocal.png")
@@ -99,7 +97,7 @@ def _plot(pieces: Iterable[np.ndarray], analysis: Analysis) -> Figure:
 
 
 def look_at(audio: Audio, name: str = "") -> Look:
-    """Analyse a recording in memory for the pictures below.
+    """Analyse a recording in memory for the plots below.
 
     >>> from engine import read_audio
     >>> look_at(read_audio("vocal.flac"), "my vocal").name
@@ -113,9 +111,9 @@ def look_at(audio: Audio, name: str = "") -> Look:
 def plot_recording(
     look: Look, start_s: float = 0.0, end_s: float | None = None, scale: ScaleName = "note", notes: bool = True
 ) -> Figure:
-    """Waveform, spectrogram with pitch, range and notes, and loudness, between two moments.
+    """Plot waveform, spectrogram with pitch, range and notes, and loudness, between two points in time.
 
-    The pitch line fades with the voicing; where nothing is voiced there is none.
+    The pitch line fades with the voicing and is absent where nothing is voiced.
 
     >>> from engine import read_audio
     >>> plot_recording(look_at(read_audio("vocal.flac")), 0.5, 2.0, "mel").savefig("part.png")
@@ -140,7 +138,7 @@ def plot_recording(
 
 
 def plot_two_recordings(first: Look, second: Look, scale: ScaleName = "note") -> Figure:
-    """Two recordings side by side, and below them what can be laid over each other: notes, loudness, mean spectrum."""
+    """Plot two recordings side by side, and below them their notes, loudness and mean spectra in common axes."""
     figure = new_figure(13.0, 8.2)
     halves = figure.add_gridspec(2, 1, height_ratios=(1.5, 1.0))
     above, below = figure.add_subfigure(halves[0]), figure.add_subfigure(halves[1])
@@ -165,7 +163,7 @@ def plot_two_recordings(first: Look, second: Look, scale: ScaleName = "note") ->
 
 
 def _within(look: Look, start_s: float, end_s: float | None) -> tuple[float, float]:
-    """A stretch of the recording that is not empty."""
+    """Limit a section to the recording, so that it is not empty."""
     end_s = look.duration_s if end_s is None else min(end_s, look.duration_s)
     shortest_s = 1.0 / FRAME_RATE
     start_s = min(max(start_s, 0.0), max(look.duration_s - shortest_s, 0.0))
@@ -173,7 +171,7 @@ def _within(look: Look, start_s: float, end_s: float | None) -> tuple[float, flo
 
 
 def _draw_waveform(axes: Axes, look: Look, start_s: float, end_s: float) -> None:
-    """The lowest and highest sample within each column; of a short stretch, the samples themselves."""
+    """Draw the lowest and highest sample in each column, or the samples themselves of a short section."""
     first, stop = round(start_s * SAMPLE_RATE), max(round(end_s * SAMPLE_RATE), round(start_s * SAMPLE_RATE) + 1)
     samples = look.mono[first:stop]
     if not len(samples):
@@ -201,7 +199,7 @@ def _draw_histograms(axes: Axes, looks: Sequence[Look]) -> None:
 
 
 def _draw_mean_spectra(axes: Axes, looks: Sequence[Look]) -> None:
-    """Each recording's mean level over frequency, its loudest at 0 dB."""
+    """Draw each recording's mean level over frequency, with its maximum at 0 dB."""
     scale = scale_named("mel")
     for look, colour in zip(looks, COLOURS, strict=True):
         frames = len(look.analysis.pitch)

@@ -1,6 +1,6 @@
-"""The data report as a picture: each recording's usable seconds, the notes, level, noise and bandwidth, the findings.
+"""Plot the data report: each recording's usable seconds, the notes, level, noise and bandwidth, and the findings.
 
-As in plots, a figure belongs to nobody: no pyplot, no window, nothing to close.
+Figures are made outside pyplot, without a window or anything to close.
 """
 
 import textwrap
@@ -23,11 +23,11 @@ from engine.units import note_name, note_number
 SIZE_INCHES = (12.0, 9.0)
 VERDICT_COLOURS: dict[Verdict, str] = {"pass": LOUDNESS_COLOUR, "warn": "#d98e04", "fail": PITCH_COLOUR}
 VERDICT_WORDS: dict[Verdict, str] = {
-    "pass": "Good to train on",
-    "warn": "Can be trained on, with warnings",
-    "fail": "Not good to train on",
+    "pass": "Suitable for training",
+    "warn": "Usable for training, with warnings",
+    "fail": "Not suitable for training",
 }
-_MOST_NAMED = 40  # recordings; with more the bars stand side by side, without names
+_MOST_NAMED = 40  # recordings; with more, the bars are vertical and without names
 _FEWEST_ROWS = 8
 _LONGEST_NAME = 34  # characters
 _MOST_FINDINGS = 8
@@ -38,11 +38,11 @@ _MEASURES = (
     ("bandwidth_hertz", "bandwidth (kHz)", "bandwidth", 1000.0),
 )
 _FULL_BANDWIDTH_KHZ = 22.05
-_QUIETEST_DB = -70.0  # of the level; silence is drawn there too
+_QUIETEST_DB = -70.0  # lowest level drawn; silence is shown there too
 
 
 def plot_data_report(report: DataReport) -> Figure:
-    """The report on one page, whether it is of five recordings or of two thousand.
+    """Plot the report on one page, for five recordings or two thousand.
 
     >>> from pathlib import Path
     >>> from engine import examine_recordings
@@ -74,7 +74,7 @@ def plot_data_report(report: DataReport) -> Figure:
 
 
 def describe(report: DataReport) -> str:
-    """One line: how much there is, and what is heard."""
+    """Describe the recordings in one line: amount, style, range and voice type."""
     count = len(report.recordings)
     amount = f"{duration_label(report.usable_s)} usable of {duration_label(report.total_s)}"
     amount += f" in {count} recording{'s' if count != 1 else ''}"
@@ -87,7 +87,7 @@ def describe(report: DataReport) -> str:
 def _draw_usable(axes: Axes, report: DataReport) -> None:
     recordings: Sequence[RecordingReport] = report.recordings
     named = len(recordings) <= _MOST_NAMED
-    if not named:  # side by side in the order of the files, single bad ones could not be seen
+    if not named:  # in the order of the files, single bad ones would not be visible
         recordings = sorted(recordings, key=lambda one: (-SEVERITY[one.verdict], -one.duration_s))
     places = np.arange(len(recordings)) + 1
     colours = [VERDICT_COLOURS[one.verdict] for one in recordings]
@@ -101,14 +101,14 @@ def _draw_usable(axes: Axes, report: DataReport) -> None:
         axes.set_yticks(places, [_shown(one.name) for one in recordings], parse_math=False)
         axes.set_ylim(max(len(recordings), _FEWEST_ROWS) + 0.7, 0.3)
         axes.set_xlabel("seconds", color=INK, fontsize=9)
-        # what has no bar still has a verdict
+        # recordings without a bar still have a verdict
         axes.scatter(np.zeros(len(unused)), unused, color=unused_colours, s=16, zorder=3, clip_on=False)
     else:
         axes.bar(places, whole, width=1.0, color=PALE_INK, alpha=0.25)
         axes.bar(places, usable, width=1.0, color=colours)
         axes.scatter(unused, np.zeros(len(unused)), color=unused_colours, s=6, zorder=3, clip_on=False)
         axes.set_xlim(0.0, len(recordings) + 1.0)
-        axes.set_xlabel("recordings, the worst first", color=INK, fontsize=9)
+        axes.set_xlabel("recordings, worst first", color=INK, fontsize=9)
         axes.set_ylabel("seconds", color=INK, fontsize=9)
     counts = {verdict: sum(one.verdict == verdict for one in recordings) for verdict in VERDICT_COLOURS}
     axes.set_title("usable seconds", color=INK, fontsize=11, loc="left")
@@ -146,7 +146,7 @@ def _draw_pitch(axes: Axes, report: DataReport) -> None:
             color=RANGE_COLOUR,
             linewidth=0.9,
             linestyle=(0, (5, 3)),
-            label="heard: {} to {}".format(*report.vocal_range),
+            label="measured: {} to {}".format(*report.vocal_range),
         )
     else:
         axes.text(0.5, 0.5, "no voice found", transform=axes.transAxes, ha="center", color=PALE_INK)
@@ -160,7 +160,7 @@ def _draw_pitch(axes: Axes, report: DataReport) -> None:
 def _draw_measure(
     axes: Axes, recordings: Sequence[RecordingReport], name: str, label: str, code: str, unit: float
 ) -> None:
-    """One point for each recording that has the measure, below its limits in the colour of the verdict."""
+    """Draw one point per recording with the measure, coloured by the limits it falls below."""
     known = [(place, getattr(one, name)) for place, one in enumerate(recordings, 1) if getattr(one, name) is not None]
     places, values = np.array(known, np.float64).reshape(-1, 2).T
     warn, fail = LIMITS[code]
@@ -184,7 +184,7 @@ def _write_findings(axes: Axes, findings: Sequence[Finding]) -> None:
     axes.set_xlim(0.0, 1.0)
     axes.set_ylim(1.0, 0.0)
     if not findings:
-        axes.text(0.0, 0.1, "Nothing was found against these recordings.", color=INK, fontsize=10)
+        axes.text(0.0, 0.1, "No problems found.", color=INK, fontsize=10)
     ordered = sorted(findings, key=lambda found: -SEVERITY[found.verdict])
     lines = [
         (line, found.verdict, first)
@@ -206,12 +206,12 @@ def _wrapped(text: str) -> list[tuple[bool, str]]:
 
 
 def _shown(name: str) -> str:
-    """A name short enough for its place: the end says more than the beginning."""
+    """Shorten a name, keeping its end, which is more distinctive than the beginning."""
     return _printable(name if len(name) <= _LONGEST_NAME else "…" + name[-_LONGEST_NAME + 1 :])
 
 
 def _printable(text: str) -> str:
-    """The text with a question mark for what the font has no letter for."""
+    """Replace characters missing from the font with question marks."""
     letters = _letters()
     return "".join(letter if ord(letter) in letters else "?" for letter in text)
 

@@ -1,4 +1,4 @@
-"""Pictures of the source-filter parts: each source, its filter and what they give; and one moment as spectra."""
+"""Plot the source-filter parts: each source, its filter and the result, and spectra at one point in time."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ _SHOWN_DB = 90.0  # of a moment's spectra
 
 
 def plot_source_filter_parts(parts: SourceFilterParts, start_s: float = 0.0, end_s: float | None = None) -> Figure:
-    """Sources, filters and results as six spectrograms, and their sum: every row is source x filter = result."""
+    """Plot sources, filters and results as six spectrograms, and their sum: every row is source x filter = result."""
     end_s = parts.whole.duration_s if end_s is None else end_s
     figure = new_figure(13.0, 8.5)
     grid = figure.subplots(3, 3, sharex=True, sharey=True)
@@ -45,7 +45,7 @@ def plot_source_filter_parts(parts: SourceFilterParts, start_s: float = 0.0, end
 
 
 def plot_moment(parts: SourceFilterParts, time_s: float) -> Figure:
-    """The spectra around one moment: the comb of the pulses, the filter over it, and the two results below it."""
+    """Plot the spectra around one point in time: the two results, and the filter of the pulses over them."""
     frame = min(max(round(time_s * FRAME_RATE), 0), len(parts.pitch) - 1)
     figure = new_figure(12.0, 4.6)
     axes = figure.subplots()
@@ -55,7 +55,7 @@ def plot_moment(parts: SourceFilterParts, time_s: float) -> Figure:
     axes.fill_between(hertz, harmonic, top_db - _SHOWN_DB, color=PITCH_COLOUR, alpha=0.25, linewidth=0)
     axes.plot(hertz, harmonic, color=PITCH_COLOUR, linewidth=1.0, label="harmonic part")
     axes.plot(hertz, breath, color=LOUDNESS_COLOUR, linewidth=1.0, label="breath and consonants")
-    # the filter has its own unit; it is laid over the peaks that it shapes
+    # the filter has its own unit; it is shifted to the peaks that it shapes
     gain_db = parts.harmonic_gain_db[frame]
     shaped = np.interp(hertz, band_centres(), gain_db)
     loud = harmonic > top_db - 40.0
@@ -79,7 +79,7 @@ def _draw(axes: Axes, audio: Audio, start_s: float, end_s: float, text: str) -> 
 
 
 def _draw_filter(axes: Axes, gain_db: np.ndarray, scale: Scale, start_s: float, end_s: float) -> None:
-    """Gains (frames, BANDS) as shades on the height of a scale."""
+    """Draw gains (frames, BANDS) as shades on a frequency scale."""
     first, stop = max(round(start_s * FRAME_RATE), 0), min(round(end_s * FRAME_RATE) + 1, len(gain_db))
     top_db = float(np.percentile(gain_db[first:stop], 99.8))
     times_s = np.arange(first, stop) / FRAME_RATE
@@ -88,7 +88,7 @@ def _draw_filter(axes: Axes, gain_db: np.ndarray, scale: Scale, start_s: float, 
 
 
 def _spectrum_db(audio: Audio, frame: int) -> np.ndarray:
-    """Levels in dB, (_MOMENT / 2 + 1,), of the samples around a frame."""
+    """Compute levels in dB, (_MOMENT / 2 + 1,), of the samples around a frame."""
     padded = np.pad(audio.mono(), _MOMENT // 2)
     window = padded[frame * HOP : frame * HOP + _MOMENT] * np.hanning(_MOMENT)
     return decibels(np.abs(np.fft.rfft(window)) * (4.0 / _MOMENT))

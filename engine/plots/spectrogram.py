@@ -1,7 +1,7 @@
 """Draw spectrograms, pitch curves and notes into matplotlib axes whose height is frequency in hertz.
 
 The axes are librosa's (McFee et al., 2015, `librosa.display.specshow`): times in seconds or minutes, frequencies as
-note names or hertz, so whatever is drawn over a spectrogram finds its place by its own time and frequency.
+note names or hertz, so anything drawn over a spectrogram is placed by its own time and frequency.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,15 +24,15 @@ _MOST_COLUMNS = 1200
 _MOST_PITCH_POINTS = 20_000
 _DARKEST = 330  # of the grey scale, where 255 is the loudest: lines drawn over it stay visible
 _AXIS_KIND = {"note": "cqt_note", "mel": "mel", "linear": "linear"}  # as specshow names them
-_NAMED_SHARE = 0.015  # of what is shown; shorter notes have no room for a name
-_SURE = 0.15  # of the voicing; below nothing is drawn
+_NAMED_SHARE = 0.015  # of the time shown; shorter notes have no space for a name
+_SURE = 0.15  # of the voicing; nothing is drawn below
 _DASH_FRAMES = 12  # of which half are drawn
 _LEAP_SEMITONES = 3.0  # a line connects two frames only if they are closer
 _QUIETEST_SHOWN_DB = -80.0
 
 
 def scale_named(name: ScaleName) -> Scale:
-    """The scale of a spectrogram by its name: note, mel or linear."""
+    """Return the scale of a spectrogram by its name: note, mel or linear."""
     return next(scale for scale in SCALES if scale.name == name)
 
 
@@ -44,7 +44,7 @@ def draw_spectrogram(
     start_s: float = 0.0,
     end_s: float = float("inf"),
 ) -> None:
-    """Draw the spectrogram between two moments, dark on light, with its frequency and time axes.
+    """Draw the spectrogram between two points in time, dark on light, with its frequency and time axes.
 
     pieces: the recording as mono samples at SAMPLE_RATE, `frames` frames in all; it need not be in memory at once. At
     most _MOST_COLUMNS columns are drawn, so a long recording is sampled.
@@ -79,7 +79,7 @@ def draw_levels(
 
 
 def draw_pitch(axes: Axes, pitch: Pitch, colour: str = PITCH_COLOUR, dashed: bool = False) -> None:
-    """Draw a pitch curve, one value every 10 ms from 0 on: solid where it is sure, fading out with the voicing.
+    """Draw a pitch curve, one value every 10 ms from 0 s: solid where voiced, fading out with the voicing.
 
     A dashed curve is thinner, to be drawn over another.
     """
@@ -107,7 +107,7 @@ def draw_pitch(axes: Axes, pitch: Pitch, colour: str = PITCH_COLOUR, dashed: boo
 
 
 def draw_notes(axes: Axes, notes: Sequence[Note]) -> None:
-    """Draw notes as bars at their pitch, with their names above them where there is room."""
+    """Draw notes as bars at their pitch, with their names above them where there is space."""
     start_s, end_s = axes.get_xlim()
     for note in notes:
         if note.end_s <= start_s or note.start_s >= end_s:
@@ -129,7 +129,7 @@ def draw_notes(axes: Axes, notes: Sequence[Note]) -> None:
 
 
 def draw_range(axes: Axes, found: VocalRange | None) -> None:
-    """Draw a vocal range as two lines with the names of the notes; nothing where there is none."""
+    """Draw a vocal range as two lines with the names of the notes, if there is one."""
     if found is None:
         return
     for number, side in ((found.lowest, "top"), (found.highest, "bottom")):
@@ -149,7 +149,7 @@ def draw_range(axes: Axes, found: VocalRange | None) -> None:
 
 
 def draw_loudness(axes: Axes, loudness_db: np.ndarray, colour: str = LOUDNESS_COLOUR, filled: bool = True) -> None:
-    """Draw levels in dB, one every 10 ms, down to -80 dB; of a long recording the loudest of each stretch."""
+    """Draw levels in dB, one every 10 ms, down to -80 dB; for a long recording, the maximum of each section."""
     starts = np.arange(0, len(loudness_db), max(1, len(loudness_db) // _MOST_COLUMNS))
     level_db = np.maximum.reduceat(np.maximum(loudness_db, _QUIETEST_SHOWN_DB), starts)
     if filled:

@@ -1,6 +1,6 @@
-"""The look that all pictures share: matplotlib figures outside pyplot, so there is no window and nothing to close.
+"""The common style of all figures: matplotlib figures outside pyplot, without a window or anything to close.
 
-`figure.savefig(path)` writes a file; a notebook or a web page shows the figure as it is.
+`figure.savefig(path)` writes a file; a notebook or a web page shows the figure directly.
 """
 
 from matplotlib.axes import Axes
@@ -14,24 +14,24 @@ PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR = "#d6246e", "#1769aa", "#2f855a"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty white figure of so many inches that belongs to nobody: no pyplot, no window, nothing to close."""
+    """Make an empty white figure of a size in inches, outside pyplot."""
     figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def dress(axes: Axes) -> None:
-    """The look of all our pictures: two spines, quiet ticks."""
+    """Apply the common style to axes: two spines, plain ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(PALE_INK)
     axes.tick_params(which="both", colors=INK, labelsize=9)
 
 
 def title(axes: Axes, text: str, colour: str = INK) -> None:
-    """A title as all our pictures have it, at the left; what it says is never taken for a formula."""
+    """Set a left-aligned title, never parsed as a formula."""
     axes.set_title(text, color=colour, fontsize=11, loc="left", parse_math=False)
 
 
 def duration_label(seconds: float) -> str:
-    """Length of a recording as a title shows it."""
+    """Format the length of a recording for a title."""
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60}:{int(seconds) % 60:02d} minutes"

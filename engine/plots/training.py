@@ -1,4 +1,4 @@
-"""Pictures of a training: how the losses fell, how the scores went, and which moment was kept."""
+"""Plot a training run: losses, scores, and the best checkpoint."""
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -14,7 +14,7 @@ _COLOURS = (PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR)
 
 
 def plot_learning_curves(history: TrainingHistory) -> Figure:
-    """Losses over the epochs, and below them the scores of what was rendered, the kept epoch marked in both.
+    """Plot losses over the epochs, and below them the scores of the rendered recordings, with the best epoch marked.
 
     >>> history = TrainingHistory(epochs=[{"epoch": 1, "envelope": 0.4}, {"epoch": 2, "envelope": 0.3}])
     >>> plot_learning_curves(history).savefig("curves.png")
@@ -23,9 +23,9 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
     FigureCanvasAgg(figure)
     losses, scores = figure.subplots(2, 1, sharex=True)
     _draw(losses, history.epochs, _LOSSES, marker="")
-    losses.set_ylabel("while learning", color=INK)
+    losses.set_ylabel("training losses", color=INK)
     _draw(scores, history.evaluations, _SCORES, marker="o")
-    scores.set_ylabel("on what it never heard", color=INK)
+    scores.set_ylabel("scores on new recordings", color=INK)
     held_out = scores.twinx()
     _draw(held_out, history.evaluations, {"mel_distance": "distance of held-out recordings"}, marker="s", first=2)
     held_out.set_ylabel("nepers", color=LOUDNESS_COLOUR)
@@ -48,7 +48,7 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
 
 
 def _draw(axes: Axes, lines: list[dict[str, float]], names: dict[str, str], marker: str, first: int = 0) -> None:
-    """One curve for each name that the lines hold."""
+    """Draw one curve for each name present in the lines."""
     for colour, (name, label) in zip(_COLOURS[first:], names.items(), strict=False):
         points = [(line["epoch"], line[name]) for line in lines if name in line]
         if points:

@@ -1,6 +1,6 @@
-"""The interactive parts of the notebooks: choosers, pictures that follow them, players, forms, progress.
+"""Widgets for notebooks: choosers, plots that follow them, players, forms, progress.
 
-Only notebooks import this package: it needs ipywidgets and IPython, which the rest of the engine does without.
+Only notebooks import this package: it needs ipywidgets and IPython, which the rest of the engine does not.
 """
 
 from engine.widgets.auditions import audition

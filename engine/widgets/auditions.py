@@ -1,4 +1,4 @@
-"""Listening to the moments of a training: the same recording as each evaluation left it, side by side."""
+"""Audition checkpoints: the same recording as rendered by each evaluation, side by side."""
 
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,14 @@ from engine.widgets.playing import Playable, players
 
 
 def audition(folder: Path, most: int = 6) -> Any:
-    """Players of every evaluation of the training in a folder, for a recording that can be chosen.
+    """Make players for every evaluation of the training run in a folder, with a choice of recordings.
 
-    Of more than `most` evaluations the first, the best and the last ones are there. Raises TrainingError where nothing
+    Of more than `most` evaluations, the first, the best and the last ones are shown. Raises TrainingError if nothing
     has been evaluated.
     """
     history = read_history(folder)
     if history is None or not history.evaluations:
-        raise TrainingError("Nothing has been evaluated in this training yet; train for some epochs first.")
+        raise TrainingError("Nothing has been evaluated in this training run yet; train for some epochs first.")
     shown = _shown(history, most)
     parts = sorted(path.stem for path in (folder / ORIGINALS_FOLDER).glob("*.flac"))
     part = ipywidgets.Dropdown(options=parts, description="recording")

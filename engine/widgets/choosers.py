@@ -1,4 +1,4 @@
-"""Choosing a recording, from those that are there or one's own, and a voice."""
+"""Choose a voice, and a recording from a list or an upload."""
 
 import shutil
 import tempfile
@@ -21,18 +21,18 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 class RecordingChooser:
-    """A list of recordings, a button to upload others, and a player of the one that is chosen.
+    """A list of recordings, a button to upload others, and a player for the chosen one.
 
     `path`, `name` and `audio` are those of the chosen one; `follow(change)` calls `change` whenever another is chosen.
-    A file that cannot be read is told of, and the one before stays chosen.
+    A file that cannot be read is reported, and the previous choice is kept.
     """
 
     def __init__(self, recordings: Iterable[Path | str] = (), chosen: str | None = None) -> None:
-        """recordings: files, or folders of them; without any, the samples that come with the engine."""
+        """List `recordings`, which are files or folders; without any, the engine's samples."""
         self._uploads: Path | None = None
         files = list(_files(recordings or [SAMPLES]))
         if not files:
-            raise EngineError("There are no recordings in what was given; name files or folders that hold some.")
+            raise EngineError("No recordings were found; name files or folders with recordings.")
         self._list = ipywidgets.Dropdown(options=[(path.stem, path) for path in files], description="recording")
         if chosen is not None:
             self._list.value = next(path for path in files if path.stem == chosen)
@@ -50,7 +50,7 @@ class RecordingChooser:
 
     @property
     def name(self) -> str:
-        """What the recording is called, without its suffix."""
+        """The name of the recording, without its suffix."""
         return self.path.stem
 
     def follow(self, change: Callable[[], None]) -> None:
@@ -91,17 +91,17 @@ class RecordingChooser:
 
 
 def voice_chooser(folder: Path | Sequence[Path] = DEMO_VOICES, chosen: str | None = None) -> Any:
-    """A list of the voices in one folder or several; its `value` is the id of the chosen one.
+    """Make a list of the voices in one or several folders; its `value` is the id of the chosen one.
 
-    Raises VoiceError where there is none that can be used, or the chosen one cannot.
+    Raises VoiceError if there is no usable voice, or the chosen one cannot be used.
     """
     cards = [card for card in list_voices(folder) if not card.is_earlier]
     if chosen is not None and chosen not in [card.id for card in cards]:
-        from engine.voices.voice import load_voice  # which takes seconds to load, and says why
+        from engine.voices.voice import load_voice  # takes seconds to import; raises the reason
 
         load_voice(chosen, folder)
     if not cards:
-        raise VoiceError("There is no voice here that can be used: train one, or import one.")
+        raise VoiceError("There is no usable voice here: train or import one.")
     options = [(f"{card.name} ({card.vocal_range['min']} to {card.vocal_range['max']})", card.id) for card in cards]
     return ipywidgets.Dropdown(options=options, value=chosen or cards[0].id, description="voice")
 

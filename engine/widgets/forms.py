@@ -1,4 +1,4 @@
-"""The form of a conversion: recording, voice, and every setting with its range and what one hears of it."""
+"""The conversion form: recording, voice, and every setting with its range and audible effect."""
 
 from collections.abc import Iterable
 from dataclasses import Field, fields
@@ -24,10 +24,10 @@ _OWN_PLACE = ("transpose", "takes", "seed")  # settings that no preset changes
 
 
 class ConversionForm:
-    """What a conversion needs, to be chosen; `recording`, `look`, `voice` and `settings` are what is chosen now.
+    """A form for a conversion; `recording`, `look`, `voice` and `settings` hold the current choice.
 
-    The picture shows how the recording lies in the range of the voice with the transposition that is chosen, and which
-    one `auto` takes. The settings begin as the preset of the recording's style.
+    The plot shows how the recording fits the range of the voice with the chosen transposition, or the one selected by
+    `auto`. The settings start from the preset of the recording's style.
     """
 
     def __init__(
@@ -38,11 +38,14 @@ class ConversionForm:
         takes: int = 1,
         folder: Path = DEMO_VOICES,
     ) -> None:
-        """recordings: files or folders; without any, the samples. chosen, voice, takes: at first. folder: of voices."""
+        """List `recordings` (files or folders, by default the samples) and the voices in `folder`.
+
+        chosen, voice, takes: the initial choice.
+        """
         self._folder = folder
         self.chooser = RecordingChooser(recordings, chosen)
         self._voice = voice_chooser(folder, voice)
-        self._auto = ipywidgets.Checkbox(value=True, description="transpose by itself (auto)", indent=False)
+        self._auto = ipywidgets.Checkbox(value=True, description="transpose automatically (auto)", indent=False)
         self._controls = {one.name: _control(one) for one in fields(ConversionSettings)}
         self._controls["takes"].value = takes
         self._preset = ipywidgets.ToggleButtons(options=list(ConversionSettings.presets), description="preset")
@@ -75,7 +78,7 @@ class ConversionForm:
 
     @property
     def name(self) -> str:
-        """What the chosen recording is called."""
+        """The name of the chosen recording."""
         return self.chooser.name
 
     @property
@@ -91,12 +94,12 @@ class ConversionForm:
 
     @property
     def transpose(self) -> int:
-        """The semitones that the conversion will use."""
+        """The transposition in semitones that the conversion will use."""
         return self.fitting if self._auto.value else int(self._controls["transpose"].value)
 
     @property
     def fitting(self) -> int:
-        """The semitones that `auto` takes for this recording and this voice."""
+        """The transposition in semitones that `auto` selects for this recording and voice."""
         semitones = self.look.analysis.pitch.voiced_semitones
         if not len(semitones):
             return 0
@@ -110,7 +113,7 @@ class ConversionForm:
         display(self.widget)
 
     def _explained(self) -> list[Any]:
-        """Each setting beside what one hears of it."""
+        """Return each control beside a description of its effect."""
         return [
             ipywidgets.HBox([self._controls[one.name], ipywidgets.HTML(sentence(one.metadata["meaning"]))])
             for one in fields(ConversionSettings)
@@ -138,7 +141,7 @@ class ConversionForm:
 
 
 def _control(one: Field[Any]) -> Any:
-    """A slider for a setting with a range; a number to type where the range is too long to slide over."""
+    """Make a slider for a setting with a range, or a number field if the range is too long for a slider."""
     lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
     whole = isinstance(lowest, int)
     label = {"description": one.name.replace("_", " "), "style": {"description_width": "11em"}}

@@ -1,4 +1,4 @@
-"""Pictures with a time window and a frequency scale to choose, that follow what is chosen."""
+"""Interactive plots with a choice of time window and frequency scale."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ _WIDE = "min(100%, 44em)"
 
 
 def explorer(recordings: RecordingChooser) -> Any:
-    """The picture of the chosen recording: its time window and the frequency scale can be chosen."""
+    """Plot the chosen recording, with a choice of time window and frequency scale."""
     look = _looking(recordings)
     window, scale = _window(recordings.audio.duration_s), _scale()
     notes = ipywidgets.Checkbox(value=True, description="notes", indent=False)
@@ -39,7 +39,7 @@ def explorer(recordings: RecordingChooser) -> Any:
 
 
 def comparer(first: RecordingChooser, second: RecordingChooser) -> Any:
-    """Two recordings side by side and laid over each other, and in a sentence how they differ."""
+    """Plot two recordings side by side and in common axes, and describe their difference."""
     looks = _looking(first), _looking(second)
     scale, told = _scale(), ipywidgets.HTML()
 
@@ -52,19 +52,21 @@ def comparer(first: RecordingChooser, second: RecordingChooser) -> Any:
 
 
 def describe_difference(first: Look, second: Look) -> str:
-    """How the second recording differs from the first, in a sentence or two."""
+    """Describe in a sentence or two how the second recording differs from the first."""
     found = compare_recordings(_performed(first), _performed(second))
     parts = []
     if found.is_aligned:
         later = f"It is the same performance, the second {_more(found.offset_s, 's', 'later', 'earlier')}."
         parts.append(later if found.offset_s else "They are sung at the same times.")
     else:
-        parts.append("They are not the same performance: nothing happens at the same times.")
+        parts.append("They are not the same performance: their timing differs.")
     if found.semitones is not None and found.louder_db is not None:
-        pitch = _more(found.semitones, "semitones", "higher", "lower") if round(found.semitones, 1) else "as high"
+        pitch = (
+            _more(found.semitones, "semitones", "higher", "lower") if round(found.semitones, 1) else "at the same pitch"
+        )
         parts.append(f"The second is {pitch} and {_more(found.louder_db, 'dB', 'louder', 'quieter')}.")
     if found.is_aligned and found.same_notes is not None:
-        parts.append(f"On {found.same_notes:.0%} of the frames they are on the same note, apart from that.")
+        parts.append(f"Apart from that, {found.same_notes:.0%} of the frames are on the same note.")
     return " ".join(parts)
 
 
@@ -73,7 +75,7 @@ def _more(value: float, unit: str, more: str, less: str) -> str:
 
 
 def conversion_viewer(before: Look, takes: Sequence[Look], transpose: int) -> Any:
-    """Before and after of each take, with both pitches, in a time window and on a scale that can be chosen."""
+    """Plot each take before and after with both pitch curves, with a choice of time window and scale."""
     take = ipywidgets.Dropdown(options=[(one.name, number) for number, one in enumerate(takes)], description="take")
     window, scale = _window(before.duration_s), _scale()
 
@@ -85,7 +87,7 @@ def conversion_viewer(before: Look, takes: Sequence[Look], transpose: int) -> An
 
 
 def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> Any:
-    """Sources, filters and results in a time window, and the spectra at one moment."""
+    """Plot sources, filters and results in a time window, and the spectra at one point in time."""
     window = _window(parts.whole.duration_s)
     moment = ipywidgets.FloatSlider(
         value=time_s, min=0.0, max=parts.whole.duration_s, step=0.01, description="moment", readout_format=".2f",
@@ -100,14 +102,14 @@ def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> Any:
 
 
 def similar_moments(first: Features, second: Features, start_s: float = 0.0, end_s: float = 3.0) -> Any:
-    """Every moment of the one against every moment of the other, in a time window that can be chosen."""
+    """Plot the similarity of every frame of one recording to every frame of another, in a chosen time window."""
     window = _window(min(len(first.active), len(second.active)) / FRAME_RATE)
     window.value = (start_s, min(end_s, window.max))
     return _redrawn(lambda: plot_similar_moments(first, second, *window.value), [window])
 
 
 def _redrawn(draw: Callable[[], Figure], controls: Sequence[Any], *choosers: RecordingChooser) -> Any:
-    """The controls, and below them what `draw` gives, drawn again when something else is chosen."""
+    """Show controls with the figure of `draw` below them, redrawn whenever the choice changes."""
 
     def state() -> tuple[Any, ...]:
         return (*(control.value for control in controls), *(chooser.path for chooser in choosers))
@@ -127,7 +129,7 @@ def _redrawn(draw: Callable[[], Figure], controls: Sequence[Any], *choosers: Rec
 
 
 def _looking(recordings: RecordingChooser) -> Callable[[], Look]:
-    """What gives the look of the chosen recording, worked out when it is first asked for."""
+    """Return a function for the look of the chosen recording, computed on first use."""
     looked: list[tuple[Path, Look]] = []
 
     def look() -> Look:
@@ -148,7 +150,7 @@ def _window(duration_s: float) -> Any:
 
 
 def _fit(window: Any, duration_s: float) -> None:
-    """Let a window reach to the end of another recording."""
+    """Adapt a window to the length of another recording."""
     if window.max != duration_s:
         with window.hold_trait_notifications():
             window.max = duration_s

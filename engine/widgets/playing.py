@@ -1,4 +1,4 @@
-"""Sound in a notebook: a player for each recording, lossless, at the level it has."""
+"""Players for recordings in a notebook: lossless, at the original level."""
 
 import html
 import tempfile
@@ -15,19 +15,19 @@ Playable = Audio | Path
 
 
 def player(sound: Playable, label: str = "") -> Any:
-    """A player for a recording in memory or a file, with a label above it."""
+    """Make a player for a recording in memory or a file, with a label above it."""
     control = ipywidgets.Audio(value=_as_flac(sound), format="flac", autoplay=False, loop=False)
     return ipywidgets.VBox([ipywidgets.HTML(f"<b>{html.escape(label)}</b>"), control])
 
 
 def players(sounds: Mapping[str, Playable]) -> Any:
-    """A player for each, beside each other as far as there is room."""
+    """Make a player for each recording, side by side as far as space allows."""
     wrapped = ipywidgets.Layout(flex_flow="row wrap", grid_gap="0.3em 1.2em")
     return ipywidgets.Box([player(sound, label) for label, sound in sounds.items()], layout=wrapped)
 
 
 def _as_flac(sound: Playable) -> bytes:
-    """The recording as a FLAC file; what lies beyond full scale is clipped there, as any player would."""
+    """Encode the recording as FLAC, clipped at full scale as by any player."""
     if isinstance(sound, Path) and sound.suffix.lower() == ".flac":
         return sound.read_bytes()
     audio = read_audio(sound) if isinstance(sound, Path) else sound

@@ -1,4 +1,4 @@
-"""How values are shown in a notebook: figures as images, rows as tables, errors of the engine as sentences."""
+"""Show values in a notebook: figures as images, rows as tables, engine errors as sentences."""
 
 import dataclasses
 import html
@@ -18,10 +18,10 @@ _DECIMALS = 3
 
 
 def prepare() -> None:
-    """Make a notebook ready: figures are shown by themselves, and an error of the engine as its sentence.
+    """Prepare a notebook: show figures directly, and engine errors as their messages.
 
-    An error stops the cells below as any other does; what it says is for the user, so the place in our code is left
-    out. On Colab, widgets are switched on. Outside of a notebook this does nothing.
+    An engine error stops the cells below like any other; its message is for the user, so the traceback is left out.
+    On Colab, widgets are enabled. Outside a notebook this does nothing.
     """
     shell = get_ipython()
     if shell is None or shell.display_formatter is None:
@@ -35,33 +35,35 @@ def prepare() -> None:
 
 
 def sentence(text: str, wrong: bool = False) -> str:
-    """A line of text as HTML."""
+    """Return a line of text as HTML."""
     mark = "border-left: 3px solid #d6246e; padding-left: 0.6em;" if wrong else ""
     return f'<p style="max-width: 60em; {mark}">{html.escape(text)}</p>'
 
 
 def figure_png(figure: Figure) -> bytes:
-    """The figure as a PNG file."""
+    """Return a figure as a PNG file."""
     target = BytesIO()
     figure.savefig(target, format="png")
     return target.getvalue()
 
 
 def figure_image(figure: Figure) -> Any:
-    """The figure as a widget whose picture can be replaced: `show_figure(widget, figure)`."""
+    """Return a figure as a widget whose image can be replaced with `show_figure(widget, figure)`."""
     widget = ipywidgets.Image(format="png", layout=ipywidgets.Layout(max_width="100%"))
     show_figure(widget, figure)
     return widget
 
 
 def show_figure(widget: Any, figure: Figure) -> None:
-    """Replace the picture of a widget that `figure_image` made."""
+    """Replace the image of a widget made by `figure_image`."""
     widget.value = figure_png(figure)
 
 
 def table(rows: Iterable[Any] | Mapping[str, Any], names: Mapping[str, str] | None = None) -> HTML:
-    """Rows (mappings or dataclasses; or just one mapping) as a table. names: the fields to show, and what stands above
-    them; else all."""
+    """Return rows (mappings or dataclasses, or a single mapping) as a table.
+
+    names: the fields to show with their headings; by default all.
+    """
     rows = [rows] if isinstance(rows, Mapping) else rows
     values = [row if isinstance(row, Mapping) else _fields(row) for row in rows]
     names = names or {name: name.replace("_", " ") for row in values[:1] for name in row}
@@ -93,5 +95,5 @@ def _written(value: Any) -> str:
 def _tell(
     shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: int | None = None
 ) -> None:
-    """What IPython calls instead of printing where in our code an error of the engine was raised."""
+    """Show an engine error without its traceback; called by IPython."""
     display(HTML(sentence(str(error), wrong=True)))

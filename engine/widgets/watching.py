@@ -1,4 +1,4 @@
-"""Long work in a cell: a bar that moves, learning curves that are drawn again as they grow, and how to stop."""
+"""Watch long work in a cell: a progress bar, learning curves redrawn as they grow, and a way to stop."""
 
 import signal
 import threading
@@ -18,11 +18,11 @@ from engine.progress import Report
 from engine.training.history import TrainingHistory, read_history
 from engine.widgets.showing import figure_image, sentence, show_figure
 
-_LOOK_S = 1.0  # between two looks at a training's history
+_LOOK_S = 1.0  # between two reads of a training history
 
 
 def progress() -> Report:
-    """A bar in the cell, and the function that moves it: `report(fraction, message)`."""
+    """Show a progress bar in the cell, and return the function that moves it: `report(fraction, message)`."""
     bar, text = _bar()
     display(ipywidgets.HBox([bar, text]))
 
@@ -34,10 +34,10 @@ def progress() -> Report:
 
 @contextmanager
 def watched_training(folder: Path, stop_at: float | None = None) -> Iterator[Report]:
-    """Watch the training in a folder: gives the `report` for `train`, and draws its curves in the cell as they grow.
+    """Watch the training run in a folder: yield the `report` for `train`, and draw its curves in the cell as they grow.
 
-    The notebook's stop button (interrupt) ends the training after its present step, and so does reaching the share
-    `stop_at` of its epochs, 0..1; it has been saved then, and the same call goes on from there.
+    The notebook's stop button (interrupt) ends training after the current step, and so does reaching the share
+    `stop_at` of its epochs, 0..1; training is saved, and the same call resumes it.
     """
     bar, text = _bar()
     told, curves = ipywidgets.HTML(), ipywidgets.VBox()
@@ -60,15 +60,15 @@ def watched_training(folder: Path, stop_at: float | None = None) -> Iterator[Rep
     except Cancelled:
         history = read_history(folder)
         epoch = history.epoch if history else 0
-        told.value = sentence(f"Stopped after epoch {epoch}. The same call goes on from there.")
+        told.value = sentence(f"Stopped after epoch {epoch}. Run the same call again to resume.")
     _draw(curves, read_history(folder), drawn)
 
 
 @contextmanager
 def _interrupts(interrupted: threading.Event) -> Iterator[None]:
-    """Let an interrupt be noted instead of breaking off anywhere; a second one breaks off."""
+    """Record an interrupt instead of stopping at once; a second one stops at once."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals come to the main thread only
+        yield  # only the main thread receives signals
         return
     before = signal.getsignal(signal.SIGINT)
 
@@ -85,7 +85,7 @@ def _interrupts(interrupted: threading.Event) -> Iterator[None]:
 
 
 def _draw(curves: Any, history: TrainingHistory | None, drawn: dict[str, Any]) -> None:
-    """The curves of a history, unless they are there already."""
+    """Draw the curves of a history, unless they are up to date."""
     if history is None or drawn["of"] == (grown := (history.epoch, len(history.evaluations), history.state)):
         return
     drawn["of"] = grown

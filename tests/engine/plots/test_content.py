@@ -28,7 +28,7 @@ def test_what_is_alike_lies_on_the_diagonal(sing):
     figure = plot_similar_moments(features, features, 0.2, 0.8)
     figure.canvas.draw()
     for axes in figure.axes[:2]:
-        assert "100% find themselves" in axes.get_title(loc="left")
+        assert "100% match themselves" in axes.get_title(loc="left")
         shown = np.asarray(axes.images[0].get_array())
         assert shown.shape == (60, 60)
         assert np.diag(shown).mean() > 0.95

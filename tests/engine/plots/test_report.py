@@ -101,7 +101,7 @@ def test_the_notes_stand_against_the_stated_range():
     axes = plot_data_report(report_of(5)).axes[1]
     assert [bar.get_height() for bar in axes.containers[0]] == [3.0, 9.0, 4.5]
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["stated: soprano C4 to C6", "heard: E3 to C4"]
+    assert labels == ["stated: soprano C4 to C6", "measured: E3 to C4"]
     low, high = axes.get_xlim()
     assert low < 52
     assert high > 84
@@ -127,7 +127,7 @@ def test_findings_are_written_the_worst_first():
     assert shown.index("There are only 3 s.") < shown.index("Reason 0.")
     assert "and 5 more findings in the report" in shown
     assert worst.remedy in shown
-    assert "Nothing was found" in texts(plot_data_report(replace(report_of(5), findings=())))
+    assert "No problems found" in texts(plot_data_report(replace(report_of(5), findings=())))
 
 
 def test_the_title_says_the_verdict_and_what_is_heard():

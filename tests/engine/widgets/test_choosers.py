@@ -81,7 +81,7 @@ def test_an_upload_that_is_no_recording_is_told(folder):
 
 
 def test_where_nothing_is_nothing_can_be_chosen(tmp_path):
-    with pytest.raises(EngineError, match="no recordings"):
+    with pytest.raises(EngineError, match="No recordings"):
         RecordingChooser([tmp_path])
     with pytest.raises(AudioError):
         RecordingChooser([tmp_path / "missing.wav"])
@@ -95,12 +95,12 @@ def test_voices_are_offered_with_their_range():
 
 
 def test_voices_of_an_earlier_base_cannot_be_chosen(tmp_path):
-    with pytest.raises(VoiceError, match="no voice here that can be used"):
+    with pytest.raises(VoiceError, match="no usable voice here"):
         voice_chooser(tmp_path)
     shutil.copytree(DEMO_VOICES / "koguchi", tmp_path / "old")
     card = json.loads((tmp_path / "old" / CARD_FILE).read_text(encoding="utf-8"))
     (tmp_path / "old" / CARD_FILE).write_text(json.dumps(card | {"format": FORMAT - 1}), encoding="utf-8")
-    with pytest.raises(VoiceError, match="no voice here that can be used"):
+    with pytest.raises(VoiceError, match="no usable voice here"):
         voice_chooser(tmp_path)
     with pytest.raises(VoiceError, match="'old' was made with an earlier version"):
         voice_chooser([tmp_path, DEMO_VOICES], chosen="old")
