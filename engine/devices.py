@@ -156,7 +156,7 @@ def usable_cores() -> int:
 def seed_everything(seed: int) -> None:
     """Seed the random generators of Python, NumPy and torch, for a reproducible training run."""
     random.seed(seed)
-    np.random.seed(seed % 2**32)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
     torch.manual_seed(seed)
 
 

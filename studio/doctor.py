@@ -167,7 +167,7 @@ def _tried(subject: str, attempt: Callable[[], str], remedy: str) -> Finding:
     """Run a real operation and return a finding; any failure is one, so the doctor always finishes."""
     try:
         return Finding(subject, attempt())
-    except Exception as cause:
+    except Exception as cause:  # noqa: BLE001 - whatever fails is the finding
         return Finding(subject, f"does not work: {str(cause) or type(cause).__name__}", remedy, works=False)
 
 

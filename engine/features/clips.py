@@ -169,5 +169,5 @@ def _load(path: Path, name: str) -> Clip | None:
         pitch = Pitch(arrays["hertz"], arrays["voicing"])
         level, bands = Level(float(notes["nepers"])), int(notes["bands"])
         return Clip(arrays["envelope"], pitch, arrays["loudness_db"], level, bands, arrays["content"], name)
-    except Exception:  # safetensors raises its own kinds; whatever it is, the recording is analysed again
+    except Exception:  # noqa: BLE001 - safetensors raises its own kinds; whatever it is, the recording is analysed again
         return None

@@ -99,7 +99,7 @@ def _analyse_all(corpus: Path, folder: Path, report: Report) -> None:
     entries: list[ClipEntry] = []
     first_frame = 0
     with ExitStack() as stack:
-        files = {name: stack.enter_context(open(folder / f"{name}.bin", "wb")) for name in _FILES}
+        files = {name: stack.enter_context((folder / f"{name}.bin").open("wb")) for name in _FILES}
         pool = stack.enter_context(working_processes())
         jobs = [(corpus, row) for row in rows]
         for row, arrays in zip(rows, pool.imap(_analyse_clip, jobs, chunksize=8), strict=True):
@@ -163,7 +163,7 @@ def _listener() -> Listener:
 def read_manifest(corpus: Path) -> list[dict[str, str]]:
     """Read the rows of the corpus' manifest.tsv. Raises TrainingError if it is missing."""
     try:
-        with open(corpus / "manifest.tsv", newline="") as file:
+        with (corpus / "manifest.tsv").open(newline="") as file:
             return list(csv.DictReader(file, delimiter="\t"))
     except OSError as cause:
         raise TrainingError(f"{corpus} has no manifest.tsv: give the folder of the training corpus.") from cause

@@ -31,7 +31,7 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
             continue
         try:
             return torch.load(candidate, map_location="cpu", weights_only=True)
-        except Exception as cause:  # torch raises many kinds for a file that was cut off
+        except Exception as cause:  # noqa: BLE001 - torch raises many kinds for a file that was cut off
             damaged = cause
     if damaged is not None:
         sentence = f"{path} and the checkpoint before it are damaged. Start the training from scratch."

@@ -12,7 +12,7 @@ from studio.store.tasks import Task, list_tasks
 
 ORIGIN = "{origin}"  # filled in by the browser
 _LOOKED_AT = 20  # tasks searched for the newest that the service has a call for
-_TOKEN = '-H "Authorization: Bearer $TOKEN"'
+_TOKEN = '-H "Authorization: Bearer $TOKEN"'  # noqa: S105
 _SEAM = " \\\n  "  # continues a line of shell
 _NAMES = {"takes": "generations_count"}  # settings whose published name differs
 

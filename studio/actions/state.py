@@ -132,7 +132,7 @@ def _measured(folder: Path) -> dict[str, Any]:
             if files > _MOST_COUNTED:
                 return {"files": files, "bytes": size, "complete": False}
             try:
-                size += os.lstat(os.path.join(place, name)).st_size
+                size += (Path(place) / name).lstat().st_size
             except OSError:  # deleted meanwhile
                 continue
     return {"files": files, "bytes": size, "complete": True}

@@ -140,7 +140,7 @@ class LocalExecutor:
         except StudioError as trouble:
             self._supervisor.leases.hold_off()
             self._log.warning("workers_not_looked_after", reason=str(trouble))
-        except Exception:
+        except Exception:  # noqa: BLE001 - the thread must live on
             self._supervisor.leases.hold_off()
             self._log.exception("workers_not_looked_after")
 

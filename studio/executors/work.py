@@ -78,7 +78,7 @@ def _outcome(job: Job) -> Outcome:
         with _own_folder(job.place):
             _WORKS[job.task.kind](job)
         return "completed"
-    except Exception as cause:
+    except Exception as cause:  # noqa: BLE001 - the task ends with it
         outcome = _how_it_ended(job, cause)
     if outcome != "completed" and job.task.kind in ("conversion", "analysis"):
         _tidy_up(job)

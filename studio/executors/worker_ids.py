@@ -4,7 +4,6 @@ An id holds the boot of the machine, its process namespace, the process id and t
 provide these, a lost worker is noticed only when its lease is over.
 """
 
-import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,7 +36,7 @@ def _machine() -> str:
     """Empty where the system does not provide it."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-        space = os.readlink(_PROC / "self/ns/pid")
+        space = str((_PROC / "self/ns/pid").readlink())
     except OSError:
         return ""
     return f"{boot}-{space.strip('pid:[]')}"

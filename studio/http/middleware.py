@@ -138,7 +138,7 @@ class ServiceMiddleware:
             await exchange.refuse(Unavailable(_ENDS, RETRY_S, "shutting_down"))
         except (EngineError, HTTPException) as error:
             await exchange.refuse(error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - answered as a 500
             self._log.exception("internal error")
             await exchange.refuse(error)
 

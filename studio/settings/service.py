@@ -83,7 +83,7 @@ class ServiceSettings:
 
 # Defaults of a demo: what a small machine shared by strangers can handle.
 DEMO = ServiceSettings(
-    host="0.0.0.0",
+    host="0.0.0.0",  # noqa: S104 - a demo is for others
     page="on",
     demo="on",
     longest_audio_minutes=1.0,

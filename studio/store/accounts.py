@@ -19,7 +19,7 @@ from studio.store.database import Database, Now, insert_or_keep
 from studio.store.tables import accounts, tokens
 
 LOCAL = "local"
-TOKEN_PREFIX = "ts_"
+TOKEN_PREFIX = "ts_"  # noqa: S105
 TOKEN_LENGTH = len(TOKEN_PREFIX) + 43  # 32 random bytes as URL-safe text
 LONGEST_NAME = 200
 _HOUR_S = 3600.0  # resolution of a token's last use

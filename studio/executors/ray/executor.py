@@ -33,7 +33,7 @@ _LOOK_S = 0.5
 _LAST_S = 15.0  # for the dispatcher to leave the cluster after its tasks
 _FIRST_BACKOFF_S = 0.5
 _HEALTHY_S = 60.0
-_TOKEN_FILE = ".ray/auth_token"
+_TOKEN_FILE = ".ray/auth_token"  # noqa: S105
 
 
 class RayExecutor:

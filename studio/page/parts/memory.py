@@ -6,7 +6,7 @@ import gradio as gr
 
 _PREFIX = "timbre-"
 _THEME = "timbre-theme"  # of no account, and kept by page/static/theme.js
-_SECRET = "timbre-studio"  # fixed, so that the memory outlives a restart
+_SECRET = "timbre-studio"  # noqa: S105 - fixed, so that the memory outlives a restart
 # in the browser: the next person to log in shall not see the contents of the forms
 FORGET = f"""
 for (const key of Object.keys(localStorage)) {{

@@ -23,7 +23,7 @@ _TERMINAL = (
     "All requests are described in the [API documentation](/docs)."
 )
 _NOTHING_DONE = "Convert a recording or train a voice to see the matching commands here."
-_LAST_TOKEN = "This is the only valid token. Without it nobody can log in to this account, including you."
+_LAST_TOKEN = "This is the only valid token. Without it nobody can log in to this account, including you."  # noqa: S105
 _NOT_CHECKED = "This machine has not been checked yet."
 _CHECK = "Check this machine"
 
