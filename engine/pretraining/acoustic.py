@@ -222,7 +222,7 @@ def first_part_loss(networks: AcousticNetworks, batch: Batch, plan: AcousticPlan
     predicted = networks.decoder(content, batch.prosody, networks.timbre(batch.reference))
     distance = envelope_distance(predicted, batch.envelope, batch.bands)
     agreement = functional.l1_loss(again, content)
-    reversed_content = ReverseGradient.apply(content, plan.adversary)
+    reversed_content = ReverseGradient.apply(content, plan.adversary)  # type: ignore[no-untyped-call]
     speaker = functional.cross_entropy(networks.classifier(reversed_content), batch.speaker)
     predicted_content = functional.l1_loss(networks.envelope_content(envelope_input(batch.otherwise)), content.detach())
     loss = distance + plan.agreement * agreement + 0.5 * speaker + predicted_content
