@@ -174,7 +174,7 @@ def _listener(host: str, port: int) -> socket.socket:
             remedy = "the port is in use, perhaps by the studio itself. Use that, or choose another port with --port."
         else:
             remedy = f"{cause.strerror or cause}. Choose another --host or --port."
-        raise SettingsError(f"The service cannot listen at {host}, port {port}: {remedy}") from cause
+        raise SettingsError(f"The service cannot listen on {host}, port {port}: {remedy}") from cause
 
 
 async def _problem(request: Request, error: Exception) -> Response:

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 from engine.plots.style import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, SIZE_INCHES, dress
 from engine.training.history import TrainingHistory
 
-_LOSSES = {"envelope": "difference (nepers)", "kept": "words lost", "taken": "timbre missed"}
+_LOSSES = {"envelope": "difference (nepers)", "kept": "content difference", "taken": "timbre difference"}
 _SCORES = {"likeness": "likeness", "content": "words kept"}
 _COLOURS = (PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR)
 

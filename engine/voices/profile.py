@@ -204,7 +204,7 @@ def _vocal_range(given: dict[str, Any], problems: _Problems) -> dict[str, str] |
     if len(problems.found) > before:
         return None
     if note_number(notes["min"]) > note_number(notes["max"]):
-        problems.add("vocal_range", f"is upside down: min {notes['min']} lies above max {notes['max']}")
+        problems.add("vocal_range", f"has its limits swapped: min {notes['min']} is above max {notes['max']}")
     return notes
 
 

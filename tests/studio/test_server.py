@@ -128,7 +128,7 @@ def test_an_address_that_is_taken_is_told_in_a_sentence(tmp_path):
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     last = ended.stderr.strip().splitlines()[-1]
-    assert last.startswith(f"The service cannot listen at 127.0.0.1, port {settings['PORT']}")
+    assert last.startswith(f"The service cannot listen on 127.0.0.1, port {settings['PORT']}")
     assert last.endswith("perhaps by the studio itself. Use that, or choose another port with --port.")
 
 

@@ -92,7 +92,7 @@ def test_recordings_are_examined_again_where_they_are_judged_by_something_else(s
     [
         ({"name": ""}, "name"),
         ({"name": "Nina", "genre": "polka"}, "genre must be one of"),
-        ({"name": "Nina", "vocal_range": {"min": "C5", "max": "C3"}}, "upside down"),
+        ({"name": "Nina", "vocal_range": {"min": "C5", "max": "C3"}}, "swapped"),
         ({"name": "a\u0007b"}, "control characters"),
     ],
 )

@@ -125,7 +125,7 @@ def test_a_voice_is_used_before_it_is_trained_and_is_marked_as_that(page, made, 
     expect(chosen.locator(".name")).to_have_text(NAME)
     expect(chosen.locator(".state")).to_have_text("untrained")
     hint = page.locator("#convert-untrained")
-    expect(hint).to_contain_text(f"{NAME} is untrained. It can be used as it is; training makes it more alike.")
+    expect(hint).to_contain_text(f"{NAME} is untrained. You can use it as it is; training improves the likeness.")
     expect(page.locator("timbre-fit")).to_contain_text("sings and speaks from")
     page.get_by_role("button", name="Speech", exact=True).click()
     expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
