@@ -227,7 +227,7 @@ def test_flipped_bits_of_the_zip_itself_do_no_harm(package, voices):
 def test_a_package_that_was_cut_off_is_refused(package, voices, share):
     whole = package.read_bytes()
     (voices.parent / "made.zip").write_bytes(whole[: int(share * len(whole))])
-    assert_refused(voices.parent / "made.zip", voices, "damaged|not a zip", ArchiveError)
+    assert_refused(voices.parent / "made.zip", voices, "damaged|not a ZIP", ArchiveError)
 
 
 def test_what_is_not_there_is_one_sentence(voices):

@@ -119,7 +119,7 @@ def test_what_cannot_be_brought_in_is_one_sentence_and_leaves_nothing(home, here
     assert_one_sentence(run("create", "songs", "--name", "Anna", "--gender", "loud"), "gender must be one of")
     assert_one_sentence(run("create", "songs", "--name", "A", "--consent-date", "soon"), "consent.date must be")
     (here / "bad.zip").write_text("no zip")
-    assert_one_sentence(run("create", "bad.zip"), "not a zip")
+    assert_one_sentence(run("create", "bad.zip"), "not a ZIP")
     assert left(home) == []
 
 

@@ -134,7 +134,7 @@ def test_help_lists_every_setting_of_the_plan():
 
 @pytest.mark.parametrize(
     ("voice", "remedy"),
-    [("nobody", "no voice"), ("../anna", "no voice"), ("kathleen", "comes with the program")],
+    [("nobody", "no voice"), ("../anna", "no voice"), ("kathleen", "is a demo voice")],
 )
 def test_what_was_not_created_cannot_be_trained(trainings, voice, remedy):
     result = run("train", voice)
