@@ -157,7 +157,7 @@ def test_what_a_later_version_began_waits_for_it(trained, clips, folder, tmp_pat
     state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
     save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT + 1})
     before = (begun / CHECKPOINT_FILE).read_bytes()
-    with pytest.raises(TrainingError, match="later version of Timbre Studio; update"):
+    with pytest.raises(TrainingError, match="later version of Timbre Studio started this training"):
         train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
     assert (begun / CHECKPOINT_FILE).read_bytes() == before
 
@@ -357,7 +357,7 @@ def test_it_ends_early_when_nothing_improves_and_says_which_epoch_it_kept(clips,
     train(clips, plan, tmp_path, lambda fraction, message: told.append(message))
     history = read_history(tmp_path)
     assert (history.state, history.epoch, history.best["epoch"]) == ("completed", 4, 1)
-    assert "the voice is that of epoch 1" in history.events[-1]["text"]
+    assert "The voice is from epoch 1" in history.events[-1]["text"]
     assert told[-1] == "completed; the best checkpoint is from epoch 1"
     # asked for more, it is patient again from here
     train(clips, replace(plan, epochs=60, patience=4), tmp_path)

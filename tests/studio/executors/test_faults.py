@@ -106,7 +106,7 @@ def test_a_task_that_kills_its_worker_again_and_again_fails_with_the_reason(inst
     program = installation.settings.data / "dies.py"
     program.write_text(
         "import json, os, sys, time\n"
-        "from studio import tasks\n"
+        "from studio.store import tasks\n"
         "from studio.store.database import open_database\n"
         "order = json.loads(sys.stdin.readline())\n"
         "database = open_database('sqlite:///' + order['data'] + '/studio.sqlite')\n"

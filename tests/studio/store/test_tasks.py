@@ -287,7 +287,7 @@ def test_lost_three_times_then_failed(database, account):
     assert seen == [failed]
     assert failed == queue.find(database, account, task_id)
     assert (failed.state, failed.error_code) == ("failed", queue.WORKER_LOST)
-    assert "lost 3 times" in failed.error
+    assert "crashed 3 times" in failed.error
     assert failed.finished_at is not None
 
 
