@@ -76,7 +76,7 @@ class TrainingRun:
             state: dict[str, Any] = {name: part.state_dict() for name, part in self.parts.items()}
             state |= {"average": self.average, "step": step + 1, "seconds": seconds, "plan": asdict(self.plan)}
             save_checkpoint(self.path, state)
-        with (self.path.with_suffix(".jsonl")).open("a") as log:
+        with self.path.with_suffix(".jsonl").open("a") as log:
             log.write(json.dumps(line) + "\n")
         self.report((step + 1) / self.plan.steps, " ".join(f"{name} {value}" for name, value in line.items()))
         self._sums, self._counted = {}, 0

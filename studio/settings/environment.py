@@ -37,10 +37,6 @@ class Settings:
         """Temporary files of uploads and workers; deleted with their task."""
         return self.data / "work"
 
-    def of_account(self, account_id: str, local: bool) -> "Settings":
-        """Return the folders of an account: the local one shares those of the command line, others have their own."""
-        return self if local else Settings(self.data / "accounts" / account_id)
-
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
     """Create a folder of the studio if needed. Raises SettingsError if that fails."""

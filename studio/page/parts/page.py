@@ -148,7 +148,7 @@ class Page:
                 raise gr.Error(sentence_of(error), print_exception=False) from error
             given = {notice: told_error(sentence_of(error))}
         except Exception as error:  # a bug: the log gets the reason, the visitor a sentence
-            structlog.get_logger("studio.page.blocks").exception("failed", action=action.__qualname__)
+            structlog.get_logger("studio.page").exception("failed", action=action.__qualname__)
             if notice is None:
                 raise gr.Error(_OURS, print_exception=False) from error
             given = {notice: told_error(_OURS)}
