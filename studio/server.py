@@ -31,6 +31,7 @@ from studio.http.metrics import Metrics
 from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
 from studio.http.problem import problem_of
 from studio.http.protocol import BoundedProtocol
+from studio.http.root_path import RootPath
 from studio.http.routes import conversions, documentation, files, health, models, tasks
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
@@ -54,7 +55,7 @@ def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
         app.router.routes.extend(router.routes)
     app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
     app.router.routes.extend(_unknown_addresses(app))
-    app.openapi = documentation.openapi_of(app, studio.service.base_url)  # type: ignore[method-assign]
+    app.openapi = documentation.openapi_of(app, studio.base_url(""))  # type: ignore[method-assign]
     for kind in (EngineError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _problem)
     app.add_middleware(ServiceMiddleware, studio=studio, state=state, metrics=metrics)
@@ -100,7 +101,7 @@ def serve_app(
     """
     listener = _listener(studio.service.host, studio.service.port)
     config = uvicorn.Config(
-        app,
+        RootPath(app, studio.service.path_prefix),
         http=BoundedProtocol,
         log_config=None,
         access_log=False,

@@ -55,7 +55,7 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
 def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> str | None:
     """Return the link to a voice's preview; None if it has none."""
     if model.is_demo:
-        return f"{base_url.rstrip('/')}{DEMO_PREVIEWS}/{model.id}/{PREVIEW_FILE}"
+        return f"{studio.base_url(base_url)}{DEMO_PREVIEWS}/{model.id}/{PREVIEW_FILE}"
     if model.voice_key is None:
         return None
     key = f"{model.voice_key}/{PREVIEW_FILE}"

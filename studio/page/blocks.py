@@ -53,7 +53,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     if is_demo:
         app.add_middleware(VisitorCookies)
     app.add_middleware(StartMark)
-    app.add_middleware(EarlyScript, source=f"{FILES}/frames.js")
+    app.add_middleware(EarlyScript, source=f"{studio.service.path_prefix}{FILES}/frames.js")
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
     account_of = _account_named(studio) if ask_for_token else _visitor(studio) if is_demo else _local(studio)
@@ -64,6 +64,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         app,
         page,
         path="/",
+        root_path=studio.service.path_prefix,
         ssr_mode=False,
         run_history=False,
         auth=_check(studio) if ask_for_token else None,
@@ -71,7 +72,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         auth_message="Use your account name, and one of its tokens as the password.",
         max_file_size=_BEYOND * studio.service.largest_upload_mb * MEGABYTE,
         theme=theme(),
-        head=head(),
+        head=head(studio.service.path_prefix),
     )
 
 

@@ -7,7 +7,7 @@ _HEAD = b"<head>"
 
 
 class EarlyScript:
-    """Middleware that inserts a script at the beginning of the page's head. source: its path on this server."""
+    """Middleware that inserts a script at the beginning of the page's head. source: its path."""
 
     def __init__(self, app: ASGIApp, source: str) -> None:
         self._app = app

@@ -14,6 +14,8 @@ from studio.settings.service import DEMO, ServiceSettings
 PREFIX = "TIMBRE_STUDIO_"
 HOME_VARIABLE = PREFIX + "HOME"
 SPACE_VARIABLE = "SPACE_ID"  # set on hosted Spaces
+# what hosts of Gradio apps, and of containers, set for any app; our own variables win
+OF_HOSTS = {"host": ("GRADIO_SERVER_NAME",), "port": ("GRADIO_SERVER_PORT", "PORT"), "root_path": ("GRADIO_ROOT_PATH",)}
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,16 @@ def load_service_settings(
 ) -> ServiceSettings:
     """Combine the given settings, the environment and the defaults, in this order. Raises SettingsError.
 
-    Demos have their own defaults; so do hosted Spaces, unless the demo is off.
+    In the environment TIMBRE_STUDIO_... wins over GRADIO_..., and that over PORT. GRADIO_ROOT_PATH is a path or, as
+    Gradio has it, a whole address. Demos have their own defaults; so do hosted Spaces, unless the demo is off.
     """
     environment = os.environ if environment is None else environment
     values: dict[str, str | None] = {}
     for one in fields(ServiceSettings):
-        values[one.name] = environment.get(PREFIX + one.name.upper(), "").strip() or None
+        names = (PREFIX + one.name.upper(), *OF_HOSTS.get(one.name, ()))
+        values[one.name] = next((text for name in names if (text := environment.get(name, "").strip())), None)
+    if "://" in (values["root_path"] or ""):
+        values["base_url"], values["root_path"] = values["base_url"] or values["root_path"], None
     values |= {name: text for name, text in (given or {}).items() if text}
     wish = read_settings(ServiceSettings(), {"demo": values["demo"]}).demo
     if wish == "on" or (wish == "auto" and environment.get(SPACE_VARIABLE, "").strip()):

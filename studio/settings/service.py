@@ -1,13 +1,14 @@
 """The settings of the service with ranges and descriptions, for `serve`, the environment and the page."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting
 
 MEGABYTE = 1_000_000
-
-
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")  # it stands in the page
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -22,6 +23,7 @@ class ServiceSettings:
     host: str = text_setting("127.0.0.1", "The address to listen on; 0.0.0.0 accepts other machines.")
     port: int = setting(7860, 0, 65535, "The port to listen on; 0 chooses a free one.")
     base_url: str = text_setting("", "The service's address for clients; default: http://HOST:PORT.")
+    root_path: str = text_setting("", "The path that a proxy serves this under, as /studio; default: that of base_url.")
     cdn_url: str = text_setting("", "The start of links to audio; default: BASE_URL/files.")
     page: str = text_setting("auto", "Serve the page: auto, on or off. Other machines need a token.",
                              ("auto", "on", "off"))  # fmt: skip
@@ -69,6 +71,13 @@ class ServiceSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if not _PATH.fullmatch(self.path_prefix):
+            raise SettingsError(f"root_path must be a path like /studio, not {self.path_prefix}.")
+
+    @property
+    def path_prefix(self) -> str:
+        """The path of the studio at the address that clients use, as "/studio"; empty for the whole address."""
+        return (self.root_path or urlsplit(self.base_url).path).rstrip("/")
 
     @property
     def is_demo(self) -> bool:

@@ -45,7 +45,7 @@ class Studio:
 
     def base_url(self, of_request: str) -> str:
         """Return the service's address from the settings, else as the client called it."""
-        return (self.service.base_url or of_request).rstrip("/")
+        return self.service.base_url.rstrip("/") or of_request.rstrip("/") + self.service.path_prefix
 
     def close(self) -> None:
         """Close the database connections."""

@@ -1,9 +1,6 @@
 """Two services behind nginx, configured as in the studio's README: streamed uploads, ranges, our own errors."""
 
 import re
-import shutil
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +13,7 @@ import soundfile
 import engine
 from studio.client import Client
 from tests.load.trial_service import TrialService, trial_service
+from tests.proxies import free_port, nginx
 
 README = Path(__file__).parents[2] / "studio" / "README.md"
 SAMPLES = Path(engine.__path__[0]) / "samples"
@@ -23,55 +21,28 @@ SAMPLES = Path(engine.__path__[0]) / "samples"
 pytestmark = pytest.mark.slow
 
 
-def configuration(folder: Path, port: int, services: list[TrialService]) -> str:
-    """The README's server block, with these addresses, without TLS, and with folders that anybody may write to."""
-    [block] = re.findall(r"```nginx\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+def server_block(port: int, services: list[TrialService]) -> str:
+    """The README's server block, with these addresses and without TLS."""
+    [block] = re.findall(r"```nginx\n(upstream.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     block = re.sub(r"listen 443 ssl; .*", f"listen 127.0.0.1:{port};", block)
     servers = " ".join(f"server {service.base_url.removeprefix('http://')};" for service in services)
-    block = re.sub(r"upstream studio \{.*?\}", f"upstream studio {{ {servers} }}", block)  # in turn, to reach both
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    places = " ".join(f"{kind}_temp_path {folder / kind};" for kind in kinds)
-    general = f"daemon off; worker_processes 1; pid {folder / 'pid'}; error_log {folder / 'error.log'};"
-    return f"{general} events {{}} http {{ access_log off; {places}\n{block} }}"
+    return re.sub(r"upstream studio \{.*?\}", f"upstream studio {{ {servers} }}", block)  # in turn, to reach both
 
 
 @pytest.fixture
 def proxy(postgresql_of_its_own, s3_server, s3_bucket, tmp_path) -> Iterator[tuple[str, TrialService]]:
     """The address of nginx, and one of the services behind it."""
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if program is None:
-        pytest.skip("There is no nginx here: its test is left out (apt install nginx-light)")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    base_url = f"http://127.0.0.1:{port}"
+    port = free_port()
     settings = {
-        "database_url": postgresql_of_its_own, "base_url": base_url,
+        "database_url": postgresql_of_its_own, "base_url": f"http://127.0.0.1:{port}",
         "storage_url": f"s3://{s3_bucket}?endpoint={s3_server}&region=us-east-1",
     }  # fmt: skip
     with (
         trial_service(tmp_path / "one", **settings) as one,
         trial_service(tmp_path / "two", executor="none", **settings) as two,
+        nginx(tmp_path, port, server_block(port, [one, two])) as base_url,
     ):
-        (tmp_path / "nginx.conf").write_text(configuration(tmp_path, port, [one, two]))
-        running = subprocess.Popen([program, "-c", str(tmp_path / "nginx.conf"), "-p", str(tmp_path)])
-        try:
-            deadline = time.monotonic() + 20
-            while not answers(base_url):
-                assert running.poll() is None, (tmp_path / "error.log").read_text()
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-            yield base_url, one
-        finally:
-            running.terminate()
-            running.wait(20)
-
-
-def answers(base_url: str) -> bool:
-    try:
-        return httpx.get(f"{base_url}/health", trust_env=False).is_success
-    except httpx.TransportError:
-        return False
+        yield base_url, one
 
 
 def test_uploads_results_ranges_the_page_and_errors(proxy, tmp_path):

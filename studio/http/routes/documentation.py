@@ -49,12 +49,12 @@ _PAGE = f"""<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{TITLE}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="{FILES}/swagger-ui.css">
+<link rel="stylesheet" href="{FILES[1:]}/swagger-ui.css">
 </head>
 <body>
 <div id="document"></div>
-<script src="{FILES}/swagger-ui-bundle.js"></script>
-<script src="{FILES}/show.js"></script>
+<script src="{FILES[1:]}/swagger-ui-bundle.js"></script>
+<script src="{FILES[1:]}/show.js"></script>
 </body>
 </html>
 """

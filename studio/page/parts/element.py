@@ -40,10 +40,11 @@ def shown(data: Any) -> str:
     return "" if data is None else json.dumps(data)
 
 
-def head() -> str:
-    """Return the elements' part of the page's head."""
+def head(path_prefix: str) -> str:
+    """Return the elements' part of the head of a page under this path."""
+    files = path_prefix + FILES
     return (
-        f'<link rel="stylesheet" href="{FILES}/page.css">'
-        f'<link rel="icon" href="{FILES}/icon.svg" type="image/svg+xml">'
-        f'<script type="module" src="{FILES}/elements.js"></script>'
+        f'<link rel="stylesheet" href="{files}/page.css">'
+        f'<link rel="icon" href="{files}/icon.svg" type="image/svg+xml">'
+        f'<script type="module" src="{files}/elements.js"></script>'
     )

@@ -27,7 +27,7 @@ class Visit:
     studio: Studio
     account: Account
     now_s: float  # since 1970
-    base_url: str = ""  # empty: links are relative to the page's address
+    base_url: str = ""  # empty: links begin with the path, not with a host
 
     def just_wished(self, wish: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Return the wish of another tab if it is new; else nothing."""

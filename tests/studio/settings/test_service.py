@@ -20,6 +20,46 @@ def test_the_environment_sets_and_an_option_wins():
     assert (service.port, service.lease_s, service.host) == (9001, 7.5, "0.0.0.0")
 
 
+@pytest.mark.parametrize(
+    ("environment", "host", "port"),
+    [
+        ({"GRADIO_SERVER_NAME": "0.0.0.0", "GRADIO_SERVER_PORT": "8001", "PORT": "8002"}, "0.0.0.0", 8001),
+        ({"PORT": "8002"}, "127.0.0.1", 8002),
+        ({"TIMBRE_STUDIO_PORT": "8000", "GRADIO_SERVER_PORT": "8001", "PORT": "8002"}, "127.0.0.1", 8000),
+        ({"TIMBRE_STUDIO_HOST": "::1", "GRADIO_SERVER_NAME": "0.0.0.0"}, "::1", 7860),
+        ({"SPACE_ID": "x", "GRADIO_SERVER_NAME": "127.0.0.1", "PORT": "8002"}, "127.0.0.1", 8002),
+    ],
+)
+def test_variables_of_hosts_come_after_our_own(environment, host, port):
+    service = load_service_settings(environment=environment)
+    assert (service.host, service.port) == (host, port)
+    assert load_service_settings({"port": "9"}, environment).port == 9
+
+
+@pytest.mark.parametrize(
+    ("environment", "base_url", "path"),
+    [
+        ({"GRADIO_ROOT_PATH": "/studio/"}, "", "/studio"),
+        ({"GRADIO_ROOT_PATH": "/"}, "", ""),
+        ({"GRADIO_ROOT_PATH": "https://voices.example/a/b"}, "https://voices.example/a/b", "/a/b"),
+        ({"GRADIO_ROOT_PATH": "https://voices.example"}, "https://voices.example", ""),
+        ({"GRADIO_ROOT_PATH": "/a", "TIMBRE_STUDIO_ROOT_PATH": "/b"}, "", "/b"),
+        ({"GRADIO_ROOT_PATH": "https://a.example/a", "TIMBRE_STUDIO_BASE_URL": "https://b.example/b"},
+         "https://b.example/b", "/b"),
+        ({"TIMBRE_STUDIO_BASE_URL": "https://b.example/b/"}, "https://b.example/b/", "/b"),
+    ],
+)  # fmt: skip
+def test_path_prefix_is_that_of_the_address(environment, base_url, path):
+    service = load_service_settings(environment=environment)
+    assert (service.base_url, service.path_prefix) == (base_url, path)
+
+
+@pytest.mark.parametrize("path", ["studio", '/studio"><script>', "/a//b", "/a b", "//other.example"])
+def test_a_root_path_that_is_none_is_refused(path):
+    with pytest.raises(SettingsError, match="root_path must be a path like /studio"):
+        load_service_settings(environment={"GRADIO_ROOT_PATH": path})
+
+
 @pytest.mark.parametrize("blank", ["", "  "])
 def test_a_blank_variable_is_none(blank):
     assert load_service_settings(environment={"TIMBRE_STUDIO_PORT": blank}) == ServiceSettings()

@@ -1,6 +1,6 @@
 // Shows the service's own document; a file of ours, so that the page needs no script inside it.
 SwaggerUIBundle({
-  url: "/openapi.json",
+  url: "openapi.json",
   dom_id: "#document",
   deepLinking: true,
   docExpansion: "list",
