@@ -15,7 +15,7 @@ from engine.units import note_number
 FORMAT = 4
 LONGEST_NAME = 100  # characters
 LONGEST_IDENTIFIER = 64  # characters
-_DEEPEST = 32  # objects within objects
+DEEPEST = 32  # objects within objects
 _HIGHEST_NOTE = 150.0  # MIDI number; far above any voice
 # names of devices, which some systems do not allow for folders
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{device}{n}" for device in ("com", "lpt") for n in range(1, 10))}
@@ -27,7 +27,7 @@ def check_card(values: Mapping[str, Any]) -> None:
 
     Fields that have no rule are passed over; which of them may be left out is not asked here.
     """
-    if not _is_shallow(dict(values)):
+    if not is_shallow(dict(values)):
         raise ValueError("it is nested too deeply")
     for name, (rule, wanted) in _RULES.items():
         if name in values and not rule(values[name]):
@@ -111,9 +111,10 @@ def _is_format(value: Any) -> bool:
     return is_whole(value) and 1 <= value <= FORMAT
 
 
-def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
+def is_shallow(value: Any, levels: int = DEEPEST) -> bool:
+    """Are there at most so many lists and objects within each other?"""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return not inner or (levels > 0 and all(_is_shallow(one, levels - 1) for one in inner))
+    return not inner or (levels > 0 and all(is_shallow(one, levels - 1) for one in inner))
 
 
 _LINE = (_is_line_or_absent, "one line of text, or null")

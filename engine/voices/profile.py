@@ -16,6 +16,7 @@ from typing import Any
 from engine.analysis.vocal_range import FEMALE, MALE
 from engine.errors import ProfileError, SettingsError
 from engine.units import note_number
+from engine.voices.card_rules import DEEPEST, is_shallow
 
 GENDERS = ("male", "female")
 AGES = ("child", "young adult", "adult")
@@ -26,6 +27,7 @@ LONGEST_NAME = 100  # characters, as are all of these
 LONGEST_TEXT = 4_000
 LONGEST_TRAIT = 60
 MOST_TRAITS = 30
+MOST_OTHER = 1 << 20  # bytes of all keys that are none of ours, as a card holds them
 
 _FIELDS = (
     "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
@@ -34,6 +36,7 @@ _FIELDS = (
 _OTHER_SPELLING = "license"
 _KNOWN = (*_FIELDS, _OTHER_SPELLING)
 _RANGE = ("min", "max")
+_ABOVE_OTHER = 2  # objects: the card, and within it that of the other keys
 # What no text may hold: control characters but tab and line ends, those that turn the direction of writing, and halves
 # of characters, which no file can store.
 _UNWELCOME = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -228,8 +231,8 @@ def _consent(given: dict[str, Any], problems: _Problems) -> dict[str, str]:
         return {}
     texts = {str(name): _text(value, f"consent.{name}", problems) for name, value in values.items()}
     for name in texts:
-        if not _is_plain(name):
-            problems.add(f"consent.{name}", "has a name that cannot be stored")
+        if not _is_plain(name) or len(name) > LONGEST_NAME or _UNWELCOME.search(name) or _LINE_ENDS.search(name):
+            problems.add(f"consent.{_shown(name)}", "has a name that cannot be stored")
     day = texts.get("date")
     if day and not _is_day(day):
         problems.add("consent.date", f"must be a day such as 2025-03-31, not {_shown(day)}")
@@ -244,15 +247,19 @@ def _is_day(text: str) -> bool:
 
 
 def _other(values: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
-    """The keys of model.json that are none of ours, checked only to be such as a file can hold."""
+    """The keys of model.json that are none of ours, checked only to be such as the card of the voice can hold."""
     other = {}
     for name, value in values.items():
         if name in _KNOWN:
             continue
-        if isinstance(name, str) and _is_plain(name) and _is_plain(value):
-            other[name] = value
-        else:
+        if not (isinstance(name, str) and _is_plain(name) and _is_plain(value)):
             problems.add(str(name), "must be text, a number, or a list or object of such, as a file can hold it")
+        elif not is_shallow(value, DEEPEST - _ABOVE_OTHER):
+            problems.add(name, f"has lists or objects more than {DEEPEST - _ABOVE_OTHER} deep")
+        else:
+            other[name] = value
+    if len(json.dumps([other], indent=2, ensure_ascii=False).encode()) > MOST_OTHER:
+        problems.add("model.json", f"holds more than {MOST_OTHER >> 20} MB besides the fields of a voice")
     return other
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from studio.errors import Invalid
 from studio.http.bodies import Form, UploadedFile
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?", re.ASCII | re.IGNORECASE)
+# what Python, JSON and JavaScript write for a number: 0.30000000000000004, 5e-324
+_NUMBER = re.compile(r"[+-]?[0-9]{1,24}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
 _FLAGS = {"true": True, "false": False}
 _SHOWN = 40  # characters of a wrong value

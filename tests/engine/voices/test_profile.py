@@ -1,11 +1,13 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from engine.errors import ProfileError
+from engine.voices.card import DEMO_VOICES, card_text, load_card
 from engine.voices.profile import (
     AGES,
     GENDERS,
@@ -305,3 +307,25 @@ def test_any_object_is_a_valid_profile_or_names_its_problems(values, named):
         return
     written = json.loads(json.dumps(profile_as_json(profile), ensure_ascii=False).encode("utf-8"))
     assert read_profile(written) == profile
+
+
+def nested(levels):
+    value = "deep"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_what_no_card_can_hold_is_refused_here():
+    """It was taken, and the training failed when it wrote the voice."""
+    assert "30 deep" in only({"mood": nested(31)}, "mood")
+    card = load_card(DEMO_VOICES / "kathleen")
+    kept = read_profile({"name": "Anna", "mood": nested(30), "list": [0] * 50_000, "consent": {"by\u2003whom": "Anna"}})
+    assert card_text(replace(card, other=kept.other, consent=kept.consent))
+    for name in ("by\twhom", "by\x07", "by\u202e", "b" * 101):
+        with pytest.raises(ProfileError, match="name that cannot be stored"):
+            read_profile({"name": "Anna", "consent": {name: "Anna"}})
+
+
+def test_other_keys_that_would_fill_the_card_are_refused():
+    assert "holds more than 1 MB" in only({"mood": nested(20) + [list(range(60_000))] * 2}, "model.json")

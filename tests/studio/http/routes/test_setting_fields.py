@@ -37,6 +37,13 @@ def test_what_is_left_out_is_not_given():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("number", [1 / 3, 0.1 + 0.2, 1e-05, 1.2345678901234567e-05, 5e-324, 0.0])
+def test_numbers_are_taken_as_python_and_json_write_them(number):
+    """0.3333333333333333 was refused for its decimals."""
+    assert read(likeness=repr(number))["likeness"] == number
+    assert read(likeness=f"{number:.20f}")["likeness"] == pytest.approx(number, abs=1e-19)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [("likeness", "1.01"), ("likeness", "nan"), ("likeness", "inf"), ("likeness", "much"), ("seed", "0.5"),
