@@ -67,6 +67,12 @@ def extract_archive(archive: Path, folder: Path, limits: ArchiveLimits = Archive
         raise ArchiveError(f'"{archive.name}" could not be unpacked: {cause.strerror or cause}.') from cause
 
 
+def begins_as_zip(path: Path) -> bool:
+    """Return whether a file begins as a ZIP file does (PKWARE, .ZIP File Format Specification, 4.3). Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
 def safe_path(name: str) -> PurePosixPath | None:
     """Return a relative path that is safe on any system, or None for a name without a file ('', '.').
 

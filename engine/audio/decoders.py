@@ -6,6 +6,7 @@ an estimated length. The first bytes of a file decide, never its suffix, and FFm
 a playlist or a name such as "concat:..." can never make it open anything else.
 
 WAV: Microsoft RIFF; RF64: EBU Tech 3306. AIFF: Apple, 1989. Ogg pages: RFC 3533. Xing header: MP3 VBR/LAME tag.
+WebM: RFC 8794 (EBML) and RFC 9559 (Matroska).
 """
 
 import struct
@@ -38,6 +39,8 @@ CONTAINERS = {
 MP4_FIRST_BOXES = {b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip"}
 MOST_CHUNKS = 10_000  # scanned before giving up: zeros would parse as endless empty chunks
 OGG_LARGEST_PAGE = 65_307  # bytes
+MOST_BLOCKS = 1_000_000  # of a WebM without sizes: 16 hours, as browsers record it
+SEGMENT, CLUSTER = 0x18538067, 0x1F43B675  # of a WebM, which holds them in this order
 
 
 class Decoder(Protocol):
@@ -62,9 +65,9 @@ class Decoder(Protocol):
 def open_decoder(path: Path) -> Decoder:
     """Open the decoder for an audio file. Raises AudioError for anything but complete, readable audio."""
     container = recognise_container(path)
+    refuse_truncated(path, container)
     if container in ("mp3", "aac", "mov", "matroska"):
         return FFmpegDecoder(path, container)
-    refuse_truncated(path, container)
     if container == "wav" and _wav_never_finished(path):
         return FFmpegDecoder(path, "wav")
     return SndfileDecoder(path)
@@ -126,8 +129,8 @@ def _container_of(head: bytes) -> str | None:
 
 
 def refuse_truncated(path: Path, container: str) -> None:
-    """Raise AudioError if the headers of a WAV, AIFF or Ogg file announce more bytes than the file holds."""
-    checks = {"wav": _wav_is_whole, "aiff": _aiff_is_whole, "ogg": _ogg_is_whole}
+    """Raise AudioError if the headers of a WAV, AIFF, Ogg or WebM file announce more bytes than the file holds."""
+    checks = {"wav": _wav_is_whole, "aiff": _aiff_is_whole, "ogg": _ogg_is_whole, "matroska": _webm_is_whole}
     if container not in checks:
         return
     try:
@@ -201,6 +204,31 @@ def _ogg_is_whole(file: BinaryIO, length: int) -> bool:
         return False
     table = tail[page + 27 : page + 27 + header[26]]
     return len(table) == header[26] and page + 27 + len(table) + sum(table) <= len(tail)
+
+
+def _webm_is_whole(file: BinaryIO, length: int) -> bool:
+    """Return whether no element of a WebM reaches beyond the file. Browsers record without the sizes of the outer
+    elements; then the blocks in them are followed."""
+    start = 0
+    for _ in range(MOST_BLOCKS):
+        if start >= length:
+            break
+        file.seek(start)
+        (name, name_bytes), (size, size_bytes) = _ebml_number(file), _ebml_number(file)
+        if not (name_bytes and size_bytes):
+            return file.tell() < length  # no element: for the decoder to judge, unless its header is cut off
+        size -= 1 << 7 * size_bytes  # the bit that marks the width
+        is_unknown = size == (1 << 7 * size_bytes) - 1
+        start = file.tell() + (0 if is_unknown and name in (SEGMENT, CLUSTER) else size)
+    return start <= length
+
+
+def _ebml_number(file: BinaryIO) -> tuple[int, int]:
+    """Return a number with the bit that marks its width, and its width in bytes; 0 bytes if there is none."""
+    first = file.read(1)
+    width = 9 - first[0].bit_length() if first and first[0] else 0
+    rest = file.read(max(0, width - 1))
+    return (0, 0) if len(rest) < width - 1 else (int.from_bytes(first + rest), width)
 
 
 def _mp3_counts_its_frames(path: Path) -> bool:

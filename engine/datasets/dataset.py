@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from engine.archives import ArchiveLimits, extract_archive, is_junk, safe_path
+from engine.archives import ArchiveLimits, begins_as_zip, extract_archive, is_junk, safe_path
 from engine.errors import DatasetError, ProfileError
 from engine.files import UNFINISHED, write_atomically
 from engine.voices.profile import VoiceProfile, merge_values, profile_as_json, profile_text, read_profile
@@ -215,10 +215,7 @@ def _safe(name: str) -> PurePosixPath:
 
 
 def _is_zip(path: Path) -> bool:
-    if path.suffix.lower() == ".zip":
-        return True
-    with path.open("rb") as file:
-        return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+    return path.suffix.lower() == ".zip" or begins_as_zip(path)
 
 
 def _is_recording(place: PurePosixPath) -> bool:

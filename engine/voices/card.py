@@ -26,6 +26,7 @@ from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, check_card, is_
 
 DEMO_VOICES = Path(__file__).parents[1] / "weights" / "voices"
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
+RETRIEVAL_FRAMES = "sounds"  # their name in a weights file
 # endings no identifier can have, so that what a crash leaves behind is never taken for a voice
 _REPLACED = ".old"
 # letters that do not come apart into a plain letter and an accent
@@ -142,6 +143,11 @@ def earlier_voice(name: str) -> str:
         "Train it again if its recordings are here; otherwise import one that was made with this version, or blend it "
         "anew."
     )
+
+
+def damaged_weights(name: str) -> str:
+    """What to do about weights that cannot be used."""
+    return f"The weights of the voice '{name}' are missing or damaged; import the voice or make it again."
 
 
 def _card_from(values: Any) -> VoiceCard:

@@ -11,24 +11,28 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load_file
 
 from engine.archives import ArchiveLimits, extract_archive
 from engine.audio.files import open_audio
 from engine.errors import AudioError, ProfileError, VoiceError
 from engine.files import replacing
-from engine.networks.base import load_weights
 from engine.voices.card import (
     CARD_FILE,
+    DEMO_VOICES,
     PREVIEW_FILE,
+    RETRIEVAL_FRAMES,
     WEIGHTS_FILE,
     VoiceCard,
     card_text,
+    damaged_weights,
     load_card,
     new_identifier,
     new_voice_folder,
@@ -37,7 +41,6 @@ from engine.voices.card import (
 )
 from engine.voices.card_rules import is_whole
 from engine.voices.profile import read_profile
-from engine.voices.voice import load_voice, load_voice_weights, voice_from
 
 PACKAGE_SUFFIX = ".voice.zip"
 STATISTICS_FILE, LICENCE_FILE, CONSENT_FILE = "statistics.json", "LICENCE.txt", "consent.json"
@@ -68,10 +71,7 @@ def export_voice(voice_folder: Path, target: Path) -> Path:
     card = load_card(voice_folder)
     if card.is_untrained:
         raise VoiceError(f"The voice '{card.id}' is untrained: train it first, then export it.")
-    if card.is_earlier:  # it can still be taken to a program that knows it
-        load_voice_weights(voice_folder, card)
-    else:
-        load_voice(voice_folder)
+    _check_stored_weights(card, voice_folder / WEIGHTS_FILE)
     target = target / (card.id + PACKAGE_SUFFIX) if target.is_dir() else target
     try:
         contents = _contents(card, voice_folder)
@@ -140,6 +140,26 @@ def _contents(card: VoiceCard, folder: Path) -> dict[str, bytes]:
     return contents | {CHECKSUMS_FILE: _json({"kind": KIND, "format": FORMAT, "sha256": sums})}
 
 
+def _check_stored_weights(card: VoiceCard, path: Path) -> None:
+    """VoiceError unless a stored voice's weights are numbers, and of this engine's networks.
+
+    One of an earlier base can still be taken to a program that knows it.
+    """
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError, ValueError) as cause:
+        raise VoiceError(damaged_weights(card.id)) from cause
+    if not all(np.isfinite(values).all() for values in weights.values()):
+        raise VoiceError(damaged_weights(card.id))
+    if not card.is_earlier and _shapes(weights) != _shapes(load_file(next(DEMO_VOICES.glob(f"*/{WEIGHTS_FILE}")))):
+        raise VoiceError(f"The voice '{card.id}' was made by another version of the engine; make it again.")
+
+
+def _shapes(weights: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    """The shapes of a voice's weights; a voice has as many retrieval frames as its recordings gave."""
+    return {name: values.shape[name == RETRIEVAL_FRAMES :] for name, values in weights.items()}
+
+
 def _json(values: Any) -> bytes:
     return (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()
 
@@ -188,6 +208,9 @@ def _checked(package: Path, folder: Path, paths: Collection[Any]) -> VoiceCard:
     if _read_json(package, folder / CONSENT_FILE) != card.consent:
         raise _damaged(package, f"{CONSENT_FILE} does not say what {CARD_FILE} says")
     _check_weights(package, folder / WEIGHTS_FILE)
+    from engine.networks.base import load_weights  # these two load torch, which an export does without
+    from engine.voices.voice import voice_from
+
     voice_from(card, load_weights(folder / WEIGHTS_FILE))
     if PREVIEW_FILE in names:
         _check_preview(folder / PREVIEW_FILE, f'"{package.name}"')
@@ -222,7 +245,7 @@ def _check_weights(package: Path, path: Path) -> None:
         with path.open("rb") as file:
             if int.from_bytes(file.read(8), "little") > _LARGEST_HEADER:
                 raise _damaged(package, f"{WEIGHTS_FILE} holds no weights")
-        with safe_open(path, "pt") as opened:
+        with safe_open(path, "np") as opened:
             halves = all(opened.get_slice(name).get_dtype() == "F16" for name in opened.keys())  # noqa: SIM118 - no dict
     except (SafetensorError, OSError, ValueError) as cause:
         raise _damaged(package, f"{WEIGHTS_FILE} holds no weights") from cause

@@ -28,9 +28,11 @@ from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
     PREVIEW_FILE,
+    RETRIEVAL_FRAMES,
     WEIGHTS_FILE,
     VoiceCard,
     card_text,
+    damaged_weights,
     earlier_voice,
     find_voice,
     load_card,
@@ -38,7 +40,6 @@ from engine.voices.card import (
 )
 
 _NUMBERS = ("timbre", "spread", "centre", "contrast", "retrieval_frames")
-_FRAMES = "sounds"  # name of the retrieval frames in a weights file
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
     """
     weights = {f"decoder.{name}": value for name, value in voice.decoder.state_dict().items()}
     weights |= {"timbre": voice.timbre, "spread": voice.spread, "centre": voice.centre, "contrast": voice.contrast}
-    weights |= {_FRAMES: voice.retrieval_frames}
+    weights |= {RETRIEVAL_FRAMES: voice.retrieval_frames}
     halves = {name: value.detach().cpu().half().contiguous() for name, value in weights.items()}
     with new_voice_folder(folder) as unfinished:
         save_file(halves, unfinished / WEIGHTS_FILE)
@@ -117,7 +118,7 @@ def load_voice_weights(folder: Path, card: VoiceCard) -> dict[str, Tensor]:
     try:
         return load_weights(folder / WEIGHTS_FILE)
     except VoiceError as cause:
-        raise VoiceError(_damaged_weights(card)) from cause
+        raise VoiceError(damaged_weights(card.id)) from cause
 
 
 def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | None = None) -> Voice:
@@ -127,7 +128,7 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
     decoder = EnvelopeDecoder()
     shapes = {"timbre": (TIMBRE,), "spread": (SPREAD, TIMBRE), "centre": (BANDS,), "contrast": (BANDS,)}
     try:
-        frames = weights.pop(_FRAMES, None)
+        frames = weights.pop(RETRIEVAL_FRAMES, None)
         if frames is None or frames.ndim != 2 or frames.shape[1] != CONTENT or len(frames) > MOST_RETRIEVAL_FRAMES:
             raise ValueError("retrieval frames are missing or have another shape")
         vectors = {name: weights.pop(name) for name in shapes}
@@ -138,7 +139,7 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
     except (KeyError, ValueError, RuntimeError) as cause:
         raise VoiceError(f"The voice '{card.id}' was made by another version of the engine; make it again.") from cause
     if not all(torch.isfinite(value).all() for value in [frames, *vectors.values(), *decoder.state_dict().values()]):
-        raise VoiceError(_damaged_weights(card))
+        raise VoiceError(damaged_weights(card.id))
     decoder.eval().requires_grad_(False)
     return Voice(card, decoder=decoder, retrieval_frames=frames, folder=folder, **vectors)
 
@@ -146,10 +147,6 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
 def _refuse_earlier(card: VoiceCard) -> None:
     if card.is_earlier:
         raise VoiceError(earlier_voice(card.id))
-
-
-def _damaged_weights(card: VoiceCard) -> str:
-    return f"The weights of the voice '{card.id}' are missing or damaged; import the voice or make it again."
 
 
 # ---- digest ----

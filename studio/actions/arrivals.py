@@ -3,17 +3,15 @@
 import math
 import secrets
 import shutil
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from engine.archives import begins_as_zip
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, VoiceError
 from studio.errors import DiskFull, Invalid
 from studio.settings.service import MEGABYTE
 from studio.store.studio import Studio
-
-_ZIP_BEGINS = b"PK\x03\x04"  # PKWARE, .ZIP File Format Specification, 4.3.7
 
 
 @contextmanager
@@ -53,10 +51,9 @@ def refuse_full_disk(studio: Studio) -> None:
 
 
 def seems_zip(upload: Path) -> bool:
-    """Return whether a file is a zip, starts like one, or is unreadable: the engine explains these errors best."""
+    """Return whether a file begins as a zip, or is unreadable: the engine explains the errors of these best."""
     try:
-        with upload.open("rb") as file:
-            return file.read(len(_ZIP_BEGINS)) == _ZIP_BEGINS or zipfile.is_zipfile(upload)
+        return begins_as_zip(upload)
     except OSError:
         return True
 

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.voices.card import CARD_FILE, card_text
+from engine.voices.package import export_voice, import_voice
 from studio.actions.arrivals import called, refuse_full_disk, seems_zip, workplace
 from studio.actions.names import named_file
 from studio.errors import NotReadable
@@ -24,10 +25,6 @@ def import_model(
 
     Raises NotReadable if it is not a zip, ArchiveError and VoiceError if it is not a complete voice, TooMany, DiskFull.
     """
-    from engine.voices.package import (
-        import_voice,  # loads the networks to check the weights
-    )
-
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
     if not seems_zip(package):
@@ -71,7 +68,5 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
 
     Raises NotFound, WrongState for an untrained voice, VoiceError, DiskFull.
     """
-    from engine.voices.package import export_voice  # loads the networks to check the weights
-
     model = find_model(studio.database, account, model_id)
     return export_voice(voice_folder(studio.storage, model), target)
