@@ -25,6 +25,9 @@ def import_model(
 
     Raises NotReadable if it is not a zip, ArchiveError and VoiceError if it is not a complete voice, TooMany, DiskFull.
     """
+    from engine.conversion.preview import refuse_senseless  # loads torch
+    from engine.voices.voice import load_voice
+
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
     if not seems_zip(package):
@@ -33,6 +36,7 @@ def import_model(
     with workplace(studio) as place:
         with called(package, name):
             card = import_voice(package, place / "voices")
+            refuse_senseless(load_voice(card.id, place / "voices"))
         with arriving(studio.storage, account, VOICES, place / "voices" / card.id) as arrive:
 
             def act(connection: Connection) -> dict[str, Any]:

@@ -106,6 +106,22 @@ def test_opus_webm_and_bare_aac(tmp_path: Path) -> None:
     assert 30_000 <= audio.sample_count <= 30_000 + 3 * 1024  # ADTS cannot tell its priming and padding
 
 
+@pytest.mark.parametrize("live", [False, True])
+def test_a_cut_webm_is_incomplete(tmp_path: Path, live: bool) -> None:
+    """Browsers record it live: its outer elements have no sizes. A cut one was taken for a shorter recording."""
+    path = tmp_path / "song.webm"
+    with av.open(str(path), "w", format="webm", options={"live": "1"} if live else {}) as container:
+        stream = container.add_stream("libopus", rate=48_000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(tone(96_000, rate=48_000), format="fltp", layout="mono")
+        frame.sample_rate = 48_000
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    whole = path.read_bytes()
+    assert read_audio(path).duration_s == pytest.approx(2.0, abs=0.05)
+    for share in (0.3, 0.5, 0.9, 0.99):
+        path.write_bytes(whole[: int(share * len(whole))])
+        assert "incomplete" in refusal(path)
+
+
 def test_alac_integers_are_scaled(tmp_path: Path) -> None:
     samples = (tone() * 32767).astype(np.int16)
     with av.open(str(tmp_path / "a.m4a"), "w") as container:

@@ -1,9 +1,14 @@
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from engine.errors import DatasetError, VoiceError
+from engine.voices.package import export_voice
+from engine.voices.voice import load_voice, save_voice
 from studio.actions.creations import create_model
 from studio.actions.files import open_file
 from studio.actions.packages import export_model, import_model, package_link
@@ -12,6 +17,7 @@ from studio.errors import DiskFull, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings
 
 NOW_S = 1_800_000_000.0
+ROOT = Path(__file__).parents[3]
 
 
 def test_refusals_do_not_show_what_a_file_is_called_here(studio, package, tmp_path):
@@ -71,3 +77,39 @@ def test_what_is_not_trained_or_is_somebody_elses_has_none(studio, other, packag
     with pytest.raises(DiskFull):
         package_link(full, studio.local, "kathleen", "", NOW_S)
     assert not (studio.settings.data / "packages").exists()
+
+
+@pytest.mark.parametrize("value", [0.0, 6e4])
+def test_a_voice_whose_weights_make_no_sound_does_not_come_in(studio, tmp_path, value):
+    """They are numbers, so it came in; and then its conversions held NaN, or nothing."""
+    voice = load_voice("koguchi")
+    weights = {"centre": voice.centre * 0 + 6e4} if value == 0.0 else {"contrast": voice.contrast * 0 + value}
+    save_voice(replace(voice, **weights), tmp_path / "koguchi")
+    export_voice(tmp_path / "koguchi", tmp_path / "out.zip")
+    with pytest.raises(VoiceError, match="render no voice"):
+        import_model(studio, studio.local, tmp_path / "out.zip")
+    assert len(models_view(studio, studio.local)["models"]) == 5
+
+
+def test_an_export_loads_no_torch(tmp_path):
+    """It took a server 240 MB for good."""
+    program = f"""
+import sys
+from engine.voices.card import DEMO_VOICES
+from studio.actions.packages import export_voice
+export_voice(DEMO_VOICES / "koguchi", __import__("pathlib").Path({str(tmp_path / "out.zip")!r}))
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    assert (tmp_path / "out.zip").stat().st_size > 1_000_000
+
+
+@pytest.mark.parametrize("start", [b"some words\n", b"#!/bin/sh\n"])
+def test_a_zip_that_begins_as_something_else_is_none(studio, package, tmp_path, start):
+    """It was refused as a data set, in the words "The zip is not a ZIP file"."""
+    odd = tmp_path / "0"
+    odd.write_bytes(start + package().read_bytes())
+    with pytest.raises(NotReadable, match="not a zip"):
+        create_model(studio, studio.local, odd)
+    with pytest.raises(NotReadable, match="not a voice package"):
+        import_model(studio, studio.local, odd)
