@@ -71,7 +71,7 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
     start_logs()
     studio = open_studio(settings, service)
     try:
-        executor = _executor_of(settings, service)
+        executor = executor_of(settings, service)
         if executor is not None:
             studio = replace(studio, wake=executor.wake)
         app = build_app(studio, executor)
@@ -85,7 +85,8 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
         studio.close()
 
 
-def _executor_of(settings: Settings, service: ServiceSettings) -> Executor | None:
+def executor_of(settings: Settings, service: ServiceSettings) -> Executor | None:
+    """Return what runs the tasks as the settings say; None if that is not this process's concern."""
     log = structlog.get_logger("studio.executor")
     if service.executor == "local":
         return LocalExecutor(settings, service, log)

@@ -6,6 +6,7 @@ command imports what it needs when it runs: `--help` stays fast.
 """
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -18,6 +19,7 @@ from studio.commands.analyse import analyse
 from studio.commands.convert import convert, demo
 from studio.commands.datasets import create, report
 from studio.commands.failures import in_one_sentence
+from studio.commands.mcp import mcp
 from studio.commands.serve import serve
 from studio.commands.token import token
 from studio.commands.train import train
@@ -83,6 +85,7 @@ app.command()(with_options(train, []))  # as above
 app.command()(analyse)
 app.add_typer(token, name="token")
 app.command()(doctor)
+app.command()(mcp)
 app.command()(demo)
 
 
@@ -92,3 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # here took five times as long while the service trained)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app(arguments, prog_name="python -m studio")
+
+
+def start() -> None:
+    """Run `timbre-studio`: as `python -m studio`, but without a command it starts the studio."""
+    main(sys.argv[1:] or ["serve"])

@@ -44,6 +44,7 @@ STUDIO = {
     "http": "the service",
     "page": "the page",
     "server": "service and page, served",
+    "mcp_server": "tools of assistants",
     "commands": "the command line",
     "__main__": "python -m studio",
 }

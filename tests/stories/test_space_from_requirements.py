@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,10 +15,10 @@ import pytest
 from playwright.sync_api import expect
 
 from studio.settings.environment import HOME_VARIABLE, PREFIX
+from tests.installations import clean_environment, run
 from tests.load.trial_service import TrialService
 
 ROOT = Path(__file__).parents[2]
-INSTALLED_WITHIN_S = 1200.0
 STARTED_WITHIN_S = 120.0  # the first time, when nothing is compiled yet
 WORK_MS = 240_000
 
@@ -34,15 +33,11 @@ def front_matter(name: str) -> str:
 @pytest.fixture(scope="module")
 def python(tmp_path_factory) -> Path:
     """Of an environment with what requirements.txt names, the gradio that the README names, and nothing else."""
-    folder = tmp_path_factory.mktemp("space") / "environment"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=INSTALLED_WITHIN_S)
     requirements, gradio = ROOT / "requirements.txt", f"gradio=={front_matter('sdk_version')}"
     torch = next(line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("torch=="))
-    for wanted in ([torch], ["-r", str(requirements), gradio]):
-        pip = [folder / "bin" / "python", "-m", "pip", "install", "-q", *wanted]
-        done = subprocess.run(pip, capture_output=True, text=True, timeout=INSTALLED_WITHIN_S, check=False)
-        assert done.returncode == 0, done.stderr[-2000:]
-    return folder / "bin" / "python"
+    python = clean_environment(tmp_path_factory.mktemp("space") / "environment", torch)
+    run(python, "-m", "pip", "install", "-q", "-r", requirements, gradio)
+    return python
 
 
 @pytest.fixture(scope="module")

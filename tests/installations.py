@@ -1,0 +1,21 @@
+"""Python environments of a test's own, with packages from the index."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+INSTALLED_WITHIN_S = 1200.0
+
+
+def clean_environment(folder: Path, *wanted: str | Path) -> Path:
+    """Make an environment in `folder` with these packages and nothing else; return its Python."""
+    run(sys.executable, "-m", "venv", folder)
+    python = folder / "bin" / "python"
+    run(python, "-m", "pip", "install", "-q", *wanted)
+    return python
+
+
+def run(*command: str | Path) -> None:
+    """Run a command that may take minutes; its last words are the reason if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALLED_WITHIN_S, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
