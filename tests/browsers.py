@@ -36,17 +36,22 @@ def studio_page(tmp_path_factory) -> Iterator[TrialService]:
 @pytest.fixture(scope="module")  # its event loop must not run during other modules' tests
 def browser() -> Iterator[Browser]:
     """Debian's chromium, without a window."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("chromium is not installed (apt install chromium).")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(
-            executable_path=program,
+            executable_path=chromium_program(),
             args=["--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"],
         )
         yield opened
         opened.close()
+
+
+def chromium_program() -> str:
+    """Return the path of the installed browser; skips without one."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("chromium is not installed (apt install chromium).")
+    return program
 
 
 @pytest.fixture

@@ -5,13 +5,9 @@ cookie, as some do for embedded pages, each session of the page is a visitor.
 """
 
 import hashlib
-import secrets
 from contextlib import suppress
-from http.cookies import CookieError, SimpleCookie
 
 from sqlalchemy import Connection, delete, select
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from studio.errors import Invalid, NotFound, StudioError, WrongState
 from studio.executors.recovery import settle
@@ -22,9 +18,7 @@ from studio.store.tables import METADATA, accounts, tasks
 from studio.store.tasks import ACTIVE, request_cancel
 
 PREFIX = "visitor:"
-COOKIE = "timbre_visitor"
 _DIGITS = 32  # of the digest, in an account's name
-_LONGEST_COOKIE = 100
 _AT_ONCE = 200
 
 
@@ -37,46 +31,6 @@ def account_of_visitor(database: Database, cookie: str | None, session: str) -> 
         return create_account(database, name)
     except Invalid:  # another event of the same page has just created it
         return find_account(database, name)
-
-
-class VisitorCookies:
-    """Middleware that sets a cookie for each new browser with its first page."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, and add the cookie if there is none."""
-        if scope["type"] != "http" or scope["path"] != "/":
-            await self._app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        if cookie_of(headers.get("cookie", "")):
-            await self._app(scope, receive, send)
-            return
-        secure = "https" in (scope["scheme"], headers.get("x-forwarded-proto", "").split(",")[0].strip())
-
-        async def with_cookie(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).append("set-cookie", _new_cookie(secure))
-            await send(message)
-
-        await self._app(scope, receive, with_cookie)
-
-
-def cookie_of(header: str) -> str | None:
-    """Return the visitor's cookie of a request; None if it has no valid one."""
-    try:
-        found = SimpleCookie(header).get(COOKIE)
-    except CookieError:
-        return None
-    return found.value if found is not None and 0 < len(found.value) <= _LONGEST_COOKIE else None
-
-
-def _new_cookie(secure: bool) -> str:
-    # a hosted Space is embedded in another site's page, where only such a cookie is kept, separately for each site
-    inside_others = "; Secure; SameSite=None; Partitioned" if secure else "; SameSite=Lax"
-    return f"{COOKIE}={secrets.token_urlsafe(32)}; Path=/; HttpOnly{inside_others}"
 
 
 def delete_old_visitors(database: Database, storage: Storage, kept_s: float) -> int:

@@ -15,14 +15,15 @@ from fastapi.staticfiles import StaticFiles
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
 from studio.actions.voice_cards import DEMO_PREVIEWS
-from studio.errors import Unauthorised
-from studio.executors.visitors import VisitorCookies, account_of_visitor, cookie_of
-from studio.http.middleware import API
+from studio.executors.visitors import account_of_visitor
+from studio.http.middleware import API, DOCUMENTATION
 from studio.http.origin_guard import OriginGuard
+from studio.page.cookies import VisitorCookies
 from studio.page.early_script import EarlyScript
+from studio.page.log_in import LogIn, LogIns
 from studio.page.start_mark import StartMark
 from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
-from studio.store.accounts import Account, account_of_token, find_account, may_still_come_in
+from studio.store.accounts import Account
 from studio.store.studio import Studio
 
 # before importing gradio, which otherwise looks hosts up and, with Node installed, starts a second server
@@ -46,18 +47,19 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     from studio.page.parts.theme import theme
 
     is_demo = studio.service.is_demo
-    local_only = is_for_this_machine(studio.service) and not is_demo
-    ask_for_token = not local_only and not is_demo
-    if local_only:
-        app.add_middleware(OriginGuard, guarded=API)
-    if is_demo:
-        app.add_middleware(VisitorCookies)
-    app.add_middleware(StartMark)
-    app.add_middleware(EarlyScript, source=f"{studio.service.path_prefix}{FILES}/frames.js")
+    log_ins = None if is_demo or is_for_this_machine(studio.service) else LogIns(studio)
+    account_of = _logged_in(log_ins) if log_ins is not None else _visitor(studio) if is_demo else _local(studio)
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
-    account_of = _account_named(studio) if ask_for_token else _visitor(studio) if is_demo else _local(studio)
     page = build_page(studio, account_of)
+    # a request passes the last one first
+    app.add_middleware(EarlyScript, source=f"{studio.service.path_prefix}{FILES}/frames.js")
+    if is_demo:
+        app.add_middleware(VisitorCookies)
+    if log_ins is not None:
+        app.add_middleware(LogIn, studio=studio, log_ins=log_ins, guarded=API | DOCUMENTATION)
+    app.add_middleware(StartMark)
+    app.add_middleware(OriginGuard, guarded=API, service=studio.service)
     page.queue(default_concurrency_limit=_CALLS_AT_ONCE, api_open=False)
     page._queue.sleep_when_free = _LOOK_S  # gradio's own millisecond keeps a core 5 % busy
     return gr.mount_gradio_app(
@@ -67,9 +69,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         root_path=studio.service.path_prefix,
         ssr_mode=False,
         run_history=False,
-        auth=_check(studio) if ask_for_token else None,
         footer_links=[],  # the page has its own Settings tab
-        auth_message="Use your account name, and one of its tokens as the password.",
         max_file_size=_BEYOND * studio.service.largest_upload_mb * MEGABYTE,
         theme=theme(),
         head=head(studio.service.path_prefix),
@@ -129,28 +129,8 @@ def _local(studio: Studio) -> Callable[[Any], Account]:
 
 
 def _visitor(studio: Studio) -> Callable[[Any], Account]:
-    def account_of(request: Any) -> Account:
-        cookie = cookie_of(request.headers.get("cookie", ""))
-        return account_of_visitor(studio.database, cookie, request.session_hash or "")
-
-    return account_of
+    return lambda request: account_of_visitor(studio.database, request.state.visitor, request.session_hash or "")
 
 
-def _check(studio: Studio) -> Callable[[str, str], bool]:
-    def is_right(name: str, token: str) -> bool:
-        account = account_of_token(studio.database, token)
-        return account is not None and account.name == name
-
-    return is_right
-
-
-def _account_named(studio: Studio) -> Callable[[Any], Account]:
-    def account_of(request: Any) -> Account:
-        account = find_account(studio.database, request.username or "")
-        if not may_still_come_in(studio.database, account):  # a session outlives the token it began with
-            raise Unauthorised(
-                "All tokens of this account have expired or been revoked. Create a new one and log in again."
-            )
-        return account
-
-    return account_of
+def _logged_in(log_ins: LogIns) -> Callable[[Any], Account]:
+    return lambda request: log_ins.account_of(request.state.visitor)

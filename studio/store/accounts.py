@@ -98,7 +98,7 @@ def create_token(
                 id=token_id,
                 account_id=account.id,
                 name=_checked_name(name, "A token"),
-                digest=_digest(secret),
+                digest=digest_of(secret),
                 created_at=Now(),
                 expires_at=None if expires_s is None else Now() + expires_s,
             )
@@ -157,14 +157,14 @@ def holder_of_token(database: Database, secret: str) -> Holder | None:
     """Return the same without recording the use, so that nothing is written. Raises Unavailable."""
     if len(secret) != TOKEN_LENGTH or not secret.startswith(TOKEN_PREFIX):
         return None
+    return holder_of_digest(database, digest_of(secret))
+
+
+def holder_of_digest(database: Database, digest: str) -> Holder | None:
+    """Return the same by the digest of a token. Raises Unavailable."""
     with database.read() as connection:
-        row = connection.execute(_who_has_token(), {"asked_digest": _digest(secret)}).one_or_none()
+        row = connection.execute(_who_has_token(), {"asked_digest": digest}).one_or_none()
     return None if row is None else Holder(Account(row.id, row.name), row.token_id, bool(row.noted))
-
-
-def may_still_come_in(database: Database, account: Account) -> bool:
-    """Return whether an account has a valid token."""
-    return any(token.is_valid for token in list_tokens(database, account))
 
 
 def note_use(database: Database, holder: Holder) -> None:
@@ -202,7 +202,8 @@ def _checked_name(name: str, what: str) -> str:
     return name
 
 
-def _digest(secret: str) -> str:
+def digest_of(secret: str) -> str:
+    """Return what is stored of a token."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

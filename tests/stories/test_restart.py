@@ -16,9 +16,9 @@ def free_port() -> int:
 
 
 def log_in(page: Page, token: str) -> None:
-    page.get_by_label("username").fill("band")
-    page.get_by_label("password").fill(token)
-    page.get_by_role("button", name="Login").click()
+    page.get_by_label("Account").fill("band")
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Log in").click()
 
 
 def test_the_page_is_loaded_anew_with_what_was_written_in_it(browser, open_tab, tmp_path):
@@ -52,6 +52,6 @@ def test_where_one_logs_in_one_can_log_out_and_is_asked_to_again(browser, open_t
         open_tab(page, "Voices")
     with trial_service(tmp_path / "home", **settings):
         # it may have noticed by itself
-        page.get_by_role("tab", name="Train", exact=True).or_(page.get_by_label("username")).click()
-        expect(page.get_by_label("username")).to_be_visible()
+        page.get_by_role("tab", name="Train", exact=True).or_(page.get_by_label("Account")).click()
+        expect(page.get_by_label("Account")).to_be_visible()
     page.close()

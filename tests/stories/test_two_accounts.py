@@ -15,9 +15,9 @@ NOTHING, NOTHING_DONE = "No recordings yet", "Nothing here yet"
 def logged_in(browser: Browser, service: TrialService, name: str) -> Page:
     page = browser.new_context().new_page()
     page.goto(service.base_url)
-    page.get_by_label("username").fill(name)
-    page.get_by_label("password").fill(service.token(name))
-    page.get_by_role("button", name="Login").click()
+    page.get_by_label("Account").fill(name)
+    page.get_by_label("Token").fill(service.token(name))
+    page.get_by_role("button", name="Log in").click()
     page.get_by_role("tab", name="Convert", exact=True).wait_for()
     return page
 

@@ -15,7 +15,7 @@ from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_row
 from studio.settings.service import is_for_this_machine
 
 _POLL_S = 1.0
-_LOG_OUT = f"""() => {{ {FORGET} location.assign("/logout?all_session=false"); }}"""
+_LOG_OUT = f"""() => {{ {FORGET} fetch("logout", {{ method: "POST" }}).then(() => location.reload()); }}"""
 _EXPIRY = {"never": None, "in 30 days": 30, "in 90 days": 90, "in a year": 365}
 _TOKENS = "## Tokens\nPrograms need a token to use this service. It gives access to your account."
 _TERMINAL = (

@@ -1,23 +1,13 @@
 import pytest
 from sqlalchemy import func, select, update
-from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from studio.errors import NotFound
-from studio.executors.visitors import COOKIE, PREFIX, VisitorCookies, account_of_visitor, cookie_of, delete_old_visitors
+from studio.executors.visitors import PREFIX, account_of_visitor, delete_old_visitors
 from studio.store.accounts import create_account, find_account
 from studio.store.tables import METADATA, accounts
 from studio.store.tasks import cancelled, claim, find, request_cancel, submit
 
 HOUR_S = 3600.0
-
-
-@pytest.fixture
-def client():
-    app = Starlette(routes=[Route("/{rest:path}", lambda request: PlainTextResponse(request.cookies.get(COOKIE, "")))])
-    return TestClient(VisitorCookies(app), base_url="http://testserver")
 
 
 def grown_old(database, account, seconds):
@@ -37,29 +27,6 @@ def test_a_cookie_leads_to_the_same_account_again_and_another_to_another(databas
 def test_without_a_cookie_each_page_is_a_visitor(database):
     assert account_of_visitor(database, None, "a") == account_of_visitor(database, None, "a")
     assert account_of_visitor(database, None, "a") != account_of_visitor(database, None, "b")
-
-
-def test_a_browser_gets_its_cookie_once_with_the_page(client):
-    given = client.get("/").headers["set-cookie"]
-    assert given.startswith(f"{COOKIE}=")
-    assert "HttpOnly" in given
-    assert "Secure" not in given
-    assert "set-cookie" not in client.get("/").headers
-    assert len(client.get("/").text) == 43
-
-
-def test_only_the_page_itself_gives_one(client):
-    assert "set-cookie" not in client.get("/config").headers
-
-
-def test_inside_another_sites_page_it_is_kept_apart_for_that_site(client):
-    given = client.get("/", headers={"X-Forwarded-Proto": "https"}).headers["set-cookie"]
-    assert given.endswith("; Secure; SameSite=None; Partitioned")
-
-
-@pytest.mark.parametrize("header", ["", "other=1", f"{COOKIE}=", f"{COOKIE}={'x' * 101}", "\x00=;;;", f"{COOKIE}"])
-def test_what_is_no_cookie_of_ours_is_none(header):
-    assert cookie_of(header) is None
 
 
 def test_old_visitors_go_with_all_they_made(database, folder_storage):

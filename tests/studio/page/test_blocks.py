@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 import pytest
 
-from studio.store.accounts import create_account, create_token, may_still_come_in, revoke_token
 from tests.load.trial_service import TrialService, trial_service
 
 
@@ -111,22 +110,3 @@ def test_an_address_without_a_path_is_no_error(local):
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
         assert connection.recv(100).split()[1] in (b"404", b"405")
-
-
-def test_where_others_can_reach_it_it_asks_for_a_token(open_to_others):
-    secret = open_to_others.token("band")
-    with asked(open_to_others) as client:
-        assert client.get("/config").status_code == 401
-        assert client.get("/docs").status_code == 401
-        for name, password in (("band", "ts_wrong"), ("local", secret), ("", "")):
-            assert client.post("/login", data={"username": name, "password": password}).status_code in (400, 422)
-        assert client.post("/login", data={"username": "band", "password": secret}).status_code == 200
-        assert client.get("/config").status_code == 200
-
-
-def test_a_session_ends_with_the_tokens_of_its_account(sqlite_database):
-    account = create_account(sqlite_database, "band")
-    token, _ = create_token(sqlite_database, account, "laptop")
-    assert may_still_come_in(sqlite_database, account)
-    revoke_token(sqlite_database, token.id)
-    assert not may_still_come_in(sqlite_database, account)

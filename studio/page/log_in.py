@@ -1,0 +1,120 @@
+"""The log-in of a page that others can reach: with an account and one of its tokens.
+
+Whoever is not logged in gets the form and nothing else. A log-in ends with its token: each request, and each event of a
+page that is open, looks the token up again.
+"""
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Collection
+from pathlib import Path
+
+from anyio import CapacityLimiter, to_thread
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from engine.errors import EngineError
+from studio.errors import Unauthorised
+from studio.http.bodies import BodyLimits
+from studio.http.origin_guard import is_https
+from studio.http.problem import problem_of
+from studio.http.uploads import INCOMING, UploadPlace, received_form
+from studio.page.cookies import new_cookie, read_cookie
+from studio.store.accounts import Account, account_of_token, digest_of, holder_of_digest
+from studio.store.reading import read_soon
+from studio.store.studio import Studio
+
+FORM = Path(__file__).parent / "static" / "log-in.html"
+# the program of the page, without anybody's data; a browser asks for its manifest without cookies
+OPEN = frozenset(
+    {"page-files", "static", "assets", "svelte", "theme.css", "favicon.ico", "manifest.json", "robots.txt"}
+)
+_MOST = 10_000  # log-ins; the oldest end first
+_WRONG = "There is no such account with this token."
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'self'; base-uri 'none'"
+_ENDED = "You are not logged in, or the token you logged in with has expired or been revoked. Log in again."
+
+
+class LogIns:
+    """The log-ins of this process: which token each cookie stands for."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._database = studio.database
+        self._digests: OrderedDict[str, str] = OrderedDict()  # cookie: digest of its token
+
+    def open(self, name: str, token: str) -> str | None:
+        """Return the cookie of a new log-in; None if the token is not a valid one of this account."""
+        account = account_of_token(self._database, token)
+        if account is None or account.name != name:
+            return None
+        cookie = secrets.token_urlsafe(32)
+        self._digests[cookie] = digest_of(token)
+        if len(self._digests) > _MOST:
+            self._digests.popitem(last=False)
+        return cookie
+
+    def account_of(self, cookie: str) -> Account:
+        """Return the account of a log-in. Raises Unauthorised if there is none, or its token is no longer valid."""
+        digest = self._digests.get(cookie)
+        holder = None if digest is None else holder_of_digest(self._database, digest)
+        if holder is None:
+            self.close(cookie)
+            raise Unauthorised(_ENDED, "log_in")
+        return holder.account
+
+    def close(self, cookie: str) -> None:
+        """End a log-in."""
+        self._digests.pop(cookie, None)
+
+
+class LogIn:
+    """Middleware that lets nobody pass without a log-in, except to the paths that are `guarded` otherwise."""
+
+    def __init__(self, app: ASGIApp, studio: Studio, log_ins: LogIns, guarded: Collection[str]) -> None:
+        self._app, self._studio, self._log_ins = app, studio, log_ins
+        self._passed_on = OPEN | frozenset(guarded)
+        self._form = FORM.read_text(encoding="utf-8")
+        limits = BodyLimits(largest_file=0)
+        self._place = UploadPlace(studio.settings.work / INCOMING, limits, CapacityLimiter(1))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, or answer with the form."""
+        if scope["type"] != "http" or scope["path"].partition("/")[2].partition("/")[0] in self._passed_on:
+            await self._app(scope, receive, send)
+            return
+        secure = is_https(scope, self._studio.service.base_url)
+        name = "__Host-timbre_log_in" if secure else "timbre_log_in"  # no sibling sub-domain can set the former
+        cookie = read_cookie(Headers(scope=scope), name)
+        attributes = "SameSite=Lax; Secure" if secure else "SameSite=Lax"
+        answer: Response | None = None
+        try:
+            if (scope["path"], scope["method"]) == ("/login", "POST"):
+                answer = await self._log_in(Request(scope, receive), name, attributes)
+            elif (scope["path"], scope["method"]) == ("/logout", "POST"):
+                self._log_ins.close(cookie)
+                answer = Response(headers={"Set-Cookie": new_cookie(name, "", f"{attributes}; Max-Age=0")})
+            else:
+                await read_soon(self._studio.database, self._log_ins.account_of, cookie)
+                scope.setdefault("state", {})["visitor"] = cookie
+        except Unauthorised as error:
+            is_page = scope["path"] in ("/", "/login") and scope["method"] in ("GET", "HEAD")
+            answer = self._page() if is_page else problem_of(error).response()
+        except (EngineError, HTTPException) as error:
+            answer = problem_of(error).response()
+        await (answer or self._app)(scope, receive, send)
+
+    async def _log_in(self, request: Request, name: str, attributes: str) -> Response:
+        content_type = request.headers.get("content-type", "")
+        async with received_form(request.stream(), content_type, self._place) as form:
+            account, token = (form.fields.get(field, "").strip() for field in ("username", "password"))
+        cookie = await to_thread.run_sync(self._log_ins.open, account, token)
+        if cookie is None:
+            return self._page(_WRONG, 401)
+        return RedirectResponse("./", 303, {"Set-Cookie": new_cookie(name, cookie, attributes)})
+
+    def _page(self, message: str = "", status: int = 200) -> HTMLResponse:
+        headers = {"Cache-Control": "no-store", "Content-Security-Policy": _POLICY}
+        return HTMLResponse(self._form.replace("<!--message-->", message), status, headers)

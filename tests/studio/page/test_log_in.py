@@ -1,0 +1,107 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from studio.errors import Unauthorised
+from studio.page.log_in import LogIns
+from studio.settings.environment import Settings
+from studio.settings.service import ServiceSettings
+from studio.store.accounts import create_account, create_token, revoke_token
+from studio.store.studio import Studio, open_studio
+from tests.load.trial_service import TrialService, trial_service
+
+HOST = "voices.example"
+PUBLIC = {"Host": HOST, "Origin": f"https://{HOST}"}
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory) -> Iterator[TrialService]:
+    home = tmp_path_factory.mktemp("public") / "home"
+    with trial_service(home, executor="none", host="0.0.0.0", base_url=f"https://{HOST}") as service:
+        yield service
+
+
+@pytest.fixture
+def studio(home) -> Iterator[Studio]:
+    opened = open_studio(Settings(home), ServiceSettings())
+    yield opened
+    opened.close()
+
+
+def browser(service: TrialService) -> httpx.Client:
+    return httpx.Client(base_url=service.base_url, headers=PUBLIC, trust_env=False, timeout=30)
+
+
+@contextmanager
+def logged_in(service: TrialService, token: str, name: str = "band") -> Iterator[httpx.Client]:
+    with browser(service) as client:
+        answer = client.post("/login", data={"username": name, "password": token})
+        assert (answer.status_code, answer.headers["location"]) == (303, "./")
+        client.headers["Cookie"] = answer.headers["set-cookie"].split(";")[0]  # httpx sends no secure ones without TLS
+        assert answer.headers["set-cookie"].split("; ")[1:] == ["Path=/", "HttpOnly", "SameSite=Lax", "Secure"]
+        assert client.headers["Cookie"].startswith("__Host-")
+        yield client
+
+
+def test_log_in_with_an_account_and_its_token(public):
+    token = public.token("band")
+    with browser(public) as client:
+        for name, password in (("band", "ts_wrong"), ("local", token), ("", "")):
+            answer = client.post("/login", data={"username": name, "password": password})
+            assert answer.status_code == 401
+            assert "set-cookie" not in answer.headers
+            assert "There is no such account" in answer.text
+        assert client.post("/login", content=b"\xff\x00").status_code == 415
+    with logged_in(public, token) as client:
+        assert client.get("/config").status_code == 200
+        assert client.get("/gradio_api/token").json().get("token") is None
+
+
+def test_log_in_is_required_by_every_route_of_gradio(public):
+    with browser(public) as client:
+        assert "<form" in client.get("/").text
+        for path in ("config", "gradio_api/queue/data?session_hash=a", "gradio_api/file=/etc/hosts", "demo-voices/x"):
+            answer = client.get(f"/{path}")
+            assert (answer.status_code, answer.json()["code"]) == (401, "log_in")
+        for path in ("queue/join", "upload", "cancel", "run/predict", "process_recording", "stream/1/close"):
+            assert client.post(f"/gradio_api/{path}", json={}).status_code == 401
+        assert client.get("/page-files/page.css").status_code == 200
+        assert client.get("/health").status_code == 200
+        assert client.get("/models").json()["code"] == "token_missing"
+
+
+def test_log_out_ends_the_log_in_for_those_who_have_its_cookie_too(public):
+    with logged_in(public, public.token("band")) as client:
+        assert "Max-Age=0" in client.post("/logout").headers["set-cookie"]
+        assert client.get("/config").status_code == 401
+
+
+def test_log_in_ends_with_its_own_token(public):
+    first, second = (public.command("token", "create", name, "--account", "trio") for name in ("first", "second"))
+    with logged_in(public, first, "trio") as one, logged_in(public, second, "trio") as two:
+        public.command("token", "revoke", "first")
+        assert one.get("/config").status_code == 401
+        assert "<form" in one.get("/").text
+        assert one.post("/gradio_api/queue/join", json={"session_hash": "a", "fn_index": 0}).status_code == 401
+        assert two.get("/config").status_code == 200
+
+
+def test_log_ins_of_events_end_with_the_token(studio):
+    """An event that waited in the queue while its token was revoked."""
+    account = create_account(studio.database, "band")
+    token, secret = create_token(studio.database, account, "laptop")
+    _, other = create_token(studio.database, account, "phone")
+    log_ins = LogIns(studio)
+    cookie, kept = log_ins.open("band", secret), log_ins.open("band", other)
+    assert log_ins.account_of(cookie) == account
+    revoke_token(studio.database, token.id)
+    with pytest.raises(Unauthorised, match="expired or been revoked"):
+        log_ins.account_of(cookie)
+    assert log_ins.account_of(kept) == account
+
+
+def test_log_ins_know_no_empty_cookie(studio):
+    with pytest.raises(Unauthorised):
+        LogIns(studio).account_of("")
