@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import FrameType
 
@@ -54,7 +54,7 @@ def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
     for router in _ROUTERS:
         app.router.routes.extend(router.routes)
     app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
-    app.router.routes.extend(_unknown_addresses(app))
+    app.router.routes.extend(_unknown_addresses())
     app.openapi = documentation.openapi_of(app, studio.base_url(""))  # type: ignore[method-assign]
     for kind in (EngineError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _problem)
@@ -180,26 +180,28 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    """An error as a problem document."""
-    return problem_of(error).response()
+    """An error as a problem document; 405 names all methods of the address, whichever route refused."""
+    response = problem_of(error).response()
+    if response.status_code == 405:
+        response.headers["Allow"] = ", ".join(sorted(_methods(request))) or "GET, HEAD"  # those of static files
+    return response
 
 
-class _UnknownAddresses:
+def _methods(request: Request) -> set[str]:
+    routes = [route for route in request.app.router.routes if isinstance(route, Route)]
+    return {
+        method for route in routes if route.path_regex.match(request.scope["path"]) for method in route.methods or ()
+    }
+
+
+class _UnknownAddress:
     """Refuses unknown addresses below the service's own, so that a page mounted later does not answer them."""
-
-    def __init__(self, known: Sequence[Route]) -> None:
-        self._known = known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises HTTPException 405 for a method that the address does not have, else 404."""
-        path = scope["path"]
-        methods = {method for route in self._known if route.path_regex.match(path) for method in route.methods or ()}
-        if methods:
-            raise HTTPException(405, headers={"Allow": ", ".join(sorted(methods))})
-        raise HTTPException(404)
+        raise HTTPException(405 if _methods(Request(scope)) else 404)
 
 
-def _unknown_addresses(app: FastAPI) -> list[Route]:
-    answer = _UnknownAddresses([route for route in app.router.routes if isinstance(route, Route)])
+def _unknown_addresses() -> list[Route]:
     paths = [path for area in sorted(API | DOCUMENTATION) for path in (f"/{area}", f"/{area}/{{rest:path}}")]
-    return [Route(path, answer, include_in_schema=False) for path in paths]
+    return [Route(path, _UnknownAddress(), include_in_schema=False) for path in paths]

@@ -324,7 +324,7 @@ def _read_model_file(path: Path) -> dict[str, Any]:
         raise _unreadable("is not encoded in UTF-8; save it as UTF-8") from cause
     except json.JSONDecodeError as cause:
         place = f"in line {cause.lineno}, column {cause.colno}"
-        raise _unreadable(f"is not valid JSON {place} ({cause.msg}); correct it there") from cause
+        raise _unreadable(f"is not valid JSON {place}; correct it there") from cause
     except (ValueError, RecursionError) as cause:
         raise _unreadable("holds numbers too long, or lists nested too deep, to be read; remove them") from cause
     if not isinstance(values, dict):

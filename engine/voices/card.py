@@ -122,14 +122,20 @@ def read_card(content: bytes, where: str) -> VoiceCard:
     try:
         if len(content) > _LARGEST_CARD:
             raise ValueError("it is too large")
-        # what is no number in a training's figures says nothing; where a number is needed, null is refused
-        values = json.loads(content.decode("utf-8"), parse_constant=lambda word: None)
+        values = _read_json(content)
         if isinstance(values, dict) and is_whole(values.get("format")) and values["format"] > FORMAT:
             raise VoiceError(f"The voice {where} was made by a later version of Timbre Studio; update to use it.")
         return _card_from(values)
+    except ValueError as cause:
+        raise VoiceError(f"The card of the voice {where} is damaged ({cause}); import the voice again.") from cause
+
+
+def _read_json(content: bytes) -> Any:
+    try:
+        # what is no number in a training's figures says nothing; where a number is needed, null is refused
+        return json.loads(content.decode("utf-8"), parse_constant=lambda word: None)
     except (ValueError, RecursionError) as cause:
-        reason = "it is no JSON" if isinstance(cause, (json.JSONDecodeError, UnicodeDecodeError)) else cause
-        raise VoiceError(f"The card of the voice {where} is damaged ({reason}); import the voice again.") from cause
+        raise ValueError("it is no JSON") from cause
 
 
 UNTRAINED = "untrained"  # the state of a voice that was made of recordings and not trained yet, as it is shown

@@ -62,10 +62,11 @@ class Form:
 
 @dataclass(frozen=True)
 class BodyLimits:
-    """Limits: bytes of a file, and bytes of the disk kept free."""
+    """Limits: bytes of a file, bytes of the disk kept free, and bytes a second that a client must send."""
 
     largest_file: int
     free_disk: int = 0
+    least_rate: int = 0
 
 
 class BodyReader:

@@ -62,7 +62,24 @@ _ENGINE_CODES: tuple[tuple[type[EngineError], str], ...] = (
     (VoiceError, "voice_refused"),
     (EngineError, "refused"),
 )
-_PATTERNS = {"base_language": "it must be two lowercase letters, such as en"}  # meaning of the patterns
+_PATTERNS = {"base_language": "must be two lowercase letters, such as en"}  # meaning of the patterns
+_FIELD_TEXTS = {  # by pydantic's kinds, filled in with its limits
+    "missing": "is missing",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be true or false",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "extra_forbidden": "is not a field of this call",
+}
+_OTHER_FIELD_TEXT = "has the wrong format, see /docs"
 _HTTP_CODES = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 416: "range_not_satisfiable"}
 
 
@@ -137,7 +154,7 @@ def _of_fields(error: RequestValidationError) -> Problem:
     problems = []
     for one in error.errors():
         name = ".".join(str(part) for part in one["loc"][1:]) or "body"
-        said = _PATTERNS.get(name, "it has the wrong format, see /docs")
-        text = said if one["type"] == "string_pattern_mismatch" else f"{one['msg'][:1].lower()}{one['msg'][1:]}"
-        problems.append((name, f"{name}: {text}."))
+        pattern = _PATTERNS.get(name) if one["type"] == "string_pattern_mismatch" else None
+        text = pattern or _FIELD_TEXTS.get(one["type"], _OTHER_FIELD_TEXT).format_map(one.get("ctx", {}))
+        problems.append((name, f"{name} {text}."))
     return Problem(422, "invalid", " ".join(message for _, message in problems), tuple(problems))

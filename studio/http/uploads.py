@@ -8,10 +8,12 @@ Blocks are written by threads of the uploads' own, so that other calls do not wa
 
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Collection
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 from anyio import CapacityLimiter, to_thread
@@ -19,8 +21,10 @@ from starlette.exceptions import HTTPException
 
 from studio.http.bodies import BodyLimits, BodyReader, Form
 
+T = TypeVar("T")
 BLOCK = 1 << 20
 STALLED_S = 60.0
+PACE_S = 30.0
 INCOMING = "incoming"  # the folder in the studio's work folder
 
 
@@ -43,12 +47,14 @@ async def received_form(
 ) -> AsyncIterator[Form]:
     """Yield the form in a body; its files exist until the block ends.
 
-    Raises Invalid, NotReadable, TooLarge and DiskFull; HTTPException 408 after `stalled_s` without data.
+    Raises Invalid, NotReadable, TooLarge and DiskFull; HTTPException 408 after `stalled_s` without data, or where it
+    comes too slowly.
     """
     folder = place.folder / secrets.token_hex(12)
     reader = BodyReader(content_type, folder, file_fields, place.limits)
     try:
-        async with aclosing(_in_blocks(chunks, stalled_s)) as blocks:
+        arrival = Arrival(place.limits.least_rate, stalled_s)
+        async with aclosing(_in_blocks(chunks, arrival)) as blocks:
             async for block in blocks:
                 await to_thread.run_sync(reader.feed, block, limiter=place.threads)
         yield await to_thread.run_sync(reader.finish, limiter=place.threads)
@@ -57,21 +63,45 @@ async def received_form(
             await to_thread.run_sync(_remove, reader, folder)
 
 
-async def _in_blocks(chunks: AsyncIterator[bytes], stalled_s: float) -> AsyncGenerator[bytes]:
+class Arrival:
+    """How fast a body arrives, by the time spent waiting for the client alone.
+
+    least_rate: bytes a second, over each PACE_S of waiting; stalled_s: the longest single wait.
+    """
+
+    def __init__(self, least_rate: int, stalled_s: float = STALLED_S) -> None:
+        self._least_rate, self._stalled_s = least_rate, stalled_s
+        self._waited_s, self._received = 0.0, 0
+
+    async def wait(self, piece: Awaitable[T], size_of: Callable[[T], int]) -> T:
+        """Return the next piece. Raises HTTPException 408 for one that does not come, or comes too slowly."""
+        started_s = time.monotonic()
+        try:
+            with anyio.fail_after(self._stalled_s):
+                came = await piece
+        except TimeoutError as cause:
+            raise HTTPException(408, f"The upload stalled for {self._stalled_s:g} seconds. Send it again.") from cause
+        self._waited_s += time.monotonic() - started_s
+        self._received += size_of(came)
+        if self._waited_s > PACE_S:
+            if self._received < self._least_rate * self._waited_s:
+                least = f"{self._least_rate / 1000:g} kB a second"
+                raise HTTPException(408, f"The upload is slower than {least}. Send it over a faster connection.")
+            self._waited_s, self._received = 0.0, 0
+        return came
+
+
+async def _in_blocks(chunks: AsyncIterator[bytes], arrival: Arrival) -> AsyncGenerator[bytes]:
     """Yield the same bytes in larger blocks: passing one to a thread costs more than writing it."""
     block = bytearray()
     try:
         while True:
-            with anyio.fail_after(stalled_s):
-                chunk = await anext(chunks)
-            block += chunk
+            block += await arrival.wait(anext(chunks), len)
             if len(block) >= BLOCK:
                 yield bytes(block)
                 block.clear()
     except StopAsyncIteration:
         pass
-    except TimeoutError as cause:
-        raise HTTPException(408, f"The upload stalled for {stalled_s:g} seconds. Send it again.") from cause
     if block:
         yield bytes(block)
 

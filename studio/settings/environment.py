@@ -40,10 +40,10 @@ class Settings:
         return self.data / "work"
 
 
-def make_folder(folder: Path, mode: int = 0o777) -> None:
+def make_folder(folder: Path) -> None:
     """Create a folder of the studio if needed. Raises SettingsError if that fails."""
     try:
-        folder.mkdir(mode=mode, parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
         why = "it is a file" if isinstance(cause, FileExistsError) else cause.strerror or str(cause)
         text = f'The folder "{folder}" cannot be used ({why}): set {HOME_VARIABLE} to another folder.'

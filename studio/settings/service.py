@@ -51,6 +51,7 @@ class ServiceSettings:
     largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
     longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording accepted.")
     uploads_at_once: int = setting(32, 1, 10_000, "Concurrent uploads of all accounts.")
+    least_upload_kb_s: int = setting(16, 0, 1_000_000, "Slower uploads are cut, in thousands of bytes a second.")
     uploads_per_account: int = setting(24, 1, 10_000, "Concurrent uploads per account.")
     submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls per account and minute.")
     reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls per account and minute.")

@@ -4,9 +4,10 @@
 write lock at once (BEGIN IMMEDIATE), so that no transaction fails half-way for want of it.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ DATABASE_FILE = "studio.sqlite"
 _AWAY = {"connect_timeout": 10, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3,
          "tcp_user_timeout": 20_000}  # fmt: skip
 _SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter if the disk is too full for its shared memory
+_SQLITE_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 _SQLITE_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _POSTGRESQL_FULL = ("53100",)
 _POSTGRESQL_BUSY = ("40001", "40P01", "53300", "55P03", "57P03")  # conflict, deadlock, connections, lock, starting
@@ -139,6 +141,7 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
     if not url.database or url.database == ":memory:":
         raise SettingsError("The database must be a file that all processes of the studio can open.")
     make_folder(Path(url.database).parent)
+    _keep_private(Path(url.database))
     engine = create_engine(
         url,
         connect_args={"timeout": busy_s},
@@ -163,6 +166,13 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
     return engine
 
 
+def _keep_private(file: Path) -> None:
+    """Let only this user read the database; SQLite gives its other files the same mode. A missing file is created."""
+    with suppress(OSError):  # another user's file, or a folder that cannot be written to: opening it says so
+        os.close(os.open(file, os.O_RDONLY | os.O_CREAT, 0o600))
+        file.chmod(0o600)
+
+
 @contextmanager
 def _understood() -> Iterator[None]:
     """Translate a database's failures to the studio's errors; errors in statements stay unchanged."""
@@ -181,7 +191,7 @@ def _trouble(cause: Exception) -> Exception | None:
         code = getattr(said, "sqlite_errorcode", None)  # an extended code, whose low byte is the kind
         kind = None if code is None else code & 0xFF
         full, busy = kind in _SQLITE_FULL, kind in _SQLITE_BUSY
-        if kind == sqlite3.SQLITE_NOTADB:
+        if kind in _SQLITE_DAMAGED:
             return SettingsError("The database file is not a database, or is damaged. Choose another, or restore it.")
         away = isinstance(said, sqlite3.OperationalError) and kind != sqlite3.SQLITE_ERROR
     else:

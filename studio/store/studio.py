@@ -4,6 +4,7 @@ A server and its worker processes each open their own; they share the database a
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -57,7 +58,9 @@ def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
 
     Raises SettingsError for settings that cannot work, Unavailable if the database or storage is unreachable.
     """
-    make_folder(settings.data, 0o700)  # digests of tokens, and all recordings
+    make_folder(settings.data)
+    with suppress(OSError):  # another user's folder, as some hosts mount it
+        settings.data.chmod(0o700)  # digests of tokens, and all recordings
     database = open_database(database_url(service.database_url, settings.data))
     try:
         upgrade(database)

@@ -74,7 +74,9 @@ class Call:
     async def form(self, *file_fields: str) -> AsyncIterator[Form]:
         """Yield the form in the body; its files exist until the block ends. Raises what `received_form` raises."""
         service = self.studio.service
-        limits = BodyLimits(service.largest_upload_mb * MEGABYTE, service.free_disk_mb * MEGABYTE)
+        limits = BodyLimits(
+            service.largest_upload_mb * MEGABYTE, service.free_disk_mb * MEGABYTE, service.least_upload_kb_s * 1000
+        )
         place = UploadPlace(self.studio.settings.work / INCOMING, limits, self.server.upload_threads)
         content_type = self.request.headers.get("content-type", "")
         async with received_form(self.request.stream(), content_type, place, file_fields) as form:

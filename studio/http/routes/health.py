@@ -49,6 +49,7 @@ class Checkup:
         return None
 
 
+@router.head("/health", include_in_schema=False)
 @router.get("/health", response_model=Health, responses=problems())
 async def health(call: Calling) -> JSONResponse:
     """Report whether the service is usable. No token is needed."""

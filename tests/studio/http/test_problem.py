@@ -2,9 +2,12 @@
 
 import errno
 import json
+from datetime import date
+from typing import Literal
 
 import pytest
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from engine.errors import ArchiveError, AudioError, DatasetError, EngineError, ProfileError, SettingsError, VoiceError
@@ -90,11 +93,33 @@ def test_errors_of_the_framework_are_problems_too(status, code):
     assert problem.detail.endswith(".") or status == 408
 
 
-def test_wrong_parameters_of_an_address_are_named():
-    wrong = RequestValidationError([{"loc": ("query", "limit"), "msg": "Input should be greater than 0", "type": "x"}])
-    assert problem_of(wrong).as_json()["errors"] == [
-        {"field": "limit", "message": "limit: input should be greater than 0."}
-    ]
+class _Query(BaseModel):
+    limit: int = Field(50, ge=1, le=100)
+    cursor: str = Field("", max_length=3, pattern="^[a-z]*$")
+    base_language: str = Field("en", pattern="^[a-z]{2}$")
+    state: Literal["queued", "running"] = "queued"
+    when: date | None = None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("limit", "many", "limit must be a whole number."),
+        ("limit", "1.5", "limit must be a whole number."),
+        ("limit", "0", "limit must be at least 1."),
+        ("limit", "101", "limit must be at most 100."),
+        ("cursor", "abcd", "cursor must have at most 3 characters."),
+        ("cursor", "A", "cursor has the wrong format, see /docs."),
+        ("base_language", "EN", "base_language must be two lowercase letters, such as en."),
+        ("state", "lost", "state must be 'queued' or 'running'."),
+        ("when", "{0} {gt}", "when has the wrong format, see /docs."),
+    ],
+)
+def test_problem_of_wrong_parameters_names_them_in_our_words(name, value, told):
+    with pytest.raises(ValidationError) as caught:
+        _Query.model_validate({name: value})
+    errors = [one | {"loc": ("query", *one["loc"])} for one in caught.value.errors()]
+    assert problem_of(RequestValidationError(errors)).as_json()["errors"] == [{"field": name, "message": told}]
 
 
 def test_a_full_disk_is_told_wherever_it_shows():

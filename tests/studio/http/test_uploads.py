@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 
 import pytest
 from anyio import CapacityLimiter
@@ -119,3 +120,27 @@ def test_an_empty_body_is_an_empty_form(place):
             return form
 
     assert asyncio.run(upload()) == Form({}, {})
+
+
+@pytest.mark.parametrize(("size", "arrives"), [(10, False), (5_000, True)])
+def test_received_form_cuts_an_upload_that_trickles(place, monkeypatch, size, arrives):
+    monkeypatch.setattr("studio.http.uploads.PACE_S", 0.2)
+    place = replace(place, limits=replace(place.limits, least_rate=10_000))
+
+    async def trickling() -> AsyncIterator[bytes]:
+        yield HEAD + b"x" * 100_000  # a fast beginning does not count for ever
+        for _ in range(40):
+            await asyncio.sleep(0.02)
+            yield b"x" * size
+        yield TAIL
+
+    async def upload() -> None:
+        async with received_form(trickling(), TYPE, place, ("audio",)) as form:
+            assert form.files["audio"].size == 100_000 + 40 * size
+
+    if arrives:
+        asyncio.run(upload())
+    else:
+        with pytest.raises(HTTPException, match="slower than 10 kB a second"):
+            asyncio.run(upload())
+    assert not left(place)

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from engine.errors import SettingsError
 from studio.errors import DiskFull, Unavailable
 from studio.store.database import Now, database_url, insert_into, insert_or_keep, open_database
+from studio.store.migration import upgrade
 from studio.store.tables import accounts
 
 
@@ -159,6 +160,29 @@ def test_a_full_disk(sqlite_database):
     with pytest.raises(DiskFull, match="full"):
         fill()
     assert names(sqlite_database) == []
+
+
+def test_open_database_lets_only_this_user_read_it(tmp_path):
+    file = tmp_path / "studio.sqlite"
+    for mode in (None, 0o644):  # new, and of an earlier version
+        if mode:
+            file.chmod(mode)
+        database = open_database(f"sqlite:///{file}")
+        upgrade(database)
+        assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
+            name: 0o600 for name in ("studio.sqlite", "studio.sqlite-wal", "studio.sqlite-shm")
+        }
+        database.close()
+
+
+def test_upgrade_of_a_damaged_database_says_so(tmp_path, sqlite_template):
+    content = bytearray(sqlite_template.read_bytes())
+    content[100:3000] = b"\xff" * 2900  # in the first page, behind the header
+    (tmp_path / "damaged.sqlite").write_bytes(content)
+    database = open_database(f"sqlite:///{tmp_path / 'damaged.sqlite'}")
+    with pytest.raises(SettingsError, match="is damaged"):
+        upgrade(database)
+    database.close()
 
 
 def test_a_file_that_is_no_database(tmp_path):

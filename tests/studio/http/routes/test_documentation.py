@@ -102,8 +102,9 @@ def test_the_page_needs_nothing_from_elsewhere(http):
     ("method", "path", "allowed"),
     [
         ("DELETE", "/convert", "POST"), ("GET", "/convert", "POST"), ("PUT", "/models", "GET"),
-        ("POST", "/tasks/abc", "DELETE, GET"), ("POST", "/health", "GET"), ("TRACE", "/metrics", "GET"),
+        ("POST", "/tasks/abc", "DELETE, GET"), ("POST", "/health", "GET, HEAD"), ("TRACE", "/metrics", "GET"),
         ("PATCH", "/models/kathleen/train", "POST"), ("OPTIONS", "/tasks", "GET"), ("POST", "/docs", "GET"),
+        ("DELETE", "/docs-files/swagger-ui.css", "GET, HEAD"),
     ],
 )  # fmt: skip
 def test_other_methods_are_told_which_there_are(http, method, path, allowed):

@@ -19,6 +19,12 @@ def test_health_needs_no_token_and_tells_little(http):
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "workers": None})
 
 
+def test_health_answers_head_as_monitors_send_it(http):
+    answer = http.stranger().head("/health")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-length"] == http.stranger().get("/health").headers["content-length"]
+
+
 def test_a_database_out_of_reach_shows(serve, monkeypatch):
     broken = serve()
 
