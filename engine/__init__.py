@@ -58,6 +58,8 @@ _OFFERS = {
         "edit_take",
     ),
     "conversion.settings": ("ConversionSettings",),
+    "effects.chain": ("apply_effects",),
+    "effects.settings": ("EffectSettings",),
     "datasets.dataset": (
         "create_dataset",
         "load_dataset",

@@ -24,6 +24,7 @@ ENGINE = {
     "features": "what is known of a recording's frames, and of a voice's",
     "voices": "profiles, cards, weights, packages, blends",
     "conversion": "a recording in another voice, and edits of takes",
+    "effects": "EQ, dynamics and reverb on a finished vocal",
     "datasets": "recordings a voice is made of, and the report on them",
     "evaluation": "scores",
     "training": "a voice from its data set",

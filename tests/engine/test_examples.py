@@ -37,6 +37,8 @@ CALLED_BY_USERS = {
     "demonstrations.source_filter": ("take_apart",),
     "demonstrations.speaker_probe": ("probe_speakers",),
     "devices": ("choose_device",),
+    "effects.chain": ("apply_effects",),
+    "effects.settings": ("EffectSettings",),
     "evaluation.scores": ("compare_performances", "score_performance", "trace"),
     "features.clips": ("analysed_clips",),
     "features.retrieval": ("nearest_frames",),

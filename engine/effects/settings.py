@@ -1,0 +1,58 @@
+"""Settings of the effects on a finished vocal, their ranges and presets. All effects are off by default."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.settings import check_settings, setting
+
+_MOST_EQ_DB = 12.0
+
+
+@dataclass(frozen=True)
+class EffectSettings:
+    """Effects in the order of the signal: noise reduction, EQ, de-esser, compressor, reverb.
+
+    >>> EffectSettings().is_off, EffectSettings.presets["hall"].is_off
+    (True, False)
+    >>> EffectSettings(reverb=2.0)
+    Traceback (most recent call last):
+    engine.errors.SettingsError: reverb must be a number from 0.0 to 1.0, not 2.0.
+    """
+
+    presets: ClassVar[dict[str, "EffectSettings"]]
+
+    denoise: float = setting(0.0, 0.0, 1.0, "Reduces steady noise such as hiss and hum; 1 removes most of it.")
+    low_cut_hertz: float = setting(0.0, 0.0, 400.0, "Removes rumble and pops below this frequency; 0 is off.")
+    low_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, "EQ, low shelf at 200 Hz: warmth or mud.")
+    middle_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, "EQ, bell at 2.5 kHz: presence.")
+    high_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, "EQ, high shelf at 8 kHz: air.")
+    de_ess: float = setting(0.0, 0.0, 1.0, "Softens sharp s and sh sounds above 5 kHz.")
+    compressor_ratio: float = setting(1.0, 1.0, 10.0, "How strongly loud notes are turned down; 1 is off.")
+    compressor_threshold_db: float = setting(
+        -3.0, -30.0, 10.0, "Where the compressor begins, relative to the average level of the vocal."
+    )
+    reverb: float = setting(0.0, 0.0, 1.0, "How much reverb is mixed in.")
+    reverb_size: float = setting(0.4, 0.0, 1.0, "The size of the room.")
+
+    def __post_init__(self) -> None:
+        """Raises SettingsError, naming the setting and its range, for any value outside it."""
+        check_settings(self)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether no effect changes the sound."""
+        amounts = (self.denoise, self.low_cut_hertz, self.low_db, self.middle_db, self.high_db, self.de_ess)
+        return not any(amounts) and self.compressor_ratio == 1.0 and not self.reverb
+
+
+EffectSettings.presets = {
+    "off": EffectSettings(),
+    "clean": EffectSettings(denoise=0.6, low_cut_hertz=80.0, de_ess=0.4),
+    "vocal": EffectSettings(
+        low_cut_hertz=90.0, low_db=-1.5, middle_db=1.5, high_db=2.0, de_ess=0.5, compressor_ratio=3.0, reverb=0.12
+    ),
+    "speech": EffectSettings(
+        denoise=0.4, low_cut_hertz=80.0, middle_db=1.0, de_ess=0.5, compressor_ratio=4.0, compressor_threshold_db=-8.0
+    ),
+    "hall": EffectSettings(low_cut_hertz=80.0, compressor_ratio=2.0, reverb=0.35, reverb_size=0.8),
+}
