@@ -73,7 +73,8 @@ class Heartbeat:
         self._progress, self._message = 0.0, ""
         self._watched: Path | None = None
         self._seen: int | None = None
-        self._ended = threading.Event()
+        self._tried: int | None = None  # state that `report` has recorded, or failed to
+        self._ended, self._beating = threading.Event(), threading.Lock()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def __enter__(self) -> Self:
@@ -91,6 +92,10 @@ class Heartbeat:
         if math.isfinite(fraction):
             self._progress = min(1.0, max(0.0, fraction))
         self._message = message
+        state = _changed_ns(self._watched) if self._watched else None
+        if state not in (self._seen, self._tried):
+            self._tried = state
+            self._beat_in_time()  # now: a worker killed before the next beat would have advanced in vain
         self.check()
 
     def check(self) -> None:
@@ -113,15 +118,21 @@ class Heartbeat:
                 self.log.error("task_stalled", minutes=round(self._stalled_s / 60, 1), said_last=self._message)
                 self._end_process(STALLED)
                 return
-            try:
-                self._beat()
-            except LeaseLost:
-                self.is_lost = True
+            self._beat_in_time()
+            if self.is_lost:
                 return
-            except StudioError as trouble:  # of the database: the next beat may succeed
-                self.log.warning("heartbeat_missed", reason=str(trouble))
-            except Exception:
-                self.log.exception("heartbeat_missed")
+
+    def _beat_in_time(self) -> None:
+        """Beat, from either thread; if the database does not answer, the next beat may succeed."""
+        try:
+            with self._beating:
+                self._beat()
+        except LeaseLost:
+            self.is_lost = True
+        except StudioError as trouble:
+            self.log.warning("heartbeat_missed", reason=str(trouble))
+        except Exception:
+            self.log.exception("heartbeat_missed")
 
     def _beat(self) -> None:
         at = _changed_ns(self._watched) if self._watched else None

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _ALMOST = 1e-6  # rounding tolerance for a whole epoch
 _SAVED_APART_S = 30.0  # between checkpoints saved to a remote storage
+_SAVED_AGAIN_S = 5.0  # between checkpoints after a lost worker
 _MARK = "saved"  # changes with each of these
 
 
@@ -84,6 +85,8 @@ def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, Trai
     training = workspace.folder / TRAINING_FOLDER
     begun_with = _begun_with(training)
     plan = _plan(job.task.parameters, begun_with or {})
+    if job.task.attempt > 1:  # the worker before was lost: attempts count from the last checkpoint
+        plan = replace(plan, save_s=min(plan.save_s, _SAVED_AGAIN_S))
 
     def begin(connection: Connection) -> None:
         training_begun(connection, model.account_id, model.id)

@@ -1,5 +1,6 @@
 """The heartbeat on real databases: what it writes, what it hears, and what it takes."""
 
+import os
 import threading
 import time
 
@@ -100,6 +101,22 @@ def test_a_new_checkpoint_is_headway(database, task, tmp_path):
         assert row(database, second).attempt == 2
         checkpoint.write_bytes(b"of this one")
         eventually(lambda: row(database, second).attempt == 1)
+
+
+def test_a_new_checkpoint_is_headway_before_the_next_beat(database, task, tmp_path):
+    """A worker that was killed within the same second had advanced, and it counted as an attempt all the same."""
+    checkpoint = tmp_path / "checkpoint.pt"
+    heart = Heartbeat(database, task, 1000.0, Stopping(0.0), structlog.get_logger())  # which does not beat by itself
+    heart.watch(checkpoint)
+    for _ in range(2):
+        with database.write() as connection:
+            connection.exec_driver_sql("UPDATE tasks SET attempt = 3")
+        heart.report(0.5, "trains")
+        assert row(database, task).attempt == 3
+        checkpoint.write_bytes(b"of this one")
+        os.utime(checkpoint, ns=(time.time_ns(), time.time_ns()))
+        heart.report(0.5, "trains")
+        assert row(database, task).attempt == 1
 
 
 def test_a_beat_that_cannot_be_written_is_not_the_end(sqlite_database):
