@@ -13,10 +13,12 @@ from typing import Any
 from sqlalchemy import and_, delete, or_, select, update
 
 from engine.files import UNFINISHED
+from studio.executors.recovery import WORK_FOLDER
 from studio.executors.visitors import delete_old_visitors
 from studio.settings.service import ServiceSettings
 from studio.store import answers
 from studio.store import rate_limits as rates
+from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
 from studio.store.database import Database, Now
 from studio.store.drafts import DRAFTS, moment_of
 from studio.store.storage import GONE, Storage
@@ -24,12 +26,14 @@ from studio.store.tables import accounts, tasks
 
 DAY_S = 24 * 3600.0
 _AT_ONCE = 200  # tasks per query
+_TASKS = "tasks"
+_KINDS = (VOICES, DATASETS, TRAININGS, PACKAGES, DRAFTS, _TASKS)
 _LATE_S = 3600.0  # after a task's end, files may still be written
 _LOOKED_BACK_S = 3 * DAY_S
 _DRAFTS_KEPT_S = 14 * DAY_S
-_PASSING = re.compile(
-    rf"(voice|training)-[0-9a-f]{{16}}|{GONE}[0-9a-f]{{16}}|\.voice-[0-9a-f]{{16}}\.[0-9a-f]{{8}}\{UNFINISHED}"
-)
+_PASSING = re.compile(rf"(voice|training)-[0-9a-f]{{16}}|{GONE}[0-9a-f]{{16}}")
+_UNFINISHED_S = 600.0  # what nobody has written to for so long was left by a killed process
+_UNFINISHED = re.compile(rf"\.(.+\.[0-9a-f]{{8}}|[0-9a-f]{{16}})\{UNFINISHED}")
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Swept:
     analyses: int = 0  # analysed recordings
     inputs: int = 0  # recordings whose task was never queued
     drafts: int = 0  # recordings of drafts that were abandoned
+    unfinished: int = 0  # files and folders that a killed process was writing
     uploads: int = 0  # abandoned uploads, and other temporary folders
     answers: int = 0
     rates: int = 0
@@ -59,6 +64,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
         analyses=_delete_analyses(database, storage),
         inputs=_delete_inputs(database, storage),
         drafts=_delete_drafts(database, storage),
+        unfinished=_delete_unfinished(database, storage),
         uploads=_delete_passing(storage.scratch),
         answers=answers.sweep(database),
         rates=rates.sweep(database),
@@ -167,6 +173,44 @@ def _delete_drafts(database: Database, storage: Storage) -> int:
     return deleted
 
 
+def _delete_unfinished(database: Database, storage: Storage) -> int:
+    """Delete what killed processes were writing, in every store of a folder storage and in the work folder."""
+    homes = [storage.folder(f"{prefix}{kind}") for prefix in _prefixes(database) for kind in _KINDS]
+    found = [path for home in (*homes, storage.scratch) if home is not None for path in _unfinished_below(home)]
+    for path in found:
+        _delete_path(path)
+    return len(found)
+
+
+def _unfinished_below(home: Path) -> Iterator[Path]:
+    """Yield abandoned entries; folders unchanged for days have been searched before, unless they hold many others."""
+    for folder, folders, files in os.walk(home):
+        yield from (path for name in (*folders, *files) if (path := Path(folder, name)) and _is_abandoned(path))
+        kept = [name for name in folders if not (_UNFINISHED.fullmatch(name) or WORK_FOLDER.fullmatch(name))]
+        if home.name == _TASKS:  # up to millions
+            kept = [name for name in kept if _unchanged_s(Path(folder, name)) < _LOOKED_BACK_S]
+        folders[:] = kept
+
+
+def _is_abandoned(path: Path) -> bool:
+    return bool(_UNFINISHED.fullmatch(path.name)) and min(map(_unchanged_s, (path, *path.rglob("*")))) > _UNFINISHED_S
+
+
+def _unchanged_s(path: Path) -> float:
+    """Return for how many seconds a file has neither been written nor moved; 0 if it has been deleted."""
+    try:
+        stat = path.lstat()
+    except OSError:
+        return 0.0
+    return time.time() - max(stat.st_mtime, stat.st_ctime)
+
+
+def _delete_path(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
 def _prefixes(database: Database) -> list[str]:
     """Return the prefix of each account's files."""
     with database.read() as connection:
@@ -189,9 +233,7 @@ def _delete_passing(work: Path) -> int:
     for place, is_passing in kinds:
         for path in _older(place, DAY_S):
             if is_passing(path.name):
-                shutil.rmtree(path, ignore_errors=True)
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
+                _delete_path(path)
                 deleted += 1
     return deleted
 

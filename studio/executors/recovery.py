@@ -13,7 +13,7 @@ from studio.store.catalogue import training_failed, training_stopped
 from studio.store.database import Database, Now
 from studio.store.tables import tasks as rows
 
-_WORK_FOLDER = re.compile(r"([0-9a-f]{24})-(\d+)")  # task and fence
+WORK_FOLDER = re.compile(r"([0-9a-f]{24})-(\d+)")  # task and fence
 
 
 def settle(connection: Connection, task: tasks.Task) -> None:
@@ -57,7 +57,7 @@ def signs_of(database: Database, owners: Sequence[str]) -> list[tuple[str, str, 
 
 def remove_abandoned(database: Database, work: Path) -> int:
     """Remove work folders of tasks not running under that fence; return how many."""
-    found = [path for path in work.iterdir() if _WORK_FOLDER.fullmatch(path.name)] if work.is_dir() else []
+    found = [path for path in work.iterdir() if WORK_FOLDER.fullmatch(path.name)] if work.is_dir() else []
     if not found:
         return 0
     with database.read() as connection:

@@ -168,7 +168,6 @@ def test_recordings_without_a_task_are_deleted_after_a_day(database, folder_stor
 def test_abandoned_uploads_and_passing_folders_are_deleted(database, storage, me):
     work = storage.scratch
     old = ["incoming/abc", f"gone-{'a' * 16}", f"voice-{'b' * 16}", f"training-{'c' * 16}", "outgoing/abc"]
-    old.append(f".voice-{'a' * 16}.{'b' * 8}.part")  # of a move that a crash has ended
     kept = ["incoming/new", f"gone-{'d' * 16}", "cache", f"{'e' * 24}-1", "gone-fishing"]
     for name in (*old, *kept):
         (work / name).mkdir(parents=True)
@@ -176,7 +175,7 @@ def test_abandoned_uploads_and_passing_folders_are_deleted(database, storage, me
     (work / "incoming" / "file").write_bytes(b"x")
     for name in (*old, "incoming/file", *kept[2:]):
         made_old(work / name)
-    assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 7}
+    assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 6}
     assert sorted(path.name for path in work.iterdir()) == sorted(["incoming", "outgoing", *kept[1:]])
     assert [path.name for path in (work / "incoming").iterdir()] == ["new"]
 
@@ -254,3 +253,27 @@ def test_visitors_of_a_demo_go_after_their_time_and_of_no_other_service(database
     assert sweep(database, folder_storage, ServiceSettings()).visitors == 0
     assert sweep(database, folder_storage, replace(DEMO, visitor_minutes=70.0)).visitors == 0
     assert sweep(database, folder_storage, DEMO).visitors == 1
+
+
+def test_what_a_killed_process_was_writing_goes_from_every_store(database, storage, me, tmp_path, monkeypatch):
+    """A SIGKILL in the middle of a create left a hidden folder of recordings in the data sets, for ever."""
+    home = storage.scratch.parent
+    other = create_account(database, "other")
+    waiting = queued(database, storage, me)[1]
+    left = [
+        f"{kind}/.mia.{'a' * 8}.part/audio/one.wav"
+        for kind in ("voices", "datasets", f"accounts/{other.id}/datasets", "work/incoming/abc", "work")
+    ]
+    left += [f"{waiting}/1/.take-1.wav.{'b' * 8}.part", f"datasets/leo/audio/.{'c' * 16}.part"]
+    kept = [f"work/{'d' * 24}-3/.{'c' * 16}.part", "datasets/leo/audio/take.part", f"voices/mia.{'a' * 8}.part/card"]
+    for name in (*left, *kept):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_bytes(b"recording")
+    assert asdict(sweep(database, storage, KEPT)) == NOTHING  # somebody may be writing them
+    now_s = time.time()
+    monkeypatch.setattr("studio.executors.housekeeping.time.time", lambda: now_s + 601)
+    is_folder = storage.folder("voices") is not None
+    assert sweep(database, storage, KEPT).unfinished == (7 if is_folder else 2)
+    there = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
+    assert set(kept) <= there
+    assert not there & set(left if is_folder else left[3:5])
