@@ -49,7 +49,7 @@ def start_analysis(studio: Studio, account: Account, recording: Path, file_name:
     Raises NotReadable for a file that is not audio, Invalid for a recording that is too long, TooMany, Unavailable,
     DiskFull; then nothing is left behind.
     """
-    check_recording(recording, file_name, studio.service.longest_audio_minutes)
+    length = check_recording(recording, file_name, studio.service.longest_audio_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
     parameters = {"input_key": f"{place}/input{suffix_of(file_name, recording)}", "file_name": shown_name(file_name)}
@@ -59,7 +59,7 @@ def start_analysis(studio: Studio, account: Account, recording: Path, file_name:
             if waiting_and_running(connection, account.id, KIND) >= MOST_WAITING:
                 text = f"{MOST_WAITING} recordings are already waiting to be analysed: wait until some have finished."
                 raise TooMany(text, _RETRY_S, "queue_full")
-            submit(connection, account.id, KIND, parameters, task_id=task_id)
+            submit(connection, account.id, KIND, parameters, cost=length.channel_seconds, task_id=task_id)
     except BaseException:
         studio.storage.delete_below(place)
         raise

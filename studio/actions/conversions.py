@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from engine.conversion.settings import AUTO, by_style
 from engine.progress import Report
-from studio.actions.recordings import check_recording, shown_name, suffix_of
+from studio.actions.recordings import check_recording, refuse_too_costly, shown_name, suffix_of
 from studio.errors import TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import find_usable
@@ -60,7 +60,9 @@ def start_conversion(
         return str(known["task_id"])
     by_style(request.preset, request.settings)
     voice = find_usable(studio.database, account, request.model, request.untrained)
-    check_recording(audio, file_name, studio.service.longest_audio_minutes)
+    length = check_recording(audio, file_name, studio.service.longest_audio_minutes)
+    takes = int(request.settings.get("takes", 1))
+    refuse_too_costly(length, takes, studio.service.largest_conversion_minutes)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
     input_key = f"{place}/input{suffix_of(file_name, audio)}"
@@ -76,7 +78,10 @@ def start_conversion(
 
     def act(connection: Connection) -> dict[str, Any]:
         refuse_full_queue(studio, account, connection)
-        submit(connection, account.id, KIND, parameters, model_id=request.model, task_id=task_id, request_id=request_id)
+        submit(
+            connection, account.id, KIND, parameters, model_id=request.model, cost=length.channel_seconds * takes,
+            task_id=task_id, request_id=request_id,
+        )  # fmt: skip
         return {"task_id": task_id}
 
     studio.storage.put_file(audio, input_key)

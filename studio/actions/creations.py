@@ -1,17 +1,18 @@
 """Create untrained voices from recordings."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from engine.audio.files import open_audio
 from engine.datasets.dataset import Dataset, create_dataset, load_dataset
-from engine.errors import AudioError, DatasetError
+from engine.errors import DatasetError
 from engine.progress import Report
 from engine.voices.profile import profile_as_json
 from studio.actions.arrivals import called, seems_zip, workplace
+from studio.actions.recordings import Length, check_recording
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
@@ -26,7 +27,6 @@ if TYPE_CHECKING:  # takes seconds to load
 LEAST_RECORDED_S = 10.0  # of audio; the data report measures how much of it is voice
 REPORT = "report"
 _MOST_REPORTS = 20  # queued or running reports per account: more than anyone starts by hand
-_REPORT_PRIORITY = 1  # short, and the user is waiting for it
 
 
 def create_model(
@@ -82,7 +82,7 @@ def keep_dataset(
     Without a data report, a worker examines the recordings. Raises DatasetError for too little audio, TooMany,
     DiskFull, Unavailable.
     """
-    _refuse_too_little(dataset)
+    cost = _cost(dataset, studio.service.longest_dataset_hours)
     with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
 
         def act(connection: Connection) -> dict[str, Any]:
@@ -91,10 +91,7 @@ def keep_dataset(
             if data_report is not None:
                 report_made(connection, account.id, model.id, data_report)
             else:
-                submit(
-                    connection, account.id, REPORT, {},
-                    model_id=model.id, priority=_REPORT_PRIORITY, request_id=request_id,
-                )  # fmt: skip
+                submit(connection, account.id, REPORT, {}, model_id=model.id, cost=cost, request_id=request_id)
             # last, so that little can fail once the recordings are stored
             set_keys(connection, model, dataset_key=arrive(model.id))
             return {"model_id": model.id}
@@ -140,24 +137,30 @@ def examine_again(studio: Studio, account: Account, model_id: str) -> None:
         raise WrongState(f"The voice '{model_id}' has no recordings here.", "no_recordings")
     with studio.database.write() as connection:
         if waiting_and_running(connection, account.id, REPORT) < _MOST_REPORTS:
-            submit(connection, account.id, REPORT, {}, model_id=model_id, priority=_REPORT_PRIORITY)
+            submit(connection, account.id, REPORT, {}, model_id=model_id)
     studio.wake()
 
 
-def _refuse_too_little(dataset: Dataset) -> None:
-    """Raise DatasetError if the readable audio is too short for any voice."""
-    seconds = sum(map(_duration_s, dataset.recordings))
+def _cost(dataset: Dataset, longest_hours: float) -> float:
+    """Return what a report on the recordings costs: seconds x channels. Raises DatasetError if the readable audio is
+    too short for any voice, or longer than `longest_hours`."""
+    lengths = [_length(recording) for recording in dataset.recordings]
+    seconds = sum(length.seconds for length in lengths)
+    if seconds > 3600 * longest_hours:
+        raise DatasetError(
+            f"There are {seconds / 3600:.1f} hours of audio; at most {longest_hours:g} are taken, and twenty minutes "
+            "of one voice are enough. Choose the best recordings."
+        )
     if seconds < LEAST_RECORDED_S:
         raise DatasetError(
             f"There are {seconds:.1f} seconds of readable audio; at least {LEAST_RECORDED_S:.0f} are needed, "
             "and five minutes work well."
         )
+    return sum(length.channel_seconds for length in lengths)
 
 
-def _duration_s(recording: Path) -> float:
-    """Return the duration in the header; without one the recording counts as long enough."""
+def _length(recording: Path) -> Length:
     try:
-        with open_audio(recording) as source:
-            return LEAST_RECORDED_S if source.duration_s is None else source.duration_s
-    except AudioError:
-        return 0.0  # the data report lists unreadable files
+        return check_recording(recording, recording.name, math.inf)
+    except NotReadable:
+        return Length(0.0, 1)  # the data report lists unreadable files

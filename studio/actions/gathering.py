@@ -13,7 +13,6 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from engine.audio.files import open_audio
 from engine.datasets.dataset import AUDIO_FOLDER, AUDIO_SUFFIXES, LARGEST_MODEL_FILE, Dataset, create_dataset
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
 from engine.voices.profile import profile_as_json, read_profile
@@ -22,7 +21,6 @@ from studio.actions.recordings import check_recording
 from studio.errors import StudioError
 
 _ODD = re.compile(r"[^\w .,()'&+-]")  # what keys of storages cannot hold, or encode differently
-_SAMPLES_AT_ONCE = 1 << 18
 _ZIP, _JSON = ".zip", ".json"
 
 
@@ -71,21 +69,12 @@ def gather_dataset(
 
 
 def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
-    check_recording(file, name, math.inf)
-    milliseconds = round(1000 * _duration_s(file))
+    milliseconds = round(1000 * check_recording(file, name, math.inf).seconds)
     if milliseconds == 0:
         raise DatasetError(f'"{name}" contains no audio.')
     target = free_path(gathered / str(milliseconds) / PurePosixPath(*(_ODD.sub("_", part) for part in place.parts)))
     target.parent.mkdir(parents=True, exist_ok=True)
     take(file, target)
-
-
-def _duration_s(recording: Path) -> float:
-    """Return the duration in the header, or the decoded one where the header has none."""
-    with open_audio(recording) as source:
-        if source.duration_s is not None:
-            return source.duration_s
-        return sum(block.shape[1] for block in source.blocks(_SAMPLES_AT_ONCE)) / source.rate
 
 
 def _model_file(file: Path) -> dict[str, Any]:

@@ -145,7 +145,8 @@ def _submitted(
             _copy(studio, key, copy)
         with studio.database.write() as connection:
             refuse_full_queue(studio, account, connection)
-            submit(connection, account.id, KIND, parameters, model_id=task.model_id, task_id=new_id)
+            cost = task.cost / task.parameters["settings"].get("takes", 1)
+            submit(connection, account.id, KIND, parameters, model_id=task.model_id, cost=cost, task_id=new_id)
     except BaseException:
         studio.storage.delete_below(place)
         raise

@@ -18,7 +18,6 @@ from studio.store.tasks import submit
 
 _MEASURED = ("voice_type", "vocal_range")  # unless stated
 _JUDGED_BY = ("gender", *_MEASURED)  # what the data report compares the recordings with
-_REPORT_PRIORITY = 1
 
 
 def profile_values(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
@@ -60,7 +59,7 @@ def _write_profile(studio: Studio, connection: Connection, model: Model, given: 
             after.pop(name, None)
     studio.storage.put_bytes(profile_text(read_profile(after)).encode(), key)
     if any(before.get(name) != after.get(name) for name in _JUDGED_BY):
-        submit(connection, model.account_id, "report", {}, model_id=model.id, priority=_REPORT_PRIORITY)
+        submit(connection, model.account_id, "report", {}, model_id=model.id)
 
 
 def _write_card(studio: Studio, model: Model) -> None:

@@ -1,5 +1,6 @@
 """Check and name the recordings that users provide."""
 
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from engine.audio.decoders import recognise_container
@@ -18,19 +19,55 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
-def check_recording(audio: Path, file_name: str, longest_minutes: float) -> None:
-    """Raise NotReadable if the file is not audio, Invalid if it is too long according to its header."""
+@dataclass(frozen=True)
+class Length:
+    """The length of a recording, 0 if nothing is known of it, and its channels."""
+
+    seconds: float
+    channels: int
+
+    @property
+    def channel_seconds(self) -> float:
+        """Seconds x channels: what work on the recording costs."""
+        return self.seconds * self.channels
+
+
+def check_recording(audio: Path, file_name: str, longest_minutes: float) -> Length:
+    """Return the length of a recording by its header or, without one, as decoded.
+
+    Raises NotReadable if the file is not audio, Invalid if it is too long.
+    """
     try:
         with open_audio(audio) as source:
-            if source.duration_s and source.duration_s > longest_minutes * 60:
-                length, longest = in_words(source.duration_s), in_words(60 * longest_minutes)
-                text = f"The recording is {length} long; the limit is {longest}: use a shorter one."
+            counted = 0.0
+            for block in source.blocks(_PROBED_SAMPLES):
+                counted += block.shape[1] / source.rate
+                if source.duration_s or counted > longest_minutes * 60:
+                    break
+            seconds = source.duration_s or counted
+            if seconds > longest_minutes * 60:
+                length, longest = in_words(seconds), in_words(60 * longest_minutes)
+                over = length if source.duration_s else f"more than {longest}"
+                text = f"The recording is {over} long; the limit is {longest}: use a shorter one."
                 raise Invalid([("audio", text)], "audio_too_long")
-            next(iter(source.blocks(_PROBED_SAMPLES)), None)
+            return Length(seconds, source.channels)
     except AudioError as cause:
         # the engine's error has the name of the stored file, not the user's
         text = str(cause).replace(f'"{audio.name}"', f'"{shown_name(file_name) or "The recording"}"')
         raise NotReadable(text, "audio_not_readable") from cause
+
+
+def refuse_too_costly(length: Length, takes: int, most_minutes: float) -> None:
+    """Raise Invalid if seconds x channels x takes are over the limit of one conversion."""
+    minutes = length.channel_seconds / 60
+    if minutes * takes <= most_minutes:
+        return
+    one = f"{in_words(length.seconds)} x {length.channels} channel{'s' * (length.channels > 1)}"
+    text = f"{one} x {takes} take{'s' * (takes > 1)} are {minutes * takes:.0f} minutes to render; the limit is "
+    fit = int(most_minutes / minutes)
+    remedy = f"ask for at most {fit}" if fit else "use a shorter recording, or mono"
+    field = "generations_count" if fit else "audio"
+    raise Invalid([(field, f"{text}{most_minutes:g}: {remedy}.")], "conversion_too_large")
 
 
 def suffix_of(file_name: str, audio: Path) -> str:

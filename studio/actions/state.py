@@ -16,11 +16,11 @@ from studio.store.tasks import ACTIVE, Task, list_tasks, submit
 CHECKUP = "checkup"
 AREAS = {"voices": VOICES, "recordings": DATASETS, "conversions": "tasks"}
 LIMITS = (
-    "largest_upload_mb", "longest_audio_minutes", "conversions_per_account", "trainings_per_account",
-    "models_per_account", "keep_outputs_days", "link_hours", "free_disk_mb",
+    "largest_upload_mb", "longest_audio_minutes", "largest_conversion_minutes", "longest_dataset_hours",
+    "conversions_per_account", "trainings_per_account", "models_per_account", "keep_outputs_days", "link_hours",
+    "free_disk_mb",
 )  # fmt: skip
 _MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the end
-_PRIORITY = 1  # of a checkup: short, and the user is waiting for it
 
 
 def machine_view(studio: Studio, account: Account) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def start_checkup(studio: Studio, account: Account) -> str:
     if last is not None and not last.has_ended:
         return last.id
     with studio.database.write() as connection:
-        task_id = submit(connection, account.id, CHECKUP, {}, priority=_PRIORITY)
+        task_id = submit(connection, account.id, CHECKUP, {})
     studio.wake()
     return task_id
 

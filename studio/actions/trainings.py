@@ -22,7 +22,6 @@ KIND = "training"
 ESTIMATE = "estimate"
 _LATEST = 10  # epochs and evaluations that predict the next ones
 _MOST_SHOWN = 200  # trainings in the queue
-_PRIORITY = 1  # of an estimate: short, and the user is waiting for it
 
 
 # ---- views
@@ -119,7 +118,7 @@ def start_estimate(studio: Studio, account: Account, model_id: str, settings: Ma
         if before is not None and before.state in ACTIVE:
             return before.id
         asked = {"settings": {name: value for name, value in plan.items() if name != "epochs"}}
-        task_id = submit(connection, account.id, ESTIMATE, asked, model_id=model_id, priority=_PRIORITY)
+        task_id = submit(connection, account.id, ESTIMATE, asked, model_id=model_id)
     studio.wake()
     return task_id
 

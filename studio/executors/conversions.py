@@ -12,6 +12,7 @@ from engine.units import in_words
 from studio.errors import Invalid, NotFound, Unavailable
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.executors.untrained import untrained_voice_folder
+from studio.settings.service import ServiceSettings
 from studio.store.catalogue import find_model
 from studio.store.workspaces import voice_folder
 
@@ -47,7 +48,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
     settings = by_style(job.task.parameters.get("preset", AUTO), given)
     suffix = job.task.parameters.get("format", "wav")
     targets = [job.place / f"take-{number}.{suffix}" for number in range(1, given.get("takes", 1) + 1)]
-    _refuse_too_long(source, job.bench.service.longest_audio_minutes)
+    _refuse_too_long(source, len(targets), job.bench.service)
     voice = _voice(job)
     found = _converted(job, source, targets, settings, voice)
     scores = _scores(job, source, targets, found.transpose)
@@ -171,14 +172,17 @@ def _stored(job: Job, target: Path) -> str:
     return key
 
 
-def _refuse_too_long(path: Path, longest_minutes: float) -> None:
-    """Measure the recording: its header, checked on upload, may be missing or wrong."""
+def _refuse_too_long(path: Path, takes: int, service: ServiceSettings) -> None:
+    """Measure the recording: its header, checked on upload, may be wrong."""
     with open_audio(path) as source:
-        longest, samples = longest_minutes * 60 * source.rate, 0
+        most_minutes = min(
+            service.longest_audio_minutes, service.largest_conversion_minutes / (source.channels * takes)
+        )
+        longest, samples = most_minutes * 60 * source.rate, 0
         for block in source.blocks(_SAMPLES_AT_ONCE):
             samples += block.shape[1]
             if samples > longest:
-                longest_said = in_words(60 * longest_minutes)
+                longest_said = in_words(60 * most_minutes)
                 text = f"The recording is longer than {longest_said}, the limit here."
                 raise Invalid([("audio", text)], "audio_too_long")
     if samples == 0:

@@ -1,8 +1,8 @@
 """The local executor: worker processes on this machine, supervised by a thread of the server.
 
 The thread starts the workers (see `studio.executors.worker`), replaces dead ones and requeues their tasks at once,
-kills those that hang, and runs workers for trainings and analyses only while there are such tasks. Its whole state is
-in the database, so that a new server can take over after a crash.
+kills those that hang, and runs workers for long work and for analyses only while there are such tasks. Its whole
+state is in the database, so that a new server can take over after a crash.
 """
 
 import contextlib
@@ -21,15 +21,16 @@ from studio.errors import StudioError
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
 from studio.executors.supervisor import LONGEST_BACKOFF_S, SWEEP_S, Backoff, Supervisor, keep_house
-from studio.executors.worker import LANES, OVERDUE_S, WAKE, Order
+from studio.executors.worker import OVERDUE_S, WAKE, Order
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database, database_url, open_database
+from studio.store.tasks import LANES
 
 COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
-CONVERSIONS, TRAININGS, ANALYSES = "conversions", "trainings", "analyses"
+CONVERSIONS, LONG, REPORTS, TRAININGS, ANALYSES = LANES
 _LOOK_S = 0.25  # between checks of the workers
-_IDLE_S = {TRAININGS: 60.0, ANALYSES: 300.0}  # lanes whose workers exit when idle
+_IDLE_S = {LONG: 60.0, REPORTS: 60.0, TRAININGS: 60.0, ANALYSES: 300.0}  # lanes whose workers exit when idle
 _FIRST_BACKOFF_S = 0.25  # before replacing a worker that died at once
 _HEALTHY_S = 30.0  # a worker that lived longer did not fail at its start
 _FIRST_SWEEP_S, _DEMO_SWEEP_S = 5.0, 60.0
@@ -64,6 +65,8 @@ class LocalExecutor:
         self._database: Database = open_database(database_url(service.database_url, settings.data))
         self._lanes = {
             CONVERSIONS: _Lane(service.conversion_workers),
+            LONG: _Lane(service.conversion_workers),
+            REPORTS: _Lane(1),
             TRAININGS: _Lane(service.training_workers),
             ANALYSES: _Lane(service.analysis_workers),
         }
@@ -87,14 +90,16 @@ class LocalExecutor:
         self._woken.set()
 
     def alive(self) -> dict[str, float]:
-        """Return living `workers`, `training_workers` and `analysis_workers`, `restarts` of dead workers, and whether
-        they are `watched`, 0 or 1."""
+        """Return living `workers` for short conversions, and those of the other lanes, `restarts` of dead workers, and
+        whether they are `watched`, 0 or 1."""
         living = {
             name: sum(worker.popen.returncode is None for worker in tuple(lane.workers))
             for name, lane in self._lanes.items()
         }
         return {
             "workers": living[CONVERSIONS],
+            "long_workers": living[LONG],
+            "report_workers": living[REPORTS],
             "training_workers": living[TRAININGS],
             "analysis_workers": living[ANALYSES],
             "restarts": self._restarts,

@@ -38,9 +38,9 @@ def dead_owners(database: Database) -> list[str]:
         return dead_among(connection.scalars(running))
 
 
-def waiting(database: Database, kinds: Sequence[str], most: int = 1000) -> int:
-    """Count the tasks of these kinds that could start now, up to `most`."""
-    ready = select(rows.c.id).where(rows.c.state == "queued", rows.c.kind.in_(kinds), rows.c.not_before <= Now())
+def waiting(database: Database, queues: Sequence[str], most: int = 1000) -> int:
+    """Count the tasks of these queues that could start now, up to `most`."""
+    ready = select(rows.c.id).where(rows.c.state == "queued", rows.c.queue.in_(queues), rows.c.not_before <= Now())
     with database.read() as connection:
         return connection.scalar(select(func.count()).select_from(ready.limit(most).subquery())) or 0
 

@@ -18,11 +18,12 @@ from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database
 from studio.store.storage import open_storage
+from studio.store.tasks import LANES
 
 RECOVER_S = 2.0  # between searches for lost workers
 SWEEP_S = 3600.0
 LONGEST_BACKOFF_S = 30.0
-CANCEL_PATIENCE_S = {"conversions": 10.0, "trainings": 30.0, "analyses": 10.0}  # a training saves a checkpoint first
+CANCEL_PATIENCE_S = dict.fromkeys(LANES, 10.0) | {"trainings": 30.0}  # which save a checkpoint first
 
 
 @dataclass

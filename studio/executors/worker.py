@@ -33,16 +33,11 @@ from studio.store import tasks
 from studio.store.database import Database, database_url, open_database
 from studio.store.storage import open_storage
 
-LANES = {
-    "conversions": ("conversion", "report", "blend", "estimate", "checkup"),
-    "trainings": ("training",),
-    "analyses": ("analysis",),
-}
 WAKE, STOP = b"wake\n", b"stop\n"
 DISTURBED = 3  # exit status of a worker that asks to be replaced by a fresh one
 OVERDUE_S = 15.0  # after the grace period, a hanging worker exits
-# in this order: the server, tasks whose user waits for a picture or a take, trainings
-_NICENESS = {"conversions": 10, "analyses": 10, "trainings": 15}
+# in this order: the server, tasks whose user waits for a picture or a take, longer work
+_NICENESS = {"conversions": 10, "analyses": 10, "long": 15, "reports": 15, "trainings": 15}
 _POLL_S = 0.5
 _TROUBLE_S = 2.0  # before the next attempt after a database failure
 
@@ -112,7 +107,7 @@ def _work(bench: Workbench, order: Order, woken: threading.Event) -> int:
 
 def _claimed(database: Database, order: Order, lease_s: float, log: FilteringBoundLogger) -> tasks.Task | None:
     try:
-        return tasks.claim(database, order.owner, LANES[order.lane], lease_s)
+        return tasks.claim(database, order.owner, tasks.LANES[order.lane], lease_s)
     except StudioError as trouble:
         log.warning("claim_failed", reason=str(trouble))
         time.sleep(_TROUBLE_S)
@@ -138,9 +133,11 @@ def load_what_is_needed(lane: str, threads: int) -> None:
 
     torch.set_num_threads(threads)
     load_base()
-    if lane == "conversions":
+    if lane in ("conversions", "long"):
         import engine.conversion.convert
         import engine.evaluation.scores
+    elif lane == "reports":
+        import engine.datasets.report
     else:
         import engine.training.train  # noqa: F401
 

@@ -68,6 +68,8 @@ class _Tasks(Collector):
 
 _OF_WORKERS = {
     "workers": "Running workers for conversions.",
+    "long_workers": "Running workers for long conversions.",
+    "report_workers": "Running workers for data reports.",
     "training_workers": "Running workers for trainings.",
     "analysis_workers": "Running workers for analyses of the page.",
     "nodes": "Nodes of the Ray cluster that run tasks.",

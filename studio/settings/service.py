@@ -50,6 +50,10 @@ class ServiceSettings:
     threads: int = setting(0, 0, 256, "Processor threads of each worker; 0 shares the cores among them.")
     largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
     longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording accepted.")
+    largest_conversion_minutes: float = setting(
+        300.0, 0.1, 1_000_000.0, "The largest conversion: minutes of the recording x its channels x takes."
+    )
+    longest_dataset_hours: float = setting(10.0, 0.01, 1000.0, "Recordings of one voice, together.")
     uploads_at_once: int = setting(32, 1, 10_000, "Concurrent uploads of all accounts.")
     least_upload_kb_s: int = setting(16, 0, 1_000_000, "Slower uploads are cut, in thousands of bytes a second.")
     uploads_per_account: int = setting(24, 1, 10_000, "Concurrent uploads per account.")
@@ -97,6 +101,8 @@ DEMO = ServiceSettings(
     page="on",
     demo="on",
     longest_audio_minutes=1.0,
+    largest_conversion_minutes=20.0,
+    longest_dataset_hours=1.0,
     largest_upload_mb=25,
     uploads_at_once=8,
     uploads_per_account=2,

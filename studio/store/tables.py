@@ -101,7 +101,9 @@ tasks = Table(
     Column("model_name", String(200)),  # of a voice deleted since
     Column("parameters", JSON, nullable=False),
     Column("state", String(16), nullable=False),  # queued, running, completed, failed, cancelled
-    Column("priority", Integer, nullable=False, default=0),  # higher first
+    Column("queue", String(16), nullable=False, server_default="conversion"),  # see studio.store.tasks.LANES
+    Column("cost", Float, nullable=False, server_default="0"),  # of audio: seconds x channels x takes
+    Column("turn", Float, nullable=False, server_default="0"),  # in the same unit; lower first
     Column("not_before", Float, nullable=False, default=0),  # of a retry
     Column("attempt", Integer, nullable=False, default=0),  # claims without headway
     Column("fence", BigInteger, nullable=False, default=0),  # rises with every claim; only its holder may write the row
@@ -131,7 +133,7 @@ tasks = Table(
     ),
 )  # fmt: skip
 
-Index("ix_tasks_queue", tasks.c.state, tasks.c.kind, tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+Index("ix_tasks_queue", tasks.c.state, tasks.c.queue, tasks.c.turn, tasks.c.created_at, tasks.c.id)
 
 answers = Table(
     "answers",

@@ -9,13 +9,17 @@ A worker that claims a task holds it until its lease expires, and renews the lea
 the task's fence, and a running task is written only under the fence it was claimed with: a worker that was presumed
 dead and returns cannot write. A task is `queued`, `running` or has ended for good.
 
+Accounts are served in turn, by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): a task gets as its turn
+the time at which it would start if each account had a worker of its own, in a time that passes as tasks are served. So
+whoever submits a hundred tasks waits for them alone, and long tasks count for more than short ones.
+
 Functions that take a Connection join the caller's transaction, so that a task changes together with its subject.
 """
 
 import functools
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -48,6 +52,18 @@ State = Literal["queued", "running", "completed", "failed", "cancelled"]
 Kind = Literal["conversion", "training", "report", "blend", "estimate", "checkup", "analysis"]
 # short tasks that the page shows in place: not part of the history
 UNLISTED = ("estimate", "checkup", "analysis")
+LONG = "long conversion"
+# the queues of each kind of worker; a queue holds the tasks of one kind, but conversions are in two
+LANES: Mapping[str, tuple[str, ...]] = {
+    "conversions": ("conversion", "blend", "estimate", "checkup"),
+    "long": (LONG,),
+    "reports": ("report",),
+    "trainings": ("training",),
+    "analyses": ("analysis",),
+}
+LONG_COST = 600.0  # seconds x channels x takes: a minute of work on one processor core, at most
+USUAL_COST = 60.0  # of tasks that do not depend on the length of a recording
+_URGENT = ("estimate", "checkup")  # short, and the user is waiting: before other tasks of the account
 STATES: tuple[str, ...] = get_args(State)
 ENDED = ("completed", "failed", "cancelled")
 ACTIVE = ("queued", "running")
@@ -75,7 +91,9 @@ class Task:
     model_name: str | None  # of a voice deleted since
     parameters: dict[str, Any]
     state: str
-    priority: int
+    queue: str
+    cost: float  # seconds x channels x takes of audio
+    turn: float
     not_before: float
     attempt: int  # claims without headway, including this one
     fence: int
@@ -109,12 +127,13 @@ def submit(
     parameters: dict[str, Any],
     *,
     model_id: str | None = None,
-    priority: int = 0,
+    cost: float = USUAL_COST,
     task_id: str | None = None,
     request_id: str | None = None,
 ) -> str:
-    """Queue a task in the caller's transaction; return its id. Higher priorities come first."""
+    """Queue a task in the caller's transaction; return its id. cost: seconds x channels x takes of its audio."""
     task_id = task_id or secrets.token_hex(12)
+    queue = LONG if kind == "conversion" and cost > LONG_COST else kind
     connection.execute(
         insert(tasks).values(
             id=task_id,
@@ -123,7 +142,9 @@ def submit(
             model_id=model_id,
             parameters=_plain(parameters),
             state="queued",
-            priority=priority,
+            queue=queue,
+            cost=cost,
+            turn=_turn(connection, account_id, queue),
             request_id=request_id,
             created_at=Now(),
         )
@@ -131,19 +152,37 @@ def submit(
     return task_id
 
 
-def claim(database: Database, owner: str, kinds: Sequence[str], lease_s: float) -> Task | None:
-    """Claim the next task of these kinds for `lease_s` seconds; None if there is none.
+def _turn(connection: Connection, account_id: str, queue: str) -> float:
+    """Return the turn of a new task: not before the account's other tasks, and not before now, the turn of the tasks in
+    service."""
+    lane = next(queues for queues in LANES.values() if queue in queues)
+    of_lane = tasks.c.queue.in_(lane)
+    heads = [
+        select(tasks.c.turn).where(tasks.c.state == "queued", tasks.c.queue == one).order_by(tasks.c.turn).limit(1)
+        for one in lane
+    ]  # each is answered by the index with one row
+    served = select(func.max(tasks.c.turn)).where(tasks.c.state == "running", of_lane)
+    own = select(func.max(tasks.c.turn + tasks.c.cost)).where(
+        tasks.c.account_id == account_id, tasks.c.state.in_(ACTIVE), of_lane
+    )
+    *turns, after_own = connection.execute(select(*(one.scalar_subquery() for one in (*heads, served, own)))).one()
+    now = min((turn for turn in turns if turn is not None), default=0.0)
+    return float(now if queue in _URGENT else max(now, after_own or 0.0))
 
-    The highest priority comes first, then the oldest. Only one training per voice runs at a time.
+
+def claim(database: Database, owner: str, queues: Sequence[str], lease_s: float) -> Task | None:
+    """Claim the next task of these queues for `lease_s` seconds; None if there is none.
+
+    Accounts take turns; of one account, the oldest comes first. Only one training per voice runs at a time.
     """
     for _ in range(_CLAIMS_TRIED):
         with database.read() as connection:  # idle workers take no write lock
-            kind = _kind_of_next(connection, kinds)
-        if kind is None:
+            queue = _queue_of_next(connection, queues)
+        if queue is None:
             return None
         try:
             with database.write() as connection:
-                row = connection.execute(_taking_next(owner, kind, lease_s)).one_or_none()
+                row = connection.execute(_taking_next(owner, queue, lease_s)).one_or_none()
         except IntegrityError:
             continue  # another worker has just claimed a training of this voice
         if row is not None:
@@ -158,16 +197,16 @@ def claim_one(connection: Connection, task_id: str, owner: str, lease_s: float) 
     return None if row is None else _task(row)
 
 
-def _kind_of_next(connection: Connection, kinds: Sequence[str]) -> str | None:
-    """Return the kind of the next task. Each kind has its own query, which the index answers with one row."""
-    firsts = [_next_of(kind, locked=False).subquery() for kind in kinds]
+def _queue_of_next(connection: Connection, queues: Sequence[str]) -> str | None:
+    """Return the queue of the next task. Each has its own query, which the index answers with one row."""
+    firsts = [_next_of(queue, locked=False).subquery() for queue in queues]
     each = union_all(*(select(one) for one in firsts)).subquery()
-    next_one = select(each.c.kind).order_by(each.c.priority.desc(), each.c.created_at, each.c.id).limit(1)
+    next_one = select(each.c.queue).order_by(each.c.turn, each.c.created_at, each.c.id).limit(1)
     return connection.scalar(next_one)
 
 
-def _taking_next(owner: str, kind: str, lease_s: float) -> ReturningUpdate[Any]:
-    next_id = _next_of(kind, locked=True).with_only_columns(_CANDIDATE.c.id).scalar_subquery()
+def _taking_next(owner: str, queue: str, lease_s: float) -> ReturningUpdate[Any]:
+    next_id = _next_of(queue, locked=True).with_only_columns(_CANDIDATE.c.id).scalar_subquery()
     return (
         update(tasks)
         .where(tasks.c.id == next_id, tasks.c.state == "queued")
@@ -187,7 +226,7 @@ def _taken(owner: str, lease_s: float) -> dict[str, Any]:
     }
 
 
-def _next_of(kind: str, locked: bool) -> Select[Any]:
+def _next_of(queue: str, locked: bool) -> Select[Any]:
     candidate, running = _CANDIDATE, _RUNNING
     in_training = exists().where(
         running.c.kind == "training",
@@ -195,12 +234,12 @@ def _next_of(kind: str, locked: bool) -> Select[Any]:
         running.c.account_id == candidate.c.account_id,
         running.c.model_id == candidate.c.model_id,
     )
-    found = select(candidate.c.id, candidate.c.kind, candidate.c.priority, candidate.c.created_at).where(
-        candidate.c.state == "queued", candidate.c.kind == kind, candidate.c.not_before <= Now()
+    found = select(candidate.c.id, candidate.c.queue, candidate.c.turn, candidate.c.created_at).where(
+        candidate.c.state == "queued", candidate.c.queue == queue, candidate.c.not_before <= Now()
     )
-    if kind == "training":
+    if queue == "training":
         found = found.where(~in_training)
-    found = found.order_by(candidate.c.priority.desc(), candidate.c.created_at, candidate.c.id).limit(1)
+    found = found.order_by(candidate.c.turn, candidate.c.created_at, candidate.c.id).limit(1)
     return found.with_for_update(skip_locked=True, of=candidate) if locked else found
 
 
@@ -463,8 +502,9 @@ def under_way(connection: Connection, kind: str) -> int:
 
 def places(database: Database, kind: str) -> dict[str, int]:
     """Map each queued task of this kind to its place among all accounts, 1 for the next; the first MOST_LISTED only."""
-    waiting = select(tasks.c.id).where(tasks.c.state == "queued", tasks.c.kind == kind)
-    in_turn = waiting.order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id).limit(MOST_LISTED)
+    queues = (kind, LONG) if kind == "conversion" else (kind,)
+    waiting = select(tasks.c.id).where(tasks.c.state == "queued", tasks.c.queue.in_(queues))
+    in_turn = waiting.order_by(tasks.c.turn, tasks.c.created_at, tasks.c.id).limit(MOST_LISTED)
     with database.read() as connection:
         return {task_id: place for place, task_id in enumerate(connection.scalars(in_turn), 1)}
 

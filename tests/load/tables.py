@@ -38,20 +38,20 @@ SMALL_VOICES, SMALL_TASKS = 100, 1000
 TIMES_SLOWER, UNNOTICED_MS = 3.0, 5.0  # a difference below the latter is none
 PAGE = 50
 REPETITIONS = 30
-_PROCESS_KINDS = ("conversion", "report", "blend", "estimate", "checkup")
 _QUEUED, _RUNNING = 500, 50
 
 # one in so many tasks is of another kind, has another end, and belongs to somebody else
 _TASKS = """
-INSERT INTO tasks (id, account_id, kind, model_id, parameters, state, priority, not_before, attempt, fence, owner,
+INSERT INTO tasks (id, account_id, kind, queue, model_id, parameters, state, turn, not_before, attempt, fence, owner,
                    lease_until, cancel_requested, progress, message, result, error, created_at, started_at, finished_at)
 SELECT {id}, CASE WHEN i % 3 = 0 THEN :other ELSE :account END,
+       CASE WHEN i % 100 = 1 THEN 'training' WHEN i % 100 = 2 THEN 'report' ELSE 'conversion' END,
        CASE WHEN i % 100 = 1 THEN 'training' WHEN i % 100 = 2 THEN 'report' ELSE 'conversion' END,
        'voice-' || (i % 100),
        '{{"input_key": "accounts/somebody/tasks/0123456789abcdef01234567/input.wav", "settings": {{"transpose": 3}}}}',
        CASE WHEN i >= :last - :queued THEN 'queued' WHEN i >= :last - :queued - :running THEN 'running'
             WHEN i % 1000 = 7 THEN 'failed' WHEN i % 500 = 8 THEN 'cancelled' ELSE 'completed' END,
-       i % 3, 0, 0, 1, 'somebody', CASE WHEN i >= :last - :queued - :running THEN :now + 100000.0 END, 0, 1.0, '',
+       i, 0, 0, 1, 'somebody', CASE WHEN i >= :last - :queued - :running THEN :now + 100000.0 END, 0, 1.0, '',
        '{{"outputs": ["accounts/somebody/tasks/0123456789abcdef01234567/1/take-1.wav"], "seconds": 2.5}}', NULL,
        :now - 1000000.0 + i, :now, CASE WHEN i < :last - :queued - :running THEN :now - 1000000.0 + i END
 FROM {numbers}
@@ -139,7 +139,7 @@ def _operations(database: Database, storage: Storage, account: Account, secret: 
         return tasks.find(database, account.id, _some_id())
 
     def claim_and_give_back() -> None:
-        task = tasks.claim(database, "loadtest", _PROCESS_KINDS, 60.0)
+        task = tasks.claim(database, "loadtest", tasks.LANES["conversions"], 60.0)
         assert task is not None
         tasks.renew(database, task, 60.0, 0.5, "half")
         tasks.requeue(database, task, counts=False)

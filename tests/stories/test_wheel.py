@@ -38,7 +38,9 @@ def environment(tmp_path) -> dict[str, str]:
 
 
 def test_it_converts_a_sample_and_lists_the_demo_voices(program, environment, tmp_path):
-    said = subprocess.run([program, "voices"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [program, "voices"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
     assert "koguchi" in said.stdout
     subprocess.run([program, "demo"], cwd=tmp_path, env=environment, capture_output=True, check=True)
     [take] = tmp_path.glob("*.wav")

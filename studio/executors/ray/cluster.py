@@ -11,6 +11,7 @@ from studio.executors.ray.executor import is_of_this_machine
 from studio.executors.ray.work import PACKAGE, TROUBLE, RayOrder, carry_out
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
+from studio.store.tasks import LANES
 
 LOST = "lost"  # its process or node died
 WITHDRAWN = "withdrawn"  # stopped, or never started, on request
@@ -86,7 +87,7 @@ class RayCluster:
         service = self._service
         conversion = service.ray_conversion_cpus, service.ray_conversion_gpus
         training = service.ray_training_cpus, service.ray_training_gpus
-        return {"conversions": conversion, "analyses": conversion, "trainings": training}
+        return {lane: training if lane == "trainings" else conversion for lane in LANES}
 
 
 def _ray() -> Any:

@@ -32,11 +32,12 @@ from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.executors.recovery import recover, signs_of, waiting
 from studio.executors.supervisor import SWEEP_S, Backoff, Supervisor, keep_house
-from studio.executors.worker import LANES, OVERDUE_S, STOP, read_order
+from studio.executors.worker import OVERDUE_S, STOP, read_order
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database, database_url, open_database
+from studio.store.tasks import LANES
 
 LOCK = "dispatch"
 MOST_WAITING = 1000  # waiting workers of a lane: enough to fill the places freed between checks

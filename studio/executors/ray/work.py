@@ -23,7 +23,7 @@ from studio.executors.job import Workbench
 from studio.executors.recovery import remove_abandoned
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
-from studio.executors.worker import DISTURBED, LANES, load_what_is_needed
+from studio.executors.worker import DISTURBED, load_what_is_needed
 from studio.settings.environment import Settings, load_service_settings, load_settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
@@ -58,7 +58,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
             load_what_is_needed(order.lane, order.threads)
             task = None
             if not stopping.asked:
-                task = tasks.claim(bench.database, order.owner, LANES[order.lane], bench.service.lease_s)
+                task = tasks.claim(bench.database, order.owner, tasks.LANES[order.lane], bench.service.lease_s)
         except StudioError as trouble:  # as text: the error may not be picklable
             return TROUBLE, str(trouble)
         if task is None:

@@ -7,6 +7,8 @@ _AREAS = {"voices": "Voices", "recordings": "Training recordings", "conversions"
 _LIMITS = {
     "largest_upload_mb": ("Largest upload", "{:g} MB"),
     "longest_audio_minutes": ("Longest recording to convert", "{:g} minutes"),
+    "largest_conversion_minutes": ("Largest conversion: recording x channels x takes", "{:g} minutes"),
+    "longest_dataset_hours": ("Recordings of one voice", "{:g} hours"),
     "conversions_per_account": ("Queued or running conversions", "{:g}"),
     "trainings_per_account": ("Queued or running trainings", "{:g}"),
     "models_per_account": ("Voices", "{:g}"),

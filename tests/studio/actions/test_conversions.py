@@ -1,7 +1,9 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 import soundfile
@@ -10,6 +12,7 @@ from engine.errors import SettingsError
 from engine.voices.card import DEMO_VOICES
 from studio.actions.blends import start_blend
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
+from studio.actions.recordings import check_recording
 from studio.actions.tasks import task_view
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
 from studio.store.accounts import local_account
@@ -225,3 +228,34 @@ def test_settings_out_of_range_are_refused_before_anything_is_stored(studio, rec
     with pytest.raises(SettingsError):
         start(studio, recording(), **given)
     assert not stored(studio)
+
+
+def test_what_would_render_for_hours_is_refused_with_what_fits(studio, recording):
+    """An hour of silence in eight channels, 1.5 MB as flac, took the worker minutes and 3.8 GB a take."""
+    small = replace(studio, service=replace(studio.service, largest_conversion_minutes=0.1))
+    for takes, field, remedy in ((4, "generations_count", "at most 3"), (10, "generations_count", "at most 3")):
+        with pytest.raises(Invalid, match=remedy) as refused:
+            start_conversion(
+                small, small.local, recording(2.0), "vocal.wav", ConversionRequest("kathleen", {"takes": takes})
+            )
+        assert (refused.value.code, refused.value.problems[0][0]) == ("conversion_too_large", field)
+    with pytest.raises(Invalid, match="shorter recording, or mono"):
+        start_conversion(small, small.local, recording(7.0), "vocal.wav", ConversionRequest("kathleen", {}))
+    assert not list(studio.storage.list_keys("tasks"))
+    task_id = start_conversion(
+        small, small.local, recording(2.0), "vocal.wav", ConversionRequest("kathleen", {"takes": 3})
+    )
+    assert find(studio.database, studio.local.id, task_id).cost == pytest.approx(6.0)
+
+
+def test_the_length_of_a_recording_without_a_header_counts_as_decoded(studio, tmp_path):
+    """Browsers record WebM without a length: it was taken however long it was."""
+    path = tmp_path / "vocal.webm"
+    with av.open(str(path), "w", format="webm", options={"live": "1"}) as container:
+        stream = container.add_stream("libopus", rate=48_000, layout="stereo")
+        frame = av.AudioFrame.from_ndarray(np.zeros((2, 240_000), np.float32), format="fltp", layout="stereo")
+        frame.sample_rate = 48_000
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    assert check_recording(path, "vocal.webm", 1.0).channel_seconds == pytest.approx(10.0, abs=0.1)
+    with pytest.raises(Invalid, match="more than 3 seconds long"):
+        check_recording(path, "vocal.webm", 0.05)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from engine.errors import ArchiveError, DatasetError, ProfileError
@@ -97,3 +99,13 @@ def test_how_the_examination_stands_is_told_and_it_can_be_repeated(studio, other
     with pytest.raises(WrongState):
         examine_again(studio, studio.local, "kathleen")
     assert examination_view(studio, studio.local, "kathleen")["state"] == "completed"
+
+
+def test_the_hours_of_a_data_set_are_limited_and_are_what_its_report_costs(studio, package):
+    short = replace(studio, service=replace(studio.service, longest_dataset_hours=0.01))
+    with pytest.raises(DatasetError, match=r"hours of audio; at most 0\.01"):
+        create_model(short, short.local, package(40.0))
+    assert list_tasks(studio.database, studio.local.id)[0] == []
+    create_model(studio, studio.local, package(40.0))
+    [report] = list_tasks(studio.database, studio.local.id)[0]
+    assert (report.queue, report.cost) == ("report", pytest.approx(40.0))

@@ -37,7 +37,8 @@ def test_as_many_workers_as_the_settings_say_and_none_for_trainings(installation
         installation.eventually(lambda: executor.alive()["workers"] == 3)
         time.sleep(0.6)
         assert executor.alive() == {
-            "workers": 3, "training_workers": 0, "analysis_workers": 0, "restarts": 0, "watched": 1,
+            "workers": 3, "long_workers": 0, "report_workers": 0, "training_workers": 0, "analysis_workers": 0,
+            "restarts": 0, "watched": 1,
         }  # fmt: skip
     assert set(executor.alive().values()) == {0}
 

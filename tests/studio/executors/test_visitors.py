@@ -58,7 +58,7 @@ def test_work_that_goes_on_is_cancelled_and_its_visitor_goes_later(database, fol
     old = account_of_visitor(database, "old", "")
     with database.write() as connection:
         waits = submit(connection, old.id, "conversion", {"input_key": "x"})
-        runs = submit(connection, old.id, "conversion", {"input_key": "y"}, priority=1)
+        runs = submit(connection, old.id, "conversion", {"input_key": "y"})
     held = claim(database, "worker", ["conversion"], 60.0)
     assert held is not None
     assert held.id == runs

@@ -88,6 +88,11 @@ def test_trainings_of_before_begin_anew(database):
         connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)"))
         connection.execute(text(f"{model} created_at, updated_at) VALUES ({values}, 1, 1)"))
         connection.execute(text("ALTER TABLE tasks DROP COLUMN model_name"))  # of 0005
+        connection.execute(text("DROP INDEX ix_tasks_queue"))  # of 0006
+        for name in ("queue", "cost", "turn"):
+            connection.execute(text(f"ALTER TABLE tasks DROP COLUMN {name}"))
+        connection.execute(text("ALTER TABLE tasks ADD COLUMN priority INTEGER"))
+        connection.execute(text("CREATE INDEX ix_tasks_queue ON tasks (state, kind, priority)"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
     upgrade(database)
     with database.read() as connection:

@@ -160,11 +160,71 @@ def test_what_cannot_be_stored_is_left_out(database, account):
 # ---- who is next
 
 
-def test_priority_then_age(database, account):
-    ids = [submit(database, account, priority=priority) for priority in (0, 0, 5, -1, 5)]
+def test_of_one_account_the_oldest_but_what_is_shown_in_place_comes_first(database, account):
+    submit(database, account)
+    running = claim(database)
+    ids = [submit(database, account, kind) for kind in ("conversion", "blend", "estimate", "conversion", "checkup")]
     for age, task_id in enumerate(ids):
         change(database, task_id, created_at=1000.0 + age)
-    assert [claim(database).id for _ in ids] == [ids[place] for place in (2, 4, 0, 1, 3)]
+    everything = queue.LANES["conversions"]
+    assert [claim(database, *everything).id for _ in ids] == [ids[place] for place in (2, 4, 0, 1, 3)]
+    assert running.id not in ids
+
+
+def served(database, names, lane="conversions"):
+    """Whose tasks a single worker serves, in order."""
+    order = ""
+    while task := claim(database, *queue.LANES[lane]):
+        order += names[task.account_id]
+        ending(database, queue.complete, task, {})
+    return order
+
+
+def test_accounts_are_served_in_turn(database, account):
+    """A hundred tasks of one account were all served before the one of another."""
+    other, third = (create_account(database, name).id for name in ("anna", "bert"))
+    names = {account: "a", other: "b", third: "c"}
+    for _ in range(100):
+        submit(database, account)
+    for _ in range(10):
+        ending(database, queue.complete, claim(database), {})
+    running = claim(database)
+    for _ in range(2):
+        submit(database, other)
+    submit(database, third)
+    ending(database, queue.complete, running, {})
+    order = served(database, names)
+    assert (order[:4].count("b"), order[:4].count("c"), len(order)) == (2, 1, 92), order[:8]
+
+
+def test_who_comes_back_is_not_served_for_the_time_away(database, account):
+    other = create_account(database, "anna").id
+    for _ in range(20):
+        submit(database, account)
+    for _ in range(10):
+        ending(database, queue.complete, claim(database), {})
+    for _ in range(10):
+        submit(database, other)
+    assert served(database, {account: "a", other: "b"})[:10].count("b") == 5
+
+
+def test_costly_tasks_count_for_more(database, account):
+    other = create_account(database, "anna").id
+    for _ in range(3):
+        submit(database, account, cost=500.0)
+    for _ in range(12):
+        submit(database, other, cost=50.0)
+    assert served(database, {account: "a", other: "b"})[:12].count("b") >= 10
+
+
+def test_long_conversions_and_reports_have_workers_of_their_own(database, account):
+    long, short = submit(database, account, cost=3600.0), submit(database, account, cost=3.0)
+    report = submit(database, account, "report", cost=36_000.0, model_id="mia")
+    assert claim(database, *queue.LANES["conversions"]).id == short
+    assert claim(database, *queue.LANES["conversions"]) is None
+    assert claim(database, *queue.LANES["long"]).id == long
+    assert claim(database, *queue.LANES["reports"]).id == report
+    assert queue.find(database, account, long).kind == "conversion"
 
 
 def test_only_kinds_that_are_asked_for(database, account):
@@ -415,7 +475,7 @@ def test_figures(database, account):
     for model in ("mia", "mia", "leo"):
         submit(database, account, "training", model_id=model)
     old, new = sorted(task.id for task in queue.list_tasks(database, account)[0] if task.model_id == "mia")
-    change(database, old, created_at=1000.0)
+    change(database, old, created_at=1000.0, turn=-1.0)
     change(database, new, created_at=2000.0)
     ending(database, queue.complete, claim(database), {})
     assert queue.counts(database) == {("training", "queued"): 2, ("training", "completed"): 1}
@@ -538,7 +598,7 @@ class Known:
 
     kind: str
     about: tuple
-    priority: int
+    turn: float
     created_at: float
     state: str = "queued"
     attempt: int = 0
@@ -571,20 +631,21 @@ class Queue(RuleBasedStateMachine):
     @rule(
         kind=st.sampled_from(["conversion", "training"]),
         model=st.sampled_from(["mia", "leo"]),
-        priority=st.integers(-1, 1),
+        cost=st.integers(0, 3),
     )
-    def submitted(self, kind, model, priority):
+    def submitted(self, kind, model, cost):
         number = len(self.known)  # ids and times that are the same whenever this is run again
         task_id, created_at = f"{number:024x}", 1000.0 + number // 2
-        submit(self.database, self.account, kind, model_id=model, priority=priority, task_id=task_id)
+        submit(self.database, self.account, kind, model_id=model, cost=cost, task_id=task_id)
         change(self.database, task_id, created_at=created_at)
-        self.known[task_id] = Known(kind, (self.account, model), priority, created_at)
+        turn = queue.find(self.database, self.account, task_id).turn
+        self.known[task_id] = Known(kind, (self.account, model), turn, created_at)
 
     @rule(kinds=st.sampled_from([("conversion",), ("training",), ("conversion", "training")]))
     def claimed(self, kinds):
         training = {one.about for one in self.known.values() if (one.kind, one.state) == ("training", "running")}
         possible = [
-            (-one.priority, one.created_at, task_id)
+            (one.turn, one.created_at, task_id)
             for task_id, one in self.known.items()
             if one.state == "queued" and one.due and one.kind in kinds
             and not (one.kind == "training" and one.about in training)
