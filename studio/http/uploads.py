@@ -96,7 +96,7 @@ async def _in_blocks(chunks: AsyncIterator[bytes], arrival: Arrival) -> AsyncGen
     block = bytearray()
     try:
         while True:
-            block += await arrival.wait(anext(chunks), len)
+            block += await arrival.wait(anext(chunks), bytes.__len__)
             if len(block) >= BLOCK:
                 yield bytes(block)
                 block.clear()

@@ -21,7 +21,9 @@ from studio.http.origin_guard import OriginGuard
 from studio.page.cookies import VisitorCookies
 from studio.page.early_script import EarlyScript
 from studio.page.log_in import LogIn, LogIns
+from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
+from studio.page.uploads import PageUploads, UploadNames
 from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
 from studio.store.accounts import Account
 from studio.store.studio import Studio
@@ -42,6 +44,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     os.environ.update(OFFLINE)
     os.environ.setdefault("GRADIO_TEMP_DIR", str(studio.settings.work / "page"))
     import gradio as gr
+    from gradio.utils import get_upload_folder
 
     from studio.page.parts.element import FILES, head
     from studio.page.parts.theme import theme
@@ -51,9 +54,13 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     account_of = _logged_in(log_ins) if log_ins is not None else _visitor(studio) if is_demo else _local(studio)
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
-    page = build_page(studio, account_of)
+    uploads = UploadNames(Path(get_upload_folder()))
+    page = build_page(studio, account_of, uploads)
+    page.state_session_capacity = studio.service.page_sessions
     # a request passes the last one first
     app.add_middleware(EarlyScript, source=f"{studio.service.path_prefix}{FILES}/frames.js")
+    app.add_middleware(PageUploads, names=uploads, least_rate=studio.service.least_upload_kb_s * 1000)
+    app.add_middleware(PageSessions, blocks=page, service=studio.service)
     if is_demo:
         app.add_middleware(VisitorCookies)
     if log_ins is not None:
@@ -76,7 +83,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     )
 
 
-def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
+def build_page(studio: Studio, account_of: Callable[[Any], Account], uploads: UploadNames) -> Any:
     """Build the page with all its tabs."""
     import gradio as gr
 
@@ -103,7 +110,7 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account]) -> Any:
     if studio.service.is_demo:
         del tabs["Settings"]  # tokens and the machine are the host's concern
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
-    with CheckedEvents(title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
+    with CheckedEvents(uploads, title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
         heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
         returning = element("returning", events=("returned",), elem_id="returning")
         wishes = {name.lower(): gr.State(None) for name in tabs}

@@ -44,6 +44,9 @@ class ServiceSettings:
     ray_trainings: int = setting(4, 0, 100_000, "Concurrent trainings on the Ray cluster, in addition to conversions.")
     conversion_workers: int = setting(1, 1, 64, "Concurrent conversions on this machine.")
     training_workers: int = setting(1, 0, 16, "Concurrent trainings on this machine, in addition to conversions.")
+    page_sessions: int = setting(300, 1, 10_000, "Sessions of the page kept in memory, 0.6 MB each.")
+    page_sessions_per_address: int = setting(0, 0, 10_000, "Of one address, and new ones per minute; 0: any number.")
+    page_events_per_minute: int = setting(1200, 1, 1_000_000, "Events of the page per minute, where addresses count.")
     device: str = text_setting("auto", "The device for the networks; auto uses a GPU that has been tested.",
                                ("auto", "cpu", "cuda", "mps"))  # fmt: skip
     analysis_workers: int = setting(1, 0, 16, "Concurrent analyses of recordings for the page.")
@@ -104,6 +107,8 @@ DEMO = ServiceSettings(
     largest_conversion_minutes=20.0,
     longest_dataset_hours=1.0,
     largest_upload_mb=25,
+    page_sessions=200,
+    page_sessions_per_address=40,
     uploads_at_once=8,
     uploads_per_account=2,
     conversions_per_account=12,

@@ -1,32 +1,40 @@
 """A page that checks what a browser sends before an event begins.
 
-Only files uploaded to the page are accepted. A browser names files by their paths, and gradio (6.31) checks that such a
-file was uploaded only in a page that it has launched itself. In a page mounted beside a service, anybody could read any
-file of this machine and request any address.
+Only files that this visitor uploaded to the page are accepted, under the names given to them. Gradio (6.31) takes
+paths instead, and checks that such a file was uploaded only in a page that it has launched itself. In a page mounted
+beside a service, anybody could read any file of this machine and request any address.
 
 A value that is no longer a choice of its list becomes None. A browser may still send the old choice after the list has
 changed, and gradio would then refuse the whole event with an error that the visitor cannot act on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.utils import get_upload_folder
 
-_REFUSAL = "This file was not uploaded here."
+from studio.errors import NotFound
+from studio.page.cookies import visitor_of
+from studio.page.uploads import UploadNames
 
 
 class CheckedEvents(gr.Blocks):
     """Blocks that refuse events naming other files, in a value or in the event's data, and pass None for choices that
     are gone."""
 
+    def __init__(self, uploads: UploadNames, **options: Any) -> None:
+        super().__init__(**options)
+        self._uploads = uploads
+
     async def process_api(self, block_fn: Any, inputs: list[Any], *positional: Any, **options: Any) -> dict[str, Any]:
         """Run the event as gradio does. Raises gr.Error for a file that was not uploaded."""
-        event = options.get("event_data")
-        if names_other_file([inputs, event and event._data], Path(get_upload_folder())):
-            raise gr.Error(_REFUSAL, print_exception=False)
+        event, request = options.get("event_data"), options.get("request")
+        visitor = "" if request is None else visitor_of(request.request.scope)
+        try:
+            with_own_files([inputs, event and event._data], lambda name: self._uploads.path_of(name, visitor))
+        except NotFound as error:
+            raise gr.Error(str(error), print_exception=False) from error
         components = self._as_seen(block_fn, positional[0] if positional else options.get("state"))
         return await super().process_api(block_fn, with_choices_left(components, inputs), *positional, **options)
 
@@ -48,25 +56,17 @@ def _is_gone(dropdown: gr.Dropdown, value: Any) -> bool:
     return not several_or_own and value not in [choice for _, choice in dropdown.choices]
 
 
-def names_other_file(value: Any, folder: Path) -> bool:
-    """Whether a value sent by a browser names a file outside the folder anywhere."""
-    allowed = folder.resolve()
+def with_own_files(value: Any, path_of: Callable[[str], Path]) -> None:
+    """Replace the names of files by their paths, anywhere in a value sent by a browser.
+
+    Raises NotFound, as `path_of` does for a name that the visitor was not given.
+    """
     to_see = [value]
     while to_see:
         now = to_see.pop()
         if isinstance(now, dict):
-            path = now.get("path")
-            # only marked as a file counts as one
-            if "meta" in now and isinstance(path, str) and not _lies_in(path, allowed):
-                return True
+            if "meta" in now and isinstance(now.get("path"), str):  # only marked as a file counts as one
+                now["path"] = str(path_of(now["path"]))
             to_see += now.values()
         elif isinstance(now, list | tuple):
             to_see += now
-    return False
-
-
-def _lies_in(path: str, folder: Path) -> bool:
-    try:
-        return folder in Path(path).resolve().parents
-    except (OSError, ValueError):  # not a path
-        return False

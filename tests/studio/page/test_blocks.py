@@ -19,8 +19,8 @@ def local(tmp_path_factory) -> Iterator[TrialService]:
 
 
 @pytest.fixture(scope="module")
-def open_to_others(tmp_path_factory) -> Iterator[TrialService]:
-    with trial_service(tmp_path_factory.mktemp("open") / "home", executor="none", host="0.0.0.0") as service:
+def demo(tmp_path_factory) -> Iterator[TrialService]:
+    with trial_service(tmp_path_factory.mktemp("demo") / "home", executor="none", demo="on") as service:
         yield service
 
 
@@ -69,9 +69,58 @@ def test_no_file_is_taken_that_was_not_uploaded(local, path):
         assert "was not uploaded here" in told_by_event(client, [FILE | {"path": path}])
         assert "was not uploaded here" in told_by_event(client, [None], {"at": [FILE | {"path": path}]})
         (uploaded,) = client.post("/gradio_api/upload", files={"files": ("a.wav", b"no sound")}).json()
+        assert str(local.home) not in uploaded
         beside = str(Path(uploaded) / ".." / ".." / ".." / ".." / "studio.sqlite")
         assert "was not uploaded here" in told_by_event(client, [FILE | {"path": beside}])
         assert "is not an audio file" in told_by_event(client, [FILE | {"path": uploaded}])
+        assert client.get(f"/gradio_api/file={uploaded}").content == b"no sound"
+
+
+def test_a_file_is_served_to_its_own_visitor_alone(demo):
+    with asked(demo) as anna, asked(demo) as bert:
+        for client in (anna, bert):
+            client.headers["Origin"] = demo.base_url
+            client.get("/")
+        (uploaded,) = anna.post("/gradio_api/upload", files={"files": ("a.wav", b"no sound")}).json()
+        [path] = demo.home.rglob("a.wav")
+        assert anna.get(f"/gradio_api/file={uploaded}").content == b"no sound"
+        assert "is not an audio file" in told_by_event(anna, [FILE | {"path": uploaded}])
+        for name in (uploaded, path):
+            assert bert.get(f"/gradio_api/file={name}").status_code == 404
+            assert "was not uploaded here" in told_by_event(bert, [FILE | {"path": str(name)}])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "run/predict"), ("POST", "call/predict"), ("POST", "component_server"), ("POST", "process_recording"),
+     ("GET", "proxy=http://127.0.0.1"), ("GET", "file/etc/hosts"), ("POST", "vibe-edit"), ("GET", "deep_link")],
+)  # fmt: skip
+def test_what_the_page_does_not_use_of_gradio_is_closed(local, method, path):
+    with asked(local) as client:
+        answer = client.request(method, f"/gradio_api/{path}", json={"data": [], "fn_index": 0})
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b"[]", b'{"session_hash": 1}', b'{"session_hash": "a/b"}'])
+def test_an_event_that_is_none_is_refused_in_a_sentence(local, body):
+    with asked(local) as client:
+        answer = client.post("/gradio_api/queue/join", content=body, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 422
+        assert answer.json()["detail"].startswith("The event ")
+        assert client.post("/gradio_api/queue/join", content=bytes(5_000_000)).status_code == 413
+
+
+def test_the_messages_of_a_session_are_for_its_own_visitor(demo):
+    with asked(demo) as anna, asked(demo) as bert:
+        for client in (anna, bert):
+            client.headers["Origin"] = demo.base_url
+            client.get("/")
+        event = {"fn_index": 0, "session_hash": "annas", "data": []}
+        assert anna.post("/gradio_api/queue/join", json=event).is_success
+        assert bert.post("/gradio_api/queue/join", json=event).status_code == 401
+        assert bert.get("/gradio_api/queue/data", params={"session_hash": "annas"}).status_code == 401
+        assert bert.get("/gradio_api/heartbeat/annas").status_code == 401
+        assert bert.post("/gradio_api/cancel", json=event | {"event_id": "x"}).status_code == 401
 
 
 def test_what_is_no_choice_any_more_does_not_stop_an_event(local):
