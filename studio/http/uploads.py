@@ -96,7 +96,8 @@ async def _in_blocks(chunks: AsyncIterator[bytes], arrival: Arrival) -> AsyncGen
     block = bytearray()
     try:
         while True:
-            block += await arrival.wait(anext(chunks), bytes.__len__)
+            chunk = await arrival.wait(anext(chunks), len)
+            block += chunk
             if len(block) >= BLOCK:
                 yield bytes(block)
                 block.clear()
