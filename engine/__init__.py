@@ -40,6 +40,7 @@ _OFFERS = {
         "load_voice",
         "save_voice",
     ),
+    "provenance.verification": ("verify",),
     "conversion.convert": (
         "convert",
         "convert_file",

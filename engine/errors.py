@@ -9,6 +9,7 @@ EngineError            anything the user can understand and fix
 |-- VoiceError         a voice that is unknown, damaged or unusable
 |-- TrainingError      a training run that cannot start or continue
 |-- EditError          a take that cannot be edited
+|-- ProvenanceError    keys or credentials that cannot be used
 Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
 
@@ -56,6 +57,10 @@ class TrainingError(EngineError):
 
 class EditError(EngineError):
     """A take that cannot be edited, or no longer can."""
+
+
+class ProvenanceError(EngineError):
+    """Signing keys that cannot be used, or credentials that cannot be written or checked."""
 
 
 class Cancelled(Exception):

@@ -1,8 +1,8 @@
 """Encode audio files: the encoders behind AudioWriter, each writing to an open binary file.
 
 WAV is written here (24-bit PCM, RIFF with space reserved for RF64, EBU Tech 3306), so its size is unlimited and its
-errors are the system's own; FLAC, MP3 and OGG are written by libsndfile. Samples beyond full scale are clipped, never
-wrapped.
+errors are the system's own; FLAC, MP3, OGG and AIFF are written by libsndfile. Samples beyond full scale are clipped,
+never wrapped.
 """
 
 import struct
@@ -28,6 +28,7 @@ SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
     ".flac": {"format": "FLAC", "subtype": "PCM_24"},
     ".mp3": {"format": "MP3", "subtype": "MPEG_LAYER_III", "bitrate_mode": "VARIABLE", "compression_level": 0.1},
     ".ogg": {"format": "OGG", "subtype": "VORBIS", "compression_level": 0.3},
+    ".aiff": {"format": "AIFF", "subtype": "PCM_24"},
 }
 SUFFIXES = (".wav", *SNDFILE_OPTIONS)
 
@@ -59,20 +60,24 @@ def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
         raise AudioError(f"A FLAC file cannot hold a rate of {rate} Hz: use .wav.")
 
 
-def open_encoder(file: BinaryIO, suffix: str, rate: int, channels: int) -> Encoder:
-    """Open the encoder for a suffix. Raises AudioError if the format does not support the rate or channels."""
+def open_encoder(file: BinaryIO, suffix: str, rate: int, channels: int, comment: str = "") -> Encoder:
+    """Open the encoder for a suffix; `comment` becomes a tag of the file.
+
+    Raises AudioError if the format does not support the rate or channels.
+    """
     refuse_unwritable(suffix, rate, channels)
     if suffix == ".wav":
-        return WavEncoder(file, rate, channels)
-    return SndfileEncoder(file, suffix, rate, channels)
+        return WavEncoder(file, rate, channels, comment)
+    return SndfileEncoder(file, suffix, rate, channels, comment)
 
 
 class WavEncoder:
     """Encode 24-bit PCM. A JUNK chunk reserves space for RF64's ds64 chunk, needed only beyond 4 GB."""
 
-    def __init__(self, file: BinaryIO, rate: int, channels: int) -> None:
+    def __init__(self, file: BinaryIO, rate: int, channels: int, comment: str = "") -> None:
         self._file, self._rate, self._channels = file, rate, channels
         self._data_size = 0
+        self._tags = wav_comment(comment) if comment else b""
         file.write(wav_header(rate, channels, 0))
 
     def write(self, block: Samples) -> None:
@@ -83,8 +88,9 @@ class WavEncoder:
     def finish(self) -> None:
         if self._data_size % 2:
             self._file.write(b"\0")
+        self._file.write(self._tags)
         self._file.seek(0)
-        self._file.write(wav_header(self._rate, self._channels, self._data_size))
+        self._file.write(wav_header(self._rate, self._channels, self._data_size, len(self._tags)))
 
     def abandon(self) -> None:
         pass
@@ -97,11 +103,21 @@ def pcm24(block: Samples) -> bytes:
     return np.ascontiguousarray(integers).view(np.uint8).reshape(-1, 4)[:, :BYTES_PER_SAMPLE].tobytes()
 
 
-def wav_header(rate: int, channels: int, data_size: int) -> bytes:
-    """Return the 80 bytes before the samples: RIFF, or RF64 if the sizes need more than 32 bits."""
+def wav_comment(text: str) -> bytes:
+    """Return a LIST chunk with a comment (RIFF INFO), of even length."""
+    content = text.encode() + b"\0"
+    content += b"\0" * (len(content) % 2)
+    return struct.pack("<4sI4s4sI", b"LIST", len(content) + 12, b"INFO", b"ICMT", len(content)) + content
+
+
+def wav_header(rate: int, channels: int, data_size: int, size_after: int = 0) -> bytes:
+    """Return the 80 bytes before the samples: RIFF, or RF64 if the sizes need more than 32 bits.
+
+    size_after: bytes of the chunks after the samples.
+    """
     frame = channels * BYTES_PER_SAMPLE
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * frame, frame, 8 * BYTES_PER_SAMPLE)
-    riff_size = 72 + data_size + data_size % 2
+    riff_size = 72 + data_size + data_size % 2 + size_after
     if riff_size <= LARGEST_RIFF:
         start = struct.pack("<4sI4s4sI28x", b"RIFF", riff_size, b"WAVE", b"JUNK", 28)
         return start + form + struct.pack("<4sI", b"data", data_size)
@@ -111,13 +127,15 @@ def wav_header(rate: int, channels: int, data_size: int) -> bytes:
 
 
 class SndfileEncoder:
-    """Encode FLAC, MP3 and OGG with libsndfile; `_HonestFile` keeps the cause of a failed write."""
+    """Encode FLAC, MP3, OGG and AIFF with libsndfile; `_HonestFile` keeps the cause of a failed write."""
 
-    def __init__(self, file: BinaryIO, suffix: str, rate: int, channels: int) -> None:
+    def __init__(self, file: BinaryIO, suffix: str, rate: int, channels: int, comment: str = "") -> None:
         self._target = _HonestFile(file)
         options = SNDFILE_OPTIONS[suffix]
         try:
             self._file = sf.SoundFile(self._target, "w", rate, channels, **options)
+            if comment:
+                self._file.comment = comment  # most formats have it before the samples
         except sf.SoundFileError as error:
             self._target.raise_failure()
             raise AudioError(f"A {suffix} file cannot hold {channels} channels at {rate} Hz: use .wav.") from error

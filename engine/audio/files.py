@@ -9,6 +9,7 @@ import errno
 import math
 import os
 import secrets
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +23,9 @@ import soxr
 
 from engine.audio.decoders import open_decoder, truncated
 from engine.audio.encoders import open_encoder, refuse_unwritable
-from engine.errors import AudioError, is_full_disk
+from engine.errors import AudioError, ProvenanceError, is_full_disk
+from engine.provenance.installation import SWITCHED_OFF, Installation
+from engine.provenance.statement import Statement
 
 Samples = npt.NDArray[np.float32]
 
@@ -38,12 +41,15 @@ QUALITY = "HQ"  # soxr: 20-bit precision, linear phase
 class Audio:
     """A recording in memory: `samples` float32 (channels, samples) at `rate` Hz. Raises ValueError for another shape.
 
+    statement: how it was made, if it is synthetic; a file that it is written to says so.
+
     >>> Audio(np.zeros((2, 44100), np.float32), 44100).duration_s
     1.0
     """
 
     samples: Samples
     rate: int
+    statement: Statement | None = None
 
     def __post_init__(self) -> None:
         if self.samples.ndim != 2:
@@ -196,17 +202,31 @@ def _reblocked(chunks: Iterator[Samples], size: int) -> Iterator[Samples]:
 
 
 class AudioWriter:
-    """Write an audio file; the suffix selects .wav (24-bit, any length), .flac (24-bit), .mp3 or .ogg.
+    """Write an audio file; the suffix selects .wav (24-bit, any length), .flac (24-bit), .mp3, .ogg or .aiff (24-bit).
 
     Use it in a `with` statement. The samples go to a temporary file in the same folder, which is renamed to the target
     when the block succeeds and deleted when it raises. Raises AudioError if the format does not support the rate or
     channels, the folder is missing or not writable, the disk is full, or nothing was written.
+
+    statement: how the recording was made, if it is synthetic: it becomes a tag, and where the format can hold them
+    content credentials, signed by `installation` (by default that of the environment). If they cannot be signed, the
+    file is written without them, and `unsigned` gives the reason.
     """
 
-    def __init__(self, path: Path | str, rate: int, channels: int) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        rate: int,
+        channels: int,
+        statement: Statement | None = None,
+        installation: Installation | None = None,
+    ) -> None:
         self.path, self.rate, self.channels = Path(path), rate, channels
         self._count = 0
         self._suffix = self.path.suffix.lower()
+        self._installation = installation or Installation.from_environment()
+        self._statement = statement if self._installation.signs else None
+        self.unsigned = SWITCHED_OFF if statement and not self._installation.signs else None
         refuse_outside_limits(self.path, rate, channels)
         refuse_unwritable(self._suffix, rate, channels)
         self._temporary = self.path.with_name(f".{secrets.token_hex(8)}.part")
@@ -216,7 +236,8 @@ class AudioWriter:
             self._file: BinaryIO = self._temporary.open("x+b")
         try:
             with writing_errors(self.path):
-                self._encoder = open_encoder(self._file, self._suffix, rate, channels)
+                comment = self._statement.as_tag() if self._statement else ""
+                self._encoder = open_encoder(self._file, self._suffix, rate, channels, comment)
         except BaseException:
             self._delete_temporary()
             raise
@@ -250,7 +271,19 @@ class AudioWriter:
             raise AudioError(f'"{self.path.name}" was not written: there is no audio to write (0 samples).')
         self._encoder.finish()
         self._file.close()
+        if self._statement:
+            self._sign(self._statement)
         os.replace(self._temporary, self.path)
+
+    def _sign(self, statement: Statement) -> None:
+        from engine.provenance.manifest import MEDIA_TYPES, attach_credentials  # a moment to load, for synthetic ones
+
+        if self._suffix not in MEDIA_TYPES:
+            return  # its tags say it
+        try:
+            attach_credentials(self._temporary, self._suffix, statement, self._installation.identity())
+        except ProvenanceError as cause:
+            self.unsigned = str(cause)
 
     def _discard(self) -> None:
         self._encoder.abandon()
@@ -266,10 +299,14 @@ class AudioWriter:
 def write_audio(path: Path | str, audio: Audio) -> None:
     """Write a whole recording. Raises AudioError as AudioWriter does, leaving any existing file untouched.
 
+    A synthetic recording is signed (see AudioWriter); where that fails, a warning gives the reason.
+
     >>> write_audio("louder.mp3", Audio(1.2 * read_audio("vocal.flac").samples, 44100))
     """
-    with AudioWriter(path, audio.rate, audio.channels) as writer:
+    with AudioWriter(path, audio.rate, audio.channels, audio.statement) as writer:
         writer.write(audio.samples)
+    if writer.unsigned not in (None, SWITCHED_OFF):
+        warnings.warn(f'"{writer.path.name}" has no content credentials. {writer.unsigned}', stacklevel=2)
 
 
 def refuse_no_sound(samples: Samples, holder: str, place: str = "") -> None:

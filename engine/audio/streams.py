@@ -9,6 +9,8 @@ import numpy as np
 
 from engine.audio.files import Audio, AudioWriter, Resampler, open_audio, refuse_no_sound
 from engine.errors import SettingsError
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement
 from engine.units import SAMPLE_RATE
 
 SHORTEST_S = 0.1  # of a part that is cut out
@@ -72,18 +74,26 @@ def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
     yield resampler.push(np.zeros((source.channels, 0), np.float32), last=True)
 
 
-def cut_recording(source: Path, target: Path, start_s: float = 0.0, stop_s: float = float("inf")) -> None:
+def cut_recording(
+    source: Path,
+    target: Path,
+    start_s: float = 0.0,
+    stop_s: float = float("inf"),
+    statement: Statement | None = None,
+    installation: Installation | None = None,
+) -> None:
     """Copy `source` from `start_s` to `stop_s` into `target`, at the same rate and with the same channels.
 
-    The suffix of the target selects its format. Raises SettingsError for a part that is too short or outside the
-    recording, AudioError for a file that cannot be read or written.
+    The suffix of the target selects its format. statement, installation: as of AudioWriter, for synthetic recordings.
+    Raises SettingsError for a part that is too short or outside the recording, AudioError for a file that cannot be
+    read or written.
     """
     if not 0.0 <= start_s <= stop_s - SHORTEST_S:
         raise SettingsError(f"The part from {start_s:.1f} s to {stop_s:.1f} s is too short: choose a longer one.")
     with open_audio(source) as recording:
         first = round(start_s * recording.rate)
         last = None if stop_s == float("inf") else round(stop_s * recording.rate)
-        with AudioWriter(target, recording.rate, recording.channels) as writer:
+        with AudioWriter(target, recording.rate, recording.channels, statement, installation) as writer:
             passed = written = 0
             for block in recording.blocks(_BLOCK):
                 kept = block[:, max(0, first - passed) : None if last is None else max(0, last - passed)]

@@ -10,7 +10,8 @@ render it window by window.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,8 @@ from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.survey import Survey, survey_recording
 from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement, engine_version, file_digest, record_digest
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.voice import Voice, networks_digest
 
@@ -56,13 +59,18 @@ class Conversion:
 
 @dataclass(frozen=True)
 class FileConversion:
-    """Files of the takes, with the transposition, the style, the settings and the data for later edits."""
+    """Files of the takes, with the transposition, the style, the settings and the data for later edits.
+
+    statement: what the takes say of how they were made, if they do. unsigned: why they carry no content credentials.
+    """
 
     paths: list[Path]
     transpose: int
     style: Style
     settings: ConversionSettings
     edit_data: EditData
+    statement: Statement
+    unsigned: str | None = None
 
 
 def convert(
@@ -91,8 +99,10 @@ def convert(
     for pieces in _rendered(HeldRecording(audio), renderer, progress):
         for take, piece in zip(kept, pieces, strict=True):
             take.append(piece)
+    source = sha256(audio.samples.tobytes()).hexdigest()
+    statement = statement_for(voice, replace(settings, transpose=transpose), source)
     takes = [
-        Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE), seed)
+        Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement), seed)
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
     return Conversion(takes, transpose, survey.style, _edit_data(renderer, transpose))
@@ -105,10 +115,12 @@ def convert_file(
     settings: Chosen | None = None,
     report: Report | None = None,
     device: str = AUTO,
+    installation: Installation | None = None,
 ) -> FileConversion:
     """Convert a file of any length into one file for each take, in memory that does not grow with the length.
 
-    settings, report and device: as for `convert`. The suffix of each target chooses its format. Raises AudioError for a
+    settings, report and device: as for `convert`. The suffix of each target chooses its format. installation: signs the
+    takes' content credentials; by default that of the environment. Raises AudioError for a
     file that cannot be read or written, and SettingsError if the targets are not as many as the takes, or if the device
     does not work or runs out of memory. The targets are written atomically at the end.
 
@@ -132,13 +144,26 @@ def convert_file(
     transpose = chosen_transpose(settings, survey, voice)
     melody = ShapedMelody(settings, transpose)
     renderer = Renderer(base, voice.on(base.device), survey, settings, melody, analysed=analysed)
+    statement = statement_for(voice, replace(settings, transpose=transpose), file_digest(source))
     with ExitStack() as stack:
-        writers = [stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels)) for target in targets]
+        writers = [
+            stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels, statement, installation))
+            for target in targets
+        ]
         opened = stack.enter_context(open_audio(source))
         for pieces in _rendered(opened, renderer, progress):
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.write(piece)
-    return FileConversion(list(targets), transpose, survey.style, settings, _edit_data(renderer, transpose))
+    unsigned = next((writer.unsigned for writer in writers if writer.unsigned), None)
+    return FileConversion(
+        list(targets), transpose, survey.style, settings, _edit_data(renderer, transpose), statement, unsigned
+    )
+
+
+def statement_for(voice: Voice, settings: ConversionSettings, source_sha256: str) -> Statement:
+    """Return what takes of this voice state about how they were made."""
+    card = voice.card
+    return Statement(card.id, card.name, record_digest(card.consent), asdict(settings), source_sha256, engine_version())
 
 
 def base_on(device: str) -> BaseModel:

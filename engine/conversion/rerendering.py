@@ -23,7 +23,7 @@ from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begi
 from engine.audio.channels import mid_of
 from engine.audio.files import Audio, AudioWriter, open_audio
 from engine.audio.streams import HeldRecording, at_engine_rate
-from engine.conversion.convert import Conversion, Take, base_on
+from engine.conversion.convert import Conversion, Take, base_on, statement_for
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
 from engine.conversion.pitch_edits import PitchEdit
@@ -37,6 +37,8 @@ from engine.features.sustained_notes import SustainedNotes
 from engine.networks.listener import Listener, listen
 from engine.networks.synthesizer import cycles_per_frame
 from engine.progress import Report
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement, file_digest
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
 from engine.voices.voice import Voice, networks_digest
 
@@ -73,11 +75,13 @@ class EarlierEdit:
 
 @dataclass(frozen=True)
 class FileEdit:
-    """The written file, its plan, and the number of rendered patches."""
+    """The written file, its plan, and the number of rendered patches; statement and unsigned as of a conversion."""
 
     path: Path
     plan: Plan
     rendered: int
+    statement: Statement
+    unsigned: str | None = None
 
 
 def edit_take(
@@ -107,7 +111,7 @@ def edit_take(
     take = conversion.takes[number]
     splice = _Splice(at_engine_rate(HeldRecording(take.audio)), plan, report)
     pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
-    return Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE), take.seed)
+    return Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement), take.seed)
 
 
 def edit_file(
@@ -118,12 +122,13 @@ def edit_file(
     before: EarlierEdit | None = None,
     report: Report | None = None,
     device: str = AUTO,
+    installation: Installation | None = None,
 ) -> FileEdit:
     """Write a take to `target` with these edits of its pitch.
 
-    before: an earlier rendered edit of the same take; device: as for the conversion. Memory does not grow with the
-    length. Raises EditError if the take cannot be edited, SettingsError for a stretch beyond its end, AudioError for a
-    file that cannot be read or written. The target is written atomically at the end.
+    before: an earlier rendered edit of the same take; device, installation: as for the conversion. Memory does not grow
+    with the length. Raises EditError if the take cannot be edited, SettingsError for a stretch beyond its end,
+    AudioError for a file that cannot be read or written. The target is written atomically at the end.
 
     >>> from engine import Shift, convert_file, load_voice
     >>> vocal, take, voice = Path("vocal.flac"), Path("take.wav"), load_voice("koguchi")
@@ -145,10 +150,12 @@ def edit_file(
             earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
         for is_same in same:
             renewed.append((earlier.patch, False) if is_same else (renderer.render, True))
-        writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, original.channels))
+        used = replace(take.edit_data.settings, transpose=take.edit_data.transpose)
+        statement = statement_for(voice, used, file_digest(take.source))
+        writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, original.channels, statement, installation))
         for piece in splice.pieces(renewed):
             writer.write(piece)
-    return FileEdit(target, plan, same.count(False))
+    return FileEdit(target, plan, same.count(False), statement, writer.unsigned)
 
 
 class _Stream:

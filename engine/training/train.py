@@ -27,6 +27,8 @@ import torch
 from engine.analysis.pitch import Pitch
 from engine.analysis.style import measure_style
 from engine.audio.files import read_audio, write_audio, writing_errors
+from engine.conversion.convert import statement_for
+from engine.conversion.settings import ConversionSettings
 from engine.datasets.dataset import TRAINING_FOLDER, Dataset
 from engine.datasets.report import examined, refuse_unusable, usable_recordings
 from engine.devices import AUTO, Device, working_device
@@ -34,6 +36,7 @@ from engine.errors import Cancelled, TrainingError
 from engine.features.clips import Clip, analysed_clips
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
+from engine.provenance.statement import file_digest
 from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.evaluation_schedule import EvaluationSchedule
@@ -305,8 +308,9 @@ class _Training:
         unfinished = final.with_name(f".{name}.part")
         training = {"epochs": self.history.epoch, "steps": self.step}
         save_voice(snapshot(self.tuning, self.card, training), unfinished)
-        scores = audition.evaluate(load_voice(unfinished), unfinished)
-        write_audio(unfinished / PREVIEW_FILE, read_audio(unfinished / f"{self.preview}.flac"))
+        voice = load_voice(unfinished)
+        scores = audition.evaluate(voice, unfinished)
+        self._write_preview(voice, unfinished)
         shutil.rmtree(final, ignore_errors=True)
         os.replace(unfinished, final)
         figures = asdict(scores) | {"score": round(scores.score, 5)}
@@ -315,6 +319,12 @@ class _Training:
         self._thin_out()
         self._save()
         self.report(self._fraction(), self._progress())
+
+    def _write_preview(self, voice: Voice, folder: Path) -> None:
+        recording = f"{self.preview}.flac"
+        source = file_digest(self.folder / ORIGINALS_FOLDER / recording)
+        statement = statement_for(voice, ConversionSettings(transpose="auto"), source)
+        write_audio(folder / PREVIEW_FILE, replace(read_audio(folder / recording), statement=statement))
 
     def _thin_out(self) -> None:
         """Delete the weights of older evaluations, except the best; keep their audio."""

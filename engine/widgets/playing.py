@@ -3,6 +3,7 @@
 import html
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,5 +34,5 @@ def _as_flac(sound: Playable) -> bytes:
     audio = read_audio(sound) if isinstance(sound, Path) else sound
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "sound.flac"
-        write_audio(target, Audio(np.clip(audio.samples, -1.0, 1.0), audio.rate))
+        write_audio(target, replace(audio, samples=np.clip(audio.samples, -1.0, 1.0)))
         return target.read_bytes()

@@ -4,6 +4,7 @@ from pathlib import PurePath
 from typing import Any
 
 from engine.audio.streams import cut_recording
+from engine.provenance.statement import Statement
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND
 from studio.actions.names import name_of_take
@@ -37,7 +38,10 @@ def stored_take(studio: Studio, task: Task, take: int, kind: str) -> str:
     if key != original and studio.storage.head(key) is None:
         with workplace(studio) as place:
             made = place / f"take.{kind}"
-            cut_recording(studio.storage.fetch(original, place), made)
+            stated = (task.result or {}).get("statement")
+            statement = Statement(**stated) if stated else None  # of a task before 0.9
+            source = studio.storage.fetch(original, place)
+            cut_recording(source, made, statement=statement, installation=studio.installation)
             studio.storage.put_file(made, key)
     return key
 

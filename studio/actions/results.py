@@ -65,7 +65,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "input_url": studio.link(task.parameters["input_key"], base_url, now_s) if is_there else None,
         "takes": _takes(studio, task, base_url, now_s) if is_there else [],
         "edited": (task.parameters.get("edit") or {}).get("of"),
-        "note": None if is_there else _DELETED,
+        "note": result.get("unsigned") if is_there else _DELETED,
     }
 
 

@@ -84,6 +84,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         edit = task.parameters.get("edit") or {}
         view["edit_of"], view["edit_count"] = edit.get("of"), len(edit.get("edits", []))
         view["untrained"] = was_untrained(task)
+        view["unsigned"] = result.get("unsigned")
         view["scores"] = result.get("scores", [])
         view["output_settings"] = result.get("output_settings")
         view |= audio_links(studio, task, base_url, now_s)

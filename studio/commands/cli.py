@@ -17,6 +17,7 @@ from typer.main import get_command
 
 from studio.commands.analyse import analyse
 from studio.commands.convert import convert, demo
+from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
 from studio.commands.failures import in_one_sentence
 from studio.commands.mcp import mcp
@@ -83,6 +84,8 @@ app.command()(create)
 app.command()(report)
 app.command()(with_options(train, []))  # as above
 app.command()(analyse)
+app.command()(verify)
+app.add_typer(credentials, name="credentials")
 app.add_typer(token, name="token")
 app.command()(doctor)
 app.command()(mcp)

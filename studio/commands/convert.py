@@ -32,7 +32,7 @@ def convert(
             "-o",
             "--output",
             metavar="OUT",
-            help="A file (.wav, .flac, .mp3, .ogg), replaced if it exists, or a folder. "
+            help="A file (.wav, .flac, .mp3, .ogg, .aiff), replaced if it exists, or a folder. "
             "Default: named after the recording and the voice, in this folder.",
         ),
     ] = None,
@@ -65,9 +65,11 @@ def convert(
         return read_settings(ConversionSettings.presets[style if preset == "auto" else preset], given)
 
     with progress_bar() as report:
-        conversion = convert_file(source, targets, loaded, chosen, report, device)
+        conversion = convert_file(source, targets, loaded, chosen, report, device, studio.installation)
     used = conversion.style if preset == "auto" else preset
     typer.echo(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+d} semitones.", err=True)
+    if conversion.unsigned:
+        typer.echo(f"Without content credentials. {conversion.unsigned}", err=True)
     for path in conversion.paths:
         typer.echo(path)
         if scores:

@@ -59,6 +59,8 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
         "settings": asdict(found.settings),
         "untrained": voice.card.is_untrained,
         "scores": scores,
+        "statement": asdict(found.statement),
+        "unsigned": found.unsigned,
         "groundwork": _stored(job, job.place / "groundwork.npz"),
     }
 
@@ -83,8 +85,11 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
         before,
         lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
         job.bench.device,
+        job.bench.installation,
     )
     return {
+        "statement": asdict(done.statement),
+        "unsigned": done.unsigned,
         "scores": _scores(job, source, [target], edit_data.transpose, done.plan.moved),
         "outputs": [_stored(job, target)],
         "output_settings": {
@@ -125,7 +130,7 @@ def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", 
     def report(fraction: float, message: str) -> None:
         job.heart.report(_CONVERTING_SHARE * fraction, message)
 
-    return convert_file(source, targets, voice, settings, report, job.bench.device)
+    return convert_file(source, targets, voice, settings, report, job.bench.device, job.bench.installation)
 
 
 def _voice(job: Job) -> "Voice":

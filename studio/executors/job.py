@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, select
 from structlog.typing import FilteringBoundLogger
 
+from engine.provenance.installation import Installation
 from studio.errors import DiskFull, LeaseLost, NotFound, Unavailable
 from studio.executors.heartbeat import Heartbeat, Stopping
 from studio.executors.voice_cache import VoiceCache
-from studio.settings.environment import Settings
+from studio.settings.environment import Settings, installation_of
 from studio.settings.service import ServiceSettings
 from studio.store import tasks
 from studio.store.accounts import Account, account_of_id, account_prefix
@@ -40,6 +41,11 @@ class Workbench:
     stopping: Stopping
     log: FilteringBoundLogger
     number: int = 0  # index among the workers of its kind here, to spread them over GPUs
+
+    @property
+    def installation(self) -> Installation:
+        """Return what signs results."""
+        return installation_of(self.settings, self.service)
 
     @property
     def device(self) -> str:

@@ -22,7 +22,7 @@ from studio.executors.process import OrderedProcess, environment_of, start_proce
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
 from studio.executors.supervisor import LONGEST_BACKOFF_S, SWEEP_S, Backoff, Supervisor, keep_house
 from studio.executors.worker import OVERDUE_S, WAKE, Order
-from studio.settings.environment import Settings
+from studio.settings.environment import Settings, installation_of
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database, database_url, open_database
 from studio.store.tasks import LANES
@@ -194,7 +194,8 @@ class LocalExecutor:
         order = Order(
             str(self._settings.data), asdict(self._service), name, "", threads, _IDLE_S.get(name, 0.0), number
         )  # fmt: skip
-        worker = start_process(self._command, order, environment_of(threads))
+        environment = environment_of(threads) | installation_of(self._settings, self._service).as_environment()
+        worker = start_process(self._command, order, environment)
         lane.workers.append(worker)
         self._log.info("worker_started", lane=name, pid=worker.popen.pid)
 

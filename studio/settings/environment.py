@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from platformdirs import user_data_path
-
 from engine.errors import SettingsError
+from engine.provenance.installation import HOME_VARIABLE, ON, Installation, data_folder
+from engine.provenance.installation import VARIABLES as PREFIX
 from studio.settings.options import read_settings
 from studio.settings.service import DEMO, ServiceSettings
 
-PREFIX = "TIMBRE_STUDIO_"
-HOME_VARIABLE = PREFIX + "HOME"
 SPACE_VARIABLE = "SPACE_ID"  # set on hosted Spaces
 # what hosts of Gradio apps, and of containers, set for any app; our own variables win
 OF_HOSTS = {"host": ("GRADIO_SERVER_NAME",), "port": ("GRADIO_SERVER_PORT", "PORT"), "root_path": ("GRADIO_ROOT_PATH",)}
@@ -52,8 +50,13 @@ def make_folder(folder: Path) -> None:
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """Read the folders from `environment` or the process's own: TIMBRE_STUDIO_HOME, else the system's usual place."""
-    home = (os.environ if environment is None else environment).get(HOME_VARIABLE, "").strip()
-    return Settings(Path(home).expanduser().absolute() if home else user_data_path("timbre-studio", appauthor=False))
+    return Settings(data_folder(os.environ if environment is None else environment))
+
+
+def installation_of(settings: Settings, service: ServiceSettings) -> Installation:
+    """Return what signs the results of this installation."""
+    certificate, key = (Path(text) if text else None for text in (service.certificate, service.certificate_key))
+    return Installation(settings.data, service.credentials == ON, certificate, key)
 
 
 def load_service_settings(

@@ -70,6 +70,13 @@ class ServiceSettings:
     free_disk_mb: int = setting(500, 0, 10_000_000, "Disk space kept free, in millions of bytes.")
     keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, "Recordings and results are deleted after this; 0: never.")
     link_hours: float = setting(24.0, 0.01, 8760.0, "The shortest time a link to audio is valid.")
+    credentials: str = text_setting("on", "Sign results as synthetic with C2PA content credentials.", ("on", "off"))
+    certificate: str = text_setting(
+        "", "PEM file of a certificate to sign with, and its authorities; default: our own."
+    )
+    certificate_key: str = text_setting("", "PEM file of the private key of `certificate`.")
+    consent: str = text_setting("optional", "Whether a voice must state its owner's consent to be created, imported or "
+                                "used.", ("optional", "required"))  # fmt: skip
     lease_s: float = setting(20.0, 1.0, 3600.0, "Seconds until another worker takes the task of a silent one.")
     attempts: int = setting(3, 1, 100, "How often a task is tried if its worker crashes.")
     stalled_minutes: float = setting(

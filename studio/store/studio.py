@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from studio.settings.environment import Settings, make_folder
+from engine.provenance.installation import Installation
+from studio.settings.environment import Settings, installation_of, make_folder
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, local_account
 from studio.store.database import Database, database_url, open_database
@@ -35,6 +36,11 @@ class Studio:
     local: Account
     wake: Callable[[], None] = lambda: None
     submitted: Callable[[Connection, str], None] = lambda connection, task_id: None
+
+    @property
+    def installation(self) -> Installation:
+        """What signs results, and knows those made here."""
+        return installation_of(self.settings, self.service)
 
     def link(self, key: str, base_url: str, now_s: float) -> str:
         """Return an absolute URL that opens the stored file until it expires.

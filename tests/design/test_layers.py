@@ -17,6 +17,7 @@ ENGINE = {
     "devices": "processor and GPUs",
     "files": "files that appear whole or not at all",
     "progress": "progress of long work",
+    "provenance": "what files say of how they were made, signed and verified",
     "archives": "zips from anybody",
     "audio": "reading and writing recordings",
     "analysis": "pitch, loudness, envelope, notes, style",

@@ -7,12 +7,13 @@ from starlette.responses import JSONResponse
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
+from studio.actions.verification import verify_file
 from studio.http.bodies import MULTIPART
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
-from studio.http.routes.schemas import CompletedConversion, TaskId, UnfinishedConversion
+from studio.http.routes.schemas import CompletedConversion, TaskId, UnfinishedConversion, Verdict
 from studio.http.routes.setting_fields import given_settings, setting_properties
 
 PRESETS = (AUTO, *ConversionSettings.presets)
@@ -64,6 +65,23 @@ async def convert(call: Calling) -> JSONResponse:
         )
     call.note(task_id=task_id, model_id=model)
     return JSONResponse({"task_id": task_id})
+
+
+@router.post(
+    "/verify",
+    response_model=Verdict,
+    responses=problems(*OF_UPLOADS),
+    openapi_extra=body({"audio": _FIELDS["audio"]}, ("audio",), MULTIPART),
+)
+async def verify(call: Calling) -> JSONResponse:
+    """Tell where an audio file comes from, as far as its content credentials prove it. Nothing is kept."""
+    async with call.form(*AUDIO_FIELDS) as form:
+        fields = Fields(form)
+        audio = fields.file(*AUDIO_FIELDS)
+        fields.check()
+        assert audio is not None
+        verdict = await call.at_length(verify_file, call.studio, audio.path, audio.name)
+    return JSONResponse(verdict)
 
 
 @router.get(

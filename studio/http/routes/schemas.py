@@ -96,6 +96,17 @@ class UnfinishedConversion(_Exact):
     status: Literal["in_progress", "failed"]
 
 
+class Verdict(_Exact):
+    """What the content credentials of a file prove. A file without any may be real or synthetic."""
+
+    state: Literal["made_here", "made_elsewhere", "changed", "no_credentials"]
+    sentence: str = Field(examples=["Made here, a synthetic recording in the voice Kathleen, and unchanged since."])
+    signer: str | None = Field(description="Who signed it, by their certificate.")
+    synthetic: bool | None = Field(description="Whether the signed statement says so; null if it says nothing.")
+    statement: dict[str, Any] | None = Field(description="Voice, settings and digests, if signed by this program.")
+    tags: str | None = Field(description="What the container's tags say of this program; anyone can write them.")
+
+
 class VocalRange(_Exact):
     """The notes a voice sings comfortably."""
 
@@ -175,6 +186,7 @@ class TaskView(BaseModel):
     finished_at: Time | None
     scores: list[Any] | None = Field(default=None, description="For each take of a conversion.")
     untrained: bool | None = Field(None, description="For a conversion: whether the voice was untrained.")
+    unsigned: str | None = Field(None, description="Why the takes carry no content credentials; null if they do.")
     edit_of: str | None = Field(None, description="The conversion whose take was edited")
     edit_count: int | None = Field(None, description="The number of pitch edits.")
     input_audio_url: Url | None = None

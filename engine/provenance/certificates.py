@@ -1,0 +1,132 @@
+"""Keys and certificates that sign content credentials (X.509, RFC 5280, in the profile of C2PA 2.2, chapter 14).
+
+C2PA accepts no certificate that is its own authority, so each installation makes a certificate authority, signs one
+certificate with it, and forgets the authority's key: it is never needed again, as a rotation makes both anew.
+"""
+
+import datetime
+import secrets
+from dataclasses import dataclass
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from engine.errors import ProvenanceError
+from engine.provenance.statement import PROGRAM
+
+PrivateKey = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
+_VALID_DAYS = 20 * 365  # a file is checked years after it was made, and nothing here tells when that was
+_CLOCKS_APART = datetime.timedelta(days=1)  # clocks of two machines
+# of a key: neither agreement on keys nor encryption
+_UNUSED = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only",
+           "decipher_only")  # fmt: skip
+_CURVES = {"secp256r1": "es256", "secp384r1": "es384", "secp521r1": "es512"}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A private key, and its certificate followed by those of the authorities that vouch for it."""
+
+    key: PrivateKey
+    chain: tuple[x509.Certificate, ...]
+
+    @property
+    def certificate(self) -> x509.Certificate:
+        """The certificate of the key."""
+        return self.chain[0]
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the signature algorithm in C2PA. Raises ProvenanceError for a key that C2PA does not allow."""
+        if isinstance(self.key, ec.EllipticCurvePrivateKey) and self.key.curve.name in _CURVES:
+            return _CURVES[self.key.curve.name]
+        if isinstance(self.key, ed25519.Ed25519PrivateKey):
+            return "ed25519"
+        if isinstance(self.key, rsa.RSAPrivateKey):
+            return "ps256"
+        raise ProvenanceError("Content credentials cannot be signed with this kind of key: use a P-256 key.")
+
+    def certificates_pem(self) -> bytes:
+        """Return the certificates as PEM, the key's own first."""
+        return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in self.chain)
+
+    def key_pem(self) -> bytes:
+        """Return the private key as PEM."""
+        return self.key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+
+    def refuse_outside_validity(self) -> None:
+        """Raise ProvenanceError if the certificate has expired, or is not valid yet by this machine's clock."""
+        now = datetime.datetime.now(datetime.UTC)
+        begin, end = self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
+        if now > end:
+            raise ProvenanceError(
+                f"The certificate for content credentials expired on {end:%Y-%m-%d}: replace it, or run "
+                "`python -m studio credentials rotate`."
+            )
+        if now < begin:
+            raise ProvenanceError(
+                f"The certificate for content credentials is valid from {begin:%Y-%m-%d}, but this machine's clock "
+                f"shows {now:%Y-%m-%d}: set the clock."
+            )
+
+
+def new_identity() -> Identity:
+    """Make a key, an authority, and the authority's certificate for the key."""
+    number = secrets.token_hex(4)
+    authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    authority_name = _name(f"{PROGRAM} authority {number}")
+    authority = _certificate(authority_name, authority_key, authority_name, authority_key, is_authority=True)
+    own = _certificate(_name(f"{PROGRAM} {number}"), key, authority_name, authority_key, is_authority=False)
+    return Identity(key, (own, authority))
+
+
+def read_identity(key_pem: bytes, certificates_pem: bytes) -> Identity:
+    """Parse a private key and its chain of certificates. Raises ValueError if they do not belong together."""
+    key = serialization.load_pem_private_key(key_pem, password=None)
+    chain = tuple(x509.load_pem_x509_certificates(certificates_pem))
+    if not isinstance(key, PrivateKey) or chain[0].public_key() != key.public_key():
+        raise ValueError("the certificate is not that of the key")
+    return Identity(key, chain)
+
+
+def serial_of(certificates_pem: bytes) -> str:
+    """Return the serial number, in decimal, of the first certificate. Raises ValueError."""
+    return str(x509.load_pem_x509_certificates(certificates_pem)[0].serial_number)
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name(
+        [x509.NameAttribute(NameOID.ORGANIZATION_NAME, PROGRAM), x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
+    )
+
+
+def _certificate(
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: x509.Name,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    is_authority: bool,
+) -> x509.Certificate:
+    begin = datetime.datetime.now(datetime.UTC) - _CLOCKS_APART
+    usage = dict.fromkeys(_UNUSED, False)
+    builder = (
+        x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(begin)
+        .not_valid_after(begin + datetime.timedelta(days=_VALID_DAYS))
+        .add_extension(x509.BasicConstraints(is_authority, 0 if is_authority else None), critical=True)
+        .add_extension(
+            x509.KeyUsage(
+                digital_signature=not is_authority, key_cert_sign=is_authority, crl_sign=is_authority, **usage
+            ),
+            critical=True,
+        )
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
+    )
+    if not is_authority:
+        builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.EMAIL_PROTECTION]), critical=False)
+    return builder.sign(issuer_key, hashes.SHA256())

@@ -1,0 +1,58 @@
+"""What a synthetic recording states about how it was made; content credentials sign it, container tags repeat it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PROGRAM = "Timbre Studio"
+# IPTC: "a composite of elements, at least one of which was made by a trained algorithm": here melody and words of a
+# person, in a voice that a network renders
+DIGITAL_SOURCE_TYPE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """How a recording was made. The digests are SHA-256 in hexadecimal; None where there is nothing to digest."""
+
+    voice: str  # the voice's id
+    voice_name: str
+    consent_sha256: str | None  # of the voice's consent record
+    settings: Mapping[str, Any]
+    source_sha256: str | None  # of the recording that was converted
+    engine: str  # version
+
+    def as_tag(self) -> str:
+        """Return the statement as one line for the container's comment tag."""
+        # only the id of the voice: MP3 tags of libsndfile hold nothing but Latin letters
+        return (
+            f"Synthetic: converted by {PROGRAM} {self.engine} to the voice {self.voice}. "
+            f"DigitalSourceType={DIGITAL_SOURCE_TYPE}"
+        )
+
+
+def engine_version() -> str:
+    """Return the version of this program; "unknown" where it runs without being installed."""
+    try:
+        return version("timbre-studio")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def canonical_json(record: Mapping[str, Any]) -> bytes:
+    """Return a record as JSON that depends on its values only, for digests and signatures."""
+    return json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def record_digest(record: Mapping[str, Any]) -> str | None:
+    """Return the digest of a record, such as a consent; None if it is empty."""
+    return hashlib.sha256(canonical_json(record)).hexdigest() if record else None
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,177 @@
+"""Tell where an audio file comes from, as far as its content credentials prove it.
+
+Credentials can be removed, and tags can be written by anyone: a file without credentials may be real or synthetic.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import av
+from c2pa import C2paError
+
+from engine.errors import AudioError
+from engine.provenance.certificates import serial_of
+from engine.provenance.installation import Installation
+from engine.provenance.manifest import MEDIA_TYPES, STATEMENT_LABEL, read_manifests
+from engine.provenance.statement import PROGRAM
+
+State = Literal["made_here", "made_elsewhere", "changed", "no_credentials"]
+_UNKNOWN_SIGNER = {"signingCredential.untrusted"}
+_EXPIRED = {"signingCredential.expired", "signingCredential.invalid"}
+_TRACES = (b"jumdc2pa", b"c2pa.claim", b"c2pa.signature", b"c2pa.assertions")
+# formats, as FFmpeg names them, that can hold credentials; and those whose first four bytes tell
+_MEDIA_TYPES = {"wav": MEDIA_TYPES[".wav"], "flac": MEDIA_TYPES[".flac"], "mp3": MEDIA_TYPES[".mp3"],
+                "mov": MEDIA_TYPES[".m4a"]}  # fmt: skip
+_STARTS = {b"fLaC": "flac", b"OggS": "ogg", b"FORM": "aiff", b"\x1aE\xdf\xa3": "matroska"}
+_BLOCK = 1 << 20  # bytes
+_LONGEST_SHOWN = 200  # characters, of what a file says of itself
+_NOT_PROOF = "This says nothing about whether it is real: credentials can be removed."
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the credentials of a file prove.
+
+    signer: who signed it, by their certificate. synthetic: whether the signed statement says so; None if it says
+    nothing. statement: voice, settings and digests, if the file was made with this program. tags: what the container's
+    tags say, which anyone can write.
+    """
+
+    state: State
+    sentence: str
+    signer: str | None = None
+    synthetic: bool | None = None
+    statement: dict[str, Any] | None = None
+    tags: str | None = None
+
+
+def verify(path: Path, installation: Installation | None = None) -> Verdict:
+    """Check the content credentials of an audio file.
+
+    installation: whose files count as made here; by default the one of the environment. Raises AudioError if the file
+    cannot be read, ProvenanceError if the certificates of the installation cannot.
+
+    >>> from engine import read_audio
+    >>> verify(Path("vocal.flac")).state
+    'no_credentials'
+    """
+    known = (installation or Installation.from_environment()).known()
+    try:
+        name = _format(path)
+        tags = _tags(path, name) if name else None
+        report = _report(path, name, b"".join(known))
+        if report is not None:
+            return _judged(report, {serial_of(pem) for pem in known}, tags)
+        return _without_credentials(path, name, tags)
+    except OSError as cause:
+        raise AudioError(f'"{path.name}" cannot be read: {cause.strerror or cause}.') from cause
+
+
+def _report(path: Path, name: str | None, anchors: bytes) -> dict[str, Any] | None:
+    if name not in _MEDIA_TYPES:
+        return None
+    try:
+        report = read_manifests(path, _MEDIA_TYPES[name], anchors)
+    except C2paError:  # of the credentials, or of the file around them
+        return None
+    return report if report and report.get("active_manifest") else None
+
+
+def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verdict:
+    if _has_traces(path):
+        return Verdict("changed", "Changed since it was made: its content credentials are damaged.", tags=tags)
+    if name is None:
+        raise AudioError(f'"{path.name}" is not an audio file in a format that can be checked.')
+    if tags:
+        text = f'No content credentials. Its tags, which anyone can write, say: "{tags}"'
+        return Verdict("no_credentials", text, tags=tags)
+    return Verdict("no_credentials", f"No content credentials. {_NOT_PROOF}")
+
+
+def _judged(report: dict[str, Any], known: set[str], tags: str | None) -> Verdict:
+    manifest = report["manifests"][report["active_manifest"]]
+    results = report.get("validation_results", {}).get("activeManifest", {})
+    failures = {one["code"] for one in results.get("failure", [])}
+    signature = manifest.get("signature_info") or {}
+    signer = _shown(signature.get("common_name") or signature.get("issuer") or "an unnamed certificate")
+    if failures - _UNKNOWN_SIGNER - _EXPIRED or (failures and "claimSignature.validated" not in _passed(results)):
+        text = f"Changed since it was made: it no longer matches its content credentials, signed by {signer}."
+        return Verdict("changed", text, signer, tags=tags)
+    synthetic, statement = _said_of_making(manifest)
+    kind = " Its credentials say that it is synthetic." if synthetic else ""
+    if not failures and str(signature.get("cert_serial_number")) in known:
+        voice = (statement or {}).get("voice")
+        name = f" in the voice {_shown(voice['name'])}" if isinstance(voice, dict) and voice.get("name") else ""
+        text = f"Made here, a synthetic recording{name}, and unchanged since."
+        return Verdict("made_here", text, signer, synthetic, statement, tags)
+    text = f"Made by another: signed by {signer}, which this installation does not know, and unchanged since."
+    if failures & _EXPIRED:
+        text = f"Signed by {signer} and unchanged since; the certificate is not valid now, so its maker is uncertain."
+    return Verdict("made_elsewhere", text + kind, signer, synthetic, statement, tags)
+
+
+def _passed(results: dict[str, Any]) -> set[str]:
+    return {one["code"] for one in results.get("success", [])}
+
+
+def _said_of_making(manifest: dict[str, Any]) -> tuple[bool | None, dict[str, Any] | None]:
+    """Whether the signed assertions call the file synthetic, and the statement of this program, if it has one."""
+    synthetic, statement = None, None
+    for assertion in manifest.get("assertions", []):
+        data = assertion.get("data")
+        if not isinstance(data, dict):
+            continue
+        if assertion["label"].startswith("c2pa.actions"):
+            kinds = [one.get("digitalSourceType", "") for one in data.get("actions", []) if isinstance(one, dict)]
+            if any(kinds):
+                synthetic = any("lgorithmicMedia" in str(kind) for kind in kinds)
+        elif assertion["label"] == STATEMENT_LABEL:
+            statement = data
+    return synthetic, statement
+
+
+def _format(path: Path) -> str | None:
+    """The format by the first bytes, as FFmpeg names it; it never guesses, so no playlist can make it open others."""
+    with path.open("rb") as file:
+        head = file.read(12)
+        if head[:3] == b"ID3":  # a tag before FLAC or MP3, with seven bits of its size in each byte
+            size = 0
+            for byte in head[6:10]:
+                size = size << 7 | byte & 0x7F
+            file.seek(10 + size)
+            return "flac" if file.read(4) == b"fLaC" else "mp3"
+    if head[:4] in (b"RIFF", b"RF64") and head[8:] == b"WAVE":
+        return "wav"
+    if head[4:8] == b"ftyp":
+        return "mov"
+    if len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0:
+        return "mp3" if head[1] & 0x06 else "aac"
+    return _STARTS.get(head[:4])
+
+
+def _tags(path: Path, name: str) -> str | None:
+    """What the container's tags say about this program; None if nothing."""
+    try:
+        with av.open(str(path), format=name, metadata_errors="replace") as file:
+            streams = [one.metadata for one in file.streams.audio]
+            tags = [text for tags in (file.metadata, *streams) for text in tags.values()]
+    except (av.FFmpegError, ValueError):
+        return None
+    return next((_shown(text) for text in tags if PROGRAM in text), None)
+
+
+def _has_traces(path: Path) -> bool:
+    """Whether parts of content credentials lie anywhere in the file, though none can be read."""
+    before = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            if any(trace in before + block for trace in _TRACES):
+                return True
+            before = block[-max(map(len, _TRACES)) :]
+    return False
+
+
+def _shown(text: Any) -> str:
+    """Text from an unknown file, safe to print."""
+    return "".join(letter if letter.isprintable() else " " for letter in str(text))[:_LONGEST_SHOWN]

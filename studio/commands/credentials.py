@@ -1,0 +1,62 @@
+"""`verify`: tell where a file comes from; `credentials`: the certificate that signs results."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.provenance.installation import SWITCHED_OFF, Installation
+from studio.commands.failures import in_one_sentence
+from studio.settings.environment import installation_of, load_service_settings, load_settings
+
+credentials = typer.Typer(
+    help="Show or replace the certificate that signs results.", add_completion=False, pretty_exceptions_enable=False
+)
+
+
+@in_one_sentence
+def verify(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Audio files.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Tell whether files were made here, by another, or changed since; exit status 1 if one has been changed."""
+    from engine.provenance.verification import verify as verify_file
+
+    verdicts = {path: verify_file(path, _installation()) for path in files}
+    for path, verdict in verdicts.items():
+        if as_json:
+            typer.echo(json.dumps({"file": str(path)} | asdict(verdict), ensure_ascii=False))
+        else:
+            typer.echo(f"{path}: {verdict.sentence}")
+    if any(verdict.state == "changed" for verdict in verdicts.values()):
+        raise typer.Exit(1)
+
+
+@credentials.callback(invoke_without_command=True)
+@in_one_sentence
+def show(context: typer.Context) -> None:
+    """Show the certificate in use and where it lies."""
+    if context.invoked_subcommand:
+        return
+    installation = _installation()
+    if not installation.signs:
+        typer.echo(SWITCHED_OFF)
+        return
+    certificate = installation.identity().certificate
+    typer.echo(f"signer   {certificate.subject.rfc4514_string()}")
+    typer.echo(f"valid    {certificate.not_valid_before_utc:%Y-%m-%d} to {certificate.not_valid_after_utc:%Y-%m-%d}")
+    typer.echo(f"folder   {installation.folder}")
+
+
+@credentials.command()
+@in_one_sentence
+def rotate() -> None:
+    """Make a new key and certificate; files that were signed before stay known as made here."""
+    certificate = _installation().rotate().certificate
+    typer.echo(certificate.subject.rfc4514_string())
+
+
+def _installation() -> Installation:
+    return installation_of(load_settings(), load_service_settings())
