@@ -9,14 +9,17 @@ import secrets
 from dataclasses import dataclass
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from engine.errors import ProvenanceError
 from engine.provenance.statement import PROGRAM
 
 PrivateKey = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
+_RSA_PADDING = padding.PSS(padding.MGF1(hashes.SHA256()), padding.PSS.DIGEST_LENGTH)
+_LONGEST_NAME = 100  # characters shown of a certificate's name
 _VALID_DAYS = 20 * 365  # a file is checked years after it was made, and nothing here tells when that was
 _CLOCKS_APART = datetime.timedelta(days=1)  # clocks of two machines
 # of a key: neither agreement on keys nor encryption
@@ -58,6 +61,14 @@ class Identity:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
 
+    def sign(self, content: bytes) -> bytes:
+        """Return a signature of this content, the same each time as far as the kind of key allows."""
+        if isinstance(self.key, ec.EllipticCurvePrivateKey):
+            return self.key.sign(content, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
+        if isinstance(self.key, ed25519.Ed25519PrivateKey):
+            return self.key.sign(content)
+        return self.key.sign(content, _RSA_PADDING, hashes.SHA256())
+
     def refuse_outside_validity(self) -> None:
         """Raise ProvenanceError if the certificate has expired, or is not valid yet by this machine's clock."""
         now = datetime.datetime.now(datetime.UTC)
@@ -91,6 +102,26 @@ def read_identity(key_pem: bytes, certificates_pem: bytes) -> Identity:
     if not isinstance(key, PrivateKey) or chain[0].public_key() != key.public_key():
         raise ValueError("the certificate is not that of the key")
     return Identity(key, chain)
+
+
+def verify_signature(certificates_pem: bytes, signature: bytes, content: bytes) -> str:
+    """Return the name on the first certificate, whose key made the signature. Raises ValueError if it did not."""
+    certificate = x509.load_pem_x509_certificates(certificates_pem)[0]
+    key = certificate.public_key()
+    try:
+        if isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, content, ec.ECDSA(hashes.SHA256()))
+        elif isinstance(key, ed25519.Ed25519PublicKey):
+            key.verify(signature, content)
+        elif isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, content, _RSA_PADDING, hashes.SHA256())
+        else:
+            raise ValueError("an unknown kind of key")
+    except InvalidSignature as cause:
+        raise ValueError("the signature does not match") from cause
+    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    name = str(names[0].value) if names else certificate.subject.rfc4514_string()
+    return "".join(letter if letter.isprintable() else " " for letter in name)[:_LONGEST_NAME]
 
 
 def serial_of(certificates_pem: bytes) -> str:

@@ -12,6 +12,7 @@ from c2pa import C2paError
 
 from engine.errors import AudioError
 from engine.provenance.certificates import serial_of
+from engine.provenance.framing import is_untouched
 from engine.provenance.installation import Installation
 from engine.provenance.manifest import MEDIA_TYPES, STATEMENT_LABEL, read_manifests
 from engine.provenance.statement import PROGRAM
@@ -62,7 +63,7 @@ def verify(path: Path, installation: Installation | None = None) -> Verdict:
         tags = _tags(path, name) if name else None
         report = _report(path, name, b"".join(known))
         if report is not None:
-            return _judged(report, {serial_of(pem) for pem in known}, tags)
+            return _judged(report, {serial_of(pem) for pem in known}, tags, path)
         return _without_credentials(path, name, tags)
     except OSError as cause:
         raise AudioError(f'"{path.name}" cannot be read: {cause.strerror or cause}.') from cause
@@ -75,7 +76,7 @@ def _report(path: Path, name: str | None, anchors: bytes) -> dict[str, Any] | No
         report = read_manifests(path, _MEDIA_TYPES[name], anchors)
     except C2paError:  # of the credentials, or of the file around them
         return None
-    return report if report and report.get("active_manifest") else None
+    return report if report and report.get("active_manifest") in report.get("manifests", {}) else None
 
 
 def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verdict:
@@ -89,16 +90,17 @@ def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verd
     return Verdict("no_credentials", f"No content credentials. {_NOT_PROOF}")
 
 
-def _judged(report: dict[str, Any], known: set[str], tags: str | None) -> Verdict:
+def _judged(report: dict[str, Any], known: set[str], tags: str | None, path: Path) -> Verdict:
     manifest = report["manifests"][report["active_manifest"]]
     results = report.get("validation_results", {}).get("activeManifest", {})
     failures = {one["code"] for one in results.get("failure", [])}
     signature = manifest.get("signature_info") or {}
     signer = _shown(signature.get("common_name") or signature.get("issuer") or "an unnamed certificate")
-    if failures - _UNKNOWN_SIGNER - _EXPIRED or (failures and "claimSignature.validated" not in _passed(results)):
+    synthetic, statement = _said_of_making(manifest)
+    is_signed = "claimSignature.validated" in {one["code"] for one in results.get("success", [])}
+    if failures - _UNKNOWN_SIGNER - _EXPIRED or not is_signed or (statement and not is_untouched(path)):
         text = f"Changed since it was made: it no longer matches its content credentials, signed by {signer}."
         return Verdict("changed", text, signer, tags=tags)
-    synthetic, statement = _said_of_making(manifest)
     kind = " Its credentials say that it is synthetic." if synthetic else ""
     if not failures and str(signature.get("cert_serial_number")) in known:
         voice = (statement or {}).get("voice")
@@ -109,10 +111,6 @@ def _judged(report: dict[str, Any], known: set[str], tags: str | None) -> Verdic
     if failures & _EXPIRED:
         text = f"Signed by {signer} and unchanged since; the certificate is not valid now, so its maker is uncertain."
     return Verdict("made_elsewhere", text + kind, signer, synthetic, statement, tags)
-
-
-def _passed(results: dict[str, Any]) -> set[str]:
-    return {one["code"] for one in results.get("success", [])}
 
 
 def _said_of_making(manifest: dict[str, Any]) -> tuple[bool | None, dict[str, Any] | None]:

@@ -67,6 +67,7 @@ class VoiceCard:
     # of those recordings alone in which it speaks, or sings; None where hardly any do, or nobody has measured it
     spoken_pitch: PitchStatistics | None = None
     sung_pitch: PitchStatistics | None = None
+    consent_seal: dict[str, str] = field(default_factory=dict)  # see engine.provenance.consent; empty if not signed
 
     @property
     def is_earlier(self) -> bool:

@@ -140,6 +140,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "licence": _TEXT,
     "source": _TEXT,
     "consent": (_are_texts, "an object of texts without control characters"),
+    "consent_seal": (_are_texts, "an object of texts without control characters"),
     "corpus_speaker": _TEXT,
     "training": _OBJECT,
     "other": _OBJECT,

@@ -22,8 +22,11 @@ from safetensors.numpy import load_file
 
 from engine.archives import ArchiveLimits, extract_archive
 from engine.audio.files import open_audio
-from engine.errors import AudioError, ProfileError, VoiceError
+from engine.errors import AudioError, ProfileError, ProvenanceError, VoiceError
 from engine.files import replacing
+from engine.provenance.consent import check_seal, seal_consent
+from engine.provenance.installation import Installation
+from engine.provenance.statement import file_digest
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
@@ -58,10 +61,11 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip can hold
 _ORDINARY_FILE = 0o100644 << 16
 
 
-def export_voice(voice_folder: Path, target: Path) -> Path:
+def export_voice(voice_folder: Path, target: Path, recorded_by: Installation | None = None) -> Path:
     """Write the voice in `voice_folder` as a package, whole or not at all, and give the file's path.
 
-    `target` is the file, replaced if it exists, or a folder, in which the file is named after the voice. Raises
+    `target` is the file, replaced if it exists, or a folder, in which the file is named after the voice. recorded_by:
+    the installation that recorded its owner's consent, which then signs it; one that is signed stays so. Raises
     VoiceError for a damaged voice, one that is untrained, and where the file cannot be written.
 
     >>> from engine import load_voice
@@ -72,6 +76,7 @@ def export_voice(voice_folder: Path, target: Path) -> Path:
     if card.is_untrained:
         raise VoiceError(f"The voice '{card.id}' is untrained: train it first, then export it.")
     _check_stored_weights(card, voice_folder / WEIGHTS_FILE)
+    card = _sealed(card, voice_folder, recorded_by)
     target = target / (card.id + PACKAGE_SUFFIX) if target.is_dir() else target
     try:
         contents = _contents(card, voice_folder)
@@ -113,6 +118,16 @@ def import_voice(package: Path, voices: Path, taken: Collection[str] = ()) -> Vo
                 if (unpacked / name).exists():
                     shutil.copyfile(unpacked / name, folder / name)
     return card
+
+
+def _sealed(card: VoiceCard, folder: Path, recorded_by: Installation | None) -> VoiceCard:
+    if card.consent_seal or not card.consent or recorded_by is None or not recorded_by.signs:
+        return card
+    try:
+        seal = seal_consent(card.consent, file_digest(folder / WEIGHTS_FILE), recorded_by)
+    except ProvenanceError:  # whoever imports it is told that the consent is not signed
+        return card
+    return replace(card, consent_seal=seal)
 
 
 # ---- what a package holds ----
@@ -207,6 +222,11 @@ def _checked(package: Path, folder: Path, paths: Collection[Any]) -> VoiceCard:
     _check_said(package, card)
     if _read_json(package, folder / CONSENT_FILE) != card.consent:
         raise _damaged(package, f"{CONSENT_FILE} does not say what {CARD_FILE} says")
+    if card.consent_seal:
+        try:
+            check_seal(card.consent, card.consent_seal, found[WEIGHTS_FILE])
+        except ProvenanceError as cause:
+            raise _damaged(package, str(cause)[:1].lower() + str(cause)[1:].rstrip(".")) from cause
     _check_weights(package, folder / WEIGHTS_FILE)
     from engine.networks.base import load_weights  # these two load torch, which an export does without
     from engine.voices.voice import voice_from

@@ -4,6 +4,7 @@ The fields of `analysis_view`:
 
     state, progress, message, error       of the task
         file_name, duration_s, audio_url      audio_url: a format that browsers play
+    origin                                a sentence on its content credentials, None before 0.9
     summary                               style, vocal_range {min, max, lowest, highest} or None, voice_type or None,
                                           pitch {low, median, high} in semitones or None, voiced_s, loudness_lufs or
                                           None, peak_db
@@ -80,6 +81,7 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
         "duration_s": None,
         "audio_url": None,
         "summary": None,
+        "origin": None,
         "notes": [],
         "pitch_histogram": [],
         "roll": None,
@@ -175,6 +177,7 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         "duration_s": result["duration_s"],
         "audio_url": link(result["heard"]),
         "summary": result["summary"],
+        "origin": result.get("origin"),
         "notes": result["notes"],
         "pitch_histogram": result["pitch_histogram"],
         "pictures": pictures,

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from engine.conversion.settings import AUTO, by_style
 from engine.progress import Report
+from studio.actions.consent import refuse_without_consent
 from studio.actions.recordings import check_recording, refuse_too_costly, shown_name, suffix_of
 from studio.errors import TooMany
 from studio.store.accounts import Account, account_prefix
@@ -60,6 +61,7 @@ def start_conversion(
         return str(known["task_id"])
     by_style(request.preset, request.settings)
     voice = find_usable(studio.database, account, request.model, request.untrained)
+    refuse_without_consent(studio, voice.card.get("consent"))
     length = check_recording(audio, file_name, studio.service.longest_audio_minutes)
     takes = int(request.settings.get("takes", 1))
     refuse_too_costly(length, takes, studio.service.largest_conversion_minutes)
@@ -102,6 +104,7 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     do.
     """
     model = find_usable(studio.database, account, model_id, untrained=True)
+    refuse_without_consent(studio, model.card.get("consent"))
     if model.is_untrained:
         return untrained_folder(studio.storage, account, model, report, device)
     return voice_folder(studio.storage, model)

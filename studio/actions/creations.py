@@ -12,6 +12,7 @@ from engine.errors import DatasetError
 from engine.progress import Report
 from engine.voices.profile import profile_as_json
 from studio.actions.arrivals import called, seems_zip, workplace
+from studio.actions.consent import refuse_without_consent
 from studio.actions.recordings import Length, check_recording
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account
@@ -79,9 +80,10 @@ def keep_dataset(
 ) -> str:
     """Move a dataset into the storage as an untrained voice, and return its id.
 
-    Without a data report, a worker examines the recordings. Raises DatasetError for too little audio, TooMany,
-    DiskFull, Unavailable.
+    Without a data report, a worker examines the recordings. Raises DatasetError for too little audio, WrongState
+    without a consent where that is required, TooMany, DiskFull, Unavailable.
     """
+    refuse_without_consent(studio, dataset.profile.consent)
     cost = _cost(dataset, studio.service.longest_dataset_hours)
     with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
 

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from engine.voices.card import CARD_FILE, card_text
 from engine.voices.package import export_voice, import_voice
 from studio.actions.arrivals import called, refuse_full_disk, seems_zip, workplace
+from studio.actions.consent import refuse_without_consent
 from studio.actions.names import named_file
 from studio.errors import NotReadable
 from studio.store.accounts import Account, account_prefix
@@ -23,7 +24,8 @@ def import_model(
 ) -> str:
     """Import a voice package and return the voice's id; errors call the file `name`.
 
-    Raises NotReadable if it is not a zip, ArchiveError and VoiceError if it is not a complete voice, TooMany, DiskFull.
+    Raises NotReadable if it is not a zip, ArchiveError and VoiceError if it is not a complete voice, WrongState
+    if it states no consent where that is required, TooMany, DiskFull.
     """
     from engine.conversion.preview import refuse_senseless  # loads torch
     from engine.voices.voice import load_voice
@@ -36,6 +38,7 @@ def import_model(
     with workplace(studio) as place:
         with called(package, name):
             card = import_voice(package, place / "voices")
+            refuse_without_consent(studio, card.consent)
             refuse_senseless(load_voice(card.id, place / "voices"))
         with arriving(studio.storage, account, VOICES, place / "voices" / card.id) as arrive:
 
@@ -73,4 +76,5 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
     Raises NotFound, WrongState for an untrained voice, VoiceError, DiskFull.
     """
     model = find_model(studio.database, account, model_id)
-    return export_voice(voice_folder(studio.storage, model), target)
+    recorded_by = studio.installation if model.dataset_key is not None else None
+    return export_voice(voice_folder(studio.storage, model), target, recorded_by)

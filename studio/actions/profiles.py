@@ -39,6 +39,8 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         stated = profile_as_json(given)
         measured = {name: model.stated.get(name) for name in _MEASURED} if model.voice_key is not None else {}
         unchanged = {"id": model_id, "format": model.card.get("format")}
+        if stated.get("consent") == model.card.get("consent"):  # another one has not been signed
+            unchanged["consent_seal"] = model.card.get("consent_seal")
         describe(connection, account.id, model_id, {**measured, **stated, **unchanged})
         # last, since a rollback of the transaction does not restore files
         if model.dataset_key is not None:
@@ -66,4 +68,5 @@ def _write_card(studio: Studio, model: Model) -> None:
     """Write the profile to the card in the voice's folder."""
     key = f"{model.voice_key}/{CARD_FILE}"
     card = read_card(b"".join(studio.storage.read(key)), f"'{model.id}'")
-    studio.storage.put_bytes(card_text(replace(card, id=model.id, **model.stated)).encode(), key)
+    card = replace(card, id=model.id, consent_seal=model.card.get("consent_seal") or {}, **model.stated)
+    studio.storage.put_bytes(card_text(card).encode(), key)

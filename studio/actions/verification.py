@@ -4,16 +4,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from studio.actions.arrivals import called
+from engine.errors import AudioError
+from studio.actions.recordings import shown_name
+from studio.errors import NotReadable
 from studio.store.studio import Studio
 
 
 def verify_file(studio: Studio, audio: Path, file_name: str) -> dict[str, Any]:
     """Return what the content credentials of a file prove: the fields of `engine.provenance.verification.Verdict`.
 
-    Errors call the file `file_name`. Raises AudioError if it is not audio that can be checked.
+    Errors call the file `file_name`. Raises NotReadable if it is not audio that can be checked.
     """
     from engine.provenance.verification import verify  # loads the library of content credentials
 
-    with called(audio, file_name):
+    try:
         return asdict(verify(audio, studio.installation))
+    except AudioError as cause:  # it names the stored file, not the user's
+        text = str(cause).replace(f'"{audio.name}"', f'"{shown_name(file_name) or "The file"}"')
+        raise NotReadable(text, "audio_not_readable") from cause

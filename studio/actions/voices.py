@@ -12,6 +12,7 @@ from engine.errors import SettingsError
 from engine.training.history import HISTORY_FILE, TRAINING_FORMAT
 from engine.training.plan import TrainingPlan
 from engine.voices.card import earlier_voice
+from studio.actions.consent import consent_origin
 from studio.errors import NotFound, TooMany, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import (
@@ -62,6 +63,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
         "licence": model.card.get("licence") or "",
         "source": model.card.get("source") or "",
         "consent": model.card.get("consent") or {},
+        "consent_origin": consent_origin(studio, model),
         "training": {
             "current_epoch": model.epoch,
             "epochs": active.parameters["epochs"] if active else model.epochs,

@@ -106,15 +106,16 @@ def import_one(
     package: Annotated[Path, typer.Argument(metavar="FILE", help="An exported voice: ID.voice.zip.")],
 ) -> None:
     """Import a voice; prints its id here."""
+    from studio.actions.consent import consent_line
     from studio.actions.packages import import_model
+    from studio.actions.voices import model_view
     from studio.commands.in_process import local_studio
-    from studio.store.catalogue import find_model
 
     with local_studio() as studio:
         identifier = import_model(studio, studio.local, package, name=f'"{package.name}"')
-        card = find_model(studio.database, studio.local, identifier).card
-    stated = f"licence: {card['licence'] or 'not stated'}; made from: {card['source'] or 'not stated'}"
-    typer.echo(f"{card['name']}; {stated}.", err=True)
+        voice = model_view(studio, studio.local, identifier)
+    stated = f"licence: {voice['licence'] or 'not stated'}; made from: {voice['source'] or 'not stated'}"
+    typer.echo(f"{voice['name']}; {stated}; consent: {consent_line(voice)}.", err=True)
     typer.echo(identifier)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.audio.files import AudioWriter, open_audio
-from engine.errors import AudioError
+from engine.errors import AudioError, EngineError
 from studio.errors import NotFound, Unavailable
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 
@@ -47,6 +47,7 @@ def explore(job: Job) -> None:
     result = {
         "duration_s": found.analysis.duration_s,
         "summary": _summary(found),
+        "origin": _origin(job, source),
         "notes": [_rounded(asdict(note)) for note in found.notes],
         "pitch_histogram": [
             {"midi": midi, "seconds": round(float(seconds), 2)}
@@ -100,6 +101,16 @@ def _summary(found: "Exploration") -> dict[str, Any]:
         "loudness_lufs": None if lufs is None else round(lufs, 1),
         "peak_db": round(found.peak_db, 1),
     }
+
+
+def _origin(job: Job, source: Path) -> str:
+    """Tell in a sentence where the recording comes from, as far as its content credentials prove it."""
+    from engine.provenance.verification import verify
+
+    try:
+        return verify(source, job.bench.installation).sentence
+    except EngineError as cause:
+        return str(cause).replace(source.name, job.task.parameters.get("file_name") or "the recording")
 
 
 def _picture(job: Job, scale: Any, overview: "Tile", tiles: "Sequence[Tile]") -> dict[str, Any]:

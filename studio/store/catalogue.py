@@ -36,7 +36,7 @@ PUBLISHED = (
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 )  # fmt: skip
 MOST_LISTED = 1000
-_KEPT = (*PUBLISHED, "licence", "source", "consent", "format")
+_KEPT = (*PUBLISHED, "licence", "source", "consent", "consent_seal", "format")
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {
@@ -58,7 +58,7 @@ class Model:
     id: str
     name: str
     state: str  # pending, training, completed, failed
-    card: dict[str, Any]  # the published fields, licence, source, consent and format
+    card: dict[str, Any]  # the published fields, licence, source, consent with its seal, and format
     voice_key: str | None
     dataset_key: str | None
     training_key: str | None

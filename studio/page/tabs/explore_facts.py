@@ -54,6 +54,7 @@ def _facts(view: View) -> Iterator[tuple[str, str]]:
     peak_db = summary["peak_db"]
     clipped = " (may be clipped)" if peak_db > -0.05 else ""
     yield "Peak", _NOTHING if lufs is None else f"{_signed(peak_db)} dB{clipped}"
+    yield "Origin", view["origin"] or _NOTHING
 
 
 def _sentences(found: Comparison, second: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 
 from studio.actions.arrivals import refuse_large
+from studio.actions.consent import consent_line
 from studio.actions.creations import examine_again
 from studio.actions.packages import import_model
 from studio.actions.voice_cards import voice_cards, voice_details
@@ -162,6 +163,7 @@ class VoicesTab:
         model = import_model(visit.studio, visit.account, Path(package))
         voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
         stated = f"Licence: {voice['licence'] or 'not specified'}. Source: {voice['source'] or 'not specified'}."
+        stated += f" Consent: {consent_line(voice)}."
         return self._library(visit, model) | {self._notice: told(f"{voice['name']} has been imported. {stated}")}
 
     def _save(self, visit: Visit, given: dict[Any, Any]) -> Updates:

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
+from studio.actions.consent import consent_line
 from studio.page.parts.keyboard import Stretch, keyboard_svg
 
 _KINDS = ("voice_type", "gender", "age", "genre")
@@ -58,11 +59,10 @@ def head(voice: Mapping[str, Any]) -> dict[str, Any]:
 def about(voice: Mapping[str, Any]) -> dict[str, Any]:
     """Return data of <timbre-facts>: licence, source and consent."""
     consent = voice["consent"]
-    given = [consent.get("by", ""), consent.get("date", "")]
     rows = [
         ("Licence", voice["licence"], ""),
         ("Source", voice["source"], ""),
-        ("Consent", consent.get("statement", ""), ", ".join(one for one in given if one)),
+        ("Consent", consent.get("statement", ""), consent_line(voice)),
         ("Blended from", _parts(voice["learned"].get("blend")), ""),
         ("ID", voice["id"], "for the command line and the API"),
     ]

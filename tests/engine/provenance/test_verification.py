@@ -1,0 +1,143 @@
+"""What credentials prove: made here, made by another, changed since, or nothing."""
+
+import datetime
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.audio.files import Audio, read_audio, write_audio
+from engine.errors import AudioError
+from engine.provenance import certificates
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement
+from engine.provenance.verification import verify
+
+SIGNED = (".wav", ".flac", ".mp3")
+STATEMENT = Statement("mia", "Mïa", "a" * 64, {"transpose": 0, "likeness": 0.5}, "b" * 64, "0.9")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    installation = Installation(tmp_path / "home")
+    for name, value in installation.as_environment().items():
+        monkeypatch.setenv(name, value)
+    return installation
+
+
+@pytest.fixture
+def audio():
+    return Audio(np.random.default_rng(0).normal(0, 0.1, (2, 12_345)).astype(np.float32), 44_100)
+
+
+def synthetic(audio, path):
+    write_audio(path, replace(audio, statement=STATEMENT))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [*SIGNED, ".ogg", ".aiff"])
+def test_credentials_leave_samples_and_length_as_they_are(here, audio, tmp_path, suffix):
+    write_audio(tmp_path / f"plain{suffix}", audio)
+    made, plain = read_audio(synthetic(audio, tmp_path / f"made{suffix}")), read_audio(tmp_path / f"plain{suffix}")
+    assert np.array_equal(made.samples, plain.samples)
+    assert made.sample_count == 12_345
+
+
+@pytest.mark.parametrize("suffix", SIGNED)
+def test_verify_made_here_returns_the_whole_statement(here, audio, tmp_path, suffix):
+    found = verify(synthetic(audio, tmp_path / f"made{suffix}"), here)
+    assert (found.state, found.synthetic) == ("made_here", True)
+    assert found.statement == {
+        "voice": {"id": "mia", "name": "Mïa", "consent_sha256": "a" * 64},
+        "settings": {"transpose": 0, "likeness": 0.5},
+        "source_sha256": "b" * 64,
+        "engine": "0.9",
+    }
+
+
+@pytest.mark.parametrize("suffix", [*SIGNED, ".ogg", ".aiff"])
+def test_tags_call_the_file_synthetic(here, audio, tmp_path, suffix):
+    found = verify(synthetic(audio, tmp_path / f"made{suffix}"), here)
+    assert "compositeWithTrainedAlgorithmicMedia" in found.tags
+    assert found.state == ("made_here" if suffix in SIGNED else "no_credentials")
+
+
+@pytest.mark.parametrize("suffix", SIGNED)
+def test_verify_another_installation(here, audio, tmp_path, suffix):
+    other = verify(synthetic(audio, tmp_path / f"made{suffix}"), Installation(tmp_path / "other"))
+    assert (other.state, other.synthetic) == ("made_elsewhere", True)
+    assert "does not know" in other.sentence
+
+
+@pytest.mark.parametrize("suffix", SIGNED)
+def test_verify_finds_a_flipped_bit_wherever_it_is(here, audio, tmp_path, suffix):
+    content = synthetic(audio, tmp_path / f"made{suffix}").read_bytes()
+    changed = tmp_path / f"changed{suffix}"
+    for place in np.random.default_rng(1).integers(0, len(content), 60):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(place) % 8
+        changed.write_bytes(flipped)
+        assert verify(changed, here).state == "changed", place
+
+
+def test_verify_finds_a_flipped_bit_in_every_byte_of_the_credentials(here, tmp_path):
+    content = synthetic(Audio(np.full((1, 100), 0.1, np.float32), 44_100), tmp_path / "made.wav").read_bytes()
+    for place in range(0, len(content), 7):
+        flipped = bytearray(content)
+        flipped[place] ^= 1
+        (tmp_path / "changed.wav").write_bytes(flipped)
+        assert verify(tmp_path / "changed.wav", here).state == "changed", place
+
+
+def test_verify_never_calls_a_file_without_credentials_real(here, audio, tmp_path):
+    write_audio(tmp_path / "plain.wav", audio)
+    found = verify(tmp_path / "plain.wav", here)
+    assert (found.state, found.synthetic) == ("no_credentials", None)
+    assert "says nothing about whether it is real" in found.sentence
+
+
+def test_verify_refuses_what_is_no_audio(here, tmp_path):
+    (tmp_path / "text.wav").write_text("Dear diary")
+    with pytest.raises(AudioError, match="not an audio file"):
+        verify(tmp_path / "text.wav", here)
+    with pytest.raises(AudioError, match="cannot be read"):
+        verify(tmp_path / "none.wav", here)
+
+
+def test_files_from_before_a_rotation_stay_made_here(here, audio, tmp_path):
+    before = synthetic(audio, tmp_path / "before.wav")
+    here.rotate()
+    after = synthetic(audio, tmp_path / "after.wav")
+    assert [verify(path, here).state for path in (before, after)] == ["made_here", "made_here"]
+    assert len({verify(path, here).signer for path in (before, after)}) == 2
+
+
+def test_an_expired_certificate_leaves_the_maker_uncertain(here, audio, tmp_path, monkeypatch):
+    monkeypatch.setattr(certificates, "_CLOCKS_APART", -datetime.timedelta(seconds=-86_400 + 2))
+    monkeypatch.setattr(certificates, "_VALID_DAYS", 1)
+    made = synthetic(audio, tmp_path / "made.wav")
+    assert verify(made, here).state == "made_here"
+    end = here.identity().certificate.not_valid_after_utc
+    while datetime.datetime.now(datetime.UTC) <= end + datetime.timedelta(seconds=1):
+        pass
+    found = verify(made, here)
+    assert found.state == "made_elsewhere"
+    assert "not valid now" in found.sentence
+
+
+def test_an_m4a_is_signed_and_verified(here, audio, tmp_path):
+    import av
+
+    from engine.provenance.manifest import attach_credentials
+
+    with av.open(str(tmp_path / "made.m4a"), "w") as file:
+        stream = file.add_stream("aac", rate=44_100, layout="stereo")
+        frame = av.AudioFrame.from_ndarray(audio.samples, format="fltp", layout="stereo")
+        frame.sample_rate = 44_100
+        file.mux(stream.encode(frame))
+        file.mux(stream.encode(None))
+    shutil.copyfile(tmp_path / "made.m4a", tmp_path / "plain.m4a")
+    attach_credentials(tmp_path / "made.m4a", ".m4a", STATEMENT, here.identity())
+    assert verify(tmp_path / "made.m4a", here).state == "made_here"
+    assert np.array_equal(read_audio(tmp_path / "made.m4a").samples, read_audio(tmp_path / "plain.m4a").samples)
