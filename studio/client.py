@@ -129,6 +129,10 @@ class Client:
         """Return all that is known about a task: progress, message, error, times, scores."""
         return self._call("GET", f"/tasks/{_segment(task_id)}", expected="state")
 
+    def delete_results(self, task_id: str) -> None:
+        """Delete the recording and the takes of a conversion that has ended. Raises ServiceError."""
+        self._call("DELETE", f"/tasks/{_segment(task_id)}/results", expected=None)
+
     def cancel(self, task_id: str) -> None:
         """Cancel a queued or running task; an ended one raises ServiceError (409)."""
         self._call("DELETE", f"/tasks/{_segment(task_id)}", expected=None)

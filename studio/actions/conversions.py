@@ -24,7 +24,7 @@ KIND = "conversion"
 DEMO = "demo"  # account of the demo voices
 _QUEUE_RETRY_S = 10.0
 _FULL_RETRY_S = 120.0
-_NO_LINKS_AFTER = "Its recordings have been deleted, following this service's retention settings."
+_NO_LINKS_AFTER = "Its recording and its takes have been deleted."
 
 
 @dataclass(frozen=True)

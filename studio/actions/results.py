@@ -14,7 +14,7 @@ from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
 _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
-_DELETED = "Its recordings have been deleted, following this service's retention settings."
+_DELETED = "Its recording and its takes have been deleted."
 
 
 def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Show, cancel and delete tasks."""
+"""Show, cancel and delete tasks, and delete their results."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +11,7 @@ from studio.actions.names import voice_names
 from studio.executors.recovery import settle
 from studio.store.accounts import Account, account_prefix
 from studio.store.studio import Studio
-from studio.store.tasks import Task, find, list_tasks, remove, request_cancel
+from studio.store.tasks import Task, find, forget_outputs, list_tasks, remove, request_cancel
 
 
 def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
@@ -56,6 +56,17 @@ def delete_task(studio: Studio, account: Account, task_id: str) -> None:
         remove(studio.database, account.id, task_id, also)
 
 
+def delete_results(studio: Studio, account: Account, task_id: str) -> None:
+    """Delete the recording and the takes of a conversion that has ended; the task itself stays in the lists.
+
+    Raises NotFound, and WrongState for a queued or running task.
+    """
+    find(studio.database, account.id, task_id, kind=CONVERSION)
+    with studio.storage.deleting() as take_away, studio.database.write() as connection:
+        forget_outputs(connection, account.id, task_id)
+        take_away(f"{account_prefix(account)}tasks/{task_id}")
+
+
 def _named_view(studio: Studio, account: Account, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
     return _view(studio, task, voice_names(studio.database, account, [task])[task.id], base_url, now_s)
 
@@ -87,6 +98,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         view["unsigned"] = result.get("unsigned")
         view["scores"] = result.get("scores", [])
         view["output_settings"] = result.get("output_settings")
+        view["cost_minutes"] = round(task.cost / 60, 3)
         view |= audio_links(studio, task, base_url, now_s)
     if task.kind == "training":
         view["epochs"] = task.parameters["epochs"]

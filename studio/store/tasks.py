@@ -69,6 +69,7 @@ ENDED = ("completed", "failed", "cancelled")
 ACTIVE = ("queued", "running")
 MOST_LISTED = 1000
 WORKER_LOST = "worker_lost"
+_NOT_ENDED = "This task has not ended. Cancel it first, or wait for it."
 _BACKOFF_S = (1.0, 4.0, 16.0)  # before the second, third and every later attempt
 _CLAIMS_TRIED = 8
 _DAY_S = 86_400.0
@@ -379,8 +380,16 @@ def remove(database: Database, account_id: str, task_id: str, also: Also | None 
         if row is not None and also is not None:
             also(connection, _task(row))
     if row is None:
-        raise WrongState("This task has not ended. Cancel it first, or wait for it.", "task_active")
+        raise WrongState(_NOT_ENDED, "task_active")
     return _task(row)
+
+
+def forget_outputs(connection: Connection, account_id: str, task_id: str) -> None:
+    """Record that the files of an ended task are deleted. Raises WrongState for a queued or running one."""
+    ended = and_(tasks.c.id == task_id, tasks.c.account_id == account_id, tasks.c.state.in_(ENDED))
+    gone = {"outputs_deleted_at": func.coalesce(tasks.c.outputs_deleted_at, Now())}
+    if connection.execute(update(tasks).where(ended).values(gone)).rowcount != 1:
+        raise WrongState(_NOT_ENDED, "task_active")
 
 
 def recover(

@@ -221,7 +221,9 @@ def test_a_service_below_a_path_is_reached(serve, client_of):
 def test_a_task_is_cancelled_though_the_answer_is_empty(serve, client_of):
     service = serve(says(204, ""))
     client_of(service).cancel("t1")
-    assert (service.calls[0].method, service.calls[0].path) == ("DELETE", "/tasks/t1")
+    client_of(service).delete_results("t1")
+    called = [(call.method, call.path) for call in service.calls]
+    assert called == [("DELETE", "/tasks/t1"), ("DELETE", "/tasks/t1/results")]
 
 
 # ---- refusals

@@ -187,6 +187,7 @@ class TaskView(BaseModel):
     scores: list[Any] | None = Field(default=None, description="For each take of a conversion.")
     untrained: bool | None = Field(None, description="For a conversion: whether the voice was untrained.")
     unsigned: str | None = Field(None, description="Why the takes carry no content credentials; null if they do.")
+    cost_minutes: float | None = Field(None, description="For a conversion: minutes x channels x takes.")
     edit_of: str | None = Field(None, description="The conversion whose take was edited")
     edit_count: int | None = Field(None, description="The number of pitch edits.")
     input_audio_url: Url | None = None

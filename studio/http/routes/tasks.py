@@ -1,11 +1,11 @@
-"""Tasks in full detail, beside the published view: list, show and cancel."""
+"""Tasks in full detail, beside the published view: list, show, cancel, and delete their results."""
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
-from studio.actions.tasks import cancel_task, task_view, task_views
+from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import problems
 from studio.http.routes.identifiers import known_task_id
@@ -48,3 +48,10 @@ async def cancel(call: Calling, task_id: str) -> JSONResponse:
     """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
     return JSONResponse(await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s))
+
+
+@router.delete("/tasks/{task_id}/results", status_code=204, responses=problems(404, 409, 422))
+async def remove_results(call: Calling, task_id: str) -> Response:
+    """Delete the recording and the takes of a conversion that has ended; their links end with them."""
+    await call.at_length(delete_results, call.studio, call.account, known_task_id(task_id))
+    return Response(status_code=204)

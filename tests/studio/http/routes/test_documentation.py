@@ -14,7 +14,8 @@ EXAMPLES = 10  # of each call, right ones and wrong ones
 CALLS = {
     ("POST", "/convert"), ("GET", "/check-task/{task_id}"), ("GET", "/models"), ("POST", "/models/create"),
     ("POST", "/models/{model_id}/train"), ("GET", "/tasks"), ("GET", "/tasks/{task_id}"),
-    ("DELETE", "/tasks/{task_id}"), ("GET", "/models/{model_id}"), ("DELETE", "/models/{model_id}"),
+    ("DELETE", "/tasks/{task_id}"), ("DELETE", "/tasks/{task_id}/results"), ("GET", "/models/{model_id}"),
+    ("DELETE", "/models/{model_id}"),
     ("GET", "/models/{model_id}/package"),
     ("POST", "/models/import"), ("GET", "/health"), ("GET", "/metrics"), ("GET", "/files/{key}"),
     ("HEAD", "/files/{key}"),

@@ -57,3 +57,22 @@ def test_wrong_parameters_are_named(http, query, field):
     answer = http.client().get(f"/tasks?{query}")
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == field
+
+
+def test_results_are_deleted_and_the_task_stays(http, singing):
+    """Nobody but the page could delete what a conversion had left, and it was kept for ever."""
+    client = http.client("deletes")
+    task_id = convert(client, singing)
+    assert client.delete(f"/tasks/{task_id}/results").json()["code"] == "task_active"
+    http.work("deletes", [b"RIFF", b"RIFX"])
+    before = client.get(f"/tasks/{task_id}").json()
+    links = [before["input_audio_url"], *before["output_audio_urls"]]
+    assert before["cost_minutes"] == pytest.approx(8.9 / 60, abs=0.01)
+    assert all(client.get(link).status_code == 200 for link in links)
+    assert http.client("stranger").delete(f"/tasks/{task_id}/results").status_code == 404
+    for _ in range(2):
+        assert client.delete(f"/tasks/{task_id}/results").status_code == 204
+    assert all(client.get(link).status_code == 404 for link in links)
+    after = client.get(f"/tasks/{task_id}").json()
+    assert (after["state"], after["input_audio_url"], after["output_audio_urls"]) == ("completed", None, [])
+    assert client.delete(f"/tasks/{'0' * 24}/results").status_code == 404
