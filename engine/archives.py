@@ -7,7 +7,9 @@ attacks are those of Fifield, *A better zip bomb* (2019: overlapping files share
 'zip slip' reports of 2018 (names that climb out of the folder).
 """
 
+import errno
 import io
+import os
 import re
 import shutil
 import stat
@@ -47,6 +49,7 @@ class ArchiveLimits:
     free_bytes: int = 64 << 20  # ... beyond these
     longest_path: int = 400  # characters
     deepest: int = 12  # levels: the folders above a file, and the file
+    kept_free: int = 0  # bytes of the disk
 
 
 def extract_archive(archive: Path, folder: Path, limits: ArchiveLimits = ArchiveLimits()) -> list[PurePosixPath]:
@@ -138,8 +141,9 @@ def _unpack(file: _BoundedReads, archive: Path, folder: Path, limits: ArchiveLim
     )  # may be false, but if even this is too much there is no point in starting
     budget.refuse_beyond(promised_bytes)
     folder.mkdir(parents=True)
-    if promised_bytes > shutil.disk_usage(folder).free:
-        raise ArchiveError(f'Not enough disk space to unpack "{archive.name}": it needs {_size(promised_bytes)}.')
+    if promised_bytes + limits.kept_free > shutil.disk_usage(folder).free:
+        text = f'Not enough disk space to unpack "{archive.name}": it needs {_size(promised_bytes)}.'
+        raise ArchiveError(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     for entry, path in entries:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)

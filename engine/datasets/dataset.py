@@ -65,10 +65,13 @@ class _Brought:
     place: PurePosixPath
 
 
-def create_dataset(source: Path | Sequence[Path], folder: Path, given: Mapping[str, Any] | None = None) -> Dataset:
+def create_dataset(
+    source: Path | Sequence[Path], folder: Path, given: Mapping[str, Any] | None = None, kept_free: int = 0
+) -> Dataset:
     """Copy the recordings of a ZIP file, a folder or separate files into the new folder `folder`.
 
-    given: profile values that override those of model.json. Raises ArchiveError for an unsafe ZIP file, ProfileError
+    given: profile values that override those of model.json. kept_free: bytes of the disk that a ZIP file must not take
+    when it is unpacked. Raises ArchiveError for an unsafe ZIP file, ProfileError
     for an invalid or missing field, DatasetError for anything else; then nothing is left of `folder`.
 
     >>> dataset = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
@@ -83,7 +86,7 @@ def create_dataset(source: Path | Sequence[Path], folder: Path, given: Mapping[s
     unfinished = folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
     try:
-        label, brought, may_move = _bring(source, unfinished / _UNPACKED)
+        label, brought, may_move = _bring(source, unfinished / _UNPACKED, replace(LIMITS, kept_free=kept_free))
         home = _home(label, brought)
         values = {} if home is None else _read_model_file(home.path)
         profile = read_profile(merge_values(values, given or {}))
@@ -139,7 +142,7 @@ def save_profile(dataset: Dataset, profile: VoiceProfile) -> Dataset:
 # ---- sources ----
 
 
-def _bring(source: Path | Sequence[Path], unpacked: Path) -> tuple[str, list[_Brought], bool]:
+def _bring(source: Path | Sequence[Path], unpacked: Path, limits: ArchiveLimits) -> tuple[str, list[_Brought], bool]:
     """Return the source's name for messages, its files, and whether they may be moved."""
     paths = [source] if isinstance(source, Path) else list(source)
     if not paths:
@@ -158,7 +161,7 @@ def _bring(source: Path | Sequence[Path], unpacked: Path) -> tuple[str, list[_Br
     if not _is_zip(path):
         raise DatasetError(f'"{path.name}" is not a ZIP file, folder or recording; {_READ}.')
     unpacked.parent.mkdir(parents=True)
-    places = extract_archive(path, unpacked, LIMITS)
+    places = extract_archive(path, unpacked, limits)
     return f'"{path.name}"', [_Brought(unpacked / place, place) for place in places], True
 
 

@@ -33,6 +33,7 @@ from studio.actions.names import named_file
 from studio.actions.recordings import check_recording, shown_name, suffix_of
 from studio.errors import NotFound, TooMany, WrongState
 from studio.store.accounts import Account, account_prefix
+from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find, request_cancel, submit, waiting_and_running
 
@@ -51,6 +52,7 @@ def start_analysis(studio: Studio, account: Account, recording: Path, file_name:
     DiskFull; then nothing is left behind.
     """
     length = check_recording(recording, file_name, studio.service.longest_audio_minutes)
+    refuse_full_disk(studio, TAKE_BYTES * length.channel_seconds)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
     parameters = {"input_key": f"{place}/input{suffix_of(file_name, recording)}", "file_name": shown_name(file_name)}

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from engine.archives import begins_as_zip
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, VoiceError
-from studio.errors import DiskFull, Invalid
+from studio.errors import Invalid
 from studio.settings.service import MEGABYTE
+from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
 
 
 @contextmanager
 def workplace(studio: Studio) -> Iterator[Path]:
-    """Create a temporary folder and delete it afterwards."""
+    """Create a temporary folder and delete it afterwards. Raises DiskFull if there is no room to spare."""
+    refuse_full_disk(studio)
     place = studio.settings.work / "incoming" / secrets.token_hex(8)
     place.mkdir(parents=True)
     try:
@@ -28,6 +30,7 @@ def workplace(studio: Studio) -> Iterator[Path]:
 def take_upload(studio: Studio, upload: Path, copy: Path) -> Path:
     """Copy a file uploaded on the page. Raises Invalid if it is too large, or the page has deleted it meanwhile."""
     refuse_large(studio, upload)
+    refuse_full_disk(studio, upload.stat().st_size)
     return Path(shutil.copyfile(upload, copy))
 
 
@@ -41,13 +44,6 @@ def refuse_large(studio: Studio, upload: Path) -> None:
     if size > most:
         told = f'"{upload.name}" has {math.ceil(size)} MB; the limit for one upload is {most} MB: upload less at once'
         raise Invalid([("recording", f"{told}, or convert the recordings to flac or mp3.")], "too_large")
-
-
-def refuse_full_disk(studio: Studio) -> None:
-    """Raise DiskFull if less disk space is left than the settings keep free."""
-    rooms = [shutil.disk_usage(studio.settings.data).free, studio.storage.free_bytes()]
-    if any(room is not None and room < studio.service.free_disk_mb * MEGABYTE for room in rooms):
-        raise DiskFull("There is not enough free space on the disk: delete something, then try again.")
 
 
 def seems_zip(upload: Path) -> bool:

@@ -15,6 +15,7 @@ from studio.actions.recordings import check_recording, refuse_too_costly, shown_
 from studio.errors import TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import find_usable
+from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.store.idempotency import Idempotency, answered, once
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find, submit, under_way, waiting_and_running
@@ -65,6 +66,8 @@ def start_conversion(
     length = check_recording(audio, file_name, studio.service.longest_audio_minutes)
     takes = int(request.settings.get("takes", 1))
     refuse_too_costly(length, takes, studio.service.largest_conversion_minutes)
+    cost = length.channel_seconds * takes
+    refuse_full_disk(studio, TAKE_BYTES * cost)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
     input_key = f"{place}/input{suffix_of(file_name, audio)}"
@@ -81,7 +84,7 @@ def start_conversion(
     def act(connection: Connection) -> dict[str, Any]:
         refuse_full_queue(studio, account, connection)
         submit(
-            connection, account.id, KIND, parameters, model_id=request.model, cost=length.channel_seconds * takes,
+            connection, account.id, KIND, parameters, model_id=request.model, cost=cost,
             task_id=task_id, request_id=request_id,
         )  # fmt: skip
         return {"task_id": task_id}

@@ -15,6 +15,7 @@ from studio.actions.arrivals import called, seems_zip, workplace
 from studio.actions.consent import refuse_without_consent
 from studio.actions.recordings import Length, check_recording
 from studio.errors import NotReadable, WrongState
+from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
 from studio.store.idempotency import Idempotency, answered, once
@@ -48,7 +49,7 @@ def create_model(
         raise NotReadable("The file is not a zip: put model.json and the folder audio into a zip.", "not_a_zip")
     with workplace(studio) as place:
         with called(archive, "the zip"):
-            dataset = create_dataset(archive, place / "dataset")
+            dataset = create_dataset(archive, place / "dataset", kept_free=studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
 
@@ -64,7 +65,7 @@ def create_examined(
 
     with workplace(studio) as place:
         report(0.0, "copying the recordings")
-        dataset = create_dataset(source, place / "dataset", given)
+        dataset = create_dataset(source, place / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         found = examined(dataset, report)
         refuse_unusable(found)
         return keep_dataset(studio, account, dataset, data_report=found.as_json()), found

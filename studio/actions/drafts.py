@@ -10,11 +10,12 @@ from typing import Any
 from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
 from engine.errors import EngineError
 from engine.voices.profile import is_blank, profile_as_json, read_profile
-from studio.actions.arrivals import refuse_full_disk, refuse_large, workplace
+from studio.actions.arrivals import refuse_large, workplace
 from studio.actions.creations import keep_dataset
 from studio.actions.gathering import free_path, gather, gather_dataset, take
 from studio.actions.voices import delete_model
 from studio.errors import Invalid, NotFound, WrongState
+from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import find_model
 from studio.store.drafts import DRAFTS, Gathered, gathered_at, is_draft_id, new_draft_id, new_moment
@@ -43,15 +44,15 @@ def add_recordings(
     Raises NotFound for an unknown draft, DiskFull, Unavailable. Unreadable files are reported and left out.
     """
     draft_id = _known(draft_id) if draft_id else new_draft_id()
-    refuse_full_disk(studio)
     values: dict[str, Any] = {}
     refused: list[str] = []
+    kept_free = studio.service.free_disk_mb * MEGABYTE
     with workplace(studio) as place:
         gathered = place / "gathered"
         for number, file in enumerate(files):
             try:
                 refuse_large(studio, file)
-                values |= gather(file, place / f"zip-{number}", gathered, refused)
+                values |= gather(file, place / f"zip-{number}", gathered, refused, kept_free)
             except EngineError as cause:
                 refused.append(str(cause))
         added = sum(path.is_file() for path in gathered.rglob("*"))
@@ -116,7 +117,6 @@ def create_from_draft(studio: Studio, account: Account, draft_id: str | None, va
     recordings = _recordings(studio, account, _known(draft_id)) if draft_id else []
     _refuse_unstated(values, bool(recordings))
     assert draft_id is not None
-    refuse_full_disk(studio)
     given = {**_other(studio, account, draft_id), **values}
     read_profile(given)  # raises before anything is copied
     with workplace(studio) as place:
@@ -142,7 +142,6 @@ def take_back(studio: Studio, account: Account, model_id: str, now_s: float, onl
         raise WrongState(text, "model_trained")
     report = model.data_report or {}
     bad = {one["name"] for one in report.get("recordings", ()) if one["verdict"] == "fail"} if only_good else set()
-    refuse_full_disk(studio)
     with workplace(studio) as place:
         studio.storage.pull_folder(model.dataset_key, place / "dataset")
         dataset = load_dataset(place / "dataset")

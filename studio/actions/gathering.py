@@ -24,16 +24,16 @@ _ODD = re.compile(r"[^\w .,()'&+-]")  # what keys of storages cannot hold, or en
 _ZIP, _JSON = ".zip", ".json"
 
 
-def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str]) -> dict[str, Any]:
+def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_free: int) -> dict[str, Any]:
     """Move the contents of a file (a recording, a zip, a model.json) to `gathered`; return what a model.json states.
 
-    unpacked: where a zip may be unpacked. Unreadable files of a zip are added to `refused`. Raises DatasetError,
-    ArchiveError, ProfileError and NotReadable if nothing is usable.
+    unpacked: where a zip may be unpacked, as long as `kept_free` bytes of the disk stay free. Unreadable files of a zip
+    are added to `refused`. Raises DatasetError, ArchiveError, ProfileError and NotReadable if nothing is usable.
     """
     suffix = file.suffix.lower()
     if suffix == _ZIP:
         with called(file, f'"{file.name}"'):
-            dataset = _unpacked(file, unpacked)
+            dataset = _unpacked(file, unpacked, kept_free)
         gather_dataset(dataset, gathered, refused)
         return profile_as_json(dataset.profile)
     if suffix == _JSON:
@@ -44,14 +44,14 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str]) -> di
     return {}
 
 
-def _unpacked(file: Path, folder: Path) -> Dataset:
+def _unpacked(file: Path, folder: Path, kept_free: int) -> Dataset:
     """Return the dataset in a zip, named after the zip if it has no name."""
     try:
-        return create_dataset(file, folder)
+        return create_dataset(file, folder, kept_free=kept_free)
     except ProfileError as cause:
         if [name for name, _ in cause.problems] != ["name"]:
             raise
-        return create_dataset(file, folder, {"name": file.stem})
+        return create_dataset(file, folder, {"name": file.stem}, kept_free)
 
 
 def gather_dataset(

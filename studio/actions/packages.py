@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from engine.voices.card import CARD_FILE, card_text
 from engine.voices.package import export_voice, import_voice
-from studio.actions.arrivals import called, refuse_full_disk, seems_zip, workplace
+from studio.actions.arrivals import called, seems_zip, workplace
 from studio.actions.consent import refuse_without_consent
 from studio.actions.names import named_file
 from studio.errors import NotReadable
@@ -59,7 +59,6 @@ def package_link(studio: Studio, account: Account, model_id: str, base_url: str,
 
     It is kept until the next export of this voice, or its deletion. Raises as `export_model` does.
     """
-    refuse_full_disk(studio)
     with workplace(studio) as place:
         made = place / f"{model_id}.voice.zip"
         export_model(studio, account, model_id, made)

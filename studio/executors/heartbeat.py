@@ -17,7 +17,7 @@ from typing import Self
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Cancelled
-from studio.errors import LeaseLost, StudioError
+from studio.errors import DiskFull, LeaseLost, StudioError
 from studio.store import tasks
 from studio.store.database import Database
 
@@ -69,7 +69,9 @@ class Heartbeat:
         self._stalled_s, self._end_process = stalled_s, end_process
         self._heard_at = time.monotonic()
         self.each_beat: Callable[[], None] = lambda: None
+        self.check_room: Callable[[], None] = lambda: None  # raises DiskFull; called with each beat
         self.is_cancelled = self.is_lost = False
+        self._no_room: DiskFull | None = None
         self._progress, self._message = 0.0, ""
         self._watched: Path | None = None
         self._seen: int | None = None
@@ -88,7 +90,8 @@ class Heartbeat:
         self._thread.join(_LAST_BEAT_S)
 
     def report(self, fraction: float, message: str) -> None:
-        """Record progress, 0..1. Raises Cancelled if the work is to stop, LeaseLost if another worker has the task."""
+        """Record progress, 0..1. Raises Cancelled if the work is to stop, LeaseLost if another worker has the task,
+        DiskFull if the space that is kept free is in use."""
         if math.isfinite(fraction):
             self._progress = min(1.0, max(0.0, fraction))
         self._message = message
@@ -105,6 +108,8 @@ class Heartbeat:
             raise Cancelled
         if self.is_lost:
             raise LeaseLost("Another worker has taken over this task.")
+        if self._no_room is not None:
+            raise self._no_room
         if self.stopping.asked and (not self.may_finish or self.stopping.is_over()):
             raise Cancelled
 
@@ -121,6 +126,12 @@ class Heartbeat:
             self._beat_in_time()
             if self.is_lost:
                 return
+            try:
+                self.check_room()
+            except DiskFull as trouble:
+                self._no_room = trouble
+            except (StudioError, OSError):  # the storage is being replaced, or does not answer
+                continue
 
     def _beat_in_time(self) -> None:
         """Beat, from either thread; if the database does not answer, the next beat may succeed."""

@@ -235,6 +235,10 @@ def _delete_passing(work: Path) -> int:
             if is_passing(path.name):
                 _delete_path(path)
                 deleted += 1
+    for path in _older(work / "page", _UNFINISHED_S):  # uploads of the page that were cut off; the others have folders
+        if path.is_file():
+            _delete_path(path)
+            deleted += 1
     return deleted
 
 

@@ -33,6 +33,7 @@ from studio.executors.job import LONG_PATIENCE_S, Job, Workbench, insist
 from studio.executors.recovery import settle
 from studio.executors.trainings import examine, train
 from studio.store import tasks
+from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 
 Outcome = Literal["completed", "failed", "cancelled", "given back", "lost", "broken"]
 INTERNAL = "internal"
@@ -67,6 +68,7 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
     with Heartbeat(
         bench.database, task, bench.service.lease_s, bench.stopping, log, not goes_on_later, stalled_s
     ) as heart:
+        heart.check_room = lambda: refuse_full_disk(bench)
         job = Job(bench, task, heart, bench.settings.work / f"{task.id}-{task.fence}", log)
         outcome = _outcome(job)
     log.info("task_ended", outcome=outcome, seconds=round(time.monotonic() - started, 2))
@@ -76,6 +78,8 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
 def _outcome(job: Job) -> Outcome:
     try:
         with _own_folder(job.place):
+            recordings = job.task.kind in ("conversion", "analysis")
+            refuse_full_disk(job.bench, TAKE_BYTES * job.task.cost if recordings else 0.0)
             _WORKS[job.task.kind](job)
         return "completed"
     except Exception as cause:  # noqa: BLE001 - the task ends with it

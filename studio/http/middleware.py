@@ -8,7 +8,6 @@ arrives, and every error leaves as a problem document. The page and its files ar
 import asyncio
 import random
 import re
-import shutil
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -22,15 +21,17 @@ from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.errors import EngineError
-from studio.errors import DiskFull, NotFound, TooMany, Unauthorised, Unavailable
+from studio.errors import NotFound, TooMany, Unauthorised, Unavailable
 from studio.http.bodies import too_large
 from studio.http.metrics import Metrics
 from studio.http.problem import problem_of
 from studio.settings.service import MEGABYTE, is_for_this_machine
 from studio.store.accounts import Account, holder_of_token, note_use
+from studio.store.free_space import refuse_full_disk
 from studio.store.rate_limits import SharedReads, count_call
 from studio.store.reading import read_soon
 from studio.store.studio import Studio
@@ -109,7 +110,7 @@ class ServiceMiddleware:
             await self._app(scope, receive, send)
             return
         request_id = _request_id(Headers(scope=scope))
-        exchange = _Exchange(scope, receive, send, request_id, self._largest_body)
+        exchange = Exchange(scope, receive, send, request_id, self._largest_body)
         started_s = time.perf_counter()
         self._state.calls += 1
         with structlog.contextvars.bound_contextvars(request_id=request_id):
@@ -119,7 +120,7 @@ class ServiceMiddleware:
                 self._state.calls -= 1
                 self._note(scope, exchange, f"/{area}", time.perf_counter() - started_s)
 
-    async def _answer(self, scope: Scope, exchange: "_Exchange", area: str) -> None:
+    async def _answer(self, scope: Scope, exchange: "Exchange", area: str) -> None:
         state = scope.setdefault("state", {})
         state["request_id"], state["account"] = exchange.request_id, None
         try:
@@ -147,7 +148,7 @@ class ServiceMiddleware:
             return True
         return area in DOCUMENTATION and is_for_this_machine(self._studio.service)
 
-    async def _admit(self, scope: Scope, exchange: "_Exchange") -> Account:
+    async def _admit(self, scope: Scope, exchange: "Exchange") -> Account:
         secret = _bearer(exchange.headers)
         holder = await read_soon(self._studio.database, holder_of_token, self._studio.database, secret)
         if holder is None:
@@ -171,11 +172,8 @@ class ServiceMiddleware:
         return account
 
     def _refuse_too_much(self, account: Account, expected: int) -> None:
-        service = self._studio.service
-        count_call(self._studio.database, account.id, service.submissions_per_minute)
-        rooms = [shutil.disk_usage(self._studio.settings.data).free, self._studio.storage.free_bytes()]
-        if any(room is not None and room < expected * _COPIES + service.free_disk_mb * MEGABYTE for room in rooms):
-            raise DiskFull("There is not enough space on the service's disk. Delete something and try again.")
+        count_call(self._studio.database, account.id, self._studio.service.submissions_per_minute)
+        refuse_full_disk(self._studio, _COPIES * expected)
 
     def _bucket(self, account: Account) -> Bucket:
         if account.id not in self._buckets:
@@ -183,7 +181,7 @@ class ServiceMiddleware:
         return self._buckets[account.id]
 
     @asynccontextmanager
-    async def _room(self, scope: Scope, exchange: "_Exchange") -> AsyncIterator[None]:
+    async def _room(self, scope: Scope, exchange: "Exchange") -> AsyncIterator[None]:
         """Reserve a place for an upload, unless the body is known to be small. Calls without a token take none."""
         small = exchange.expected is not None and exchange.expected <= ROOM_BESIDE_A_FILE
         if small or scope["method"] != "POST" or scope["state"]["account"] is None:
@@ -195,7 +193,7 @@ class ServiceMiddleware:
         ):  # fmt: skip
             yield
 
-    def _note(self, scope: Scope, exchange: "_Exchange", area: str, took_s: float) -> None:
+    def _note(self, scope: Scope, exchange: "Exchange", area: str, took_s: float) -> None:
         route = getattr(scope.get("route"), "path_format", area)  # never the client's text
         account: Account | None = scope["state"]["account"]
         named = {name: scope["state"].get(name) or scope.get("path_params", {}).get(name) for name in _NAMED}
@@ -214,7 +212,7 @@ class ServiceMiddleware:
 _NAMED = ("task_id", "model_id")
 
 
-class _Exchange:
+class Exchange:
     """The messages of one call: counts the bytes of the body and adds the request id to the answer."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str, largest_body: int) -> None:
@@ -264,12 +262,14 @@ class _Exchange:
 
     async def refuse(self, error: Exception) -> None:
         """Answer with a problem document; an answer already begun is aborted, so that the client notices."""
+        await self.answer(problem_of(error).response())
+
+    async def answer(self, response: Response) -> None:
+        """Answer with a short response, whatever of the body has been read."""
         if self._status:
             return
-        response = problem_of(error).response()
-        await self.send(
-            {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
-        )
+        head = {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
+        await self.send(head)
         await self.send({"type": "http.response.body", "body": response.body})
 
     async def _drain(self) -> None:

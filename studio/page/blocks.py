@@ -23,6 +23,7 @@ from studio.page.early_script import EarlyScript
 from studio.page.log_in import LogIn, LogIns
 from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
+from studio.page.upload_limits import UploadLimits
 from studio.page.uploads import PageUploads, UploadNames
 from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
 from studio.store.accounts import Account
@@ -65,6 +66,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         app.add_middleware(VisitorCookies)
     if log_ins is not None:
         app.add_middleware(LogIn, studio=studio, log_ins=log_ins, guarded=API | DOCUMENTATION)
+    app.add_middleware(UploadLimits, studio=studio)
     app.add_middleware(StartMark)
     app.add_middleware(OriginGuard, guarded=API, service=studio.service)
     page.queue(default_concurrency_limit=_CALLS_AT_ONCE, api_open=False)

@@ -15,7 +15,6 @@ from engine.training.plan import TrainingPlan
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
 from studio.actions.voices import delete_model, model_view, models_view, train_model
-from studio.errors import DiskFull
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
@@ -24,7 +23,7 @@ from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TrainingStatus, Voices, VoiceType, VoiceView
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
-from studio.settings.service import MEGABYTE
+from studio.store.free_space import refuse_full_disk
 
 MOST_MODELS = 1000
 OUTGOING = "outgoing"  # the folder in the studio's work folder where packages are made
@@ -162,9 +161,8 @@ async def package(call: Calling, model_id: str) -> Response:
 
 
 def _export(call: Calling, model_id: str, target: Path) -> None:
+    refuse_full_disk(call.studio)
     target.parent.mkdir(parents=True)
-    if shutil.disk_usage(target.parent).free < call.studio.service.free_disk_mb * MEGABYTE:
-        raise DiskFull("There is not enough space on the service's disk. Delete something and try again.")
     export_model(call.studio, call.account, model_id, target)
 
 

@@ -1,3 +1,4 @@
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -6,6 +7,7 @@ from engine.errors import ArchiveError, DatasetError, ProfileError
 from studio.actions.creations import create_model, examination_view, examine_again
 from studio.actions.voices import model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, TooMany, WrongState
+from studio.http.problem import problem_of
 from studio.store.idempotency import Idempotency
 from studio.store.tasks import claim, fail, list_tasks
 
@@ -109,3 +111,13 @@ def test_the_hours_of_a_data_set_are_limited_and_are_what_its_report_costs(studi
     create_model(studio, studio.local, package(40.0))
     [report] = list_tasks(studio.database, studio.local.id)[0]
     assert (report.queue, report.cost) == ("report", pytest.approx(40.0))
+
+
+def test_a_zip_is_not_unpacked_into_the_space_that_is_kept_free(studio, package, monkeypatch):
+    archive = package(40.0)
+    real = shutil.disk_usage
+    monkeypatch.setattr("engine.archives.shutil.disk_usage", lambda path: real(path)._replace(free=501e6))
+    with pytest.raises(ArchiveError, match="disk space") as refused:
+        create_model(studio, studio.local, archive)
+    assert problem_of(refused.value).status == 507
+    assert left(studio) == []

@@ -2,6 +2,8 @@
 very call that would."""
 
 import errno
+import shutil
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -140,6 +142,37 @@ def test_a_full_disk_is_said_and_not_tried_again(installation, monkeypatch, caus
     assert installation.task(task_id).error_code == "disk_full"
     assert "full" in installation.task(task_id).error
     assert nothing_is_left(installation, task_id)
+
+
+def test_a_worker_writes_nothing_that_leaves_less_free_than_is_kept(installation, monkeypatch):
+    """An upload of 0.2 MB became takes of 640 MB in the space that is kept free."""
+    real, free = shutil.disk_usage, {"bytes": 501e6}
+    monkeypatch.setattr(
+        "studio.store.free_space.shutil.disk_usage", lambda path: real(path)._replace(free=free["bytes"])
+    )
+    monkeypatch.setattr("studio.store.storage.FolderStorage.free_bytes", lambda storage: free["bytes"])
+    begun = []
+
+    def converting(real, source, targets, voice, settings, report, device):
+        begun.append(source)
+        free["bytes"] = 499e6
+        for _ in range(200):
+            report(0.5, "converting")
+            time.sleep(0.05)
+        raise AssertionError("it would have gone on")
+
+    convert_instead(monkeypatch, converting)
+    large = installation.submit_conversion(1.0)
+    with installation.database.write() as connection:
+        connection.exec_driver_sql("UPDATE tasks SET cost = 10.0")  # seconds of takes: 1.3 MB
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert (installation.task(large).error_code, begun) == ("disk_full", [])
+    during = installation.submit_conversion(1.0)
+    with installation.database.write() as connection:
+        connection.exec_driver_sql("UPDATE tasks SET cost = 1.0")
+    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert (installation.task(during).error_code, len(begun)) == ("disk_full", 1)
+    assert nothing_is_left(installation, during)
 
 
 def test_codes_are_words_for_programs():

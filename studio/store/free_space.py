@@ -1,0 +1,33 @@
+"""The disk space that the settings keep free: one check, before anything is written.
+
+The server asks it before an upload's body is read, actions before they store something, workers before and during a
+task.
+"""
+
+import shutil
+from typing import Protocol
+
+from studio.errors import DiskFull
+from studio.settings.environment import Settings
+from studio.settings.service import MEGABYTE, ServiceSettings
+from studio.store.storage import Storage
+
+TAKE_BYTES = 3 * 44_100  # of a take, for each second and channel: 24 bits
+
+
+class Installation(Protocol):
+    """What has a data folder and a storage."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def service(self) -> ServiceSettings: ...
+    @property
+    def storage(self) -> Storage: ...
+
+
+def refuse_full_disk(installation: Installation, needed: float = 0.0) -> None:
+    """Raise DiskFull if, after `needed` more bytes, less would be free than the settings keep free."""
+    rooms = [shutil.disk_usage(installation.settings.data).free, installation.storage.free_bytes()]
+    if any(room is not None and room < needed + installation.service.free_disk_mb * MEGABYTE for room in rooms):
+        raise DiskFull("There is not enough free space on the disk of the service. Delete something and try again.")

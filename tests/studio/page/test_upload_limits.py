@@ -1,0 +1,76 @@
+"""The page's route for uploads: refused before the body, cut while it arrives, and nothing of it reaches Gradio."""
+
+import asyncio
+import shutil
+
+import pytest
+
+from studio.page.upload_limits import UploadLimits
+from studio.settings.environment import load_settings
+from studio.settings.service import DEMO, ServiceSettings
+from studio.store.studio import open_studio
+
+MB = 1_000_000
+
+
+@pytest.fixture
+def upload(home, monkeypatch):
+    """Sends blocks of a megabyte, as many as are asked for; gives the status, the text, and what Gradio got of it."""
+    real = shutil.disk_usage
+
+    def send(service, blocks, announced=None, free=10_000 * MB):
+        monkeypatch.setattr("studio.store.free_space.shutil.disk_usage", lambda path: real(path)._replace(free=free))
+        monkeypatch.setattr("studio.store.storage.FolderStorage.free_bytes", lambda storage: free)
+        studio = open_studio(load_settings(), service)
+        received, answers = [], []
+
+        async def gradio(scope, receive, send):
+            while True:
+                message = await receive()
+                received.append(len(message["body"]))
+                if not message["more_body"]:
+                    break
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"[]"})
+
+        left = list(range(blocks))
+
+        async def receive():
+            left.pop()
+            return {"type": "http.request", "body": bytes(MB), "more_body": bool(left)}
+
+        async def answer(message):
+            answers.append(message)
+
+        headers = [(b"content-length", str(announced).encode())] if announced else [(b"transfer-encoding", b"chunked")]
+        scope = {"type": "http", "method": "POST", "path": "/gradio_api/upload", "headers": headers}
+        asyncio.run(UploadLimits(gradio, studio)(scope, receive, answer))
+        studio.close()
+        text = b"".join(one.get("body", b"") for one in answers).decode()
+        return answers[0]["status"], text, sum(received) / MB
+
+    return send
+
+
+def test_an_upload_within_the_limits_is_passed_on(upload):
+    assert upload(DEMO, 20, 20 * MB) == (200, "[]", 20)
+    assert upload(ServiceSettings(), 300, 300 * MB) == (200, "[]", 300)  # of several files
+
+
+def test_a_demo_takes_no_more_than_it_says(upload):
+    """It said 25 MB, and took four files of 95."""
+    status, text, received = upload(DEMO, 30, 30 * MB)
+    assert (status, received) == (413, 0)
+    assert "larger than 25 MB" in text
+    status, text, received = upload(DEMO, 95)
+    assert (status, received) == (413, 25)
+    assert "larger than 25 MB" in text
+
+
+def test_an_upload_without_room_is_refused_before_its_body(upload):
+    """Six uploads of the page left 42 MB of the 500 that are kept free."""
+    status, text, received = upload(ServiceSettings(), 95, 95 * MB, free=680 * MB)
+    assert (status, received) == (507, 0)
+    assert "free space" in text
+    assert upload(ServiceSettings(), 95, free=499 * MB)[::2] == (507, 0)
+    assert upload(ServiceSettings(), 80, 80 * MB, free=680 * MB)[0] == 200
