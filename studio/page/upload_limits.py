@@ -11,11 +11,11 @@ from studio.errors import StudioError
 from studio.http.bodies import too_large
 from studio.http.middleware import ROOM_BESIDE_A_FILE, Exchange
 from studio.http.problem import problem_of
+from studio.page.uploads import UPLOAD
 from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
 
-UPLOAD = "/gradio_api/upload"
 _COPIES = 2  # what Gradio writes, and what the action keeps
 
 
