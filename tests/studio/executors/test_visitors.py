@@ -57,8 +57,9 @@ def test_old_visitors_go_with_all_they_made(database, folder_storage):
 def test_work_that_goes_on_is_cancelled_and_its_visitor_goes_later(database, folder_storage):
     old = account_of_visitor(database, "old", "")
     with database.write() as connection:
-        waits = submit(connection, old.id, "conversion", {"input_key": "x"})
         runs = submit(connection, old.id, "conversion", {"input_key": "y"})
+    with database.write() as connection:
+        waits = submit(connection, old.id, "conversion", {"input_key": "x"})
     held = claim(database, "worker", ["conversion"], 60.0)
     assert held is not None
     assert held.id == runs
