@@ -32,7 +32,7 @@ OPTIONAL = {
         "pip install -e '.[evaluation]' && pip install --no-deps resemblyzer",
     ),
 }
-PYTHON = (3, 11)
+PYTHON = ((3, 11), (3, 13))  # the oldest and the newest
 LITTLE_DISK = 2 * 2**30  # bytes; an hour of stereo at 24 bit and 44.1 kHz is about 1 GB
 TEST_HERTZ = 220.0
 TEST_S = 1.0
@@ -72,8 +72,8 @@ def examine() -> Iterator[Finding]:
 
 def _python() -> Finding:
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    works = sys.version_info[:2] == PYTHON
-    return Finding("Python", detail, "" if works else "create the environment with Python 3.11", works)
+    works = PYTHON[0] <= sys.version_info[:2] <= PYTHON[1]
+    return Finding("Python", detail, "" if works else "create the environment with Python 3.11, 3.12 or 3.13", works)
 
 
 def _package(name: str) -> Finding:

@@ -36,8 +36,8 @@ T = TypeVar("T")
 _LOOK_S = 0.5  # between two looks at a task
 _TAKE_FORMAT = "wav"
 _SHOWN = ("id", "state", "progress", "message", "error", "model", "settings", "output_settings", "scores")
-_INSTRUCTIONS = """Converts a recording of a voice, sung or spoken, to another voice with the same notes, words and timing.
-List the voices first. Convert only to voices whose owners agree, and say that the result is synthetic."""
+_INSTRUCTIONS = """Converts a recording, sung or spoken, to another voice with the same notes, words and timing. List
+the voices first. Convert only to voices whose owners agree, and say that the result is synthetic."""
 
 
 def build_server(studio: Studio) -> MCPServer:

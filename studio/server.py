@@ -18,6 +18,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Mount, Route
@@ -37,8 +38,13 @@ from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings, is_for_this_machine
 from studio.store.studio import Studio, open_studio
+from studio.tracing import start_tracing
 
 KEEP_ALIVE_S = 30
+# FastAPI traces calls once studio.tracing has begun; the address of a signed link is a secret
+TELEMETRY: TelemetryConfig = {
+    "metrics": False, "logs": False, "operation_spans": False, "exclude": lambda scope: "/files/" in scope["path"],
+}  # fmt: skip
 LAST_S = 3  # for connections that are still open after the calls have been answered
 _ROUTERS = (
     conversions.router, models.router, tasks.router, files.router, health.router, documentation.router,
@@ -47,7 +53,9 @@ _ROUTERS = (
 
 def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
     """The service as an ASGI app, without a page; something may be mounted at "/" afterwards."""
-    app = FastAPI(openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
+    app = FastAPI(
+        openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=TELEMETRY
+    )
     state, metrics = ServerState(), Metrics(studio.database, dict if executor is None else executor.alive)
     app.state.studio, app.state.executor, app.state.server, app.state.metrics = studio, executor, state, metrics
     app.state.checkup = health.Checkup(studio)
@@ -69,6 +77,7 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
     SettingsError for settings that cannot work, Unavailable when the database or the storage cannot be reached.
     """
     start_logs()
+    start_tracing()
     studio = open_studio(settings, service)
     try:
         executor = executor_of(settings, service)

@@ -12,6 +12,7 @@ from studio.executors.recovery import settle
 from studio.store.accounts import Account, account_prefix
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find, forget_outputs, list_tasks, remove, request_cancel
+from studio.tracing import trace_id_of
 
 
 def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
@@ -82,6 +83,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         "message": task.message,
         "error": task.error,
         "error_code": task.error_code,
+        "trace_id": trace_id_of(task.traceparent),
         "attempt": task.attempt,
         "created_at": _written(task.created_at),
         "started_at": _written(task.started_at),

@@ -15,8 +15,10 @@ def mcp() -> None:
     from studio.mcp_server import build_server
     from studio.server import executor_of
     from studio.settings.logs import start_logs
+    from studio.tracing import start_tracing
 
     start_logs()
+    start_tracing()
     with local_studio() as studio:
         executor = executor_of(studio.settings, studio.service)
         if executor is None:

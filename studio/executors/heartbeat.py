@@ -70,6 +70,7 @@ class Heartbeat:
         self._heard_at = time.monotonic()
         self.each_beat: Callable[[], None] = lambda: None
         self.check_room: Callable[[], None] = lambda: None  # raises DiskFull; called with each beat
+        self.each_report: Callable[[str], None] = lambda message: None
         self.is_cancelled = self.is_lost = False
         self._no_room: DiskFull | None = None
         self._progress, self._message = 0.0, ""
@@ -95,6 +96,7 @@ class Heartbeat:
         if math.isfinite(fraction):
             self._progress = min(1.0, max(0.0, fraction))
         self._message = message
+        self.each_report(message)
         state = _changed_ns(self._watched) if self._watched else None
         if state not in (self._seen, self._tried):
             self._tried = state

@@ -34,6 +34,7 @@ from studio.executors.recovery import settle
 from studio.executors.trainings import examine, train
 from studio.store import tasks
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
+from studio.tracing import Stages, note_failure, span, trace_id_of
 
 Outcome = Literal["completed", "failed", "cancelled", "given back", "lost", "broken"]
 INTERNAL = "internal"
@@ -62,15 +63,26 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
     log = bench.log.bind(
         task_id=task.id, kind=task.kind, account_id=task.account_id, request_id=task.request_id, attempt=task.attempt
     )
+    if trace_id := trace_id_of(task.traceparent):
+        log = log.bind(trace_id=trace_id)
     log.info("task_started")
     goes_on_later = task.kind == "training"
     stalled_s = bench.service.stalled_minutes * 60
-    with Heartbeat(
-        bench.database, task, bench.service.lease_s, bench.stopping, log, not goes_on_later, stalled_s
-    ) as heart:
+    if task.traceparent:
+        with span("queue", parent=task.traceparent, begun_s=task.created_at):
+            pass  # it has waited until now
+    with (
+        span(f"run {task.kind}", "consumer", task.traceparent) as traced,
+        Stages() as stages,
+        Heartbeat(
+            bench.database, task, bench.service.lease_s, bench.stopping, log, not goes_on_later, stalled_s
+        ) as heart,
+    ):
+        heart.each_report = stages.enter
         heart.check_room = lambda: refuse_full_disk(bench)
         job = Job(bench, task, heart, bench.settings.work / f"{task.id}-{task.fence}", log)
         outcome = _outcome(job)
+        traced.set({"task.id": task.id, "task.attempt": task.attempt, "task.outcome": outcome})
     log.info("task_ended", outcome=outcome, seconds=round(time.monotonic() - started, 2))
     return outcome
 
@@ -126,11 +138,13 @@ def _written_end(job: Job, cause: Exception) -> Outcome:
 def _fail(job: Job, cause: EngineError) -> Outcome:
     job.log.warning("task_failed", code=code_of(cause), reason=str(cause))
     text = str(cause).replace(f"{job.place}/", "").replace(f"{job.bench.settings.data}/", "")  # hide internal paths
+    note_failure(text)
     return _end(job, lambda connection: tasks.fail(connection, job.task, text, code_of(cause)))
 
 
 def _again(job: Job, text: str, code: str) -> Outcome:
     """Requeue the task, or fail it after the last attempt."""
+    note_failure(text)
     attempts = job.bench.service.attempts
     return _end(job, lambda connection: tasks.give_up(connection, job.task, attempts, text, code))
 

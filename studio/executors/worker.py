@@ -32,6 +32,7 @@ from studio.settings.service import ServiceSettings
 from studio.store import tasks
 from studio.store.database import Database, database_url, open_database
 from studio.store.storage import open_storage
+from studio.tracing import start_tracing
 
 WAKE, STOP = b"wake\n", b"stop\n"
 DISTURBED = 3  # exit status of a worker that asks to be replaced by a fresh one
@@ -74,6 +75,7 @@ def main() -> int:
     _obey_signals(stopping, woken)
     threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
     start_logs()
+    start_tracing()
     log: FilteringBoundLogger = structlog.get_logger("studio.worker").bind(
         lane=order.lane, worker=order.owner.rpartition("/")[2]
     )

@@ -59,6 +59,26 @@ def installation_of(settings: Settings, service: ServiceSettings) -> Installatio
     return Installation(settings.data, service.credentials == ON, certificate, key)
 
 
+def trace_exporter(environment: Mapping[str, str] | None = None) -> str | None:
+    """Return where OpenTelemetry sends traces, "otlp" or "console"; None for nowhere.
+
+    As OpenTelemetry has it, but off unless OTEL_TRACES_EXPORTER or an OTLP endpoint is set. Raises SettingsError.
+    """
+    environment = os.environ if environment is None else environment
+    given = {name: text.strip().lower() for name, text in environment.items() if name.startswith("OTEL_")}
+    endpoint = given.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or given.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    exporter = given.get("OTEL_TRACES_EXPORTER") or ("otlp" if endpoint else "none")
+    if exporter == "none" or given.get("OTEL_SDK_DISABLED") == "true":
+        return None
+    if exporter not in ("otlp", "console"):
+        raise SettingsError(f"OTEL_TRACES_EXPORTER must be otlp, console or none, not {exporter}.")
+    protocols = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    protocol = next((given[name] for name in protocols if given.get(name)), "http/protobuf")
+    if exporter == "otlp" and protocol != "http/protobuf":
+        raise SettingsError(f"{protocols[1]} must be http/protobuf, not {protocol}.")
+    return exporter
+
+
 def load_service_settings(
     given: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
 ) -> ServiceSettings:

@@ -167,9 +167,14 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
 
 
 def _keep_private(file: Path) -> None:
-    """Let only this user read the database; SQLite gives its other files the same mode. A missing file is created."""
+    """Let only this user read the database; SQLite gives its other files the same mode. A missing file is created.
+
+    A file that is there is not opened: closing it again would drop all of SQLite's locks of this process, and another
+    process would then take away the write-ahead log (sqlite.org/howtocorrupt.html, 2.2).
+    """
     with suppress(OSError):  # another user's file, or a folder that cannot be written to: opening it says so
-        os.close(os.open(file, os.O_RDONLY | os.O_CREAT, 0o600))
+        if not file.exists():
+            os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
         file.chmod(0o600)
 
 

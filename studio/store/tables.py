@@ -116,6 +116,7 @@ tasks = Table(
     Column("error", Text),
     Column("error_code", String(64)),
     Column("request_id", String(64)),
+    Column("traceparent", String(64)),  # W3C Trace Context, if traced
     Column("created_at", Float, nullable=False),
     Column("started_at", Float),
     Column("finished_at", Float),

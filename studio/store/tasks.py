@@ -47,6 +47,7 @@ from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.store.database import Database, Now
 from studio.store.paging import cursor_after, place_of
 from studio.store.tables import accounts, tasks
+from studio.tracing import span
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
 Kind = Literal["conversion", "training", "report", "blend", "estimate", "checkup", "analysis"]
@@ -107,6 +108,7 @@ class Task:
     error: str | None
     error_code: str | None
     request_id: str | None
+    traceparent: str | None
     created_at: float
     started_at: float | None
     finished_at: float | None
@@ -135,21 +137,24 @@ def submit(
     """Queue a task in the caller's transaction; return its id. cost: seconds x channels x takes of its audio."""
     task_id = task_id or secrets.token_hex(12)
     queue = LONG if kind == "conversion" and cost > LONG_COST else kind
-    connection.execute(
-        insert(tasks).values(
-            id=task_id,
-            account_id=account_id,
-            kind=kind,
-            model_id=model_id,
-            parameters=_plain(parameters),
-            state="queued",
-            queue=queue,
-            cost=cost,
-            turn=_turn(connection, account_id, queue),
-            request_id=request_id,
-            created_at=Now(),
+    with span(f"submit {kind}", "producer") as traced:
+        traced.set({"task.id": task_id})
+        connection.execute(
+            insert(tasks).values(
+                id=task_id,
+                account_id=account_id,
+                kind=kind,
+                model_id=model_id,
+                parameters=_plain(parameters),
+                state="queued",
+                queue=queue,
+                cost=cost,
+                turn=_turn(connection, account_id, queue),
+                request_id=request_id,
+                traceparent=traced.traceparent,
+                created_at=Now(),
+            )
         )
-    )
     return task_id
 
 

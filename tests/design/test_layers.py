@@ -40,6 +40,7 @@ STUDIO = {
     "client": "the service from Python",
     "doctor": "what works on this machine",
     "settings": "options of the service and of its environment",
+    "tracing": "OpenTelemetry traces",
     "store": "database and storage, and what lies in them",
     "executors": "processes that do the work",
     "actions": "what a user can do",

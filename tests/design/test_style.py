@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = ["studio/page/static", "studio/http/static/swagger/show.js"]  # ours; the rest of swagger is not
+SCRIPTS = [
+    "studio/page/static",
+    "studio/http/static/swagger/show.js",
+    "studio/typescript/src",
+]  # ours; the rest of swagger is not
 
 
 @pytest.mark.parametrize(

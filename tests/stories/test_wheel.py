@@ -1,4 +1,4 @@
-"""The wheel, installed in an environment with nothing else: the command line, the page and the service from it alone."""
+"""The wheel in an environment with nothing else: the command line, the page and the service from it alone."""
 
 import json
 import os

@@ -30,6 +30,7 @@ from studio.settings.service import ServiceSettings
 from studio.store import tasks
 from studio.store.database import database_url, open_database
 from studio.store.storage import open_storage
+from studio.tracing import send_spans, start_tracing
 
 NOTHING, TROUBLE = "nothing", "trouble"
 PACKAGE = "timbre-studio"
@@ -64,6 +65,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
         if task is None:
             return NOTHING, ""
         outcome = run_task(bench, task)
+        send_spans()  # Ray kills its processes
     if outcome == "broken":
         os._exit(DISTURBED)  # Ray starts a new process
     return outcome, task.id
@@ -75,6 +77,7 @@ def _bench(data: str, service: str) -> Workbench:
     # must precede the import of torch, which reads it: spinning idle threads would take the processor from others
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     start_logs()
+    start_tracing()
     given = ServiceSettings(**json.loads(service))
     settings = Settings(Path(data)) if data else load_settings()
     # a node may use other addresses for database and storage than the service

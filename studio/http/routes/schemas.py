@@ -180,6 +180,7 @@ class TaskView(BaseModel):
     message: str
     error: str | None
     error_code: str | None
+    trace_id: str | None = Field(default=None, description="Of its OpenTelemetry trace, if the service sends traces.")
     attempt: int = Field(ge=0)
     created_at: Time
     started_at: Time | None

@@ -1,6 +1,8 @@
 """Transactions, the clock they share, and what is said where the database cannot do what it should."""
 
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
@@ -35,6 +37,21 @@ def test_the_clock_goes_on_and_is_right(database):
     assert first == pytest.approx(time.time(), abs=5)
     assert 0.015 < second - first < 5
     assert later == pytest.approx(60.5, abs=0.1)
+
+
+def test_opening_a_database_again_keeps_the_locks_of_its_first_connections(sqlite_database):
+    """Another process that closes its own connection must not take away the write-ahead log."""
+    url = str(sqlite_database.engine.url)
+    file = sqlite_database.engine.url.database
+    with sqlite_database.write() as connection:
+        add(connection, "before")
+    open_database(url).close()
+    program = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(*c.execute('SELECT name FROM accounts'))"
+    ask = [sys.executable, "-c", f"{program}; c.close()", file]
+    subprocess.run(ask, check=True, capture_output=True)
+    with sqlite_database.write() as connection:
+        add(connection, "after")
+    assert "after" in subprocess.run(ask, check=True, capture_output=True, text=True).stdout
 
 
 def test_statements_with_the_clock_are_made_once():

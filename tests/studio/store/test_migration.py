@@ -87,7 +87,8 @@ def test_trainings_of_before_begin_anew(database):
     with database.write() as connection:
         connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)"))
         connection.execute(text(f"{model} created_at, updated_at) VALUES ({values}, 1, 1)"))
-        connection.execute(text("ALTER TABLE tasks DROP COLUMN model_name"))  # of 0005
+        for column in ("model_name", "traceparent"):  # of 0005 and 0007
+            connection.execute(text(f"ALTER TABLE tasks DROP COLUMN {column}"))
         connection.execute(text("DROP INDEX ix_tasks_queue"))  # of 0006
         for name in ("queue", "cost", "turn"):
             connection.execute(text(f"ALTER TABLE tasks DROP COLUMN {name}"))

@@ -1,0 +1,45 @@
+// What a program in Node does with the client: STUDIO_URL, STUDIO_TOKEN and RECORDING are in its environment.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import test from "node:test";
+import { ServiceError, Studio } from "timbre-studio-client";
+
+const { STUDIO_URL, STUDIO_TOKEN, RECORDING } = process.env;
+const studio = new Studio(STUDIO_URL, STUDIO_TOKEN);
+const recording = new File([await readFile(RECORDING)], "speech.flac");
+
+test("a recording is converted, waited for and fetched", async () => {
+  assert.ok((await studio.voices()).some((voice) => voice.id === "kathleen"));
+  const told = [];
+  const settings = { transpose: "auto", generations_count: 2 };
+  const links = await studio.convertAndWait(recording, "kathleen", settings, {
+    pollMs: 100,
+    onProgress: (fraction) => told.push(fraction),
+  });
+  assert.equal(links.length, 2);
+  assert.ok(told.length > 0 && told.every((fraction) => fraction >= 0 && fraction <= 1));
+  const take = new Uint8Array(await (await studio.download(links[0])).arrayBuffer());
+  assert.equal(new TextDecoder().decode(take.slice(0, 4)), "RIFF");
+  assert.ok(take.length > 100_000);
+});
+
+test("errors are the service's own", async () => {
+  const refused = (code, status) => (error) => error instanceof ServiceError && error.code === code && error.status === status;
+  await assert.rejects(studio.convert(recording, "nobody"), refused("model_not_found", 404));
+  await assert.rejects(studio.convert(recording, "kathleen", { transpose: 13 }), refused("invalid", 422));
+  await assert.rejects(new Studio(STUDIO_URL, "ts_wrong").voices(), refused("token_invalid", 401));
+  await assert.rejects(studio.download(`${STUDIO_URL}/files/none?expires=1&signature=a`), ServiceError);
+});
+
+test("waiting ends with its signal, and with a cancelled task", async () => {
+  const taskId = await studio.convert(recording, "kathleen");
+  await assert.rejects(studio.wait(taskId, { pollMs: 50, signal: AbortSignal.timeout(20) }), { name: "TimeoutError" });
+  const other = await studio.convert(recording, "kathleen", { generations_count: 10 });
+  await studio.api.DELETE("/tasks/{task_id}", { params: { path: { task_id: other } } });
+  await assert.rejects(studio.wait(other, { pollMs: 50 }), refusedAs("cancelled"));
+  await studio.wait(taskId, { pollMs: 100 });
+});
+
+function refusedAs(code) {
+  return (error) => error instanceof ServiceError && error.code === code;
+}
