@@ -197,7 +197,8 @@ def _trouble(cause: Exception) -> Exception | None:
         kind = None if code is None else code & 0xFF
         full, busy = kind in _SQLITE_FULL, kind in _SQLITE_BUSY
         if kind in _SQLITE_DAMAGED:
-            return SettingsError("The database file is not a database, or is damaged. Choose another, or restore it.")
+            text = "The database file is not a database, or is damaged. Choose another, or restore it."
+            return Unavailable(text, 60.0, "database_damaged")
         away = isinstance(said, sqlite3.OperationalError) and kind != sqlite3.SQLITE_ERROR
     else:
         state = getattr(said, "sqlstate", None)

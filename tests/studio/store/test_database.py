@@ -197,7 +197,7 @@ def test_upgrade_of_a_damaged_database_says_so(tmp_path, sqlite_template):
     content[100:3000] = b"\xff" * 2900  # in the first page, behind the header
     (tmp_path / "damaged.sqlite").write_bytes(content)
     database = open_database(f"sqlite:///{tmp_path / 'damaged.sqlite'}")
-    with pytest.raises(SettingsError, match="is damaged"):
+    with pytest.raises(Unavailable, match="is damaged"):
         upgrade(database)
     database.close()
 
@@ -205,7 +205,7 @@ def test_upgrade_of_a_damaged_database_says_so(tmp_path, sqlite_template):
 def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / "holiday.sqlite").write_bytes(b"JFIF" * 5000)
     database = open_database(f"sqlite:///{tmp_path / 'holiday.sqlite'}")
-    with pytest.raises(SettingsError, match="not a database"), database.read():
+    with pytest.raises(Unavailable, match="not a database"), database.read():
         pass
     database.close()
 
