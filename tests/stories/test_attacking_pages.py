@@ -7,8 +7,11 @@ import json
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -144,6 +147,22 @@ def test_no_page_elsewhere_reads_creates_uploads_or_logs_out(context, studio, at
     assert not list((service.home / "work" / "page").rglob("left.wav"))
     victim.reload()
     victim.get_by_role("tab", name="Convert", exact=True).wait_for()  # still logged in
+
+
+def test_no_page_of_another_port_drives_the_page_of_this_machine(context, tmp_path):
+    """Another program's page, such as a notebook that shows somebody's output; no token is asked for here."""
+    other = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=tmp_path))
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    with trial_service(tmp_path / "home", executor="none") as service:
+        address = service.base_url.replace("127.0.0.1", "localhost")
+        victim, elsewhere = context.new_page(), context.new_page()
+        victim.goto(address)
+        elsewhere.goto(f"http://localhost:{other.server_port}/")
+        results = elsewhere.evaluate(ATTACK, [address, victim.evaluate(CREATE_TOKEN)])
+        assert not [text for text in results.values() if text and "TypeError" not in text]
+        assert "stolen" not in service.command("token", "list")
+        assert not list((service.home / "work" / "page").rglob("left.wav"))
+    other.shutdown()
 
 
 @pytest.mark.parametrize("attacker", ATTACKERS)
