@@ -3,6 +3,7 @@
 import json
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from engine.provenance.statement import Statement
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
@@ -72,6 +74,7 @@ def complete_task(studio: Studio, recording: Callable[..., Path]) -> Callable[[T
             "outputs": outputs,
             "output_settings": {"model": task.model_id, "transpose": -2, "vocal_style": "melodic"},
             "settings": task.parameters["settings"],
+            "statement": asdict(Statement("kathleen", "Kathleen", None, {}, None, "0.9")),
             "scores": [{"pitch_accuracy": 0.8 if one == outputs[0] else 1.0, "voicing_error": 0.1} for one in outputs],
         }
         with studio.database.write() as connection:

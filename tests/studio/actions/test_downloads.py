@@ -3,6 +3,7 @@
 import pytest
 
 from engine.audio.files import read_audio
+from engine.provenance.verification import verify
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import FORMATS, take_download
 from studio.errors import Invalid, NotFound
@@ -58,3 +59,10 @@ def test_what_is_not_there_is_told(studio, other, converted):
         download(studio, converted, 9, "mp3")
     with pytest.raises(NotFound):
         download(studio, converted, 1, "mp3", other)
+
+
+@pytest.mark.parametrize("kind", FORMATS[1:])
+def test_other_formats_say_too_that_they_are_synthetic(studio, converted, tmp_path, kind):
+    found = verify(file_of(studio, download(studio, converted, 1, kind)["url"], tmp_path), studio.installation)
+    assert (found.state, found.synthetic) == ("made_here", True)
+    assert found.statement["voice"]["name"] == "Kathleen"

@@ -15,6 +15,8 @@ import torch
 import engine.conversion.convert
 from engine.devices import Device
 from engine.errors import AudioError
+from engine.provenance.statement import file_digest
+from engine.provenance.verification import verify
 from studio.errors import DiskFull, Unavailable
 from studio.executors import job as job_module
 from studio.executors.heartbeat import Stopping
@@ -44,6 +46,35 @@ def nothing_is_left(installation, task_id) -> bool:
 
 
 # ---- done
+
+
+def test_takes_say_that_they_are_synthetic_and_where_they_come_from(installation):
+    task_id = installation.submit_conversion(1.0, seed=7)
+    bench = installation.bench()
+    assert run_task(bench, installation.claim()) == "completed"
+    result = installation.task(task_id).result
+    found = verify(installation.settings.data / result["outputs"][0], bench.installation)
+    assert (found.state, result["unsigned"]) == ("made_here", None)
+    assert found.statement["voice"]["id"] == "kathleen"
+    assert found.statement["settings"]["seed"] == 7
+    assert found.statement["source_sha256"] == file_digest(installation.settings.data / f"tasks/{task_id}/input.wav")
+    assert found.statement["source_sha256"] == result["statement"]["source_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("service", "key", "reason"),
+    [({}, b"garbled", "cannot be read"), ({"credentials": "off"}, None, "Content credentials are switched off here.")],
+)
+def test_takes_without_credentials_are_kept_with_the_reason(installation, service, key, reason):
+    task_id = installation.submit_conversion(1.0)
+    bench = installation.bench(service=replace(installation.service, **service))
+    if key:
+        bench.installation.folder.mkdir()
+        (bench.installation.folder / "identity.pem").write_bytes(key)
+    assert run_task(bench, installation.claim()) == "completed"
+    result = installation.task(task_id).result
+    assert reason in result["unsigned"]
+    assert verify(installation.settings.data / result["outputs"][0], bench.installation).state == "no_credentials"
 
 
 def test_a_conversion_is_published_with_its_scores(installation):

@@ -5,7 +5,11 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
+
+from engine.audio.files import AudioWriter
+from engine.provenance.statement import Statement
 
 FIELDS = {"model": "kathleen"}
 
@@ -239,3 +243,26 @@ def test_links_can_be_made_whatever_name_the_service_is_called_by(http, singing,
     for path in (f"/check-task/{task_id}", "/tasks?limit=1"):
         answer = client.get(path, headers={"Host": host.encode("utf-8")})
         assert answer.status_code in (200, 400), answer.text
+
+
+def test_verify_tells_where_a_file_comes_from_and_keeps_nothing(http, singing, tmp_path):
+    client = http.client("verifies")
+    take = tmp_path / "take.flac"
+    with AudioWriter(take, 44_100, 1, Statement("mia", "Mia", None, {}, None, "0.9"), http.studio.installation) as made:
+        made.write(np.full((1, 4410), 0.1, np.float32))
+    content = bytearray(take.read_bytes())
+    answers = [client.post("/verify", files={"audio": (singing.name, singing.read_bytes())}).json()]
+    answers.append(client.post("/verify", files={"audio": ("take.flac", bytes(content))}).json())
+    content[-100] ^= 1
+    answers.append(client.post("/verify", files={"audio": ("take.flac", bytes(content))}).json())
+    assert [answer["state"] for answer in answers] == ["no_credentials", "made_here", "changed"]
+    assert answers[1]["statement"]["voice"] == {"id": "mia", "name": "Mia", "consent_sha256": None}
+    assert client.get("/tasks").json()["tasks"] == []
+    assert not any((http.studio.settings.work / "incoming").iterdir())
+
+
+def test_verify_refuses_what_is_no_audio_by_the_clients_name_for_it(http):
+    answer = http.client("verifies").post("/verify", files={"audio": ("my notes.txt", b"Dear diary")})
+    assert (answer.status_code, answer.json()["code"]) == (415, "audio_not_readable")
+    assert answer.json()["detail"].startswith('"my notes.txt" is not an audio file')
+    assert http.stranger().post("/verify", files={"audio": ("a.wav", b"")}).status_code == 401

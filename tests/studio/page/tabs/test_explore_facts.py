@@ -16,7 +16,13 @@ NOTHING = SUMMARY | {
 
 
 def view(name: str = "song.wav", **summary):
-    return {"file_name": name, "duration_s": 68.94, "summary": SUMMARY | summary, "notes": [{}] * 3}
+    return {
+        "file_name": name,
+        "duration_s": 68.94,
+        "summary": SUMMARY | summary,
+        "notes": [{}] * 3,
+        "origin": "Made here.",
+    }
 
 
 def test_facts_of_one_recording_are_a_list():
@@ -45,7 +51,7 @@ def test_facts_claim_nothing_of_too_little_voice():
 
 def test_facts_of_two_recordings_are_a_table():
     told = facts([view(), view("other.wav", style="rhythmic")])
-    assert told.count("<th scope=") == 2 + 9
+    assert told.count("<th scope=") == 2 + 10
     assert "Rap" in told
 
 
