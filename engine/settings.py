@@ -11,11 +11,13 @@ from typing import Any
 from engine.errors import SettingsError
 
 
-def setting(default: Any, minimum: float, maximum: float, meaning: str, words: tuple[str, ...] = ()) -> Any:
+def setting(
+    default: Any, minimum: float, maximum: float, meaning: str, words: tuple[str, ...] = (), step: float | None = None
+) -> Any:
     """Define a numeric field: its default, its range (integer if the ends are), a one-line description, and the words
-    accepted instead of a number."""
+    accepted instead of a number. step: of sliders, if not one or a hundredth of the range."""
     metadata = {"minimum": minimum, "maximum": maximum, "meaning": meaning, "words": words}
-    return field(default=default, metadata=metadata)
+    return field(default=default, metadata=metadata if step is None else {**metadata, "step": step})
 
 
 def text_setting(default: str, meaning: str, words: tuple[str, ...] = ()) -> Any:

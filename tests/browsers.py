@@ -10,7 +10,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from tests.load.trial_service import TrialService, trial_service
 
 SCREENSHOTS = Path(__file__).parents[1] / ".screenshots"
-FIRST_STORY = "test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares"
+FIRST_STORIES = (
+    "test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares",
+    "test_axe_finds_nothing_on_any_tab",
+)
 LANGUAGE = "en-GB"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 PATIENCE_MS = 60_000  # for everything but the engine's work, on a busy machine
@@ -22,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests in a browser as slow, except the first steps of every visitor."""
     for item in items:
         in_browser = "browser" in getattr(item, "fixturenames", ())
-        if in_browser and item.path.stem != "test_page_as_a_whole" and item.name != FIRST_STORY:
+        if in_browser and item.path.stem != "test_page_as_a_whole" and item.name not in FIRST_STORIES:
             item.add_marker(pytest.mark.slow)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from engine.analysis.loudness import measure_loudness
 from engine.analysis.pitch import TRUSTED, Pitch, detect_pitch
 from engine.analysis.style import Style, measure_style
-from engine.analysis.vocal_range import VocalRange, VoiceType, measure_range, voice_type
+from engine.analysis.vocal_range import VocalRange, measure_range
 from engine.audio.files import Audio, AudioSource, Resampler, open_audio
 from engine.progress import Report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
@@ -33,7 +33,6 @@ class Analysis:
     loudness_db: np.ndarray  # float32 (frames,)
     style: Style
     vocal_range: VocalRange | None  # None where nothing is voiced
-    voice_type: VoiceType | None  # None where nothing is voiced
     duration_s: float  # to within a sample at SAMPLE_RATE
 
     def __post_init__(self) -> None:
@@ -46,10 +45,10 @@ class Analysis:
         return np.arange(len(self.pitch)) / FRAME_RATE
 
 
-def analyse(audio: Audio, gender: str | None = None, report: Report | None = None) -> Analysis:
+def analyse(audio: Audio, report: Report | None = None) -> Analysis:
     """Analyse audio in memory, of any length, sample rate and number of channels.
 
-    gender (male, female) narrows the voice type. `report` is called with the progress and may raise Cancelled.
+    `report` is called with the progress and may raise Cancelled.
 
     >>> from engine import read_audio
     >>> found = analyse(read_audio("vocal.flac"))
@@ -59,17 +58,17 @@ def analyse(audio: Audio, gender: str | None = None, report: Report | None = Non
     (301, 1.0)
     """
     blocks = _cut(audio.samples, _BLOCK_S * audio.rate)
-    return _analyse(_mono_pieces(blocks, audio.rate), audio.duration_s, gender, report)
+    return _analyse(_mono_pieces(blocks, audio.rate), audio.duration_s, report)
 
 
-def analyse_file(path: Path | str, report: Report | None = None, gender: str | None = None) -> Analysis:
+def analyse_file(path: Path | str, report: Report | None = None) -> Analysis:
     """Analyse an audio file block by block. Raises AudioError if the file cannot be read.
 
     >>> analyse_file("vocal.flac").duration_s
     3.0
     """
     with open_audio(path) as source:
-        return _analyse(mono_pieces(source), source.duration_s, gender, report)
+        return _analyse(mono_pieces(source), source.duration_s, report)
 
 
 def mono_pieces(source: AudioSource) -> Iterator[np.ndarray]:
@@ -77,9 +76,7 @@ def mono_pieces(source: AudioSource) -> Iterator[np.ndarray]:
     return _mono_pieces(source.blocks(_BLOCK_S * source.rate), source.rate)
 
 
-def _analyse(
-    pieces: Iterable[np.ndarray], expected_s: float | None, gender: str | None, report: Report | None
-) -> Analysis:
+def _analyse(pieces: Iterable[np.ndarray], expected_s: float | None, report: Report | None) -> Analysis:
     pitches: list[Pitch] = []
     levels: list[np.ndarray] = []
     kept_frames, done_s = 0, 0.0
@@ -91,14 +88,11 @@ def _analyse(
         if report is not None:
             report(_fraction(done_s, expected_s), "Analysing")
     pitch, loudness_db = _joined(pitches), np.concatenate(levels)
-    style = measure_style(pitch, loudness_db)
-    vocal_range = measure_range(pitch, loudness_db)
     return Analysis(
         pitch=pitch,
         loudness_db=loudness_db,
-        style=style,
-        vocal_range=vocal_range,
-        voice_type=None if vocal_range is None else voice_type(vocal_range, gender, spoken=style != "melodic"),
+        style=measure_style(pitch, loudness_db),
+        vocal_range=measure_range(pitch, loudness_db),
         duration_s=done_s,
     )
 

@@ -4,6 +4,7 @@ The range excludes errors of the detector: only voiced frames count, loud ones m
 about an octave (the typical error of pitch detectors) are left out, and so are the lowest and highest two percent.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,13 +93,18 @@ def measure_range(pitch: Pitch, loudness_db: np.ndarray) -> VocalRange | None:
     return VocalRange(note_name(low), note_name(high), centre)
 
 
-def voice_type(vocal_range: VocalRange, gender: str | None = None, spoken: bool = False) -> VoiceType:
-    """Return the best matching voice type; `gender` (male, female) narrows the choice, anything else leaves it open.
+def voice_type(
+    vocal_range: VocalRange, gender: str | None = None, spoken: bool = False, among: Sequence[VoiceType] = ()
+) -> VoiceType:
+    """Return the best matching voice type of a voice; `gender` (male, female) narrows the choice, anything else leaves
+    it open, and `among` (from high to low) narrows it first.
 
+    One recording does not tell: only part of a voice is in it, and a low alto sings the notes of a bass.
     Singing: the choir range that shares the most notes with the measured one; among equals, the one whose middle is
     nearest to the centre of the voice. Speech (`spoken`): the type with the nearest usual speaking note.
     """
-    choices = {"female": FEMALE, "male": MALE}.get(gender or "", FEMALE + MALE)
+    among = among or FEMALE + MALE
+    choices = [name for name in among if name in {"female": FEMALE, "male": MALE}.get(gender or "", among)] or among
     if spoken:
         return min(choices, key=lambda name: abs(note_number(SPEAKING_NOTES[name]) - vocal_range.middle))
 

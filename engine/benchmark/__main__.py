@@ -82,7 +82,7 @@ class Sample:
     source: str
     voice: str
     style: str
-    transpose: int
+    transpose: float
     output: Audio
     audio_s: float
     wall_s: float
@@ -118,7 +118,7 @@ class QualityRow:
     output: Output
     source: str
     voice: str
-    transpose: int
+    transpose: float
     scores: Scores
 
 

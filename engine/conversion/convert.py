@@ -52,7 +52,7 @@ class Conversion:
     """Takes in memory, at SAMPLE_RATE, with the transposition, the style and the data for later edits."""
 
     takes: list[Take]
-    transpose: int
+    transpose: float
     style: Style
     edit_data: EditData
 
@@ -65,7 +65,7 @@ class FileConversion:
     """
 
     paths: list[Path]
-    transpose: int
+    transpose: float
     style: Style
     settings: ConversionSettings
     edit_data: EditData
@@ -180,9 +180,9 @@ def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> No
         raise SettingsError(f"{settings.takes} takes need {settings.takes} files to write to, not {len(targets)}.")
 
 
-def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> int:
+def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> float:
     """Return the transposition in semitones: that of the settings, or the one that fits the voice."""
-    if isinstance(settings.transpose, int):
+    if not isinstance(settings.transpose, str):
         return settings.transpose
     return fitting_transpose(survey.pitch, voice.card, survey.style == "melodic") if survey.voiced else 0
 
@@ -196,7 +196,7 @@ def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iter
         progress.rendered((window.core_start * HOP + pieces[0].shape[1]) / SAMPLE_RATE)
 
 
-def _edit_data(renderer: Renderer, transpose: int) -> EditData:
+def _edit_data(renderer: Renderer, transpose: float) -> EditData:
     survey, sung = renderer.survey, renderer.sung
     return EditData(
         voice=networks_digest(renderer.base, renderer.voice),

@@ -42,7 +42,7 @@ class EditData:
 
     voice: str  # digest of the networks, see `engine.voices.voice.networks_digest`
     settings: ConversionSettings
-    transpose: int
+    transpose: float
     style: Style
     level_nepers: float
     feature_mean: np.ndarray  # float32 (FEATURES,)

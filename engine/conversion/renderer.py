@@ -77,7 +77,7 @@ class ShapedMelody:
     """The recording's melody as the settings shape it."""
 
     settings: ConversionSettings
-    transpose: int
+    transpose: float
 
     def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
         """Return the detected pitch."""

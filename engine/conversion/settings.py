@@ -5,14 +5,14 @@ Page, service, command line and notebooks are made from these fields.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from engine.analysis.style import Style
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting
 
-AUTO = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
+AUTO: Final = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class ConversionSettings:
 
     presets: ClassVar[dict[str, "ConversionSettings"]]
 
-    transpose: int | Literal["auto"] = setting(
-        0, -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE,
+    transpose: float | Literal["auto"] = setting(
+        0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE),
         "Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves.",
-        words=(AUTO,),
+        words=(AUTO,), step=1,
     )  # fmt: skip
     takes: int = setting(
         1, 1, 10, "How many performances to make: the first is the plain one, the others vary a little."

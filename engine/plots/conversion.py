@@ -17,7 +17,7 @@ _BESIDE = 3  # notes shown on each side
 def plot_conversion(
     before: Look,
     after: Look,
-    transpose: int,
+    transpose: float,
     start_s: float = 0.0,
     end_s: float | None = None,
     scale: ScaleName = "note",
@@ -38,13 +38,13 @@ def plot_conversion(
     draw_pitch(below, after.analysis.pitch, PITCH_COLOUR)
     draw_pitch(below, before.analysis.pitch.transposed(transpose), RANGE_COLOUR, dashed=True)
     title(above, f"before: {before.name}", RANGE_COLOUR)
-    moved = f", with the original pitch moved by {transpose:+d} semitones" if transpose else ", with both pitch curves"
+    moved = f", with the original pitch moved by {transpose:+g} semitones" if transpose else ", with both pitch curves"
     title(below, f"after: {after.name}{moved}", PITCH_COLOUR)
     below.set_xlabel("time", color=INK)
     return figure
 
 
-def seconds_outside(look: Look, card: VoiceCard, transpose: int) -> tuple[float, float]:
+def seconds_outside(look: Look, card: VoiceCard, transpose: float) -> tuple[float, float]:
     """Measure the seconds of a recording, transposed by `transpose` semitones, below and above the voice's range."""
     seconds = measure_histogram(look.analysis.pitch, look.analysis.loudness_db)
     notes = np.arange(len(seconds)) + transpose
@@ -52,7 +52,7 @@ def seconds_outside(look: Look, card: VoiceCard, transpose: int) -> tuple[float,
     return float(seconds[notes < low].sum()), float(seconds[notes > high].sum())
 
 
-def plot_fit(look: Look, card: VoiceCard, transpose: int) -> Figure:
+def plot_fit(look: Look, card: VoiceCard, transpose: float) -> Figure:
     """Plot how long each note of a recording is sung, original and transposed, against the range of a voice."""
     seconds = measure_histogram(look.analysis.pitch, look.analysis.loudness_db)
     low, high = note_number(card.vocal_range["min"]), note_number(card.vocal_range["max"])
@@ -78,6 +78,6 @@ def plot_fit(look: Look, card: VoiceCard, transpose: int) -> Figure:
     dress(axes)
     below_s, above_s = seconds_outside(look, card, transpose)
     outside_text = f"{below_s + above_s:.1f} s outside the range" if below_s + above_s else "all within the range"
-    moved_text = f"{look.name} moved by {transpose:+d} semitones" if transpose else f"{look.name} as it is"
+    moved_text = f"{look.name} moved by {transpose:+g} semitones" if transpose else f"{look.name} as it is"
     title(axes, f"{moved_text}: {outside_text}")
     return figure

@@ -58,11 +58,11 @@ class Look:
 
 
 def describe(analysis: Analysis) -> str:
-    """Describe a recording in one line: style, range and voice type, or that there is no voice."""
+    """Describe a recording in one line: style and range, or that there is no voice."""
     if analysis.vocal_range is None:
         return "No voice found"
     notes = f"{analysis.vocal_range.min} to {analysis.vocal_range.max}"
-    return f"{analysis.style.capitalize()}, {notes}, {analysis.voice_type}"
+    return f"{analysis.style.capitalize()}, {notes}"
 
 
 def plot_pitch_over_spectrogram(audio: Audio, analysis: Analysis) -> Figure:

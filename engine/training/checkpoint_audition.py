@@ -100,7 +100,7 @@ class Audition:
             voicing_error=_mean(row["voicing_error"] for row in rows),
         )
 
-    def _measure(self, part: Part, rendered: Clip, transpose: int) -> dict[str, float]:
+    def _measure(self, part: Part, rendered: Clip, transpose: float) -> dict[str, float]:
         wanted = part.clip
         frames = min(len(wanted.pitch), len(rendered.pitch))
         wanted, rendered = wanted.piece(0, frames), rendered.piece(0, frames)

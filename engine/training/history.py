@@ -18,17 +18,18 @@ CURVES_FILE = "curves.png"  # drawn when the training is shown
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long a training takes on this machine, from timed steps and one timed evaluation."""
+    """How long a training takes on this machine, from timed steps, one timed evaluation and what precedes them."""
 
     epoch_s: float
     evaluation_s: float
     total_s: float
     epochs_apart: int = 1  # between two evaluations at the beginning, by default
+    setup_s: float = 0.0  # before the first step: networks, evaluation recordings, this estimate
 
     def seconds_of(self, epochs: int, evaluate_epochs: int = 0) -> float:
         """Estimate the seconds of a training of `epochs` from the beginning, if it does not stop early."""
         schedule = EvaluationSchedule(evaluate_epochs or max(1, self.epochs_apart), growing=not evaluate_epochs)
-        return epochs * self.epoch_s + schedule.count(epochs) * self.evaluation_s
+        return self.setup_s + epochs * self.epoch_s + schedule.count(epochs) * self.evaluation_s
 
 
 @dataclass

@@ -14,6 +14,7 @@ import hashlib
 import math
 import os
 import shutil
+import statistics
 import tempfile
 import time
 from collections.abc import Sequence
@@ -159,6 +160,8 @@ class _Training:
         report: Report = no_report,
     ) -> None:
         self.plan, self.folder, self.device, self.report = plan, folder, device, report
+        self.started = time.monotonic()
+        report(0.0, "loading the networks")
         self.recordings = _identity(clips)
         sound = sound_clips(clips)
         self.card = portray(profile, sound, new_identifier(profile.name, ()))
@@ -303,6 +306,8 @@ class _Training:
     def _evaluate(self, audition: Audition) -> None:
         """Render, score and keep the voice; its folder is complete before the history lists the evaluation."""
         started = time.monotonic()
+        if not self.history.evaluations:
+            self.report(0.0, "evaluating the voice before its training")
         name = f"{self.history.epoch:06d}"
         final = self.folder / EVALUATIONS_FOLDER / name
         unfinished = final.with_name(f".{name}.part")
@@ -352,7 +357,8 @@ class _Training:
     # ---- time
 
     def _estimate(self, audition: Audition) -> Estimate:
-        """Time a few steps of a copy and one rendering."""
+        """Time a few steps of a copy and one rendering, as fast as they are beside other work."""
+        self.report(0.0, "timing a few steps")
         trial = FineTuning(self.base, self.tuning.clips, self.plan, precision=self.device.precision)
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
         took = []
@@ -360,12 +366,13 @@ class _Training:
             started = time.monotonic()
             trial.step(number, pieces[: self.batch])
             took.append(time.monotonic() - started)
-        epoch_s = min(took) * math.ceil(len(pieces) / self.batch)
+        epoch_s = statistics.median(took) * math.ceil(len(pieces) / self.batch)
         with tempfile.TemporaryDirectory() as folder:
             started = time.monotonic()
             audition.evaluate(snapshot(trial, self.card, {}), Path(folder))
             evaluation_s = time.monotonic() - started
-        timed = Estimate(round(epoch_s, 4), round(evaluation_s, 2), 0.0, self._epochs_apart())
+        setup_s = time.monotonic() - self.started
+        timed = Estimate(round(epoch_s, 4), round(evaluation_s, 2), 0.0, self._epochs_apart(), round(setup_s, 2))
         return replace(timed, total_s=round(timed.seconds_of(self.plan.epochs, self.plan.evaluate_epochs), 1))
 
     def _seconds_left(self) -> float | None:
@@ -375,8 +382,9 @@ class _Training:
             return None
         epoch_s = sum(line["seconds"] for line in epochs) / len(epochs)
         evaluation_s = sum(line["seconds"] for line in evaluations) / len(evaluations)
-        left = self.plan.epochs - self.history.epoch
-        return left * (epoch_s + evaluation_s / (self.plan.evaluate_epochs or self._epochs_apart()))
+        timed = Estimate(epoch_s, evaluation_s, 0.0, self._epochs_apart())
+        every = self.plan.evaluate_epochs
+        return timed.seconds_of(self.plan.epochs, every) - timed.seconds_of(self.history.epoch, every)
 
     def _fraction(self, of_epoch: float = 0.0) -> float:
         return min(1.0, (self.history.epoch + of_epoch) / self.plan.epochs)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.pitch_statistics import PitchStatistics
-from engine.analysis.vocal_range import VocalRange, voice_type
+from engine.analysis.vocal_range import FEMALE, MALE, VocalRange, voice_type
 from engine.errors import SettingsError
 from engine.features.speaker_timbre import SPREAD
 from engine.networks.envelope_decoder import between_decoders
@@ -160,11 +160,13 @@ def _traits(parts: list[VoiceCard], nearer: VoiceCard) -> list[str]:
 def _voice_type(
     parts: list[VoiceCard], vocal_range: dict[str, str], pitch: PitchStatistics, gender: str | None
 ) -> str | None:
-    """What both are, or what the blended range is where they differ."""
-    stated = {card.voice_type for card in parts}
+    """What both are, or else the one between them that the blended range fits."""
+    ladder, stated = FEMALE + MALE, {card.voice_type for card in parts}
     if len(stated) == 1:
         return stated.pop()
-    return voice_type(VocalRange(vocal_range["min"], vocal_range["max"], pitch.median), gender)
+    steps = [ladder.index(name) for name in ladder if name in stated]
+    between = ladder[steps[0] : steps[-1] + 1] if len(steps) == 2 else ladder
+    return voice_type(VocalRange(vocal_range["min"], vocal_range["max"], pitch.median), gender, among=between)
 
 
 def _licence(licences: list[str]) -> str:

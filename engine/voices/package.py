@@ -95,6 +95,13 @@ def export_voice(voice_folder: Path, target: Path, recorded_by: Installation | N
     return target
 
 
+def packaged_card(package: Path) -> VoiceCard:
+    """Return the card of the voice in a package. Raises ArchiveError and VoiceError as `import_voice` does."""
+    with tempfile.TemporaryDirectory() as temporary:
+        unpacked = Path(temporary) / "package"
+        return _checked(package, unpacked, extract_archive(package, unpacked, _LIMITS))
+
+
 def import_voice(package: Path, voices: Path, taken: Collection[str] = ()) -> VoiceCard:
     """Put the voice of a package into the folder `voices`, and give its card.
 

@@ -93,9 +93,9 @@ class ConversionForm:
         return ConversionSettings(**values | ({"transpose": AUTO} if self._auto.value else {}))
 
     @property
-    def transpose(self) -> int:
+    def transpose(self) -> float:
         """The transposition in semitones that the conversion will use."""
-        return self.fitting if self._auto.value else int(self._controls["transpose"].value)
+        return self.fitting if self._auto.value else self._controls["transpose"].value
 
     @property
     def fitting(self) -> int:
@@ -150,5 +150,5 @@ def _control(one: Field[Any]) -> Any:
         return ipywidgets.BoundedIntText(value=value, min=lowest, max=highest, **label)
     if whole:
         return ipywidgets.IntSlider(value=value, min=lowest, max=highest, continuous_update=False, **label)
-    step = (highest - lowest) / _STEPS
+    step = one.metadata.get("step") or (highest - lowest) / _STEPS
     return ipywidgets.FloatSlider(value=value, min=lowest, max=highest, step=step, continuous_update=False, **label)

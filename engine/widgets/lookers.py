@@ -74,7 +74,7 @@ def _more(value: float, unit: str, more: str, less: str) -> str:
     return f"{abs(value):.1f} {unit} {more if value >= 0 else less}"
 
 
-def conversion_viewer(before: Look, takes: Sequence[Look], transpose: int) -> Any:
+def conversion_viewer(before: Look, takes: Sequence[Look], transpose: float) -> Any:
     """Plot each take before and after with both pitch curves, with a choice of time window and scale."""
     take = ipywidgets.Dropdown(options=[(one.name, number) for number, one in enumerate(takes)], description="take")
     window, scale = _window(before.duration_s), _scale()

@@ -5,7 +5,7 @@ The fields of `analysis_view`:
     state, progress, message, error       of the task
         file_name, duration_s, audio_url      audio_url: a format that browsers play
     origin                                a sentence on its content credentials, None before 0.9
-    summary                               style, vocal_range {min, max, lowest, highest} or None, voice_type or None,
+    summary                               style, vocal_range {min, max, lowest, highest} or None,
                                           pitch {low, median, high} in semitones or None, voiced_s, loudness_lufs or
                                           None, peak_db
     notes                                 [{start_s, end_s, midi, cents}]
@@ -20,7 +20,6 @@ Until the task is completed, duration_s and everything below it is None or empty
 
 import json
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
@@ -29,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
+from studio.actions.arrivals import borrowed
 from studio.actions.names import named_file
 from studio.actions.recordings import check_recording, shown_name, suffix_of
 from studio.errors import NotFound, TooMany, WrongState
@@ -51,7 +51,7 @@ def start_analysis(studio: Studio, account: Account, recording: Path, file_name:
     Raises NotReadable for a file that is not audio, Invalid for a recording that is too long, TooMany, Unavailable,
     DiskFull; then nothing is left behind.
     """
-    length = check_recording(recording, file_name, studio.service.longest_audio_minutes)
+    length = check_recording(recording, file_name, studio.service)
     refuse_full_disk(studio, TAKE_BYTES * length.channel_seconds)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
@@ -120,28 +120,13 @@ def _performed(studio: Studio, task: Task) -> Performed:
 
 @contextmanager
 def taken_recording(studio: Studio, account: Account, task_id: str) -> Iterator[tuple[Path, str]]:
-    """Copy the recording of an analysis for another use; yield the copy, which may be moved, and its file name.
+    """Link or copy the recording of an analysis; yield it, which may be moved, and its file name.
 
     Raises NotFound if it does not exist or has been deleted, Unavailable, DiskFull.
     """
     task = _find(studio, account, task_id)
-    place = studio.settings.work / "incoming" / secrets.token_hex(8)
-    place.mkdir(parents=True)
-    try:
-        copy = place / "recording"
-        _copy(studio, task.parameters["input_key"], copy)
+    with borrowed(studio, task.parameters["input_key"], _GONE) as copy:
         yield copy, task.parameters["file_name"]
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _copy(studio: Studio, key: str, target: Path) -> None:
-    try:
-        with target.open("wb") as file:
-            for block in studio.storage.read(key):
-                file.write(block)
-    except NotFound as cause:
-        raise NotFound(_GONE, "recording_gone") from cause
 
 
 def _find(studio: Studio, account: Account, task_id: str) -> Task:

@@ -1,6 +1,7 @@
 """Receive what voices are made of: temporary folders, limits, and errors with the owner's file names."""
 
 import math
+import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from engine.archives import begins_as_zip
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, VoiceError
-from studio.errors import Invalid
+from studio.errors import Invalid, NotFound
 from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
@@ -28,22 +29,45 @@ def workplace(studio: Studio) -> Iterator[Path]:
 
 
 def take_upload(studio: Studio, upload: Path, copy: Path) -> Path:
-    """Copy a file uploaded on the page. Raises Invalid if it is too large, or the page has deleted it meanwhile."""
+    """Link or copy a file uploaded on the page. Raises DiskFull, and Invalid if it is too large or the page has deleted
+    it meanwhile."""
     refuse_large(studio, upload)
     refuse_full_disk(studio, upload.stat().st_size)
-    return Path(shutil.copyfile(upload, copy))
+    take(upload, copy)
+    return copy
+
+
+@contextmanager
+def borrowed(studio: Studio, key: str, gone: str) -> Iterator[Path]:
+    """Link or copy a stored file, which may then be moved. Raises NotFound with the sentence `gone`."""
+    with workplace(studio) as place:
+        copy = place / "recording"
+        try:
+            take(studio.storage.fetch(key, place / "fetched"), copy)
+        except NotFound as cause:
+            raise NotFound(gone, "recording_gone") from cause
+        yield copy
+
+
+def take(file: Path, target: Path) -> None:
+    """Hard-link a file, or copy it to another disk."""
+    try:
+        os.link(file, target)
+    except OSError:
+        shutil.copyfile(file, target)
 
 
 def refuse_large(studio: Studio, upload: Path) -> None:
     """Raise Invalid if the file is larger than one upload may be, or no longer exists."""
-    most = studio.service.largest_upload_mb
+    most = studio.service.page_upload_mb
     try:
         size = upload.stat().st_size / MEGABYTE
     except FileNotFoundError as cause:
         raise Invalid([("recording", f'"{upload.name}" has been deleted: add it again.')], "upload_gone") from cause
-    if size > most:
+    if most is not None and size > most:
         told = f'"{upload.name}" has {math.ceil(size)} MB; the limit for one upload is {most} MB: upload less at once'
-        raise Invalid([("recording", f"{told}, or convert the recordings to flac or mp3.")], "too_large")
+        told += f", or convert the recordings to flac or mp3.{studio.service.raised_by('largest_upload_mb')}"
+        raise Invalid([("recording", told)], "too_large")
 
 
 def seems_zip(upload: Path) -> bool:

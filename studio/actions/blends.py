@@ -54,7 +54,7 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
         if waiting_and_running(connection, account.id, KIND) >= MOST_AT_ONCE:
             text = f"{MOST_AT_ONCE} blends are already queued or running: wait until one has finished."
             raise TooMany(text, _LATER_S, "queue_full")
-        refuse_too_many(connection, account.id, studio.service.models_per_account)
+        refuse_too_many(connection, account.id, studio.service)
         task_id = submit(connection, account.id, KIND, parameters)
         studio.submitted(connection, task_id)
     studio.wake()

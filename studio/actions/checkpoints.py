@@ -52,15 +52,24 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
             "scores": {name: line.get(name) for name in _SCORES},
             "chosen": True,  # by ear, not by its score
         }
-        card = replace(made, id=model_id, **model.stated, training=training)
-        (folder / CARD_FILE).write_text(card_text(card), encoding="utf-8")
-        voice_key = keep_voice_folder(studio.storage, account, model_id, folder)
-    with studio.database.write() as connection:
-        now = held_model(connection, account.id, model_id)
-        _refuse_in_training(now)  # it would restore the best checkpoint
-        training_completed(connection, account.id, model_id, card, voice_key, now.epoch, now.epochs)
-    drop_older_voices(studio.storage, account, model_id, voice_key)
+        put_in_place(studio, account, model, folder, replace(made, **model.stated, training=training))
     studio.storage.delete_below(untrained_place(model))
+
+
+def put_in_place(studio: Studio, account: Account, model: Model, folder: Path, card: VoiceCard) -> None:
+    """Make the files in `folder`, with this card, the voice; its id, recordings and training stay.
+
+    Raises NotFound, and WrongState during training, which would overwrite it.
+    """
+    _refuse_in_training(model)
+    card = replace(card, id=model.id)
+    (folder / CARD_FILE).write_text(card_text(card), encoding="utf-8")
+    voice_key = keep_voice_folder(studio.storage, account, model.id, folder)
+    with studio.database.write() as connection:
+        now = held_model(connection, account.id, model.id)
+        _refuse_in_training(now)
+        training_completed(connection, account.id, model.id, card, voice_key, now.epoch, now.epochs)
+    drop_older_voices(studio.storage, account, model.id, voice_key)
 
 
 def kept_card(studio: Studio, model: Model) -> VoiceCard | None:
@@ -96,5 +105,5 @@ def _amount(studio: Studio, model: Model) -> dict[str, Any]:
 
 def _refuse_in_training(model: Model) -> None:
     if model.state == TRAINING:
-        text = f"{model.name} is being trained: stop the training, choose the checkpoint, then continue the training."
+        text = f"{model.name} is being trained: stop the training first, and continue it afterwards."
         raise WrongState(text, "model_busy")

@@ -63,9 +63,9 @@ def start_conversion(
     by_style(request.preset, request.settings)
     voice = find_usable(studio.database, account, request.model, request.untrained)
     refuse_without_consent(studio, voice.card.get("consent"))
-    length = check_recording(audio, file_name, studio.service.longest_audio_minutes)
+    length = check_recording(audio, file_name, studio.service)
     takes = int(request.settings.get("takes", 1))
-    refuse_too_costly(length, takes, studio.service.largest_conversion_minutes)
+    refuse_too_costly(length, takes, studio.service)
     cost = length.channel_seconds * takes
     refuse_full_disk(studio, TAKE_BYTES * cost)
     task_id = secrets.token_hex(12)
@@ -120,6 +120,7 @@ def refuse_full_queue(studio: Studio, account: Account, connection: Connection) 
     limit = studio.service.conversions_per_account
     if waiting_and_running(connection, account.id, KIND) >= limit:
         text = f"{limit} conversions are already queued or running: wait until some have finished."
+        text += studio.service.raised_by("conversions_per_account")
         raise TooMany(text, _QUEUE_RETRY_S, "queue_full")
 
 

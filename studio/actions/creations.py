@@ -1,6 +1,5 @@
 """Create untrained voices from recordings."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +88,7 @@ def keep_dataset(
     with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
 
         def act(connection: Connection) -> dict[str, Any]:
-            refuse_too_many(connection, account.id, studio.service.models_per_account)
+            refuse_too_many(connection, account.id, studio.service)
             model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
             if data_report is not None:
                 report_made(connection, account.id, model.id, data_report)
@@ -164,6 +163,6 @@ def _cost(dataset: Dataset, longest_hours: float) -> float:
 
 def _length(recording: Path) -> Length:
     try:
-        return check_recording(recording, recording.name, math.inf)
+        return check_recording(recording, recording.name)
     except NotReadable:
         return Length(0.0, 1)  # the data report lists unreadable files

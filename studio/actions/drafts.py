@@ -10,9 +10,9 @@ from typing import Any
 from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
 from engine.errors import EngineError
 from engine.voices.profile import is_blank, profile_as_json, read_profile
-from studio.actions.arrivals import refuse_large, workplace
+from studio.actions.arrivals import refuse_large, take, workplace
 from studio.actions.creations import keep_dataset
-from studio.actions.gathering import free_path, gather, gather_dataset, take
+from studio.actions.gathering import free_path, gather, gather_dataset
 from studio.actions.voices import delete_model
 from studio.errors import Invalid, NotFound, WrongState
 from studio.settings.service import MEGABYTE
@@ -108,14 +108,16 @@ def drop_draft(studio: Studio, account: Account, draft_id: str) -> None:
 # ---- made into a voice, and taken back
 
 
-def create_from_draft(studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, Any]) -> str:
+def create_from_draft(
+    studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, Any], confirmed: bool = True
+) -> str:
     """Create an untrained voice from the recordings of a draft, and delete the draft; return the voice's id.
 
-    values: fields of a profile. Raises Invalid without a statement of consent, ProfileError, DatasetError, TooMany,
-    DiskFull, Unavailable; then the draft is unchanged.
+    values: fields of a profile; confirmed: whether the consent was. Raises Invalid with everything that is missing,
+    ProfileError, DatasetError, TooMany, DiskFull, Unavailable; then the draft is unchanged.
     """
     recordings = _recordings(studio, account, _known(draft_id)) if draft_id else []
-    _refuse_unstated(values, bool(recordings))
+    _refuse_unstated(values, bool(recordings), confirmed)
     assert draft_id is not None
     given = {**_other(studio, account, draft_id), **values}
     read_profile(given)  # raises before anything is copied
@@ -161,7 +163,7 @@ def take_back(studio: Studio, account: Account, model_id: str, now_s: float, onl
     return Brought(draft_id, added, values, tuple(refused))
 
 
-def _refuse_unstated(values: Mapping[str, Any], has_recordings: bool) -> None:
+def _refuse_unstated(values: Mapping[str, Any], has_recordings: bool, confirmed: bool) -> None:
     """Raise Invalid with everything that is missing."""
     consent = values.get("consent") or {}
     problems = []
@@ -173,6 +175,8 @@ def _refuse_unstated(values: Mapping[str, Any], has_recordings: bool) -> None:
         problems.append(("consent.statement", "Confirm that the person recorded has agreed to this voice."))
     if is_blank(consent.get("by")):
         problems.append(("consent.by", "Enter the name of the person who agreed."))
+    if not confirmed:
+        problems.append(("consent", "Tick the box: a voice needs the consent of the person heard."))
     if problems:
         raise Invalid(problems)
 

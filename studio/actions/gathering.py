@@ -4,10 +4,7 @@ Each recording lies below a folder named by its length in milliseconds, in the s
 """
 
 import json
-import math
-import os
 import re
-import shutil
 from collections.abc import Collection
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -16,7 +13,7 @@ from typing import Any
 from engine.datasets.dataset import AUDIO_FOLDER, AUDIO_SUFFIXES, LARGEST_MODEL_FILE, Dataset, create_dataset
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
 from engine.voices.profile import profile_as_json, read_profile
-from studio.actions.arrivals import called
+from studio.actions.arrivals import called, take
 from studio.actions.recordings import check_recording
 from studio.errors import StudioError
 
@@ -69,7 +66,7 @@ def gather_dataset(
 
 
 def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
-    milliseconds = round(1000 * check_recording(file, name, math.inf).seconds)
+    milliseconds = round(1000 * check_recording(file, name).seconds)
     if milliseconds == 0:
         raise DatasetError(f'"{name}" contains no audio.')
     target = free_path(gathered / str(milliseconds) / PurePosixPath(*(_ODD.sub("_", part) for part in place.parts)))
@@ -86,14 +83,6 @@ def _model_file(file: Path) -> dict[str, Any]:
         raise ArchiveError(f'"{file.name}" is not a model.json: it must hold one object, such as {{"name": "Anna"}}.')
     profile = profile_as_json(read_profile({"name": file.stem} | values))
     return {name: value for name, value in profile.items() if name != "name" or name in values}
-
-
-def take(file: Path, target: Path) -> None:
-    """Hard-link a file, or copy it to another disk."""
-    try:
-        os.link(file, target)
-    except OSError:
-        shutil.copyfile(file, target)
 
 
 def free_path(path: Path) -> Path:

@@ -1,49 +1,98 @@
 """Export and import voices as packages."""
 
 from dataclasses import asdict, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.voices.card import CARD_FILE, card_text
-from engine.voices.package import export_voice, import_voice
+from engine.voices.card import CARD_FILE, VoiceCard, card_text
+from engine.voices.package import export_voice, import_voice, packaged_card
+from engine.voices.profile import read_profile
 from studio.actions.arrivals import called, seems_zip, workplace
+from studio.actions.checkpoints import put_in_place
 from studio.actions.consent import refuse_without_consent
 from studio.actions.names import named_file
-from studio.errors import NotReadable
+from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account, account_prefix
-from studio.store.catalogue import COMPLETED, PACKAGES, VOICES, add_model, find_model, refuse_too_many, set_keys
+from studio.store.catalogue import (
+    COMPLETED,
+    PACKAGES,
+    VOICES,
+    add_model,
+    all_models,
+    find_model,
+    refuse_too_many,
+    set_keys,
+)
 from studio.store.idempotency import Idempotency, answered, once
 from studio.store.studio import Studio
 from studio.store.workspaces import arriving, voice_folder
 
+_OTHER_MODELS = (".pth", ".pt", ".ckpt", ".onnx", ".index", ".safetensors")  # of RVC, so-vits-svc and others
+
+
+def package_card(package: Path, name: str = "the file") -> VoiceCard:
+    """Return the card of the voice in a package; errors call the file `name`.
+
+    Raises NotReadable if it is no package, ArchiveError and VoiceError if it is not a complete voice.
+    """
+    _refuse_other_files(package, name)
+    with called(package, name):
+        return packaged_card(package)
+
+
+def voices_called(studio: Studio, account: Account, name: str) -> list[dict[str, Any]]:
+    """Return `id` and `demo` of the voices with this name."""
+    known = all_models(studio.database, account)
+    return [{"id": one.id, "demo": one.is_demo} for one in known if one.name.casefold() == name.casefold()]
+
+
+def free_name(studio: Studio, account: Account, name: str) -> str:
+    """Return the name, numbered if a voice already has it: "Mia 2"."""
+    taken = {one.name.casefold() for one in all_models(studio.database, account)}
+    numbered = (f"{name} {number}" for number in count(2))
+    return next(free for free in chain([name], numbered) if free.casefold() not in taken)
+
+
+def replace_model(studio: Studio, account: Account, model_id: str, package: Path) -> None:
+    """Replace the model and the profile of a voice by those of a package; its id, recordings and training stay.
+
+    Raises NotFound, WrongState for a demo voice or during training, and what `package_card` raises.
+    """
+    model = find_model(studio.database, account, model_id)
+    if model.is_demo:
+        raise WrongState(f"{model.name} is a demo voice and cannot be replaced.", "demo_voice")
+    with workplace(studio) as place:
+        card = _unpacked(studio, package, place, "the file")
+        put_in_place(studio, account, model, place / card.id, card)
+
 
 def import_model(
-    studio: Studio, account: Account, package: Path, idempotency: Idempotency | None = None, name: str = "the file"
+    studio: Studio,
+    account: Account,
+    package: Path,
+    idempotency: Idempotency | None = None,
+    name: str = "the file",
+    voice_name: str | None = None,
 ) -> str:
     """Import a voice package and return the voice's id; errors call the file `name`.
 
-    Raises NotReadable if it is not a zip, ArchiveError and VoiceError if it is not a complete voice, WrongState
-    if it states no consent where that is required, TooMany, DiskFull.
+    voice_name: instead of the name in the package. Raises what `package_card` raises, ProfileError, WrongState if it
+    states no consent where that is required, TooMany, DiskFull.
     """
-    from engine.conversion.preview import refuse_senseless  # loads torch
-    from engine.voices.voice import load_voice
-
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
-    if not seems_zip(package):
-        text = f"{name[:1].upper()}{name[1:]} is not a voice package: export a voice, and import that file."
-        raise NotReadable(text, "not_a_zip")
     with workplace(studio) as place:
-        with called(package, name):
-            card = import_voice(package, place / "voices")
-            refuse_without_consent(studio, card.consent)
-            refuse_senseless(load_voice(card.id, place / "voices"))
-        with arriving(studio.storage, account, VOICES, place / "voices" / card.id) as arrive:
+        card = _unpacked(studio, package, place, name)
+        folder = place / card.id
+        if voice_name is not None:
+            card = replace(card, name=read_profile({"name": voice_name}).name)
+        with arriving(studio.storage, account, VOICES, folder) as arrive:
 
             def act(connection: Connection) -> dict[str, Any]:
-                refuse_too_many(connection, account.id, studio.service.models_per_account)
+                refuse_too_many(connection, account.id, studio.service)
                 model = add_model(connection, studio.storage, account, asdict(card), COMPLETED)
                 key = arrive(model.id)
                 set_keys(connection, model, voice_key=key)
@@ -52,6 +101,35 @@ def import_model(
 
             answer, _ = once(studio, account, idempotency, act)
     return str(answer["model_id"])
+
+
+def _unpacked(studio: Studio, package: Path, place: Path, name: str) -> VoiceCard:
+    """Unpack a voice into a folder of its id in `place`, and return its card. Raises what `package_card` raises."""
+    from engine.conversion.preview import refuse_senseless  # loads torch
+    from engine.voices.voice import load_voice
+
+    _refuse_other_files(package, name)
+    with called(package, name):
+        card = import_voice(package, place)
+        refuse_without_consent(studio, card.consent)
+        refuse_senseless(load_voice(card.id, place))
+    return card
+
+
+def _refuse_other_files(package: Path, name: str) -> None:
+    if package.suffix.lower() in _OTHER_MODELS:
+        text = (
+            f"{_capital(name)} is a model of another program. The studio imports the voices it exports (.voice.zip): "
+            "with the recordings behind this model, create a new voice."
+        )
+        raise NotReadable(text, "foreign_model")
+    if not seems_zip(package):
+        text = f"{_capital(name)} is not a voice package: export a voice, and import that file."
+        raise NotReadable(text, "not_a_zip")
+
+
+def _capital(name: str) -> str:
+    return f"{name[:1].upper()}{name[1:]}"
 
 
 def package_link(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, str]:

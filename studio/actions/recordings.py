@@ -1,5 +1,6 @@
 """Check and name the recordings that users provide."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -9,6 +10,7 @@ from engine.datasets.dataset import AUDIO_SUFFIXES
 from engine.errors import AudioError
 from engine.units import in_words
 from studio.errors import Invalid, NotReadable
+from studio.settings.service import ServiceSettings
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
@@ -32,23 +34,25 @@ class Length:
         return self.seconds * self.channels
 
 
-def check_recording(audio: Path, file_name: str, longest_minutes: float) -> Length:
+def check_recording(audio: Path, file_name: str, service: ServiceSettings | None = None) -> Length:
     """Return the length of a recording by its header or, without one, as decoded.
 
-    Raises NotReadable if the file is not audio, Invalid if it is too long.
+    Raises NotReadable if the file is not audio, Invalid if it is too long for the service.
     """
+    most_s = 60 * service.longest_audio_minutes if service else math.inf
     try:
         with open_audio(audio) as source:
             counted = 0.0
             for block in source.blocks(_PROBED_SAMPLES):
                 counted += block.shape[1] / source.rate
-                if source.duration_s or counted > longest_minutes * 60:
+                if source.duration_s or counted > most_s:
                     break
             seconds = source.duration_s or counted
-            if seconds > longest_minutes * 60:
-                length, longest = in_words(seconds), in_words(60 * longest_minutes)
+            if service and seconds > most_s:
+                length, longest = in_words(seconds), in_words(most_s)
                 over = length if source.duration_s else f"more than {longest}"
                 text = f"The recording is {over} long; the limit is {longest}: use a shorter one."
+                text += service.raised_by("longest_audio_minutes")
                 raise Invalid([("audio", text)], "audio_too_long")
             return Length(seconds, source.channels)
     except AudioError as cause:
@@ -57,17 +61,18 @@ def check_recording(audio: Path, file_name: str, longest_minutes: float) -> Leng
         raise NotReadable(text, "audio_not_readable") from cause
 
 
-def refuse_too_costly(length: Length, takes: int, most_minutes: float) -> None:
+def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> None:
     """Raise Invalid if seconds x channels x takes are over the limit of one conversion."""
-    minutes = length.channel_seconds / 60
+    minutes, most_minutes = length.channel_seconds / 60, service.largest_conversion_minutes
     if minutes * takes <= most_minutes:
         return
     one = f"{in_words(length.seconds)} x {length.channels} channel{'s' * (length.channels > 1)}"
     text = f"{one} x {takes} take{'s' * (takes > 1)} are {minutes * takes:.0f} minutes to render; the limit is "
     fit = int(most_minutes / minutes)
     remedy = f"ask for at most {fit}" if fit else "use a shorter recording, or mono"
+    hint = service.raised_by("largest_conversion_minutes")
     field = "generations_count" if fit else "audio"
-    raise Invalid([(field, f"{text}{most_minutes:g}: {remedy}.")], "conversion_too_large")
+    raise Invalid([(field, f"{text}{most_minutes:g}: {remedy}.{hint}")], "conversion_too_large")
 
 
 def suffix_of(file_name: str, audio: Path) -> str:

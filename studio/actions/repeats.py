@@ -1,14 +1,13 @@
 """Convert recordings that are already here: analysed ones, and converted ones with another voice."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path, PurePath
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 from engine.audio.streams import cut_recording
 from engine.conversion.settings import AUTO
 from studio.actions.analyses import start_analysis, taken_recording
-from studio.actions.arrivals import workplace
+from studio.actions.arrivals import borrowed
 from studio.actions.conversions import KIND, ConversionRequest, start_conversion
 from studio.actions.names import name_of_take
 from studio.errors import NotFound
@@ -50,7 +49,7 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
     what `start_conversion` raises.
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
-    with _copied(studio, task.parameters["input_key"]) as copy:
+    with borrowed(studio, task.parameters["input_key"], _GONE) as copy:
         request = ConversionRequest(
             model or task.model_id or "",
             task.parameters["settings"],
@@ -63,7 +62,7 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
 def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
     """Analyse the recording of a conversion; return the id of the analysis. Raises NotFound, TooMany."""
     task = find(studio.database, account.id, task_id, kind=KIND)
-    with _copied(studio, task.parameters["input_key"]) as copy:
+    with borrowed(studio, task.parameters["input_key"], _GONE) as copy:
         return start_analysis(studio, account, copy, task.parameters["file_name"])
 
 
@@ -75,7 +74,7 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
     task = find(studio.database, account.id, task_id, kind=KIND)
     key = key_of_take(task, take)
     name = name_of_take(studio.database, account, task, take, PurePath(key).suffix[1:])
-    with _copied(studio, key) as copy:
+    with borrowed(studio, key, _GONE) as copy:
         return start_analysis(studio, account, copy, name)
 
 
@@ -85,18 +84,3 @@ def key_of_take(task: Task, take: int) -> str:
     if not 1 <= take <= len(outputs):
         raise NotFound("There is no such take.", "take_not_found")
     return str(outputs[take - 1])
-
-
-@contextmanager
-def _copied(studio: Studio, key: str) -> Iterator[Path]:
-    """Copy a stored file; the copy may be moved."""
-    with workplace(studio) as place:
-        copy = place / "recording"
-        try:
-            blocks = studio.storage.read(key)
-        except NotFound as cause:
-            raise NotFound(_GONE, "recording_gone") from cause
-        with copy.open("wb") as file:
-            for block in blocks:
-                file.write(block)
-        yield copy

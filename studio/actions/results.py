@@ -40,7 +40,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     found = result.get("output_settings", {})
     card = _card(studio, account, task.model_id or "")
     waiting = places(studio.database, KIND).get(task.id, 1) - 1 if task.state == "queued" else 0
-    busy = _busy(studio) if task.state == "queued" else 0
+    busy = _busy(studio) if task.state == "queued" else []
     return {
         "id": task.id,
         "state": task.state,
@@ -50,8 +50,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "error": task.error,
         "created_at": task.created_at,
         "left_s": _left_s(task, now_s),
-        "ahead": waiting + busy if task.state == "queued" else None,
-        "starts_in_s": _starts_in_s(studio, waiting, busy) if waiting + busy else None,
+        "ahead": waiting + len(busy) if task.state == "queued" else None,
+        "starts_in_s": _starts_in_s(studio, waiting, busy, now_s) if waiting or busy else None,
         "model": task.model_id,
         "voice": voice_name(studio.database, account, task),
         "untrained": was_untrained(task),
@@ -101,22 +101,35 @@ def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict
 
 
 def _left_s(task: Task, now_s: float) -> float | None:
-    if task.state not in ACTIVE or task.started_at is None or task.progress < _LEAST_PROGRESS:
+    if task.state not in ACTIVE or task.started_at is None:
         return None
-    return max(0.0, now_s - task.started_at) * (1.0 - task.progress) / task.progress
+    return _remaining_s(task.started_at, task.progress, now_s)
 
 
-def _busy(studio: Studio) -> int:
-    """Return the number of running conversions if one must end before the next can start; else 0."""
+def _remaining_s(started_at: float, progress: float, now_s: float) -> float | None:
+    """Return the seconds until a running conversion ends, by its progress so far; None at its beginning."""
+    if progress < _LEAST_PROGRESS:
+        return None
+    return max(0.0, now_s - started_at) * (1.0 - progress) / progress
+
+
+def _busy(studio: Studio) -> list[tuple[float, float]]:
+    """Return start and progress of the running conversions if one must end before the next can start; else none."""
     running = running_now(studio.database, KIND)
-    return running if studio.service.executor == "local" and running >= studio.service.conversion_workers else 0
+    return running if studio.service.executor == "local" and len(running) >= studio.service.conversion_workers else []
 
 
-def _starts_in_s(studio: Studio, waiting: int, busy: int) -> float | None:
+def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], now_s: float) -> float | None:
+    """Return the seconds until a worker is free, which pass as the running conversions go on."""
     usual_s = usual_seconds(studio.database, KIND)
+    if usual_s is None:
+        return None
+    left_s = []
+    for started_at, progress in busy:
+        by_progress_s = _remaining_s(started_at, progress, now_s)
+        left_s.append(max(0.0, started_at + usual_s - now_s) if by_progress_s is None else by_progress_s)
     workers = studio.service.conversion_workers if studio.service.executor == "local" else 1
-    # a running conversion counts as half done, on average
-    return None if usual_s is None else usual_s * (waiting + max(busy, 1) / 2) / max(workers, 1)
+    return min(left_s, default=0.0) + usual_s * waiting / max(workers, 1)
 
 
 def _card(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:

@@ -1,26 +1,22 @@
-"""The state of the installation: machine, workers, tasks, disk use and limits."""
+"""The state of the installation: machine, workers, tasks and limits."""
 
 import os
 import platform
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from studio.settings.service import ServiceSettings
-from studio.store.accounts import Account, account_prefix
-from studio.store.catalogue import DATASETS, VOICES
+from studio.store.accounts import Account
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, list_tasks, submit
 
 CHECKUP = "checkup"
-AREAS = {"voices": VOICES, "recordings": DATASETS, "conversions": "tasks"}
 LIMITS = (
     "largest_upload_mb", "longest_audio_minutes", "largest_conversion_minutes", "longest_dataset_hours",
     "conversions_per_account", "trainings_per_account", "models_per_account", "keep_outputs_days", "link_hours",
     "free_disk_mb",
 )  # fmt: skip
-_MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the end
 
 
 def machine_view(studio: Studio, account: Account) -> dict[str, Any]:
@@ -40,26 +36,6 @@ def work_view(studio: Studio, account: Account) -> dict[str, int]:
     """Count the account's running and queued tasks, up to a thousand."""
     return {
         state: len(list_tasks(studio.database, account.id, state=state, limit=1000)[0]) for state in reversed(ACTIVE)
-    }
-
-
-def storage_view(studio: Studio, account: Account) -> dict[str, Any]:
-    """Return the location and disk use of the account's files.
-
-    place: the folder if the page runs on this machine, else None; is_folder; free_bytes, None if unknown; areas: name
-    -> {"files", "bytes", "complete"}, empty if the storage is not a folder.
-    """
-    root = studio.storage.folder(VOICES)
-    areas = {}
-    for name, prefix in AREAS.items():
-        folder = studio.storage.folder(f"{account_prefix(account)}{prefix}")
-        if folder is not None:
-            areas[name] = _measured(folder)
-    return {
-        "place": str(studio.settings.data) if root is not None and account.is_local else None,
-        "is_folder": root is not None,
-        "free_bytes": studio.storage.free_bytes(),
-        "areas": areas,
     }
 
 
@@ -122,17 +98,3 @@ def _memory_bytes() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return None
-
-
-def _measured(folder: Path) -> dict[str, Any]:
-    files, size = 0, 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            files += 1
-            if files > _MOST_COUNTED:
-                return {"files": files, "bytes": size, "complete": False}
-            try:
-                size += (Path(place) / name).lstat().st_size
-            except OSError:  # deleted meanwhile
-                continue
-    return {"files": files, "bytes": size, "complete": True}

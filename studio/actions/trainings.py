@@ -176,7 +176,8 @@ def _timed(history: Mapping[str, Any] | None, estimate: Task | None) -> dict[str
         apart = (begun or {}).get("epochs_apart", 1)
         return asdict(Estimate(_mean(epochs, "seconds"), _mean(evaluations, "seconds"), 0.0, apart))
     if estimate is not None and estimate.state == "completed" and estimate.result:
-        return {one.name: estimate.result[one.name] for one in fields(Estimate)}
+        names = [one.name for one in fields(Estimate)]
+        return asdict(Estimate(**{name: value for name, value in estimate.result.items() if name in names}))
     return asdict(Estimate(**begun)) if begun else None
 
 

@@ -111,7 +111,8 @@ def train_model(
     plan = checked_plan(epochs, settings or {})
     most = studio.service.epochs_at_most
     if epochs > most:
-        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.")
+        hint = studio.service.raised_by("epochs_at_most")
+        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.{hint}")
     found = find_model(studio.database, account, model_id)
     if found.is_demo or found.dataset_key is None:
         why = "is a demo voice" if found.is_demo else "was imported without its recordings"
@@ -164,9 +165,8 @@ def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool
 def _refuse_too_many_trainings(studio: Studio, trainings: int) -> None:
     limit = studio.service.trainings_per_account
     if trainings >= limit:
-        raise TooMany(
-            f"{limit} trainings are already queued or running: wait until one has finished.", _LATER_S, "queue_full"
-        )
+        text = f"{limit} trainings are already queued or running: wait until one has finished."
+        raise TooMany(text + studio.service.raised_by("trainings_per_account"), _LATER_S, "queue_full")
 
 
 # ---- delete

@@ -20,7 +20,7 @@ def analyse(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Analyse a recording: vocal style, range and voice type."""
+    """Analyse a recording: vocal style and range."""
     refuse_unknown_plot(plot)
     from engine.analysis.recording import analyse_file
 
@@ -31,7 +31,6 @@ def analyse(
         "duration_s": round(analysis.duration_s, 3),
         "vocal_style": analysis.style,
         "vocal_range": {"min": notes.min, "max": notes.max} if notes else None,
-        "voice_type": analysis.voice_type,
     }
     if plot:
         from engine.plots.recording import plot_file
@@ -43,4 +42,3 @@ def analyse(
     typer.echo(f"length      {analysis.duration_s:.2f} s")
     typer.echo(f"style       {analysis.style}")
     typer.echo(f"range       {f'{notes.min} to {notes.max}' if notes else 'no notes found'}")
-    typer.echo(f"voice type  {analysis.voice_type or 'unknown'}")

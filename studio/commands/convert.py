@@ -67,7 +67,7 @@ def convert(
     with progress_bar() as report:
         conversion = convert_file(source, targets, loaded, chosen, report, device, studio.installation)
     used = conversion.style if preset == "auto" else preset
-    typer.echo(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+d} semitones.", err=True)
+    typer.echo(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+g} semitones.", err=True)
     if conversion.unsigned:
         typer.echo(f"Without content credentials. {conversion.unsigned}", err=True)
     for path in conversion.paths:
@@ -107,7 +107,7 @@ def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[
     return [first, *rest]
 
 
-def _print_scores(source: Path, result: Path, transpose: int) -> None:
+def _print_scores(source: Path, result: Path, transpose: float) -> None:
     from engine.evaluation.scores import score_performance
 
     for name, value in asdict(score_performance(source, result, transpose)).items():

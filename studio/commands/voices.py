@@ -104,15 +104,28 @@ def export_one(
 @in_one_sentence
 def import_one(
     package: Annotated[Path, typer.Argument(metavar="FILE", help="An exported voice: ID.voice.zip.")],
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its name here. Default: its own, numbered if taken.")
+    ] = None,
+    replaced: Annotated[
+        str | None,
+        typer.Option("--replace", metavar="ID", help="Replace the model and profile of this voice; recordings stay."),
+    ] = None,
 ) -> None:
     """Import a voice; prints its id here."""
     from studio.actions.consent import consent_line
-    from studio.actions.packages import import_model
+    from studio.actions.packages import free_name, import_model, package_card, replace_model
     from studio.actions.voices import model_view
     from studio.commands.in_process import local_studio
 
+    said = f'"{package.name}"'
     with local_studio() as studio:
-        identifier = import_model(studio, studio.local, package, name=f'"{package.name}"')
+        if replaced is not None:
+            replace_model(studio, studio.local, replaced, package)
+            identifier = replaced
+        else:
+            name = name or free_name(studio, studio.local, package_card(package, said).name)
+            identifier = import_model(studio, studio.local, package, name=said, voice_name=name)
         voice = model_view(studio, studio.local, identifier)
     stated = f"licence: {voice['licence'] or 'not stated'}; made from: {voice['source'] or 'not stated'}"
     typer.echo(f"{voice['name']}; {stated}; consent: {consent_line(voice)}.", err=True)

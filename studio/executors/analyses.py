@@ -95,7 +95,6 @@ def _summary(found: "Exploration") -> dict[str, Any]:
     return {
         "style": analysis.style,
         "vocal_range": voice and {"min": voice.min, "max": voice.max, "lowest": voice.lowest, "highest": voice.highest},
-        "voice_type": analysis.voice_type,
         "pitch": None if median is None else _rounded({"low": low, "median": median, "high": high}),
         "voiced_s": round(float(found.histogram.sum()), 2),
         "loudness_lufs": None if lufs is None else round(lufs, 1),

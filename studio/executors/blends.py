@@ -47,7 +47,7 @@ def _voice(job: Job, model_id: str) -> "Voice":
 def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[str], str]) -> dict[str, Any]:
     """Add the row of the new voice, and store its files where the row says."""
     storage, account = job.bench.storage, job.account
-    refuse_too_many(connection, account.id, job.bench.service.models_per_account)
+    refuse_too_many(connection, account.id, job.bench.service)
     model = add_model(connection, storage, account, asdict(card), COMPLETED)
     key = arrive(model.id)
     set_keys(connection, model, voice_key=key)

@@ -150,7 +150,7 @@ def _voice_folder(job: Job) -> Path:
 
 
 def _scores(
-    job: Job, source: Path, targets: list[Path], transpose: int, semitones: "np.ndarray | None" = None
+    job: Job, source: Path, targets: list[Path], transpose: float, semitones: "np.ndarray | None" = None
 ) -> list[dict[str, Any]]:
     """Score how much of the performance each take preserved; semitones: the intended shift per frame besides
     `transpose`."""
@@ -189,6 +189,7 @@ def _refuse_too_long(path: Path, takes: int, service: ServiceSettings) -> None:
             if samples > longest:
                 longest_said = in_words(60 * most_minutes)
                 text = f"The recording is longer than {longest_said}, the limit here."
+                text += service.raised_by("longest_audio_minutes")
                 raise Invalid([("audio", text)], "audio_too_long")
     if samples == 0:
         raise AudioError("The recording contains no audio.")

@@ -61,7 +61,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
         visitors=delete_old_visitors(database, storage, service.visitor_minutes * 60) if service.is_demo else 0,
         outputs=_delete_old(database, storage, service.keep_outputs_days * DAY_S) if service.keep_outputs_days else 0,
         attempts=_delete_attempts(database, storage),
-        analyses=_delete_analyses(database, storage),
+        analyses=delete_analyses(database, storage),
         inputs=_delete_inputs(database, storage),
         drafts=_delete_drafts(database, storage),
         unfinished=_delete_unfinished(database, storage),
@@ -115,9 +115,11 @@ def _needed(row: Any) -> set[str]:
     return {row.parameters["input_key"], *result.get("outputs", ()), *edit_data, *edited.get("original", {}).values()}
 
 
-def _delete_analyses(database: Database, storage: Storage) -> int:
-    """Delete analysed recordings and their results after a day."""
-    old = and_(tasks.c.kind == "analysis", tasks.c.state != "running", tasks.c.created_at < Now() - DAY_S)
+def delete_analyses(database: Database, storage: Storage, kept_s: float = DAY_S, account_id: str | None = None) -> int:
+    """Delete analysed recordings and their results after `kept_s`, of all accounts or of one; return their number."""
+    old = and_(tasks.c.kind == "analysis", tasks.c.state != "running", tasks.c.created_at < Now() - kept_s)
+    if account_id is not None:
+        old = and_(old, tasks.c.account_id == account_id)
     deleted = 0
     while rows := _some(database, old):
         for row in rows:

@@ -208,9 +208,10 @@ class _Writing:
         return UploadedFile(name, self.path, self.size, self._digest.hexdigest())
 
 
-def too_large(largest: int) -> StudioError:
-    """Return the error for an upload over the limit."""
-    return TooLarge(f"The upload is larger than {largest / 1e6:g} MB. Send a smaller file.", "too_large")
+def too_large(largest: int, raised_by: str = "") -> StudioError:
+    """Return the error for an upload over the limit, with the sentence of `ServiceSettings.raised_by`."""
+    text = f"The upload is larger than {largest / 1e6:g} MB. Send a smaller file.{raised_by}"
+    return TooLarge(text, "too_large")
 
 
 class _Multipart:

@@ -167,7 +167,8 @@ class ServiceMiddleware:
             raise Unavailable(_ENDS, RETRY_S, "shutting_down")
         expected = exchange.expected
         if expected is not None and expected > self._largest_body:
-            raise too_large(self._studio.service.largest_upload_mb * MEGABYTE)
+            service = self._studio.service
+            raise too_large(service.largest_upload_mb * MEGABYTE, service.raised_by("largest_upload_mb"))
         await to_thread.run_sync(partial(self._refuse_too_much, account, expected or 0))
         return account
 

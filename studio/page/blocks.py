@@ -79,8 +79,9 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         ssr_mode=False,
         run_history=False,
         footer_links=[],  # the page has its own Settings tab
-        max_file_size=_BEYOND * studio.service.largest_upload_mb * MEGABYTE,
+        max_file_size=_largest_file(studio.service),
         theme=theme(),
+        i18n=gr.I18n(en={"common.complete": "Complete"}),  # which gradio reads out, but has no word for
         head=head(studio.service.path_prefix),
     )
 
@@ -123,6 +124,11 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account], uploads: Up
                     build(page, tab)
         element("address", data={"tabs": {name.lower(): name for name in tabs}}, elem_id="address")
     return blocks
+
+
+def _largest_file(service: ServiceSettings) -> int | None:
+    """Return the bytes that gradio lets pass."""
+    return service.page_upload_mb and _BEYOND * service.page_upload_mb * MEGABYTE
 
 
 def _demo_terms(service: ServiceSettings) -> str:

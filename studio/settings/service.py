@@ -100,6 +100,16 @@ class ServiceSettings:
         return self.demo == "on"
 
     @property
+    def page_upload_mb(self) -> int | None:
+        """The largest file that the page takes; None where the page and its files are on one machine, for which the
+        disk is the limit."""
+        return None if is_for_this_machine(self) and not self.is_demo else self.largest_upload_mb
+
+    def raised_by(self, limit: str) -> str:
+        """Return a sentence, after a space, on how to raise a limit of this name; none in a demo."""
+        return "" if self.is_demo else f" Its host can raise this limit with --{limit.replace('_', '-')}."
+
+    @property
     def has_api(self) -> bool:
         """Whether the HTTP interface is served."""
         return self.api == "on" or (self.api == "auto" and not self.is_demo)

@@ -24,6 +24,7 @@ from sqlalchemy import tuple_ as row_of
 from engine.voices.card import DEMO_VOICES, VoiceCard, earlier_voice, list_voices, new_identifier
 from engine.voices.card_rules import FORMAT, is_identifier
 from studio.errors import Invalid, NotFound, TooMany, WrongState
+from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.database import Database, Now, insert_or_keep
 from studio.store.paging import cursor_after, place_of
@@ -232,10 +233,13 @@ def count_models(connection: Connection, account_id: str) -> int:
     return connection.scalar(counted) or 0
 
 
-def refuse_too_many(connection: Connection, account_id: str, most: int) -> None:
+def refuse_too_many(connection: Connection, account_id: str, service: ServiceSettings) -> None:
     """Raise TooMany if the account has reached its limit of voices."""
+    most = service.models_per_account
     if count_models(connection, account_id) >= most:
-        raise TooMany(f"There are already {most} voices: delete one to create another.", _LATER_S, "too_many_models")
+        hint = service.raised_by("models_per_account")
+        text = f"There are already {most} voices: delete one to create another.{hint}"
+        raise TooMany(text, _LATER_S, "too_many_models")
 
 
 # ---- create, change, delete

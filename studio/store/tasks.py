@@ -482,6 +482,13 @@ def list_tasks(
     return found[:limit], following
 
 
+def ids_of(database: Database, account_id: str, kind: str) -> set[str]:
+    """Return the ids of the account's tasks of this kind."""
+    wanted = select(tasks.c.id).where(tasks.c.account_id == account_id, tasks.c.kind == kind)
+    with database.read() as connection:
+        return set(connection.scalars(wanted))
+
+
 def latest(database: Database, account_id: str, model_id: str, kind: str) -> Task | None:
     """Return the newest task of this kind for the voice."""
     with database.read() as connection:
@@ -523,11 +530,11 @@ def places(database: Database, kind: str) -> dict[str, int]:
         return {task_id: place for place, task_id in enumerate(connection.scalars(in_turn), 1)}
 
 
-def running_now(database: Database, kind: str) -> int:
-    """Count the running tasks of this kind of all accounts."""
-    running = select(func.count()).where(tasks.c.state == "running", tasks.c.kind == kind)
+def running_now(database: Database, kind: str) -> list[tuple[float, float]]:
+    """Return (start, progress) of the running tasks of this kind of all accounts."""
+    running = select(tasks.c.started_at, tasks.c.progress).where(tasks.c.state == "running", tasks.c.kind == kind)
     with database.read() as connection:
-        return int(connection.scalar(running) or 0)
+        return [(started_at or 0.0, progress) for started_at, progress in connection.execute(running)]
 
 
 def usual_seconds(database: Database, kind: str) -> float | None:

@@ -12,16 +12,17 @@ def setting_named(settings: type[Any], name: str) -> "Field[Any]":
     return next(one for one in fields(settings) if one.name == name)
 
 
-def setting_property(one: "Field[Any]") -> dict[str, Any]:
+def setting_property(one: "Field[Any]", is_published: bool = False) -> dict[str, Any]:
     """Return the documentation of a setting: its range, and words accepted instead of a number."""
+    metadata = _in_the_call(one, is_published)
     number = {
-        "type": "integer" if isinstance(one.metadata["minimum"], int) else "number",
-        "minimum": one.metadata["minimum"],
-        "maximum": one.metadata["maximum"],
+        "type": "integer" if isinstance(metadata["minimum"], int) else "number",
+        "minimum": metadata["minimum"],
+        "maximum": metadata["maximum"],
     }
-    words = list(one.metadata["words"])
+    words = list(metadata["words"])
     value = {"oneOf": [number, {"type": "string", "enum": words}]} if words else number
-    return {"description": one.metadata["meaning"], **value}
+    return {"description": metadata["meaning"], **value}
 
 
 def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dic
     published: by field, the names of those with a default of their own; the others default to the preset.
     """
     return {
-        published.get(one.name, one.name): setting_property(one)
+        published.get(one.name, one.name): setting_property(one, one.name in published)
         | ({"default": one.default} if one.name in published else {})
         for one in fields(settings)
     }
@@ -43,5 +44,11 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
         name = published.get(one.name, one.name)
         default: Any = one.default if one.name in published else None
         if default is not None or form.has(name):
-            given[one.name] = form.setting(name, one.metadata, default)
+            given[one.name] = form.setting(name, _in_the_call(one, one.name in published), default)
     return given
+
+
+def _in_the_call(one: "Field[Any]", is_published: bool) -> Mapping[str, Any]:
+    """Return a setting's metadata; the published fields take whole numbers only."""
+    ends = {end: int(one.metadata[end]) for end in ("minimum", "maximum")} if is_published else {}
+    return {**one.metadata, **ends}

@@ -50,7 +50,7 @@ def _control(one: "Field[Any]", value: Any) -> Any:
     number = value if isinstance(value, int | float) else 0
     if _is_wide(lowest, highest):  # without limits: gradio reports them in a corner, the engine in a sentence
         return gr.Number(number, label=title, info=meaning, precision=0 if whole else None)
-    step = 1 if whole else (highest - lowest) / _STEPS_OF_A_RANGE
+    step = one.metadata.get("step") or (1 if whole else (highest - lowest) / _STEPS_OF_A_RANGE)
     return gr.Slider(
         lowest, highest, number, step=step, label=title, info=meaning, precision=0 if whole else None, buttons=["reset"]
     )

@@ -6,6 +6,8 @@ from typing import Any
 
 import gradio as gr
 
+from studio.errors import Invalid
+
 _FOR_PROGRAMS = re.compile(r"[:.] GET /.*")
 
 
@@ -22,6 +24,15 @@ def told(text: str) -> Any:
 def told_error(text: str) -> Any:
     """Show an error in the notice."""
     return _notice(text, "alert", "wrong")
+
+
+def told_problems(error: Exception) -> Any:
+    """Show an error in the notice; several wrong fields as a list."""
+    problems = error.problems if isinstance(error, Invalid) else ()
+    if len(problems) < 2:
+        return told_error(sentence_of(error))
+    rows = "".join(f"<li>{html.escape(message)}</li>" for _, message in problems)
+    return gr.HTML(value=f'<ul role="alert" class="wrong">{rows}</ul>', visible=True)
 
 
 def sentence_of(error: Exception) -> str:

@@ -10,7 +10,7 @@ import gradio as gr
 import structlog
 
 from engine.errors import EngineError
-from studio.page.parts.notice import sentence_of, silent, told_error
+from studio.page.parts.notice import sentence_of, silent, told_error, told_problems
 from studio.store.accounts import Account
 from studio.store.studio import Studio
 
@@ -146,7 +146,7 @@ class Page:
         except EngineError as error:
             if notice is None:
                 raise gr.Error(sentence_of(error), print_exception=False) from error
-            given = {notice: told_error(sentence_of(error))}
+            given = {notice: told_problems(error)}
         except Exception as error:  # a bug: the log gets the reason, the visitor a sentence
             structlog.get_logger("studio.page").exception("failed", action=action.__qualname__)
             if notice is None:

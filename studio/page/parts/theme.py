@@ -20,6 +20,6 @@ def theme() -> gr.themes.Base:
         font=["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"],
         font_mono=["ui-monospace", "Cascadia Mono", "Menlo", "monospace"],
     ).set(  # gradio's own have too little contrast
-        body_text_color_subdued="*neutral_500",
+        body_text_color_subdued="*neutral_600",
         link_text_color_dark="*secondary_400",
     )

@@ -33,3 +33,18 @@ document.addEventListener("drop", (event) => {
   event.stopPropagation();
   event.target.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: made }));
 }, true);
+
+// A voice package that is dropped anywhere on the library goes to its button, whose own element takes no drops.
+const library = (event) => (event.target instanceof Element ? event.target.closest("#voices") : null);
+
+document.addEventListener("dragover", (event) => {
+  if (library(event)) event.preventDefault();
+});
+
+document.addEventListener("drop", (event) => {
+  const input = library(event)?.querySelector("input[type=file]");
+  if (!input || !event.dataTransfer?.files.length) return;
+  event.preventDefault();
+  input.files = event.dataTransfer.files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+});

@@ -16,10 +16,12 @@ const SHORTEST_S = 0.1; // of a note
 class Fit extends HTMLElement {
   #data = null;
   #semitones = null;
+  #owner = null; // the voice that the shift was set for by hand
 
   set data(given) {
     this.#data = given;
     this.#semitones = given?.transpose ?? null;
+    this.#owner = this.#semitones === null ? null : (this.#owner ?? given.voice.name);
     this.#show();
   }
 
@@ -36,7 +38,9 @@ class Fit extends HTMLElement {
   }
 
   #moved = (event) => {
-    this.#semitones = event.detail.semitones;
+    const { semitones } = event.detail;
+    if (semitones !== this.#semitones) this.#owner = semitones === null ? null : (this.#data?.voice.name ?? null);
+    this.#semitones = semitones;
     this.#show();
   };
 
@@ -88,6 +92,7 @@ class Fit extends HTMLElement {
       return said;
     }
     said.append(make("b", {}, isAuto && auto !== null ? `Auto: ${shifted}. ` : `${shifted[0].toUpperCase()}${shifted.slice(1)}. `));
+    if (this.#owner && this.#owner !== voice.name) said.append(`You set this for ${this.#owner}. `);
     if (voice.low === null) return said;
     const out = outside(histogram, voice, shift);
     const all = histogram.filter((one) => one.seconds >= SHORTEST_S);

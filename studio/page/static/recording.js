@@ -31,9 +31,12 @@ export class Recording extends Player {
 
   drawn(wave) {
     const outside = ["before", "after"].map((side) => make("i", { class: `outside ${side}` }));
-    wave.append(...outside, this.#handle(wave, "start", "Start"), this.#handle(wave, "stop", "End"));
+    const lane = make("div", { class: "lane" });
+    wave.replaceWith(lane);
+    wave.append(...outside);
+    lane.append(wave, this.#handle(wave, "start", "Start"), this.#handle(wave, "stop", "End")); // a slider holds no others
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#take(null, true) }, "Use the whole recording");
-    wave.parentElement.after(make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    lane.parentElement.after(make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.#show();
   }
 
@@ -115,13 +118,13 @@ export class Recording extends Player {
   }
 
   #show() {
-    const wave = this.querySelector(".wave");
-    if (!wave) return;
+    const lane = this.querySelector(".lane");
+    if (!lane) return;
     const { start, stop } = this.stretch;
     const share = (seconds) => (this.duration ? seconds / this.duration : 0);
-    wave.style.setProperty("--start", share(start));
-    wave.style.setProperty("--stop", this.duration ? share(stop) : 1);
-    wave.querySelectorAll(".handle").forEach((handle) => {
+    lane.style.setProperty("--start", share(start));
+    lane.style.setProperty("--stop", this.duration ? share(stop) : 1);
+    lane.querySelectorAll(".handle").forEach((handle) => {
       const seconds = handle.classList.contains("start") ? start : stop;
       handle.setAttribute("aria-valuemax", this.duration.toFixed(2));
       handle.setAttribute("aria-valuenow", seconds.toFixed(2));

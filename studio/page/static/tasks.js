@@ -2,7 +2,8 @@
 //
 // data: {tasks: [{id, title, kind, state, label, progress, message, error, created_s, took, facts: [[name, value]],
 // player: data of <timbre-player>, note, actions: [{name, label, question}]}], open: id or null, empty: text}.
-// An action with a question asks for confirmation. Sends `asked` {id, action}.
+// An action with a question asks for confirmation. Sends `asked` {id, action}, and `download` {id, index, label} of the
+// player.
 // A row stays open and playing while its data are unchanged.
 
 import { make, tell, when, wholeTime } from "./dom.js";
@@ -94,7 +95,7 @@ class Row {
   #showInside(before) {
     const { error, facts, player, note, actions } = this.#task;
     const old = this.#inside.querySelector("timbre-player");
-    const sounds = player ? (old ?? document.createElement("timbre-player")) : null;
+    const sounds = player ? (old ?? this.#player()) : null;
     const same = JSON.stringify(before?.player) === JSON.stringify(player);
     const parts = [
       error ? make("p", { class: "error" }, error) : null,
@@ -107,6 +108,12 @@ class Row {
     if (before && asking && JSON.stringify(before.actions) === JSON.stringify(actions)) parts[parts.length - 1] = asking;
     settle(this.#inside, parts);
     if (sounds && !(old && same)) customElements.whenDefined("timbre-player").then(() => { sounds.data = player; });
+  }
+
+  #player() {
+    const player = document.createElement("timbre-player");
+    player.addEventListener("tell-download", ({ detail }) => tell(this.#owner, "download", { ...detail, id: this.#task.id }));
+    return player;
   }
 
   #actions(actions) {

@@ -4,7 +4,7 @@
 // max}, demo, preview_url, state}], chosen, range: {low, high, label}}. Without `chosen` the choice is kept. range (MIDI
 // numbers): that of a recording, drawn on every card for comparison. A `state` other than "completed" is shown on the
 // card, which can still be chosen. Sends `chosen` {id}.
-// Keys: arrows, Home and End move between the cards; each card has a preview button.
+// Keys: arrows, Home and End move between the cards, P plays the preview of one.
 
 import { make, tell } from "./dom.js";
 import { Listening } from "./listening.js";
@@ -12,7 +12,7 @@ import { Listening } from "./listening.js";
 const FILTERS = { gender: "Gender", genre: "Genre", voice_type: "Voice type", base_language: "Language" };
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
-const FEW = 5; // voices: no search is needed
+const FEW = 6; // voices: no search is needed
 const MOST_TRAITS = 4; // on a card
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 
@@ -58,16 +58,17 @@ export class Voices extends HTMLElement {
     const words = this.#search?.value ?? "";
     const narrowed = Object.fromEntries(Object.entries(this.#selects).map(([name, one]) => [name, one.value]));
     const { voices } = this.#data;
+    const isMany = voices.length > FEW;
     this.replaceChildren();
     const bar = make("div", { class: "filters", role: "search", "aria-label": "Voices" });
     const asked = { type: "search", placeholder: "Search", "aria-label": "Search voices" };
     this.#search = make("input", { class: "search", ...asked, oninput: () => this.#narrow() });
     this.#search.value = words;
-    if (voices.length > FEW) bar.append(this.#search);
+    if (isMany) bar.append(this.#search);
     this.#selects = {};
     for (const [name, title] of Object.entries(FILTERS)) {
       const known = [...new Set(voices.map((voice) => voice[name]).filter(Boolean))];
-      if (known.length < 2) continue;
+      if (known.length < 2 || !isMany) continue;
       const options = known.map((value) => new Option(said(name, value), value)).sort(byText);
       const select = make("select", { class: "filter", "aria-label": title, onchange: () => this.#narrow() });
       select.append(new Option(title, ""), ...options);
@@ -89,7 +90,7 @@ export class Voices extends HTMLElement {
     const traits = (voice.traits ?? []).slice(0, MOST_TRAITS).map((trait) => make("span", { class: "trait" }, trait));
     const choose = make(
       "button",
-      { type: "button", role: "radio", class: "choose", onclick: () => this.choose(voice.id) },
+      { type: "button", role: "radio", class: "choose", "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       title,
       make("span", { class: "kind" }, [...kind, ...more].filter(Boolean).join(" · ")),
       voice.description ? make("span", { class: "description" }, voice.description) : null,
@@ -111,7 +112,7 @@ export class Voices extends HTMLElement {
 
   #preview(voice) {
     const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path"));
-    return make("button", { type: "button", class: "preview", onclick: () => this.#listening.toggle(voice.id, voice.preview_url) }, drawn);
+    return make("button", { type: "button", class: "preview", title: "Play (P)", onclick: () => this.#listening.toggle(voice.id, voice.preview_url) }, drawn);
   }
 
   /** Mark the chosen card, the one that the Tab key reaches, and the one that is playing. */
@@ -129,6 +130,7 @@ export class Voices extends HTMLElement {
       const preview = card.querySelector(".preview");
       if (!preview) continue;
       const plays = card.dataset.id === this.#listening.heard;
+      preview.tabIndex = -1; // P does the same on the card
       preview.setAttribute("aria-label", `${plays ? "Stop" : "Play"} ${card.querySelector(".name").textContent}`);
       preview.setAttribute("aria-pressed", plays);
       preview.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
@@ -151,6 +153,7 @@ export class Voices extends HTMLElement {
     if (event.target.role !== "radio") return;
     const shown = [...this.querySelectorAll(".card:not([hidden]) .choose")];
     const at = shown.indexOf(event.target);
+    if (event.key.toLowerCase() === "p") return event.target.nextElementSibling?.click();
     const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
     let to = null;
     if (event.key in steps) to = (at + steps[event.key] + shown.length) % shown.length;

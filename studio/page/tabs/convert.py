@@ -1,12 +1,13 @@
 """The Convert tab: a recording in, the same performance in another voice out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 
 from studio.actions.repeats import convert_recording, look_at_recording
 from studio.errors import Invalid
-from studio.page.parts.notice import notice, told_error
+from studio.page.parts.notice import notice, silent, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_batch import Batch
 from studio.page.tabs.convert_fit import Fit
@@ -26,7 +27,7 @@ class ConvertTab:
     """Layout, events and their wiring; to be made inside `tab`."""
 
     def __init__(self, page: Page, tab: gr.Tab) -> None:
-        alone = gr.State(True)  # whether one recording is converted, and not several
+        self.alone = alone = gr.State(True)  # whether one recording is converted, and not several
         with gr.Row(elem_id="convert"):
             with gr.Column(scale=7, min_width=320):
                 with gr.Tabs(elem_id="convert-input") as self.number:
@@ -36,31 +37,47 @@ class ConvertTab:
                         self.batch = Batch(page)
                 self.voice = Voice(page, tab, self.recording, alone)
             with gr.Column(scale=5, min_width=320, elem_id="convert-settings"):
-                fit = Fit(page, self.recording, alone, self.voice)
-                self.settings = Settings(page, self.recording, alone, fit)
-                self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
-                self.problem = notice("convert-problem")
-                progress_place = gr.Column(elem_id="convert-progress")
+                self.fit = fit = Fit(page, self.recording, alone, self.voice)
+                start = gr.Column(elem_id="convert-go", render=False)
+                self.settings = Settings(page, self.recording, alone, fit, start)
+                with start:
+                    self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
+                    self.problem = notice("convert-problem")
+                    progress_place = gr.Column(elem_id="convert-progress")
         self.result = Result(page, tab, progress_place)
         self.batch.wire(self.voice, self.settings)
         self._wire(page)
         # several have a button of their own beside them
+        shift = [fit.auto, fit.transpose, fit.put_aside]
         for choice, is_one in ((one, True), (several, False)):
-            page.on(
-                choice.select, lambda visit, is_one=is_one: {self.start: gr.Button(visible=is_one), alone: is_one}, [],
-                [self.start, alone],
-            )  # fmt: skip
+            page.on(choice.select, self.turn_to(is_one), [alone, *shift], [self.start, alone, *shift])
 
     def _wire(self, page: Page) -> None:
         recording, voice, settings, result = self.recording, self.voice, self.settings, self.result
         inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls}
         outputs = [*result.watched, *voice.outputs]
         page.on(self.start.click, self.convert, inputs, outputs, notice=self.problem, **IN_TURN)
-        filled = [self.number, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
+        filled = [self.number, self.alone, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
+        pitch = result.takes.pitch
+        page.on(recording.chosen.change, pitch.make_way, [recording.chosen, pitch.known])
+        page.on(recording.chosen.change, self.come_round, [recording.chosen], [self.problem])
         wish = page.wishes["convert"]
         page.on(wish.change, self.wished, [wish, result.kept], filled, notice=self.problem, **IN_TURN)
         kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows]
         page.on(page.blocks.load, self.come_back, kept, [*filled, *self.batch.outputs])
+
+    def turn_to(self, is_one: bool) -> Callable[..., Updates]:
+        """Return what is done when one recording, or several, are turned to."""
+
+        def turn(visit: Visit, was_one: bool, *shift: Any) -> Updates:
+            turned = {self.start: gr.Button(visible=is_one), self.alone: is_one}
+            return turned | (self.fit.exchange(*shift) if is_one != was_one else {})
+
+        return turn
+
+    def come_round(self, visit: Visit, chosen: Any) -> Updates:
+        """Take back the complaint that there is no recording."""
+        return {self.problem: silent()} if chosen else None
 
     def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         chosen, model = given[self.recording.chosen], given[self.voice.chosen]
@@ -89,7 +106,7 @@ class ConvertTab:
         if model := wish.get("voice"):
             updates |= self.voice.choose(visit, model)
         if wish.get("recording") or wish.get("task"):
-            updates[self.number] = gr.Tabs(selected="one")
+            updates |= {self.number: gr.Tabs(selected="one"), self.alone: True}
         if analysis := wish.get("recording"):
             updates |= self.recording.take(analysis)
         if task_id := wish.get("task"):
@@ -105,7 +122,7 @@ class ConvertTab:
         """Restore what this browser had here when it left."""
         settings, recording, model, results, rows = kept
         return (
-            self.settings.restore(settings)
+            self.settings.restore(settings, recording)
             | self.recording.restore(visit, recording)
             | self.voice.choose(visit, model)
             | self.result.restore(visit, results)

@@ -10,7 +10,7 @@ from studio.actions.fits import fit_view
 from studio.page.parts.controls import controls
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit
-from studio.page.tabs.convert_recording import Recording
+from studio.page.tabs.convert_recording import IN_TURN, Recording
 from studio.page.tabs.convert_voice import Voice
 
 # all of it in the browser, so that the picture follows the hand
@@ -37,6 +37,10 @@ class Fit:
         self.picture = element("fit", elem_id="convert-fit")
         self.auto = gr.Checkbox(True, label="Auto transpose", elem_id="convert-auto")
         self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
+        self.owner = gr.State(None)  # id of the recording that the shift was set for
+        self.put_aside = gr.State((True, 0))  # for several recordings while there is one, and the other way round
+        asked = [recording.chosen, self.owner]
+        page.on(recording.chosen.change, self.begin, asked, [self.owner, self.auto], **IN_TURN)
         seen = {voice.chosen, recording.analysed, alone, self.auto, self.transpose}
         both = [self.auto, self.transpose]
         for event in (voice.chosen.change, recording.analysed.change, alone.change):
@@ -45,6 +49,16 @@ class Fit:
         self.transpose.input(None, self.transpose, self.auto, js=_MOVED, **_IN_BROWSER)
         self.auto.input(None, both, self.transpose, js=_FITTED, **_IN_BROWSER)
         gr.on([self.auto.change, self.transpose.change], None, both, None, js=_CHANGED, **_IN_BROWSER)
+
+    def begin(self, visit: Visit, chosen: Mapping[str, Any] | None, owner: str | None) -> Updates:
+        """Leave a shift with the recording it was set for: another one begins with auto."""
+        now = chosen["id"] if chosen else None
+        is_another = owner is not None and owner != now and not (chosen or {}).get("settled")
+        return {self.owner: now} | ({self.auto: True} if is_another else {})
+
+    def exchange(self, is_auto: bool, semitones: float, put_aside: tuple[bool, float]) -> dict[Any, Any]:
+        """Return updates between one recording and several, each with a shift of its own."""
+        return dict(zip((self.auto, self.transpose), put_aside, strict=True)) | {self.put_aside: (is_auto, semitones)}
 
     def fit(self, visit: Visit, given: Mapping[Any, Any]) -> Updates:
         if not given[self.voice.chosen]:

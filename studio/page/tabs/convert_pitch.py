@@ -40,6 +40,14 @@ class Pitch:
         wanted = {"task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"])}
         return {self.wanted: wanted, self.timer: gr.Timer(active=True)}
 
+    def make_way(self, visit: Visit, chosen: dict[str, Any] | None, known: dict[str, str]) -> Updates:
+        """Stop analyses of earlier takes for a new recording, whose analysis the visitor waits for; `draw` starts them
+        again behind it."""
+        if chosen and not chosen["settled"] and chosen["start_s"] is None:
+            for analysis in set(known.values()) - {chosen["id"]}:
+                analyses.cancel(visit, analysis)
+        return None
+
     def draw(
         self, visit: Visit, wanted: dict[str, Any] | None, now: dict[str, Any] | None, known: dict[str, str]
     ) -> Updates:
@@ -49,10 +57,10 @@ class Pitch:
         task_id, take = wanted["task"], wanted["take"]
         of_recording, of_take = f"{now['task']} recording", f"{task_id} {take}"
         known = {of_recording: now["recording"]} | known
-        recording = analyses.find(visit, known.get(of_recording)) or analyses.view(
+        recording = _lasting(visit, known.get(of_recording)) or analyses.view(
             visit, look_at_recording(visit.studio, visit.account, task_id)
         )
-        taken = analyses.find(visit, known.get(of_take)) or analyses.view(
+        taken = _lasting(visit, known.get(of_take)) or analyses.view(
             visit, look_at_take(visit.studio, visit.account, task_id, take)
         )
         views = (recording, taken)
@@ -67,6 +75,11 @@ class Pitch:
         trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0
         drawn = _roll(recording, taken, wanted, f"convert-{now['task']}", trimmed_s)
         return still | found | {self.roll: shown(drawn), self.wanted: wanted | {"analysis": taken["id"]}}
+
+
+def _lasting(visit: Visit, analysis: str | None) -> dict[str, Any] | None:
+    found = analyses.find(visit, analysis)
+    return None if found and found["state"] == "cancelled" else found
 
 
 def _roll(

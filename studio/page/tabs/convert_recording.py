@@ -13,7 +13,7 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, told_error
 from studio.page.parts.page import Page, Updates, Visit
-from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.progress_bar import duration_text, progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.tabs import analyses
 
@@ -174,7 +174,7 @@ def _facts(view: dict[str, Any]) -> str:
     """Return what was found in a recording, in a line of HTML."""
     summary = view["summary"]
     voice, loudness = summary["vocal_range"], summary["loudness_lufs"]
-    facts = [view["file_name"], f"{view['duration_s']:.1f} s"]
+    facts = [view["file_name"], duration_text(view["duration_s"])]
     if voice is not None:
         facts += [STYLES[summary["style"]].lower(), f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
     else:

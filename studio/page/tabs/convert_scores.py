@@ -32,9 +32,10 @@ def heading(view: dict[str, Any]) -> str:
 def scores_table(takes: list[dict[str, Any]]) -> str:
     """Return the scores of all takes as HTML, the best first."""
     head = "".join(f'<th scope="col" title="{html.escape(says)}">{title}</th>' for _, title, says in _COLUMNS)
+    head = f'<th scope="col">Take</th>{head}'
     rows = "".join(_row(take) for take in takes)
     legend = "".join(f"<li><b>{title}</b>: {html.escape(says)}</li>" for _, title, says in _COLUMNS)
-    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
 
 
 def progress_line(view: dict[str, Any]) -> str:
@@ -60,10 +61,10 @@ def _row(take: dict[str, Any]) -> str:
     return f'<tr><th scope="row">Take {take["number"]}</th>{cells}</tr>'
 
 
-def _shift(semitones: int | None) -> str:
+def _shift(semitones: float | None) -> str:
     if not semitones:
         return "original key"
-    return f"{'up' if semitones > 0 else 'down'} {abs(semitones)} semitone{'s' if abs(semitones) > 1 else ''}"
+    return f"{'up' if semitones > 0 else 'down'} {abs(semitones):g} semitone{'' if abs(semitones) == 1 else 's'}"
 
 
 def _written(name: str, value: float | None) -> str:

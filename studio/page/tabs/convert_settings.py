@@ -16,6 +16,11 @@ from studio.page.tabs.convert_recording import IN_TURN, Recording
 _OF_ONE = "Detected in the recording. Choose another if it suits better."
 _OF_EACH = "If none is chosen, each recording's style is detected."
 _PLAIN = ConversionSettings()
+_OF = "recording"  # in the memory: which one the transposition is for
+_KEPT = f"""(recording, ...values) => ({{
+  {_OF}: document.querySelector("#convert-files")?.checkVisibility() ? "several" : recording?.id ?? null,
+  ...Object.fromEntries([%s].map((name, i) => [name, values[i]])),
+}})"""
 # the settings in which presets differ; the others stay as they are when a preset is chosen
 _OF_PRESETS = [
     one.name
@@ -29,14 +34,16 @@ _ADVANCED = [one.name for one in fields(ConversionSettings) if one.name not in _
 class Settings:
     """The part of the tab with the settings. kept: what the browser remembers of them.
 
-    alone: whether the recording is what is converted, and not several.
+    alone: whether the recording is what is converted, and not several. start: what begins the conversion, before the
+    fold.
     """
 
-    def __init__(self, page: Page, recording: Recording, alone: gr.State, fit: Fit) -> None:
+    def __init__(self, page: Page, recording: Recording, alone: gr.State, fit: Fit, start: gr.Column) -> None:
         self.recording, self.alone, self.fit = recording, alone, fit
         self.preset = gr.Radio(_choices(None), value=None, label="Style", info=_OF_ONE)
         self.detected = gr.State(None)  # the style that is chosen because it was detected
         self.takes = controls(ConversionSettings, ["takes"])["takes"]
+        start.render()  # type: ignore[no-untyped-call]
         with gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced"):
             self.advanced = controls(ConversionSettings, _ADVANCED)
             self.reset = gr.Button("Reset to the style's defaults", size="sm")
@@ -52,9 +59,10 @@ class Settings:
         page.on(self.recording.analysed.change, self.follow_new, seen, followed, **IN_TURN)
         page.on(self.alone.change, self.follow, seen, followed, **IN_TURN)
         names = ", ".join(f'"{name}"' for name in self.names)
+        recording = self.recording.kept
         gr.on(
-            [control.change for control in self.controls], None, self.controls, self.kept,
-            js=f"(...values) => Object.fromEntries([{names}].map((name, i) => [name, values[i]]))",
+            [control.change for control in self.controls], None, [recording, *self.controls], self.kept,
+            js=_KEPT % names,
             api_visibility="private", show_progress="hidden",
         )  # fmt: skip
 
@@ -76,8 +84,10 @@ class Settings:
         """Return the settings that differ from the preset's, and always the shift and the number of takes."""
         values = settings_of(self.advanced, given)
         asked = {name: value for name, value in values.items() if value != getattr(_preset(given[self.preset]), name)}
-        by = AUTO if given[self.fit.auto] else int(given[self.fit.transpose])
-        return {"transpose": by, "takes": int(given[self.takes])} | asked
+        return {
+            "transpose": AUTO if given[self.fit.auto] else _plain(given[self.fit.transpose]),
+            "takes": int(given[self.takes]),
+        } | asked
 
     def fill(self, preset: str, asked: Mapping[str, Any]) -> dict[Any, Any]:
         """Return updates that set everything as it was for an earlier conversion."""
@@ -88,9 +98,14 @@ class Settings:
         updates |= {self.advanced[name]: asked.get(name, getattr(values, name)) for name in self.advanced}
         return updates | ({} if by == AUTO else {self.fit.transpose: by})
 
-    def restore(self, kept: Mapping[str, Any] | None) -> dict[Any, Any]:
-        """Return updates that set everything as this browser had it when it left."""
+    def restore(self, kept: Mapping[str, Any] | None, recording: Mapping[str, Any] | None) -> dict[Any, Any]:
+        """Return updates that set everything as this browser had it when it left.
+
+        The transposition only for the `recording` it was set for: another window may have put in another one.
+        """
         known = dict(zip(self.names, self.controls, strict=True))
+        if kept and kept.get(_OF) not in (None, (recording or {}).get("id")):
+            known = {name: control for name, control in known.items() if name not in ("auto", "transpose")}
         return {known[name]: value for name, value in (kept or {}).items() if name in known and value is not None}
 
     def choose(self, visit: Visit, preset: str | None) -> Updates:
@@ -119,6 +134,11 @@ class Settings:
 
     def _of_preset(self, preset: str | None, names: Sequence[str]) -> dict[Any, Any]:
         return {self.advanced[name]: getattr(_preset(preset), name) for name in names}
+
+
+def _plain(semitones: float) -> float:
+    """Return whole semitones as a whole number, for the published interface has no others."""
+    return int(semitones) if semitones == int(semitones) else semitones
 
 
 def _choices(detected: str | None) -> list[tuple[str, str]]:

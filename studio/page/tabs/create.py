@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 
 from studio.actions.drafts import create_from_draft
-from studio.errors import Invalid, NotFound
+from studio.errors import NotFound
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Page, Updates, Visit
@@ -17,7 +17,6 @@ from studio.page.tabs.create_recordings import build_recordings
 from studio.page.tabs.create_report import build_report
 
 _CONSENT = "I confirm that everyone heard in these recordings has agreed to this"
-_NO_CONSENT = "Tick the box above: a voice needs the consent of the person heard."
 _NEXT = "<p>Your recordings are checked first. You start the training afterwards.</p>"
 
 
@@ -41,8 +40,8 @@ class CreateTab:
         self._form = profile_form(_today(), consent="<h2>3. Consent</h2>")
         self._consent = gr.Checkbox(label=_CONSENT, elem_id="create-sure")
         gr.HTML(_NEXT)
+        self._problem = notice("create-problem")  # above the button, where it is in sight
         self._make = gr.Button("Check recordings", variant="primary", size="lg", elem_id="create-make")
-        self._problem = notice("create-problem")
 
     def _wire(self, tab: gr.Tab) -> None:
         page, report, controls = self._page, self._report, self._form.components
@@ -70,9 +69,8 @@ class CreateTab:
 
     def _create(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         values = self._form.values(given)
-        if not given[self._consent]:
-            raise Invalid([("consent", _NO_CONSENT)])
-        model = create_from_draft(visit.studio, visit.account, given[self._recordings.draft], values)
+        draft, confirmed = given[self._recordings.draft], bool(given[self._consent])
+        model = create_from_draft(visit.studio, visit.account, draft, values, confirmed)
         return {
             **self._recordings.show(visit, None),
             **self._form.filled({"consent": {"date": _today().isoformat()}}),

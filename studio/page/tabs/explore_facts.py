@@ -44,7 +44,6 @@ def _facts(view: View) -> Iterator[tuple[str, str]]:
     missing = "Too little voice to analyse" if voiced_s else "No voice found"
     yield "Style", STYLES[summary["style"]] if voice else missing
     yield "Range", f"{voice['min']} to {voice['max']}" if voice else _NOTHING
-    yield "Voice type", (summary["voice_type"] or _NOTHING).capitalize() if voice else _NOTHING
     yield "Median pitch", _note(pitch["median"]) if pitch else _NOTHING
     yield "Length", f"{int(duration_s) // 60}:{duration_s % 60:04.1f}"
     yield "Voiced", f"{voiced_s:.{1 if voiced_s >= 1 else 2}f} s ({100 * voiced_s / max(duration_s, 0.01):.0f} %)"

@@ -4,12 +4,13 @@ from typing import Any
 
 import gradio as gr
 
+from studio.actions.downloads import take_download
 from studio.actions.history import history_view, repeat_task
 from studio.actions.tasks import cancel_task, delete_task, task_view
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice, told
 from studio.page.parts.page import Page, Updates, Visit
-from studio.page.tabs.history_rows import KINDS, STATES, row_of
+from studio.page.tabs.history_rows import KINDS, STATES, row_of, with_downloads
 
 _POLL_S = 1.0
 _ALL = ""
@@ -18,6 +19,7 @@ _EMPTY_DEMO = "Nothing here yet. Your conversions and trainings appear here unti
 _NO_MATCH = "No matching tasks. Clear the filters to see all."
 _REPEATED = "Started again with the same settings. The new task is at the top of the list."
 
+Made = dict[str, dict[str, str]]
 Cursors = list[str | None]  # of the pages leading to the one shown
 
 
@@ -34,7 +36,8 @@ class HistoryTab:
             self._kind = _filter("Type", "All types", KINDS)
             self._state = _filter("Status", "Any status", STATES)
         self._notice = notice("history-notice")
-        self._tasks = element("tasks", events=("asked",), elem_id="history-tasks")
+        self._tasks = element("tasks", events=("asked", "download"), elem_id="history-tasks")
+        self._made = gr.State({})  # links to takes in formats made on request, by "task track format"
         with gr.Row():
             self._newer = gr.Button("Newer", size="sm", visible=False)
             self._older = gr.Button("Older", size="sm", visible=False)
@@ -43,7 +46,7 @@ class HistoryTab:
 
     def _wire(self, tab: gr.Tab) -> None:
         page, wish = self._page, self._page.wishes["history"]
-        asked = [self._kind, self._state, self._cursors, self._opened]
+        asked = [self._kind, self._state, self._cursors, self._opened, self._made]
         seen = [self._tasks, self._timer, self._newer, self._older]
         elsewhere = [page.tabs, *(page.wishes[name] for name in ("convert", "train", "voices"))]
         page.on_seen(tab, self._show, asked, seen)
@@ -55,10 +58,13 @@ class HistoryTab:
         page.on(self._newer.click, self._show_newer, asked[:3], [*seen, self._cursors])
         page.on(wish.change, self._open_wished, [wish], [*seen, *asked])
         page.on_data(self._tasks.asked, self._act, asked, [*seen, *elsewhere], notice=self._notice)
+        page.on_data(self._tasks.download, self._download, asked, [*seen, self._made], notice=self._notice)
 
-    def _show(self, visit: Visit, kind: str, state: str, cursors: Cursors, opened: str | None) -> dict[Any, Any]:
+    def _show(
+        self, visit: Visit, kind: str, state: str, cursors: Cursors, opened: str | None, made: Made | None = None
+    ) -> dict[Any, Any]:
         found = _found(visit, kind, state, cursors)
-        rows = [row_of(task) for task in found["tasks"]]
+        rows = [with_downloads(row_of(task), made or {}) for task in found["tasks"]]
         empty = _NO_MATCH if kind or state else _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
         return {
             self._tasks: shown({"tasks": rows, "open": opened, "empty": empty}),
@@ -85,6 +91,18 @@ class HistoryTab:
         task_id = wish.get("task")
         view = {self._kind: _ALL, self._state: _ALL, self._cursors: [None], self._opened: task_id}
         return view | self._show(visit, _ALL, _ALL, [None], task_id)
+
+    def _download(
+        self, visit: Visit, data: dict[str, Any], kind: str, state: str, cursors: Cursors, opened: str | None,
+        made: Made,
+    ) -> Updates:  # fmt: skip
+        """Make a take in another format; the player fetches it as soon as its link is there."""
+        task_id, index, suffix = str(data["id"]), int(data["index"]), str(data["label"])
+        task = task_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+        take = row_of(task)["player"]["tracks"][index]["take"]
+        link = take_download(visit.studio, visit.account, task_id, take, suffix, visit.base_url, visit.now_s)
+        made = {**made, f"{task_id} {index} {suffix}": link}
+        return {**self._show(visit, kind, state, cursors, opened, made), self._made: made}
 
     def _act(self, visit: Visit, data: dict[str, Any], *asked: Any) -> Updates:
         task_id = str(data.get("id"))

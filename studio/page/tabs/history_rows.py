@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.units import rounded_duration
+from studio.actions.downloads import offered
 from studio.actions.names import named_take
 from studio.actions.results import best_first, kept_share
 from studio.page.parts.controls import STYLES, title_of
@@ -44,11 +45,19 @@ def row_of(task: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """Return a row with the links that were made of its takes, by "task track format"."""
+    for index, track in enumerate((row["player"] or {"tracks": []})["tracks"]):
+        for one in track.get("downloads", ()):
+            one.update(made.get(f"{row['id']} {index} {one['label']}", {}))
+    return row
+
+
 def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
         return f"{task.get('file_name') or 'A recording'} → {voice}"
-    return f"Recordings of {voice}" if task["kind"] == "report" else voice
+    return f"Recordings of {voice or 'a deleted voice'}" if task["kind"] == "report" else voice or "A deleted voice"
 
 
 def _kind(task: Mapping[str, Any]) -> str:
@@ -114,9 +123,10 @@ def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
             "label": f"Take {number}" if len(takes) > 1 else "After",
             "url": takes[number - 1],
             "note": kept_note(shares[number - 1], len(takes) > 1 and number == order[0]),
-            "downloads": [
-                {"label": "wav", "url": takes[number - 1], "name": named_take(name, voice, number, len(takes), "wav")}
-            ],
+            "take": number,
+            "downloads": offered(
+                {"url": takes[number - 1], "name": named_take(name, voice, number, len(takes), "wav")}
+            ),
         }
         for number in order
     ]

@@ -5,7 +5,8 @@ from typing import Any
 import gradio as gr
 
 from studio.actions.calls import last_call
-from studio.actions.state import checkup_view, limits_view, machine_view, start_checkup, storage_view, work_view
+from studio.actions.disk_use import clear_remakeable, storage_view
+from studio.actions.state import checkup_view, limits_view, machine_view, start_checkup, work_view
 from studio.actions.tokens import make_token, take_back_token, tokens_view
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import FORGET
@@ -26,6 +27,7 @@ _NOTHING_DONE = "Convert a recording or train a voice to see the matching comman
 _LAST_TOKEN = "This is the only valid token. Without it nobody can log in to this account, including you."  # noqa: S105
 _NOT_CHECKED = "This machine has not been checked yet."
 _CHECK = "Check this machine"
+_CLEARED = "Cleared. Recordings, takes, voices and trainings are all kept."
 
 
 class SettingsTab:
@@ -67,6 +69,8 @@ class SettingsTab:
         self._check_notice = notice("machine-notice")
         gr.Markdown("## Storage")
         self._storage = element("facts", elem_id="storage")
+        self._clear = gr.Button("Clear what can be made again", size="sm", elem_id="storage-clear")
+        self._clear_notice = notice("storage-notice")
 
     def _wire(self, tab: gr.Tab) -> None:
         page, checked = self._page, [self._findings, self._check, self._timer]
@@ -80,6 +84,7 @@ class SettingsTab:
         page.on_data(
             self._tokens.noted, lambda visit, _: self._listed(visit), [], [self._tokens], notice=self._token_notice
         )
+        page.on(self._clear.click, self._clear_storage, [], [self._storage], notice=self._clear_notice)
         page.on(self._check.click, self._start_check, [], checked, notice=self._check_notice)
         page.on(self._timer.tick, self._checked, [], checked, trigger_mode="once")
         page.stop_on_leaving(tab, self._timer)
@@ -92,10 +97,17 @@ class SettingsTab:
         return {
             self._call: shown((last_call(studio, account) or {}) | {"otherwise": _NOTHING_DONE}),
             self._machine: shown({"rows": machine_rows(machine_view(studio, account), work_view(studio, account))}),
-            self._storage: shown({"rows": storage_rows(storage_view(studio, account))}),
+            **self._stored(visit),
             **self._listed(visit),
             **self._checked(visit),
         }
+
+    def _stored(self, visit: Visit) -> dict[Any, Any]:
+        return {self._storage: shown({"rows": storage_rows(storage_view(visit.studio, visit.account))})}
+
+    def _clear_storage(self, visit: Visit) -> Updates:
+        clear_remakeable(visit.studio, visit.account)
+        return self._stored(visit) | {self._clear_notice: told(_CLEARED)}
 
     def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> dict[Any, Any]:
         found = tokens_view(visit.studio, visit.account)

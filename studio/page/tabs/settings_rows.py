@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_AREAS = {"voices": "Voices", "recordings": "Training recordings", "conversions": "Conversions"}
+_AREAS = {
+    "voices": "Voices",
+    "recordings": "Training recordings",
+    "trainings": "Trainings",
+    "conversions": "Conversions",
+    "analyses": "Analyses for the page",
+    "packages": "Exported packages",
+    "prepared": "Prepared for training",
+}
+_REMAKEABLE = ("analyses", "packages", "prepared")
 _LIMITS = {
     "largest_upload_mb": ("Largest upload", "{:g} MB"),
     "longest_audio_minutes": ("Longest recording to convert", "{:g} minutes"),
@@ -86,7 +95,8 @@ def storage_rows(storage: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, area in storage["areas"].items():
         least = "" if area["complete"] else "more than "
         files = "1 file" if area["files"] == 1 else f"{area['files']} files"
-        rows.append({"label": _AREAS.get(name, name), "value": f"{least}{size(area['bytes'])} in {files}"})
+        note = "can be made again" if name in _REMAKEABLE else ""
+        rows.append({"label": _AREAS[name], "value": f"{least}{size(area['bytes'])} in {files}", "note": note})
     return [*rows, {"label": "Free space", "value": size(storage["free_bytes"])}]
 
 

@@ -41,6 +41,10 @@ class TrainTab:
         for name in ("epochs", "evaluate_epochs"):
             page.on(panel.made[name].change, self._estimate, asked, [panel.estimate])
         page.on(panel.start.click, self._start, asked, [*seen, *panel.fixed], notice=said)
+        page.on(
+            panel.convert.click, lambda visit, model: page.go("convert", voice=model), [panel.voice],
+            [page.tabs, page.wishes["convert"]],
+        )  # fmt: skip
         page.on(panel.stop.click, self._stop, asked, seen, notice=said)
         page.on(panel.measure.click, self._measure, asked, seen, notice=said)
         for button, visible in ((panel.afresh, True), (panel.keep, False)):

@@ -58,6 +58,7 @@ class Panel:
         self.made = controls(TrainingPlan, ["epochs"])
         self.estimate = gr.HTML(elem_id="train-estimate")
         with gr.Row():
+            self.convert = gr.Button("Convert with this voice", variant="primary", visible=False)
             self.start = gr.Button("Start training", variant="primary", interactive=False)
             self.stop = gr.Button("Stop", variant="stop", visible=False)
         self.notice = notice("train-notice")
@@ -87,8 +88,8 @@ class Panel:
     def seen(self) -> list[Any]:
         """The components changed by `show`."""
         return [
-            self.voice, self.state, self.estimate, self.start, self.stop, self.afresh, self.queue, self.course,
-            self.part, self.player, self.scores, self.timer, self.drawn,
+            self.voice, self.state, self.estimate, self.convert, self.start, self.stop, self.afresh, self.queue,
+            self.course, self.part, self.player, self.scores, self.timer, self.drawn,
         ]  # fmt: skip
 
     @property
@@ -125,10 +126,14 @@ class Panel:
         if view is None:
             return now | listed | self._nothing(NO_VOICES if not voices else CHOOSE)
         busy = is_active(view)
+        is_done = view["state"] == "completed" and not busy
         now |= {
             self.state: shown({"rows": state_rows(view)}),
             self.estimate: self.estimated(given, view),
-            self.start: gr.Button(start_label(view), interactive=not busy),
+            self.convert: gr.Button(visible=is_done),
+            self.start: gr.Button(
+                start_label(view), interactive=not busy, variant="secondary" if is_done else "primary"
+            ),
             self.stop: gr.Button(visible=busy),
             self.afresh: gr.Button(visible=view["begun"] and not busy),
         }
@@ -192,7 +197,8 @@ class Panel:
         return {
             self.state: shown({"rows": [], "otherwise": why}),
             self.estimate: "",
-            self.start: gr.Button("Start training", interactive=False),
+            self.convert: gr.Button(visible=False),
+            self.start: gr.Button("Start training", interactive=False, variant="primary"),
             self.stop: gr.Button(visible=False),
             self.afresh: gr.Button(visible=False),
             self.course: shown(None),

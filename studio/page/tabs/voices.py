@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from studio.actions.arrivals import refuse_large
 from studio.actions.consent import consent_line
 from studio.actions.creations import examine_again
-from studio.actions.packages import import_model
 from studio.actions.voice_cards import voice_cards, voice_details
 from studio.actions.voices import delete_model
 from studio.errors import NotFound
@@ -21,6 +18,7 @@ from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.voices_blend import build_blend
 from studio.page.tabs.voices_checkpoints import build_checkpoints
 from studio.page.tabs.voices_edit import build_edit
+from studio.page.tabs.voices_import import build_import
 from studio.page.tabs.voices_panel import build_details, build_panel
 from studio.page.tabs.voices_report import BADGES
 
@@ -58,12 +56,11 @@ class VoicesTab:
 
     def _lay_out_library(self) -> None:
         with gr.Row(elem_id="voices-begin"):
-            self._import = gr.UploadButton(
-                "Import", file_types=[".zip"], size="sm", min_width=90, elem_id="voices-import"
-            )
+            upload = gr.UploadButton("Import", size="sm", min_width=90, elem_id="voices-import")
             to_blend = gr.Button("Blend voices", size="sm", min_width=90, elem_id="voices-to-blend")
             self._create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
         self._notice = notice("voices-notice")
+        self._import = build_import(upload)
         self._blend = build_blend(self._page, to_blend)
         self._cards = element("voices", events=("chosen",), elem_id="voices-cards")
 
@@ -78,10 +75,13 @@ class VoicesTab:
             )  # fmt: skip
         page.stop_on_leaving(tab, self._timer)
         page.on_data(self._cards.chosen, self._choose, [], self._all, notice=said, **IN_TURN)
-        page.on(
-            self._import.upload, self._import_package, [self._import], self._all,
-            notice=said, show_progress="minimal", **IN_TURN,
-        )  # fmt: skip
+        part, given = self._import, [self._import.package, self._import.name]
+        imports = [*self._all, *part.outputs]
+        slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", **IN_TURN}
+        page.on(part.upload.upload, self._import_package, [part.upload], imports, **slow)
+        page.on(part.keep.click, self._keep_both, given, imports, **slow)
+        page.on(part.replace.click, self._replace, given, imports, **slow)
+        page.on(part.cancel.click, lambda visit: part.close(), [], part.outputs, notice=said)
         page.on(
             self._blend.timer.tick, self._follow_blend, [self._blend.task], [*self._all, *self._blend.outputs, said],
             notice=self._blend.problem, trigger_mode="once", **IN_TURN,
@@ -159,12 +159,21 @@ class VoicesTab:
     def _import_package(self, visit: Visit, package: str | None) -> Updates:
         if package is None:
             return None
-        refuse_large(visit.studio, Path(package))
-        model = import_model(visit.studio, visit.account, Path(package))
+        question = self._import.look(visit, package)
+        return question or self._imported(visit, self._import.take_in(visit, package, None))
+
+    def _keep_both(self, visit: Visit, package: str, name: str) -> Updates:
+        return self._imported(visit, self._import.take_in(visit, package, name))
+
+    def _replace(self, visit: Visit, package: str, name: str) -> Updates:
+        return self._imported(visit, self._import.take_instead(visit, package))
+
+    def _imported(self, visit: Visit, model: str) -> dict[Any, Any]:
         voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
         stated = f"Licence: {voice['licence'] or 'not specified'}. Source: {voice['source'] or 'not specified'}."
         stated += f" Consent: {consent_line(voice)}."
-        return self._library(visit, model) | {self._notice: told(f"{voice['name']} has been imported. {stated}")}
+        said = told(f"{voice['name']} has been imported. {stated}")
+        return self._library(visit, model) | self._import.close() | {self._notice: said}
 
     def _save(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         model = given[self._chosen]

@@ -76,7 +76,7 @@ def test_both_ends_of_a_range_are_settings(name, lowest, highest):
     ("name", "value"),
     [(name, value) for name, lowest, highest in RANGES for value in (lowest - 1, highest + 1, -1e9, 10**10)]
     + [(name, value) for name in FIELDS for value in (float("nan"), float("inf"), "loud", "", None, True, [1])]
-    + [(name, 1.5) for name in ("transpose", "takes", "seed")]
+    + [(name, 1.5) for name in ("takes", "seed")]
     + [(name, "auto") for name in FIELDS if name != "transpose"],
 )
 def test_any_other_value_is_one_sentence_with_the_name_and_the_range(name, value):
@@ -209,7 +209,7 @@ def test_a_constant_offset_is_no_sound(sing, voice):
 # ---- the performance
 
 
-@pytest.mark.parametrize("transpose", [-12, 0, 5])
+@pytest.mark.parametrize("transpose", [-12, 0, 3.5])
 def test_the_melody_is_kept_transposed(sung, voice, transpose):
     before = detect_pitch(sung.samples[0], SAMPLE_RATE)
     after = detect_pitch(only(sung, voice, transpose=transpose)[0], SAMPLE_RATE)

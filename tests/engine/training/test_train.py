@@ -208,7 +208,17 @@ def test_an_estimate_is_near_what_it_then_takes(clips):
         tuning.step(number, [(0, 0)] * 6)
     took_s = time.monotonic() - started
     assert took_s / 3 < estimate.epoch_s < took_s * 3
-    assert estimate.total_s == pytest.approx(10 * estimate.epoch_s + 2 * estimate.evaluation_s, rel=0.02)
+    expected_s = estimate.setup_s + 10 * estimate.epoch_s + 2 * estimate.evaluation_s
+    assert estimate.total_s == pytest.approx(expected_s, rel=0.02)
+
+
+@pytest.mark.slow  # it says something only where nothing else is going on
+def test_an_estimate_is_within_a_quarter_of_the_whole_training(clips, folder):
+    plan = replace(PLAN, epochs=12)
+    estimate = estimate_training(clips, plan)
+    started = time.monotonic()
+    train(clips, plan, folder)
+    assert estimate.total_s == pytest.approx(time.monotonic() - started, rel=0.25)
 
 
 # ---- stopped and gone on with

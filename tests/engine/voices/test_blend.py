@@ -188,6 +188,16 @@ def test_what_is_measured_lies_between(anna, bert):
     assert card.description == "A blend of Anna (75 %) and Bert (25 %)."
 
 
+def test_a_blend_is_no_lower_or_higher_than_both(anna, bert):
+    """Whatever its range: the notes of a recording are only part of a voice's."""
+    low = {"min": "E2", "max": "D4"}
+    baritone, tenor = (
+        replace(bert, card=replace(bert.card, voice_type=kind, vocal_range=low)) for kind in ("baritone", "tenor")
+    )
+    for share in (0.1, 0.5, 0.9):
+        assert blend_voices(baritone, tenor, share, "Mia", "mia").card.voice_type in ("baritone", "tenor")
+
+
 def test_where_a_blend_speaks_and_sings_lies_between_as_far_as_it_is_known(anna, bert):
     speaks = replace(anna, card=replace(ANNA, spoken_pitch=PitchStatistics(56.0, 60.0, 64.0)))
     card = blend_voices(speaks, bert, 0.25, "Mia", "mia").card

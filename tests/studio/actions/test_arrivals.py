@@ -1,11 +1,13 @@
 """Files that come in through the page."""
 
+from dataclasses import replace
+
 import pytest
 
 from studio.actions.arrivals import take_upload
 from studio.actions.drafts import add_recordings
-from studio.errors import Invalid
-from studio.settings.service import MEGABYTE
+from studio.errors import DiskFull, Invalid
+from studio.settings.service import MEGABYTE, ServiceSettings
 
 NOW_S = 1_800_000_000.0
 
@@ -23,8 +25,27 @@ def test_a_file_is_copied_and_stays(studio, tmp_path):
     assert copy.stat().st_size == upload.stat().st_size
 
 
-def test_one_that_is_too_large_is_told_with_both_sizes(studio, tmp_path):
-    with pytest.raises(Invalid, match=r'"my vocal\.wav" has 101 MB; the limit for one upload is 100 MB'):
+@pytest.fixture
+def hosted(studio):
+    """The studio as one that other machines can reach."""
+    return replace(studio, service=ServiceSettings(host="0.0.0.0"))
+
+
+def test_on_ones_own_machine_the_disk_is_the_limit(studio, tmp_path):
+    upload = large(tmp_path, 250)  # 12 minutes of stereo at 24 bit and 48 kHz have 207
+    assert take_upload(studio, upload, tmp_path / "copy").stat().st_size == upload.stat().st_size
+    full = replace(studio, service=ServiceSettings(free_disk_mb=10_000_000))
+    with pytest.raises(DiskFull):
+        take_upload(full, upload, tmp_path / "another")
+    demo = replace(studio, service=ServiceSettings(demo="on", largest_upload_mb=25))
+    with pytest.raises(Invalid, match="limit for one upload is 25 MB") as refused:
+        take_upload(demo, upload, tmp_path / "another")
+    assert "--largest-upload-mb" not in str(refused.value)  # which no visitor can set
+
+
+def test_one_that_is_too_large_is_told_with_both_sizes(hosted, tmp_path):
+    studio = hosted
+    with pytest.raises(Invalid, match=r'"my vocal\.wav" has 101 MB; the limit for one upload is 100 MB.*upload-mb'):
         take_upload(studio, large(tmp_path, 100.2), tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
     assert take_upload(studio, large(tmp_path, 100), tmp_path / "copy").exists()
@@ -35,8 +56,8 @@ def test_one_that_the_page_has_thrown_away_is_to_be_put_in_again(studio, tmp_pat
         take_upload(studio, tmp_path / "gone.wav", tmp_path / "copy")
 
 
-def test_of_several_for_a_voice_only_the_large_one_is_left_out(studio, recording, tmp_path):
-    came = add_recordings(studio, studio.local, None, [large(tmp_path, 120), recording(2.0)], NOW_S)
+def test_of_several_for_a_voice_only_the_large_one_is_left_out(hosted, recording, tmp_path):
+    came = add_recordings(hosted, hosted.local, None, [large(tmp_path, 120), recording(2.0)], NOW_S)
     assert came.added == 1
     [told] = came.refused
     assert "limit for one upload is 100 MB" in told

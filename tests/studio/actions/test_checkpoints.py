@@ -97,7 +97,7 @@ def test_only_moments_of_which_all_was_kept_can_be_chosen(studio, trained):
 
 def test_not_while_it_is_trained_nor_of_demo_voices_or_those_of_others(studio, other, trained):
     train_model(studio, studio.local, trained, 20)
-    with pytest.raises(WrongState, match="stop the training, choose the checkpoint"):
+    with pytest.raises(WrongState, match="stop the training first"):
         choose_checkpoint(studio, studio.local, trained, 4)
     with pytest.raises(NotFound):
         choose_checkpoint(studio, studio.local, "kathleen", 4)

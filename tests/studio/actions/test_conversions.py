@@ -15,6 +15,7 @@ from studio.actions.conversions import ConversionRequest, conversion_view, start
 from studio.actions.recordings import check_recording
 from studio.actions.tasks import task_view
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
+from studio.settings.service import ServiceSettings
 from studio.store.accounts import local_account
 from studio.store.catalogue import report_made
 from studio.store.folder_import import import_folders
@@ -256,6 +257,8 @@ def test_the_length_of_a_recording_without_a_header_counts_as_decoded(studio, tm
         frame = av.AudioFrame.from_ndarray(np.zeros((2, 240_000), np.float32), format="fltp", layout="stereo")
         frame.sample_rate = 48_000
         container.mux([*stream.encode(frame), *stream.encode(None)])
-    assert check_recording(path, "vocal.webm", 1.0).channel_seconds == pytest.approx(10.0, abs=0.1)
+    assert check_recording(
+        path, "vocal.webm", ServiceSettings(longest_audio_minutes=1.0)
+    ).channel_seconds == pytest.approx(10.0, abs=0.1)
     with pytest.raises(Invalid, match="more than 3 seconds long"):
-        check_recording(path, "vocal.webm", 0.05)
+        check_recording(path, "vocal.webm", ServiceSettings(longest_audio_minutes=0.05))

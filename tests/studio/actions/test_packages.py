@@ -11,10 +11,19 @@ from engine.voices.package import export_voice
 from engine.voices.voice import load_voice, save_voice
 from studio.actions.creations import create_model
 from studio.actions.files import open_file
-from studio.actions.packages import export_model, import_model, package_link
+from studio.actions.packages import (
+    export_model,
+    free_name,
+    import_model,
+    package_card,
+    package_link,
+    replace_model,
+    voices_called,
+)
 from studio.actions.voices import delete_model, model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings
+from studio.store.catalogue import find_model
 
 NOW_S = 1_800_000_000.0
 ROOT = Path(__file__).parents[3]
@@ -40,6 +49,35 @@ def test_a_voice_goes_out_and_comes_in_under_an_id_of_its_own(studio, other, tmp
     with pytest.raises(NotFound):
         export_model(studio, other, "koguchi-2", tmp_path / "gone.zip")
     assert model_view(studio, studio.local, "koguchi-2")["state"] == "completed"
+
+
+def test_a_voice_that_is_already_there_comes_in_under_another_name_or_in_its_place(studio, package, tmp_path):
+    export_model(studio, studio.local, "koguchi", tmp_path / "koguchi.zip")
+    assert package_card(tmp_path / "koguchi.zip").name == "Koguchi"
+    assert voices_called(studio, studio.local, "koguchi") == [{"id": "koguchi", "demo": True}]
+    name = free_name(studio, studio.local, "Koguchi")
+    model = import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name=name)
+    assert (name, model) == ("Koguchi 2", "koguchi-2")
+    assert model_view(studio, studio.local, model)["name"] == "Koguchi 2"
+
+    own = create_model(studio, studio.local, package())  # which has recordings
+    before = find_model(studio.database, studio.local, own)
+    replace_model(studio, studio.local, own, tmp_path / "koguchi.zip")
+    after = find_model(studio.database, studio.local, own)
+    assert (after.id, after.name, after.state) == (own, "Koguchi", "completed")
+    assert after.dataset_key == before.dataset_key is not None
+    export_model(studio, studio.local, own, tmp_path / "again.zip")
+    assert package_card(tmp_path / "again.zip").id == own
+    with pytest.raises(WrongState, match="demo voice"):
+        replace_model(studio, studio.local, "koguchi", tmp_path / "koguchi.zip")
+
+
+@pytest.mark.parametrize("name", ["mia.pth", "added_IVF.index", "G_1000.CKPT"])
+def test_a_model_of_another_program_is_answered_with_a_sentence(studio, tmp_path, name):
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:  # which those of PyTorch are
+        archive.writestr("archive/data.pkl", b"")
+    with pytest.raises(NotReadable, match=r"is a model of another program.*create a new voice"):
+        import_model(studio, studio.local, tmp_path / name, name=name)
 
 
 def test_what_is_no_voice_does_not_come_in(studio, package, recording):

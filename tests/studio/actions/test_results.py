@@ -38,7 +38,7 @@ def test_one_that_waits_says_when_it_begins_once_some_were_done(studio, recordin
         start_conversion(studio, studio.local, recording(), "b.wav", ConversionRequest("kathleen", {}))
         for _ in range(3)
     ]
-    assert [shown(studio, one)["starts_in_s"] for one in waiting] == [None, pytest.approx(12.0), pytest.approx(20.0)]
+    assert [shown(studio, one)["starts_in_s"] for one in waiting] == [None, pytest.approx(8.0), pytest.approx(16.0)]
 
 
 def test_while_all_workers_are_busy_the_next_one_waits_for_what_is_under_way(studio, recording, converted):
@@ -49,9 +49,15 @@ def test_while_all_workers_are_busy_the_next_one_waits_for_what_is_under_way(stu
         start_conversion(studio, studio.local, recording(), "b.wav", ConversionRequest("kathleen", {}))
         for _ in range(3)
     )
-    assert claim(studio.database, "worker", ["conversion"], 60).id == first
+    running = claim(studio.database, "worker", ["conversion"], 60)
+    assert running.id == first
     assert [shown(studio, one)["ahead"] for one in (first, second, third)] == [None, 1, 2]
-    assert [shown(studio, one)["starts_in_s"] for one in (second, third)] == [pytest.approx(4.0), pytest.approx(12.0)]
+    for passed_s, left_s in ((2.0, 6.0), (5.0, 3.0), (30.0, 0.0)):  # it moves on
+        now_s = running.started_at + passed_s
+        starts = [shown(studio, one, now_s)["starts_in_s"] for one in (second, third)]
+        assert starts == [pytest.approx(left_s), pytest.approx(left_s + 8.0)]
+    renew(studio.database, running, 60, 0.5, "converting")  # which takes longer than usual
+    assert shown(studio, second, running.started_at + 10.0)["starts_in_s"] == pytest.approx(10.0)
 
 
 def test_one_that_runs_says_how_long_it_will_take(studio, started):

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from studio.actions.conversions import ConversionRequest, start_conversion
@@ -9,7 +7,6 @@ from studio.actions.state import (
     limits_view,
     machine_view,
     start_checkup,
-    storage_view,
     work_view,
 )
 from studio.store.tasks import claim, complete
@@ -21,29 +18,6 @@ def database_url(sqlite_template, tmp_path):
     copy = tmp_path / "studio.sqlite"
     copy.write_bytes(sqlite_template.read_bytes())
     return f"sqlite:///{copy}"
-
-
-def test_room_is_told_by_what_takes_it(studio, other, recording):
-    before = storage_view(studio, studio.local)
-    assert before["areas"]["conversions"] == {"files": 0, "bytes": 0, "complete": True}
-    audio = recording()
-    size = audio.stat().st_size
-    start_conversion(studio, studio.local, audio, "song.wav", ConversionRequest("koguchi", {}))
-    view = storage_view(studio, studio.local)
-    assert view["areas"]["conversions"] == {"files": 1, "bytes": size, "complete": True}
-    assert view["place"] == str(studio.settings.data)
-    assert view["free_bytes"] > 0
-    theirs = storage_view(studio, other)
-    assert theirs["areas"]["conversions"]["files"] == 0
-    assert theirs["place"] is None  # where it lies is no business of a guest's
-
-
-def test_a_storage_elsewhere_has_no_folder(studio, monkeypatch):
-    from studio.store.storage import Storage
-
-    elsewhere = replace(studio, storage=Storage(studio.storage._store, studio.settings.data))
-    view = storage_view(elsewhere, studio.local)
-    assert (view["is_folder"], view["place"], view["areas"], view["free_bytes"]) == (False, None, {}, None)
 
 
 def test_work_is_counted(studio, recording):

@@ -25,7 +25,7 @@ from studio.store.catalogue import find_model, training_reached
 from studio.store.tasks import claim, complete, fail, find
 from studio.store.workspaces import alone_in_training
 
-TIMED = {"epoch_s": 2.0, "evaluation_s": 5.0, "total_s": 0.0, "epochs_apart": 10}
+TIMED = {"epoch_s": 2.0, "evaluation_s": 5.0, "total_s": 0.0, "epochs_apart": 10, "setup_s": 0.0}
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_what_was_measured_for_an_earlier_voice_of_this_name_is_forgotten(studio
 def test_what_the_epochs_took_says_how_long_the_rest_takes(studio, voice):
     trained_so_far(studio, voice)
     seen = view(studio, voice)
-    assert seen["timed"] == {"epoch_s": 3.0, "evaluation_s": 4.0, "total_s": 0.0, "epochs_apart": 2}
+    assert seen["timed"] == {"epoch_s": 3.0, "evaluation_s": 4.0, "total_s": 0.0, "epochs_apart": 2, "setup_s": 0.0}
     assert seconds_left(seen, 10) == 6 * 3.0 + 3 * 4.0
     assert seconds_left(seen, 4) == 0
 

@@ -340,7 +340,7 @@ def test_voices_lists_the_demo_voices():
 
 def test_analyse_finds_the_note(here, source):
     found = json.loads(run("analyse", source, "--json").stdout)
-    assert set(found) == {"duration_s", "vocal_style", "vocal_range", "voice_type"}
+    assert set(found) == {"duration_s", "vocal_style", "vocal_range"}
     assert found["duration_s"] == pytest.approx(1.5)
     assert {found["vocal_range"]["min"], found["vocal_range"]["max"]} <= {"G#3", "A3", "A#3"}
     assert "{min} to {max}".format(**found["vocal_range"]) in run("analyse", source).stdout
@@ -350,7 +350,6 @@ def test_analyse_of_silence_has_no_range(here):
     soundfile.write("silence.wav", np.zeros(RATE), RATE)
     found = json.loads(run("analyse", "silence.wav", "--json").stdout)
     assert found["vocal_range"] is None
-    assert found["voice_type"] is None
     assert "no notes found" in run("analyse", "silence.wav").stdout
 
 

@@ -216,11 +216,15 @@ def test_a_package_goes_where_it_is_asked_to(own, here, output):
     assert (here / expected).is_file()
 
 
-def test_an_imported_voice_takes_no_others_id(here, recordings, home):
+def test_an_imported_voice_takes_no_others_id_or_name_unless_it_replaces_it(here, recordings, home):
     assert run("voices", "export", "kathleen").exit_code == 0
     assert run("voices", "import", "kathleen.voice.zip").stdout == "kathleen-2\n"
-    assert ids() == {card.id for card in list_voices()} | {"kathleen-2"}
-    assert load_card(home / "voices" / "kathleen-2").id == "kathleen-2"
+    assert run("voices", "import", "kathleen.voice.zip", "--name", "Kathy").stdout == "kathy\n"
+    assert run("voices", "import", "kathleen.voice.zip", "--replace", "kathy").stdout == "kathy\n"
+    assert ids() == {card.id for card in list_voices()} | {"kathleen-2", "kathy"}
+    cards = [load_card(home / "voices" / name) for name in ("kathleen-2", "kathy")]
+    assert [(card.id, card.name) for card in cards] == [("kathleen-2", "Kathleen 2"), ("kathy", "Kathleen")]
+    assert_one_sentence(run("voices", "import", "kathleen.voice.zip", "--replace", "kathleen"), "demo voice")
 
 
 def test_what_cannot_go_out_or_come_in_is_one_sentence(here, home):

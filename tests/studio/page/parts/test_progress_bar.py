@@ -6,7 +6,7 @@ from studio.page.parts.progress_bar import progress_bar, time_left, time_until
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.0, "5 s"), (12.6, "15 s"), (89.0, "90 s"), (91.0, "2 min"), (3600.0, "60 min")]
+    ("seconds", "said"), [(3.0, "5 s"), (12.6, "15 s"), (89.0, "90 s"), (91.0, "2 min"), (3600.0, "60 min")]
 )
 def test_times_are_told_as_people_do(seconds, said):
     assert time_left(seconds) == f"about {said} left"
@@ -15,6 +15,7 @@ def test_times_are_told_as_people_do(seconds, said):
 
 def test_what_is_not_known_is_not_told():
     assert (time_left(None), time_until(None)) == ("", "")
+    assert time_until(0.0) == "starts in a moment"  # and not for ever in 5 s
 
 
 def test_a_bar_is_within_its_ends_and_its_text_is_no_markup():

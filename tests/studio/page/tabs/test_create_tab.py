@@ -72,11 +72,11 @@ def test_a_voice_is_made_of_files_and_what_is_recorded_here(page, made, open_tab
     expect(rows(page)).to_have_count(2)
 
     examine(page)
-    expect(problem(page)).to_contain_text("Tick the box")
+    expect(problem(page).get_by_role("listitem")).to_contain_text(
+        ["Give the voice a name", "has agreed", "name of the person", "Tick the box"]
+    )
+    expect(problem(page)).to_be_in_viewport(ratio=1)
     page.locator("#create-sure").get_by_role("checkbox").check()
-    examine(page)
-    expect(problem(page)).to_contain_text("Give the voice a name")
-    expect(problem(page)).to_contain_text("has agreed")
     fill(page, NAME)
     expect(page.get_by_label("Statement")).not_to_have_value("")
     photographed(page, "create")

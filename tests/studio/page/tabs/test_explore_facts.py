@@ -6,11 +6,11 @@ from engine.analysis.comparison import Comparison
 from studio.page.tabs.explore_facts import compared, facts
 
 SUMMARY = {
-    "style": "melodic", "vocal_range": {"min": "A2", "max": "F3"}, "voice_type": "bass",
+    "style": "melodic", "vocal_range": {"min": "A2", "max": "F3"},
     "pitch": {"low": 45.7, "median": 50.1, "high": 53.1}, "voiced_s": 6.3, "loudness_lufs": -20.4, "peak_db": -3.1,
 }  # fmt: skip
 NOTHING = SUMMARY | {
-    "style": "spoken", "vocal_range": None, "voice_type": None, "pitch": None, "voiced_s": 0.0, "loudness_lufs": None,
+    "style": "spoken", "vocal_range": None, "pitch": None, "voiced_s": 0.0, "loudness_lufs": None,
     "peak_db": -120.0,
 }  # fmt: skip
 
@@ -31,7 +31,6 @@ def test_facts_of_one_recording_are_a_list():
         "song.wav",
         "Singing",
         "A2 to F3",
-        "Bass",
         "D3, 148 Hz",
         "1:08.9",
         "6.3 s (9 %)",
@@ -45,13 +44,13 @@ def test_facts_claim_nothing_of_too_little_voice():
     told = facts([view(voiced_s=0.04)])
     assert "Too little voice to analyse" in told
     assert "0.04 s" in told
-    for claim in ("Singing", "A2", "Bass", "148 Hz"):
+    for claim in ("Singing", "A2", "148 Hz"):
         assert claim not in told
 
 
 def test_facts_of_two_recordings_are_a_table():
     told = facts([view(), view("other.wav", style="rhythmic")])
-    assert told.count("<th scope=") == 2 + 10
+    assert told.count("<th scope=") == 2 + 9
     assert "Rap" in told
 
 

@@ -108,13 +108,31 @@ def test_a_voice_comes_in_is_edited_and_deleted_after_a_question(page, studio_pa
     (tmp_path / "no.zip").write_bytes(b"nothing")
     bring(page, tmp_path / "no.zip")
     expect(page.locator("#voices-notice")).to_contain_text("not a voice package", timeout=WORK_MS)
+    (tmp_path / "mia.pth").write_bytes(b"PK\x03\x04, a model of RVC")
+    page.locator("#voices-cards").evaluate(
+        """place => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File(["PK"], "mia.pth"));
+          place.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
+        }"""
+    )
+    expect(page.locator("#voices-notice")).to_contain_text('"mia.pth" is a model of another program', timeout=WORK_MS)
+
+    question = page.locator("#voices-import-question")
     bring(page, package)
-    expect(page.locator("#voices-notice")).to_contain_text("Koguchi has been imported. Licence: ", timeout=WORK_MS)
-    expect(shown(page)).to_have_text("Koguchi")
+    expect(question).to_contain_text("There is already a demo voice called Koguchi.", timeout=WORK_MS)
+    expect(question.get_by_role("button", name="Replace")).to_be_hidden()
+    button(page, "Cancel").first.click()
+    expect(question).to_be_hidden()
+    bring(page, package)
+    expect(question.get_by_label("Name")).to_have_value("Koguchi 2", timeout=WORK_MS)
+    button(page, "Keep both").click()
+    expect(page.locator("#voices-notice")).to_contain_text("Koguchi 2 has been imported. Licence: ", timeout=WORK_MS)
+    expect(shown(page)).to_have_text("Koguchi 2")
 
     button(page, "Edit").click()
     form = page.locator("#voice-form")
-    expect(form.get_by_label("Name", exact=True)).to_have_value("Koguchi")
+    expect(form.get_by_label("Name", exact=True)).to_have_value("Koguchi 2")
     form.get_by_label("Name", exact=True).fill(ODD)
     form.get_by_label("Date of consent").fill("May")
     photographed(page, "voices-edit")

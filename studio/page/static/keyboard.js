@@ -1,0 +1,60 @@
+// What gradio's own parts lack for the keyboard and for screen readers: a row of tabs, or of samples, is one stop of the
+// Tab key with arrow keys inside; sliders are one stop, their number; names agree with what is written.
+
+import { make } from "./dom.js";
+
+const ROW = "#tabs [role=tablist], .samples, #tabs fieldset:has(input[type=radio])";
+const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+// gradio's second ways to the same: the slider beside its number, the button beside the place to drop
+const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";
+const LATER_MS = 100; // for all changes of a moment together
+
+const isSeen = (one) => one.offsetParent !== null && getComputedStyle(one).visibility === "visible";
+const itemsOf = (row) => [...row.querySelectorAll("button, input[type=radio]")].filter(isSeen);
+
+document.addEventListener("keydown", (event) => {
+  const row = event.target.closest?.(ROW);
+  if (!row || event.ctrlKey || event.altKey || event.metaKey) return;
+  const items = itemsOf(row), at = items.indexOf(event.target);
+  const to = event.key in STEPS ? (at + STEPS[event.key] + items.length) % items.length : { Home: 0, End: items.length - 1 }[event.key];
+  if (at < 0 || to === undefined) return;
+  event.preventDefault();
+  if (items[to].type === "radio" || items[to].role === "tab") items[to].click();
+  mend(row, items[to]);
+  items[to].focus();
+});
+
+function mend(row, current) {
+  const items = itemsOf(row);
+  const reached = current ?? items.find((one) => one.ariaSelected === "true" || one.checked) ?? items.find((one) => one.tabIndex === 0) ?? items[0];
+  for (const one of items) one.tabIndex = one === reached ? 0 : -1;
+}
+
+function mendAll() {
+  for (const row of document.querySelectorAll(ROW)) mend(row);
+  for (const one of document.querySelectorAll(SECOND)) one.tabIndex = -1;
+  for (const one of document.querySelectorAll("button[aria-label]:has(.wrap .or)")) one.removeAttribute("aria-label");
+  for (const one of document.querySelectorAll(".notice [role=alert]:not([data-seen])")) {
+    if (!isSeen(one)) continue;
+    one.dataset.seen = "";
+    one.scrollIntoView({ block: "nearest" }); // an error is in sight
+  }
+  if (!document.querySelector(".skip") && document.querySelector("#tabs")) {
+    document.body.prepend(make("button", { type: "button", class: "skip", onclick: skip }, "Skip to the content"));
+  }
+}
+
+/** Focus the first control of the tab that is shown. */
+function skip() {
+  const panel = [...document.querySelectorAll("#tabs > [role=tabpanel], #tabs .tabitem")].find(isSeen);
+  const places = panel?.querySelectorAll("button, input, select, textarea, a[href], [tabindex='0']") ?? [];
+  [...places].find((one) => isSeen(one) && one.tabIndex >= 0 && !one.disabled)?.focus();
+}
+
+let waits = 0;
+const watching = new MutationObserver(() => {
+  clearTimeout(waits);
+  waits = setTimeout(mendAll, LATER_MS);
+});
+watching.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
+mendAll();

@@ -1,0 +1,96 @@
+"""The import of a package, with a question first if a voice of its name is already here."""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from studio.actions.arrivals import refuse_large
+from studio.actions.packages import free_name, import_model, package_card, replace_model, voices_called
+from studio.page.parts.page import Visit
+
+
+@dataclass(frozen=True)
+class Import:
+    """The components. package: the path of the uploaded file that the question is about; name: for keeping both."""
+
+    upload: gr.UploadButton
+    question: gr.Column
+    asked: gr.HTML
+    name: gr.Textbox
+    replace: gr.Button
+    keep: gr.Button
+    cancel: gr.Button
+    package: gr.State
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The components changed by `look` and `close`."""
+        return [self.question, self.asked, self.name, self.replace, self.package]
+
+    def close(self) -> dict[Any, Any]:
+        """Return updates that hide the question."""
+        return {self.question: gr.Column(visible=False), self.package: None}
+
+    def look(self, visit: Visit, package: str) -> dict[Any, Any]:
+        """Return updates that ask what to do where a voice has the name of the one in the package; else none."""
+        refuse_large(visit.studio, Path(package))
+        called = package_card(Path(package), _shown(package)).name
+        there = voices_called(visit.studio, visit.account, called)
+        if not there:
+            return {}
+        return {
+            self.question: gr.Column(visible=True),
+            self.asked: gr.HTML(_question(called, there)),
+            self.name: free_name(visit.studio, visit.account, called),
+            self.replace: gr.Button(visible=len(_own(there)) == 1),
+            self.package: package,
+        }
+
+    def take_in(self, visit: Visit, package: str, name: str | None) -> str:
+        """Import the package, with this name or its own; return the voice's id."""
+        return import_model(visit.studio, visit.account, Path(package), name=_shown(package), voice_name=name)
+
+    def take_instead(self, visit: Visit, package: str) -> str:
+        """Import the package in place of the voice of its name; return that voice's id."""
+        called = package_card(Path(package), _shown(package)).name
+        (model,) = _own(voices_called(visit.studio, visit.account, called))
+        replace_model(visit.studio, visit.account, model, Path(package))
+        return model
+
+
+def build_import(upload: gr.UploadButton) -> Import:
+    """Lay out the question."""
+    with gr.Column(visible=False, elem_id="voices-import-question") as question:
+        asked = gr.HTML()
+        name = gr.Textbox(label="Name of the imported voice")
+        with gr.Row():
+            keep = gr.Button("Keep both", size="sm", variant="primary", min_width=90)
+            replace = gr.Button("Replace", size="sm", min_width=90)
+            cancel = gr.Button("Cancel", size="sm", min_width=90)
+    return Import(upload, question, asked, name, replace, keep, cancel, gr.State(None))
+
+
+def _own(voices: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [str(voice["id"]) for voice in voices if not voice["demo"]]
+
+
+def _shown(package: str) -> str:
+    return f'"{Path(package).name}"'
+
+
+def _question(name: str, there: Sequence[Mapping[str, Any]]) -> str:
+    shown = f"<strong>{html.escape(name)}</strong>"
+    if len(_own(there)) == 1:
+        text = (
+            f"There is already a voice called {shown}. Keep both, under two names, or replace its model and profile? "
+            "Its recordings and its training stay."
+        )
+    elif len(there) == 1:
+        text = f"There is already a demo voice called {shown}. Import this one under another name?"
+    else:
+        text = f"There are already {len(there)} voices called {shown}. Import this one under another name?"
+    return f'<p role="alert">{text}</p>'

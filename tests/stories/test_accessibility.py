@@ -1,0 +1,94 @@
+"""The page by keyboard, under a finger and for screen readers."""
+
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+from playwright.sync_api import Page, expect
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+TABS = ["Convert", "History", "Voices", "Create", "Train", "Explore", "Settings"]
+WIDE, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
+WORK_MS = 120_000
+FOUND = """async () => {
+  const rules = { "label-content-name-mismatch": { enabled: true } };
+  const found = await axe.run(document, { rules, preload: false, resultTypes: ["violations"] });
+  return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)}`));
+}"""
+FOCUSED = "document.activeElement.id || document.activeElement.textContent.trim()"
+SMALL = """() => [...document.querySelectorAll("#tabs :is(button, select, [role=slider])")]
+  .filter((one) => one.offsetParent && getComputedStyle(one).visibility === "visible" && !one.closest(".wave"))
+  .map((one) => [one.outerHTML.slice(0, 120), one.getBoundingClientRect()])
+  .filter(([, { width, height }]) => width && (width < 43.5 || height < 43.5)).map(([html]) => html)"""
+
+
+def look(page: Page) -> list[str]:
+    page.wait_for_timeout(1500)  # until colours have faded in
+    page.evaluate(AXE)
+    return page.evaluate(FOUND)
+
+
+def ready(page: Page) -> Page:
+    expect(page.get_by_role("radio", name="Kathleen").first).to_be_visible(timeout=WORK_MS)
+    return page
+
+
+def convert_a_sample(page: Page) -> None:
+    page.get_by_role("button", name="Speech", exact=True).click()
+    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    page.get_by_role("button", name="Convert", exact=True).click()
+    expect(page.locator("timbre-roll canvas").first).to_be_visible(timeout=WORK_MS)
+
+
+def test_axe_finds_nothing_on_any_tab(new_visitor, open_tab):
+    page = ready(new_visitor(viewport=WIDE))
+    found = {}
+    for name in TABS:
+        open_tab(page, name)
+        found[name] = look(page)
+    assert found == {name: [] for name in TABS}
+
+
+@pytest.mark.slow
+def test_axe_finds_nothing_beside_a_result_and_in_the_dark(new_visitor):
+    page = ready(new_visitor(viewport=WIDE, color_scheme="dark"))
+    convert_a_sample(page)
+    page.get_by_role("button", name="Scores").click()
+    page.get_by_role("button", name="Advanced settings").click()
+    assert look(page) == []
+
+
+def test_convert_is_in_view_and_twelve_stops_of_the_tab_key_away(new_visitor):
+    page = ready(new_visitor(viewport=WIDE))
+    expect(page.locator("#convert-start")).to_be_in_viewport(ratio=1)
+    stops = 0
+    while stops < 13 and page.evaluate(FOCUSED) != "convert-start":
+        page.keyboard.press("Tab")
+        stops += 1
+    assert stops <= 12
+
+
+def test_arrow_keys_move_between_tabs_and_the_first_stop_skips_them(new_visitor):
+    page = ready(new_visitor(viewport=WIDE))
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Tab")
+    for name in ("History", "Voices"):
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name=name, exact=True)).to_be_focused()
+        expect(page.get_by_role("tab", name=name, exact=True)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Import")).to_be_focused()
+
+
+def test_everything_is_large_enough_for_a_finger(new_visitor):
+    page = ready(new_visitor(viewport=PHONE, has_touch=True))
+    page.get_by_role("button", name="Speech", exact=True).click()
+    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    assert page.evaluate(SMALL) == []
+    tabs = page.locator("#tabs > .tab-wrapper [role=tab]:visible")
+    cut = tabs.evaluate_all(
+        "tabs => tabs.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"
+    )
+    assert cut == []
