@@ -18,7 +18,6 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
-from engine.conversion.settings import AUTO
 from engine.errors import EngineError
 from engine.files import replacing
 from studio.actions.arrivals import workplace
@@ -68,7 +67,7 @@ class _Tools:
         recording: str,
         voice: str,
         context: Context,
-        transpose: int | Literal["auto"] = AUTO,
+        transpose: int | Literal["auto"] = "auto",
         takes: int = 1,
         preset: Literal["auto", "melodic", "rhythmic", "spoken"] = "auto",
         folder: str = "",

@@ -48,9 +48,10 @@ def start_tracing() -> None:
 
 def send_spans() -> None:
     """Send the spans that have ended, in a process that may be killed before its exit sends them."""
-    provider = sys.modules["opentelemetry.trace"].get_tracer_provider() if _tracer() else None
-    if hasattr(provider, "force_flush"):
-        provider.force_flush()
+    trace = sys.modules.get("opentelemetry.trace")
+    send = trace and getattr(trace.get_tracer_provider(), "force_flush", None)  # only a started one has it
+    if send:
+        send()
 
 
 @dataclass(frozen=True)
