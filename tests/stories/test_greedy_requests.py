@@ -112,6 +112,7 @@ def test_a_killed_create_leaves_no_recordings(tmp_path, monkeypatch):
     assert not list(home.rglob("*.part"))
 
 
+@pytest.mark.slow
 def test_a_demo_takes_no_more_than_it_says_at_the_route_of_its_page(tmp_path):
     with (
         trial_service(tmp_path / "home", executor="none", demo="on") as demo,
@@ -126,6 +127,7 @@ def test_a_demo_takes_no_more_than_it_says_at_the_route_of_its_page(tmp_path):
         assert written < 30e6
 
 
+@pytest.mark.slow
 def test_the_space_that_is_kept_free_is_not_written_to(tmp_path):
     kept = {"executor": "none", "free_disk_mb": 10_000_000}
     with trial_service(tmp_path / "home", **kept) as service:
