@@ -6,7 +6,7 @@ are read in three passes, a block at a time: measure, run the chain for its loud
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from engine.audio.streams import HeldRecording
 from engine.effects.settings import EffectSettings
 from engine.errors import AudioError
 from engine.progress import Report
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement
 
 _BLOCK_S = 10.0
 _AROUND_S = 0.5  # of a block, that noise reduction also sees
@@ -55,12 +57,20 @@ def apply_effects(audio: Audio, settings: EffectSettings) -> Audio:
     held = HeldRecording(audio)
     size = round(_BLOCK_S * audio.rate)
     chain = _prepared(lambda: held.blocks(size), settings, audio.rate, audio.channels)
-    return Audio(np.concatenate(list(chain), axis=1), audio.rate)
+    return replace(audio, samples=np.concatenate(list(chain), axis=1))
 
 
-def apply_effects_to_file(source: Path, target: Path, settings: EffectSettings, report: Report) -> None:
+def apply_effects_to_file(
+    source: Path,
+    target: Path,
+    settings: EffectSettings,
+    report: Report,
+    statement: Statement | None = None,
+    installation: Installation | None = None,
+) -> None:
     """Apply the effects to a file, a block at a time; the suffix of `target` selects the format, as in AudioWriter.
 
+    statement, installation: as of AudioWriter, if the file is synthetic.
     `report` shows progress and can cancel. Raises AudioError if a file cannot be read or written, and leaves an
     existing target untouched then.
     """
@@ -73,7 +83,7 @@ def apply_effects_to_file(source: Path, target: Path, settings: EffectSettings, 
             yield from recording.blocks(size)
 
     written = 0
-    with AudioWriter(target, rate, channels) as writer:
+    with AudioWriter(target, rate, channels, statement, installation) as writer:
         for block in _prepared(blocks, settings, rate, channels):
             writer.write(block)
             written += block.shape[1]

@@ -55,7 +55,7 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
 @router.post(
     "/models/create",
     response_model=ModelId,
-    responses=problems(*OF_UPLOADS),
+    responses=problems(409, *OF_UPLOADS),
     openapi_extra=body({_ZIP: file_field("A .zip with model.json and a folder `audio`.")}, (_ZIP,), MULTIPART),
 )
 async def create(call: Calling) -> JSONResponse:
@@ -75,7 +75,7 @@ async def create(call: Calling) -> JSONResponse:
 @router.post(
     "/models/import",
     response_model=ModelId,
-    responses=problems(*OF_UPLOADS),
+    responses=problems(409, *OF_UPLOADS),
     openapi_extra=body({_PACKAGE: file_field("A voice package, as exported.")}, (_PACKAGE,), MULTIPART),
 )
 async def import_package(call: Calling) -> JSONResponse:

@@ -10,6 +10,10 @@ from engine.audio.files import Audio, read_audio, write_audio
 from engine.effects.chain import apply_effects, apply_effects_to_file, measure_levels
 from engine.effects.settings import EffectSettings
 from engine.errors import Cancelled, SettingsError
+from engine.progress import no_report
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement
+from engine.provenance.verification import verify
 
 RATE = 44_100
 
@@ -22,6 +26,18 @@ def lufs(audio: Audio) -> float | None:
     meter = LoudnessMeter(audio.rate, audio.channels)
     meter.push(audio.samples)
     return meter.lufs()
+
+
+def test_a_synthetic_recording_stays_marked(tmp_path):
+    statement = Statement("mia", "Mia", None, {}, None, "0.9")
+    hall = apply_effects(Audio(tone(440.0, 1.0)[None], RATE, statement), EffectSettings.presets["hall"])
+    assert hall.statement == statement
+    write_audio(tmp_path / "take.wav", Audio(tone(440.0, 1.0)[None], RATE))
+    here = Installation(tmp_path / "home")
+    apply_effects_to_file(
+        tmp_path / "take.wav", tmp_path / "hall.wav", EffectSettings.presets["hall"], no_report, statement, here
+    )
+    assert verify(tmp_path / "hall.wav", here).state == "made_here"
 
 
 def power_db(samples: np.ndarray, low_hertz: float, high_hertz: float) -> float:

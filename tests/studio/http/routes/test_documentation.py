@@ -17,7 +17,7 @@ CALLS = {
     ("DELETE", "/tasks/{task_id}"), ("DELETE", "/tasks/{task_id}/results"), ("GET", "/models/{model_id}"),
     ("DELETE", "/models/{model_id}"),
     ("GET", "/models/{model_id}/package"),
-    ("POST", "/models/import"), ("GET", "/health"), ("GET", "/metrics"), ("GET", "/files/{key}"),
+    ("POST", "/models/import"), ("GET", "/health"), ("GET", "/metrics"), ("GET", "/files/{key}"), ("POST", "/verify"),
     ("HEAD", "/files/{key}"),
 }  # fmt: skip
 
