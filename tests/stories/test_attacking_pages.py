@@ -151,9 +151,13 @@ def test_no_page_elsewhere_reads_creates_uploads_or_logs_out(context, studio, at
 
 def test_no_page_of_another_port_drives_the_page_of_this_machine(context, tmp_path):
     """Another program's page, such as a notebook that shows somebody's output; no token is asked for here."""
-    other = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=tmp_path))
-    threading.Thread(target=other.serve_forever, daemon=True).start()
-    with trial_service(tmp_path / "home", executor="none") as service:
+    (tmp_path / "index.html").write_text("<title>Another program</title>")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), handler) as other,
+        trial_service(tmp_path / "home", executor="none") as service,
+    ):
+        threading.Thread(target=other.serve_forever, daemon=True).start()
         address = service.base_url.replace("127.0.0.1", "localhost")
         victim, elsewhere = context.new_page(), context.new_page()
         victim.goto(address)
@@ -162,7 +166,7 @@ def test_no_page_of_another_port_drives_the_page_of_this_machine(context, tmp_pa
         assert not [text for text in results.values() if text and "TypeError" not in text]
         assert "stolen" not in service.command("token", "list")
         assert not list((service.home / "work" / "page").rglob("left.wav"))
-    other.shutdown()
+        other.shutdown()
 
 
 @pytest.mark.parametrize("attacker", ATTACKERS)
