@@ -49,6 +49,22 @@ def test_axe_finds_nothing_on_any_tab(new_visitor, open_tab):
     assert found == {name: [] for name in TABS}
 
 
+KEYS = """window.keysRead = [];
+new MutationObserver((changes) => {
+  for (const { target, addedNodes } of changes) for (const one of [target, ...addedNodes])
+    if (/^[a-z_]+\\.[a-z_]+$/.test(one.textContent?.trim() ?? "")) window.keysRead.push(one.textContent);
+}).observe(document, { subtree: true, childList: true, characterData: true });"""
+
+
+@pytest.mark.slow
+def test_no_untranslated_key_is_read_out(new_visitor):
+    page = new_visitor(viewport=WIDE)
+    page.add_init_script(KEYS)
+    page.reload()
+    convert_a_sample(ready(page))
+    assert page.evaluate("window.keysRead") == []
+
+
 @pytest.mark.slow
 def test_axe_finds_nothing_beside_a_result_and_in_the_dark(new_visitor):
     page = ready(new_visitor(viewport=WIDE, color_scheme="dark"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.page.parts.progress_bar import progress_bar, time_left, time_until
+from studio.page.parts.progress_bar import duration_text, progress_bar, time_left, time_until
 
 
 @pytest.mark.parametrize(
@@ -11,6 +11,10 @@ from studio.page.parts.progress_bar import progress_bar, time_left, time_until
 def test_times_are_told_as_people_do(seconds, said):
     assert time_left(seconds) == f"about {said} left"
     assert time_until(seconds) == f"starts in about {said}"
+
+
+def test_a_length_is_told_in_seconds_or_minutes():
+    assert [duration_text(seconds) for seconds in (5.34, 59.9, 720.0)] == ["5.3 s", "59.9 s", "12:00 min"]
 
 
 def test_what_is_not_known_is_not_told():

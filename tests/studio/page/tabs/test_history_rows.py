@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.page.tabs.history_rows import row_of
+from studio.page.tabs.history_rows import row_of, with_downloads
 
 TASK = {
     "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
@@ -53,6 +53,18 @@ def test_it_is_heard_before_and_after():
     alone = row_of(TASK | {"output_audio_urls": ["/files/1"], "scores": []})["player"]
     assert [track["label"] for track in alone["tracks"]] == ["Before", "After"]
     assert alone["tracks"][1]["note"] is None
+
+
+def test_takes_are_offered_in_every_format_and_links_are_filled_in():
+    row = with_downloads(row_of(TASK), {"a1 2 flac": {"url": "/files/2.flac", "name": "2.flac"}})
+    offers = row["player"]["tracks"][2]["downloads"]
+    assert [one["label"] for one in offers] == ["wav", "flac", "mp3"]
+    assert [one.get("url") for one in offers] == ["/files/2", "/files/2.flac", None]
+    assert with_downloads(row_of(TRAINING), {})["player"] is None
+
+
+def test_no_row_is_without_a_name():
+    assert row_of(TRAINING | {"model_name": None})["title"] == "A deleted voice"
 
 
 def test_what_was_deleted_can_not_be_heard_or_repeated():

@@ -109,6 +109,9 @@ def test_a_conversion_is_heard_repeated_and_deleted(studio_page, page, open_tab,
     inside.get_by_role("button", name="Play").click()
     expect(inside.locator("timbre-player .wave")).not_to_have_attribute("aria-valuenow", "0")
     photographed(page, "history")
+    with page.expect_download() as coming:
+        inside.get_by_text("flac", exact=True).click()
+    assert coming.value.suggested_filename == "My song - Koguchi.flac"
 
     inside.get_by_role("button", name="Convert again").click()
     expect(page.locator("#history-notice")).to_contain_text("Started again")

@@ -117,6 +117,9 @@ def test_who_has_a_dark_system_can_have_it_light(new_visitor, open_tab):
 def test_machine_storage_and_limits_are_told(studio_page, page):
     expect(page.locator("#machine")).to_contain_text("1 for conversions, 1 for trainings")
     expect(page.locator("#storage")).to_contain_text(str(studio_page.home))
+    expect(page.locator("#storage")).to_contain_text("can be made again")
+    page.get_by_role("button", name="Clear what can be made again").click()
+    expect(page.locator("#storage-notice")).to_contain_text("Cleared.")
     expect(page.locator("#limits")).to_contain_text("60 minutes")
     page.get_by_role("button", name="Check this machine").click()
     expect(page.locator("#findings")).to_contain_text("Device cpu", timeout=WORK_MS)

@@ -98,6 +98,8 @@ def test_a_training_goes_on_and_is_watched_and_heard(studio_page, page, open_tab
 
     expect(state(page)).to_contain_text("trained", timeout=WORK_MS)  # by itself: it is followed
     expect(page.locator("#train-queue .task")).to_have_count(0)
+    expect(page.get_by_role("button", name="Convert with this voice")).to_have_class(re.compile("primary"))
+    expect(page.get_by_role("button", name="Continue from epoch 3")).not_to_have_class(re.compile("primary"))
     expect(page.locator("#train-state")).to_contain_text("3 of 3")
     expect(page.locator("#train-state")).to_contain_text(re.compile(r"Best checkpoint✓? ?epoch \d, score \d\.\d{3}"))
     assert (studio_page.home / "voices" / "mia" / "card.json").is_file()
