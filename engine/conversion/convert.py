@@ -131,8 +131,7 @@ def convert_file(
     """
     if not callable(settings):
         _refuse_other_count(settings or ConversionSettings(), targets)
-    if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
-        raise SettingsError("The result would overwrite the recording: choose another file name.")
+    refuse_overwriting(source, targets)
     base = base_on(device)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
@@ -158,6 +157,12 @@ def convert_file(
     return FileConversion(
         list(targets), transpose, survey.style, settings, _edit_data(renderer, transpose), statement, unsigned
     )
+
+
+def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
+    """Raise SettingsError if one of the targets is the recording itself."""
+    if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
+        raise SettingsError("The result would overwrite the recording: choose another file name.")
 
 
 def statement_for(voice: Voice, settings: ConversionSettings, source_sha256: str) -> Statement:

@@ -6,7 +6,7 @@ are read in three passes, a block at a time: measure, run the chain for its loud
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +70,8 @@ def apply_effects_to_file(
 ) -> None:
     """Apply the effects to a file, a block at a time; the suffix of `target` selects the format, as in AudioWriter.
 
-    statement, installation: as of AudioWriter, if the file is synthetic.
-    `report` shows progress and can cancel. Raises AudioError if a file cannot be read or written, and leaves an
+    `report` shows progress and can cancel. statement and installation: as of AudioWriter; the statement gets the
+    effects as one more setting. Raises AudioError if a file cannot be read or written, and leaves an
     existing target untouched then.
     """
     with open_audio(source) as opened:
@@ -82,6 +82,8 @@ def apply_effects_to_file(
         with open_audio(source) as recording:
             yield from recording.blocks(size)
 
+    if statement is not None:
+        statement = replace(statement, settings={**statement.settings, "effects": asdict(settings)})
     written = 0
     with AudioWriter(target, rate, channels, statement, installation) as writer:
         for block in _prepared(blocks, settings, rate, channels):

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.errors import SettingsError
 from engine.settings import check_settings, setting
+
+OFF = "off"
 
 _MOST_EQ_DB = 12.0
 
@@ -46,7 +49,7 @@ class EffectSettings:
 
 
 EffectSettings.presets = {
-    "off": EffectSettings(),
+    OFF: EffectSettings(),
     "clean": EffectSettings(denoise=0.6, low_cut_hertz=80.0, de_ess=0.4),
     "vocal": EffectSettings(
         low_cut_hertz=90.0, low_db=-1.5, middle_db=1.5, high_db=2.0, de_ess=0.5, compressor_ratio=3.0, reverb=0.12
@@ -56,3 +59,14 @@ EffectSettings.presets = {
     ),
     "hall": EffectSettings(low_cut_hertz=80.0, compressor_ratio=2.0, reverb=0.35, reverb_size=0.8),
 }
+
+
+def effects_named(preset: str) -> EffectSettings:
+    """Return the effects of a preset. Raises SettingsError for an unknown one.
+
+    >>> effects_named("clean").de_ess
+    0.4
+    """
+    if preset not in EffectSettings.presets:
+        raise SettingsError(f"There are no effects '{preset}'; there are: {', '.join(EffectSettings.presets)}.")
+    return EffectSettings.presets[preset]

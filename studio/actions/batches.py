@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from engine.conversion.settings import AUTO
+from engine.effects.settings import OFF
 from engine.errors import EngineError
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND, ConversionRequest, start_conversion
@@ -31,6 +32,7 @@ def start_batch(
     model: str,
     settings: Mapping[str, Any],
     preset: str = AUTO,
+    effects: str = OFF,
 ) -> list[Row]:
     """Queue a conversion of each recording (a file to move, and its name); return a row for each, in order.
 
@@ -40,7 +42,7 @@ def start_batch(
     if not 1 <= len(recordings) <= MOST_FILES:
         text = f"Add 1 to {MOST_FILES} recordings, not {len(recordings)}."
         raise Invalid([("recordings", text)])
-    request = ConversionRequest(model, settings, preset, untrained=True)
+    request = ConversionRequest(model, settings, preset, untrained=True, effects=effects)
     rows: list[Row] = []
     for path, file_name in recordings:
         row: Row = {"file_name": shown_name(file_name), "task": None, "error": None}

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from engine.effects.settings import OFF
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.trainings import KIND as TRAINING
 from studio.store.accounts import Account
@@ -34,6 +35,7 @@ def _lines(task: Task, base_url: str) -> Iterator[str]:
         fields = [_file("audio", given.get("file_name") or "recording.wav"), _field("model", task.model_id)]
         fields += [_field("untrained", "true")] if given.get("untrained") else []
         fields += [_field("preset", given["preset"])] if given.get("preset", "auto") != "auto" else []
+        fields += [_field("effects", given["effects"])] if given.get("effects", OFF) != OFF else []
         fields += [_field(_NAMES.get(name, name), value) for name, value in given["settings"].items()]
         yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
         yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])

@@ -173,7 +173,7 @@ def _need_voice(studio: Studio, account: Account, task: Task) -> None:
 
 
 def _origin(task: Task, take: int) -> _Origin:
-    key, edited = key_of_take(task, take), task.parameters.get("edit")
+    key, edited = key_of_take(task, take, dry=True), task.parameters.get("edit")
     if edited is not None:
         original = edited["original"]
         earlier = {"key": key, "edits": edited["edits"]}

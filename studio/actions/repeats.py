@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.audio.streams import cut_recording
 from engine.conversion.settings import AUTO
+from engine.effects.settings import OFF
 from studio.actions.analyses import start_analysis, taken_recording
 from studio.actions.arrivals import borrowed
 from studio.actions.conversions import KIND, ConversionRequest, start_conversion
@@ -26,6 +27,7 @@ def convert_recording(
     model: str,
     settings: Mapping[str, Any],
     preset: str = AUTO,
+    effects: str = OFF,
     stretch: tuple[float, float] | None = None,
 ) -> str:
     """Queue the conversion of an analysed recording; return the task's id.
@@ -38,7 +40,7 @@ def convert_recording(
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
             copy, file_name = cut, f"{PurePath(file_name).stem}.wav"
-        request = ConversionRequest(model, settings, preset, untrained=True)
+        request = ConversionRequest(model, settings, preset, untrained=True, effects=effects)
         return start_conversion(studio, account, copy, file_name, request)
 
 
@@ -55,6 +57,7 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
             task.parameters["settings"],
             task.parameters.get("preset", AUTO),
             untrained=True,
+            effects=task.parameters.get("effects", OFF),
         )
         return start_conversion(studio, account, copy, task.parameters["file_name"], request)
 
@@ -78,9 +81,12 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
         return start_analysis(studio, account, copy, name)
 
 
-def key_of_take(task: Task, take: int) -> str:
-    """Return the storage key of a take, 1 for the first. Raises NotFound."""
-    outputs = (task.result or {}).get("outputs", [])
+def key_of_take(task: Task, take: int, dry: bool = False) -> str:
+    """Return the storage key of a take, 1 for the first; dry: without its effects. Raises NotFound."""
+    result = task.result or {}
+    outputs = result.get("outputs", [])
+    if dry:
+        outputs = result.get("dry", outputs)
     if not 1 <= take <= len(outputs):
         raise NotFound("There is no such take.", "take_not_found")
     return str(outputs[take - 1])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.conversion.settings import AUTO
+from engine.effects.settings import OFF
 from engine.units import note_number
 from studio.actions.conversions import KIND, was_untrained
 from studio.actions.names import voice_name
@@ -27,7 +28,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         starts_in_s          seconds until it starts, roughly; None if unknown
     model, voice         the voice's id and name
     untrained            whether the voice was untrained
-        file_name, preset, settings    as requested; all settings once it is completed
+        file_name, preset, effects, settings    as requested; all settings once it is completed
         transpose, style     as determined by the conversion, None until it is completed
         input_url            the recording; None once it has been deleted
     takes                [{number, url, mark, scores}], the best first; mark: 0..1 or None
@@ -58,6 +59,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "range": _range(card),
         "file_name": task.parameters["file_name"],
         "preset": task.parameters.get("preset", AUTO),
+        "effects": task.parameters.get("effects", OFF),
         "settings": result.get("settings") or task.parameters["settings"],
         "asked_settings": task.parameters["settings"],
         "transpose": found.get("transpose"),

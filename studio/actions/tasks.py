@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from engine.effects.settings import OFF
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.conversions import audio_links, was_untrained
 from studio.actions.names import voice_names
@@ -93,6 +94,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
     if task.kind == CONVERSION:
         view["file_name"] = task.parameters.get("file_name")
         view["preset"] = task.parameters.get("preset")
+        view["effects"] = task.parameters.get("effects", OFF)
         view["settings"] = result.get("settings") or task.parameters["settings"]  # all of them once it is completed
         edit = task.parameters.get("edit") or {}
         view["edit_of"], view["edit_count"] = edit.get("of"), len(edit.get("edits", []))

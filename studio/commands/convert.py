@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -40,18 +41,23 @@ def convert(
         Literal["auto", "melodic", "rhythmic", "spoken"],
         typer.Option(help="Settings for singing, rap or speech; auto detects the style."),
     ] = "auto",
+    effects: Annotated[
+        str, typer.Option(metavar="PRESET", help="EQ, dynamics and reverb on the takes: clean, vocal, speech or hall.")
+    ] = "off",
     scores: Annotated[bool, typer.Option("--scores", help="Score each result against the recording.")] = False,
     device: DeviceOption = "auto",
     **given: str | None,
 ) -> None:
     """Convert a recording to another voice; prints the path of each result."""
-    from engine.conversion.convert import convert_file
+    from engine.conversion.convert import convert_file, refuse_overwriting
     from engine.conversion.settings import ConversionSettings
+    from engine.effects.chain import apply_effects_to_file
+    from engine.effects.settings import effects_named
     from engine.voices.voice import load_voice
     from studio.actions.conversions import usable_voice_folder
     from studio.commands.in_process import local_studio
 
-    settings = read_settings(ConversionSettings(), given)
+    settings, chain = read_settings(ConversionSettings(), given), effects_named(effects)
     with local_studio() as studio, progress_bar() as report:  # of making an untrained voice
         loaded = load_voice(usable_voice_folder(studio, studio.local, voice, report, device))
     if loaded.card.is_untrained:
@@ -60,17 +66,23 @@ def convert(
             err=True,
         )
     targets = _targets(source, output, voice, settings.takes)
+    refuse_overwriting(source, targets)
 
     def chosen(style: "Style") -> "ConversionSettings":
         return read_settings(ConversionSettings.presets[style if preset == "auto" else preset], given)
 
-    with progress_bar() as report:
-        conversion = convert_file(source, targets, loaded, chosen, report, device, studio.installation)
+    with progress_bar() as report, TemporaryDirectory() as folder:
+        # through wav, so that no format loses twice
+        dry = targets if chain.is_off else [Path(folder) / f"{number}.wav" for number in range(len(targets))]
+        conversion = convert_file(source, dry, loaded, chosen, report, device)
+        for path, target in zip(dry, targets, strict=True):
+            if path != target:
+                apply_effects_to_file(path, target, chain, report, conversion.statement)
     used = conversion.style if preset == "auto" else preset
     typer.echo(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+g} semitones.", err=True)
     if conversion.unsigned:
         typer.echo(f"Without content credentials. {conversion.unsigned}", err=True)
-    for path in conversion.paths:
+    for path in targets:
         typer.echo(path)
         if scores:
             _print_scores(source, path, conversion.transpose)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.audio.files import open_audio
 from engine.conversion.settings import AUTO, by_style
+from engine.effects.settings import OFF, effects_named
 from engine.errors import AudioError, VoiceError
 from engine.units import in_words
 from studio.errors import Invalid, NotFound, Unavailable
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
     from engine.conversion.convert import Chosen, FileConversion
     from engine.evaluation.scores import Performance
+    from engine.provenance.statement import Statement
     from engine.voices.voice import Voice
 
-_CONVERTING_SHARE = 0.95  # of the progress; the rest is scoring
+_CONVERTING_SHARE, _SCORED_SHARE = 0.95, 0.99  # of the progress: until the takes are scored, then have their effects
 _RETRY_S = 5.0
 _SAMPLES_AT_ONCE = 1 << 18
 
@@ -54,7 +56,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
     scores = _scores(job, source, targets, found.transpose)
     write_edit_data(job.place / "groundwork.npz", found.edit_data)
     return {
-        "outputs": [_stored(job, target) for target in targets],
+        **_takes(job, targets, found.statement),
         "output_settings": {"model": job.task.model_id, "transpose": found.transpose, "vocal_style": found.style},
         "settings": asdict(found.settings),
         "untrained": voice.card.is_untrained,
@@ -91,7 +93,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
         "statement": asdict(done.statement),
         "unsigned": done.unsigned,
         "scores": _scores(job, source, [target], edit_data.transpose, done.plan.moved),
-        "outputs": [_stored(job, target)],
+        **_takes(job, [target], done.statement),
         "output_settings": {
             "model": job.task.model_id,
             "transpose": edit_data.transpose,
@@ -100,6 +102,27 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
         "settings": asdict(edit_data.settings) | {"takes": 1},
         "untrained": voice.card.is_untrained,
     }
+
+
+def _takes(job: Job, targets: list[Path], statement: "Statement") -> dict[str, list[str]]:
+    """Store the takes, and with effects also as they are without, since pitch edits need those."""
+    effects = effects_named(job.task.parameters.get("effects", OFF))
+    dry = [_stored(job, target) for target in targets]
+    if effects.is_off:
+        return {"outputs": dry}
+    from engine.effects.chain import apply_effects_to_file
+
+    with_effects = [target.with_stem(f"{target.stem}-effects") for target in targets]
+    for target, finished in zip(targets, with_effects, strict=True):
+        apply_effects_to_file(
+            target,
+            finished,
+            effects,
+            lambda fraction, message: job.heart.report(_SCORED_SHARE + (1 - _SCORED_SHARE) * fraction, message),
+            statement,
+            job.bench.installation,
+        )
+    return {"outputs": [_stored(job, finished) for finished in with_effects], "dry": dry}
 
 
 def _earlier(job: Job, found: dict[str, Any] | None) -> Path | None:
@@ -159,7 +182,7 @@ def _scores(
     def traced(path: Path, number: int) -> "Performance":
         def report(fraction: float, message: str) -> None:
             share = (number + fraction) / (len(targets) + 1)
-            job.heart.report(_CONVERTING_SHARE + (1 - _CONVERTING_SHARE) * share, message)
+            job.heart.report(_CONVERTING_SHARE + (_SCORED_SHARE - _CONVERTING_SHARE) * share, message)
 
         return trace_file(path, report)
 

@@ -112,7 +112,8 @@ def _needed(row: Any) -> set[str]:
     """Return the keys of a conversion's recording, its takes, and the sources of their edits."""
     result, edited = row.result or {}, row.parameters.get("edit") or {}
     edit_data = [result["groundwork"]] if "groundwork" in result else []
-    return {row.parameters["input_key"], *result.get("outputs", ()), *edit_data, *edited.get("original", {}).values()}
+    takes = (*result.get("outputs", ()), *result.get("dry", ()))
+    return {row.parameters["input_key"], *takes, *edit_data, *edited.get("original", {}).values()}
 
 
 def delete_analyses(database: Database, storage: Storage, kept_s: float = DAY_S, account_id: str | None = None) -> int:

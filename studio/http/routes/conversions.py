@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
 from engine.conversion.settings import AUTO, ConversionSettings
+from engine.effects.settings import OFF, EffectSettings
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.verification import verify_file
 from studio.http.bodies import MULTIPART
@@ -30,6 +31,10 @@ _FIELDS: dict[str, Any] = {
         "type": "boolean", "default": False,
         "description": "Also accept a voice of your recordings that has not been trained yet.",
     },
+    "effects": {
+        "type": "string", "enum": list(EffectSettings.presets), "default": OFF,
+        "description": "EQ, dynamics and reverb on the takes.",
+    },
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
 }  # fmt: skip
 
@@ -50,6 +55,7 @@ async def convert(call: Calling) -> JSONResponse:
         model = fields.text("model")
         preset = fields.choice("preset", PRESETS, AUTO)
         untrained = fields.flag("untrained", False)
+        effects = fields.choice("effects", tuple(EffectSettings.presets), OFF)
         settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
         fields.check()
         assert audio is not None
@@ -59,7 +65,7 @@ async def convert(call: Calling) -> JSONResponse:
             call.account,
             audio.path,
             audio.name,
-            ConversionRequest(known_model_id(model), settings, preset, untrained),
+            ConversionRequest(known_model_id(model), settings, preset, untrained, effects),
             idempotency=call.idempotency("convert", form),
             request_id=call.request_id,
         )

@@ -94,6 +94,7 @@ class ConvertTab:
             model=model,
             settings=self.settings.asked(given),
             preset=self.settings.preset_of(given),
+            effects=given[self.settings.effects],
             stretch=self.recording.stretch_of(chosen),
         )
         return self.result.begun(visit, task_id, chosen, given[self.result.kept])
@@ -112,7 +113,7 @@ class ConvertTab:
         if task_id := wish.get("task"):
             view = view_of(visit, task_id)
             updates |= self.voice.choose(visit, view["model"])
-            updates |= self.settings.fill(view["preset"], view["asked_settings"])
+            updates |= self.settings.fill(view["preset"], view["asked_settings"], view["effects"])
             taken = look_at_recording(visit.studio, visit.account, task_id)
             updates |= self.recording.take(taken, settled=True)
             updates |= self.result.begun(visit, task_id, {"id": taken}, kept)

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.conversion.settings import AUTO, ConversionSettings
+from engine.effects.settings import OFF, EffectSettings
 from studio.page.parts.controls import STYLES, controls, settings_of
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
@@ -15,6 +16,7 @@ from studio.page.tabs.convert_recording import IN_TURN, Recording
 
 _OF_ONE = "Detected in the recording. Choose another if it suits better."
 _OF_EACH = "If none is chosen, each recording's style is detected."
+_EFFECTS = "EQ, dynamics and reverb on the takes. Pitch edits begin from the take without them."
 _PLAIN = ConversionSettings()
 _OF = "recording"  # in the memory: which one the transposition is for
 _KEPT = f"""(recording, ...values) => ({{
@@ -45,6 +47,8 @@ class Settings:
         self.takes = controls(ConversionSettings, ["takes"])["takes"]
         start.render()  # type: ignore[no-untyped-call]
         with gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced"):
+            effects = [(name.capitalize(), name) for name in EffectSettings.presets]
+            self.effects = gr.Radio(effects, value=OFF, label="Effects", info=_EFFECTS, elem_id="convert-effects")
             self.advanced = controls(ConversionSettings, _ADVANCED)
             self.reset = gr.Button("Reset to the style's defaults", size="sm")
         self.kept = remembered("convert-settings")
@@ -69,12 +73,12 @@ class Settings:
     @property
     def controls(self) -> list[Any]:
         """Everything that can be set here."""
-        return [self.preset, self.fit.auto, self.fit.transpose, self.takes, *self.advanced.values()]
+        return [self.preset, self.fit.auto, self.fit.transpose, self.takes, self.effects, *self.advanced.values()]
 
     @property
     def names(self) -> list[str]:
         """The controls' names in the browser's memory."""
-        return ["preset", "auto", "transpose", "takes", *self.advanced]
+        return ["preset", "auto", "transpose", "takes", "effects", *self.advanced]
 
     def preset_of(self, given: Mapping[Any, Any]) -> str:
         """Return the chosen preset; AUTO where each recording's style decides."""
@@ -89,12 +93,13 @@ class Settings:
             "takes": int(given[self.takes]),
         } | asked
 
-    def fill(self, preset: str, asked: Mapping[str, Any]) -> dict[Any, Any]:
+    def fill(self, preset: str, asked: Mapping[str, Any], effects: str) -> dict[Any, Any]:
         """Return updates that set everything as it was for an earlier conversion."""
         chosen = preset if preset in ConversionSettings.presets else None
         values = _preset(preset)
         by = asked.get("transpose", values.transpose)
         updates = {self.preset: chosen, self.takes: asked.get("takes", 1), self.fit.auto: by == AUTO}
+        updates[self.effects] = effects
         updates |= {self.advanced[name]: asked.get(name, getattr(values, name)) for name in self.advanced}
         return updates | ({} if by == AUTO else {self.fit.transpose: by})
 
