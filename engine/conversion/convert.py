@@ -8,7 +8,7 @@ render it window by window.
         +--> windows --> analyse --> shape pitch --> decode --> synthesize --> match loudness --> place --> cross-fade
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256

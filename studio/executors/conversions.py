@@ -107,22 +107,17 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
 def _takes(job: Job, targets: list[Path], statement: "Statement") -> dict[str, list[str]]:
     """Store the takes, and with effects also as they are without, since pitch edits need those."""
     effects = effects_named(job.task.parameters.get("effects", OFF))
-    dry = [_stored(job, target) for target in targets]
     if effects.is_off:
-        return {"outputs": dry}
+        return {"outputs": [_stored(job, target) for target in targets]}
     from engine.effects.chain import apply_effects_to_file
 
-    with_effects = [target.with_stem(f"{target.stem}-effects") for target in targets]
-    for target, finished in zip(targets, with_effects, strict=True):
-        apply_effects_to_file(
-            target,
-            finished,
-            effects,
-            lambda fraction, message: job.heart.report(_SCORED_SHARE + (1 - _SCORED_SHARE) * fraction, message),
-            statement,
-            job.bench.installation,
-        )
-    return {"outputs": [_stored(job, finished) for finished in with_effects], "dry": dry}
+    def report(fraction: float, message: str) -> None:
+        job.heart.report(_SCORED_SHARE + (1 - _SCORED_SHARE) * fraction, message)
+
+    finished = [target.with_stem(f"{target.stem}-effects") for target in targets]
+    for target, with_effects in zip(targets, finished, strict=True):
+        apply_effects_to_file(target, with_effects, effects, report, statement, job.bench.installation)
+    return {name: [_stored(job, one) for one in files] for name, files in (("outputs", finished), ("dry", targets))}
 
 
 def _earlier(job: Job, found: dict[str, Any] | None) -> Path | None:

@@ -108,6 +108,24 @@ def test_every_preset_converts(here, source, preset):
     assert preset in result.stderr
 
 
+def test_effects_change_the_takes_and_nothing_of_their_length(here, source):
+    dry = run("convert", source, "-o", "dry.wav")
+    wet = run("convert", source, "--effects", "hall", "--takes", 2, "-o", "wet.flac")
+    assert (dry.exit_code, wet.exit_code) == (0, 0), wet.stderr
+    assert wet.stdout.splitlines() == ["wet.flac", "wet.take2.flac"]
+    before, after = soundfile.read("dry.wav")[0], soundfile.read("wet.flac")[0]
+    assert before.shape == after.shape
+    assert np.abs(before - after).max() > 0.01
+
+
+def test_unknown_effects_are_one_sentence_and_never_replace_the_recording(here, source):
+    assert_one_sentence(run("convert", source, "--effects", "cathedral"))
+    before = source.read_bytes()
+    assert_one_sentence(run("convert", source, "--effects", "hall", "-o", source))
+    assert source.read_bytes() == before
+    assert names(here) == ["vocal.wav"]
+
+
 def test_transpose_may_be_found_by_the_engine(here, source):
     result = run("convert", source, "--transpose", "auto", "--voice", "koguchi")
     assert result.exit_code == 0, result.stderr

@@ -29,8 +29,8 @@ def converted(shared_installation) -> str:
     return task_id
 
 
-def samples(installation, task_id, take=1) -> np.ndarray:
-    key = installation.task(task_id).result["outputs"][take - 1]
+def samples(installation, task_id, take=1, of="outputs") -> np.ndarray:
+    key = installation.task(task_id).result[of][take - 1]
     return soundfile.read(installation.settings.data / key, dtype="int32")[0]
 
 
@@ -73,6 +73,22 @@ def test_when_the_earlier_edit_is_gone_all_is_sung_anew(shared_installation, stu
     shared_installation.storage.delete(shared_installation.task(edited).result["outputs"][0])
     assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
     assert np.abs(samples(shared_installation, again)[44_100:].astype(float) - kept[44_100:]).max() / 2**31 < 1e-3
+
+
+def test_a_take_with_effects_is_edited_without_them_and_gets_them_again(shared_installation, studio, converted):
+    task_id = shared_installation.submit_conversion(3.0, effects="hall", takes=2, transpose=2)
+    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    dry, wet = (samples(shared_installation, task_id, 2, of) for of in ("dry", "outputs"))
+    np.testing.assert_array_equal(dry, samples(shared_installation, converted, 2))
+    assert wet.shape == dry.shape
+    assert (wet != dry).any()
+    edit_id = start_edit(studio, studio.local, task_id, 2, [SHIFT])
+    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    changed = np.flatnonzero(samples(shared_installation, edit_id, of="dry") != dry) / 44_100
+    assert 1.4 < changed[0] < changed[-1] < 2.7
+    statement = shared_installation.task(edit_id).parameters["effects"]
+    assert statement == "hall"
+    assert (samples(shared_installation, edit_id) != samples(shared_installation, edit_id, of="dry")).any()
 
 
 def test_another_singer_is_refused(installation, monkeypatch):

@@ -266,3 +266,12 @@ def test_verify_refuses_what_is_no_audio_by_the_clients_name_for_it(http):
     assert (answer.status_code, answer.json()["code"]) == (415, "audio_not_readable")
     assert answer.json()["detail"].startswith('"my notes.txt" is not an audio file')
     assert http.stranger().post("/verify", files={"audio": ("a.wav", b"")}).status_code == 401
+
+
+def test_effects_are_a_preset_or_refused(http, singing):
+    client = http.client("effects")
+    assert parameters(http, convert(client, singing))["effects"] == "off"
+    assert parameters(http, convert(client, singing, effects="vocal"))["effects"] == "vocal"
+    refused = convert(client, singing, effects="cathedral")
+    assert refused.status_code == 422
+    assert [one["field"] for one in refused.json()["errors"]] == ["effects"]
