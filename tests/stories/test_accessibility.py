@@ -31,6 +31,7 @@ def look(page: Page) -> list[str]:
 def ready(page: Page) -> Page:
     expect(page.get_by_role("radio", name="Kathleen").first).to_be_visible(timeout=WORK_MS)
     page.locator(".skip").wait_for(state="attached")
+    page.evaluate("document.body.tabIndex = -1; document.body.focus()")  # from the beginning, as after loading
     return page
 
 
