@@ -7,13 +7,11 @@ matrix product), and is used only if its result agrees with the CPU's.
 
 import os
 import platform
-import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -151,13 +149,6 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def seed_everything(seed: int) -> None:
-    """Seed the random generators of Python, NumPy and torch, for a reproducible training run."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002
-    torch.manual_seed(seed)
 
 
 def seeded_generator(seed: int) -> torch.Generator:

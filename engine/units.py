@@ -9,6 +9,7 @@ import re
 from typing import overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from engine.errors import SettingsError
 
@@ -24,7 +25,7 @@ _A4_HERTZ = 440.0
 _A4_NUMBER = 69
 _LONG_S = 120.0  # from here on a duration is given in minutes
 _SHORT_S = 90.0  # below this a rounded duration is given in seconds
-_NOTE_NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
+NOTE_NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 
 
 def frame_count(sample_count: int) -> int:
@@ -58,6 +59,16 @@ def semitones_to_hertz(semitones: float | np.ndarray) -> float | np.ndarray:
     return _A4_HERTZ * 2.0 ** ((np.asarray(semitones) - _A4_NUMBER) / 12.0)
 
 
+def hertz_to_mel(hertz: ArrayLike) -> np.ndarray:
+    """Convert hertz to mel: 2595 log10(1 + f/700) (O'Shaughnessy, 1987)."""
+    return 2595.0 * np.log10(1.0 + np.asarray(hertz) / 700.0)
+
+
+def mel_to_hertz(mel: ArrayLike) -> np.ndarray:
+    """Convert mel to hertz."""
+    return 700.0 * (10.0 ** (np.asarray(mel) / 2595.0) - 1.0)
+
+
 def note_name(semitones: float) -> str:
     """Return the name of the nearest note, with sharps only; C4 is 60.
 
@@ -65,7 +76,7 @@ def note_name(semitones: float) -> str:
     ('A3', 'C#4')
     """
     number = math.floor(semitones + 0.5)
-    return f"{_NOTE_NAMES[number % 12]}{number // 12 - 1}"
+    return f"{NOTE_NAMES[number % 12]}{number // 12 - 1}"
 
 
 def note_number(name: str) -> int:
@@ -80,7 +91,7 @@ def note_number(name: str) -> int:
     if not match:
         raise SettingsError(f"'{name}' is not a note name; write it like A2, C#4 or Bb3.")
     letter, accidental, octave = match.groups()
-    return _NOTE_NAMES.index(letter.upper()) + {"#": 1, "b": -1, "": 0}[accidental] + 12 * (int(octave) + 1)
+    return NOTE_NAMES.index(letter.upper()) + {"#": 1, "b": -1, "": 0}[accidental] + 12 * (int(octave) + 1)
 
 
 def decibels(amplitude: np.ndarray, floor_db: float = -120.0) -> np.ndarray:

@@ -7,6 +7,7 @@ a different one.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import signal
 
 from engine.units import hertz_to_semitones
 
@@ -44,9 +45,7 @@ class Comparison:
     offset_s: float  # how much later the second is; 0 if they are not aligned
     alignment: float  # correlation at that offset, up to 1
     semitones: float | None  # how much higher the second is, median
-    same_notes: (
-        float | None
-    )  # share of the frames voiced in both that are on the same note after transposing by whole semitones
+    same_notes: float | None  # share of the frames voiced in both on the same note, apart from whole semitones
     cents_apart: float | None  # distance from the first's note after that, median
     louder_db: float | None  # how much louder the second is where both are voiced
 
@@ -125,6 +124,4 @@ def _best_lag(one: np.ndarray, other: np.ndarray, step_s: float) -> tuple[int, f
 
 def _correlated(later: np.ndarray, earlier: np.ndarray) -> np.ndarray:
     """Return the cross-correlation at each lag from 1 - len(earlier) to len(later) - 1, float (lags,)."""
-    size = 1 << (len(later) + len(earlier) - 2).bit_length()
-    products = np.fft.irfft(np.fft.rfft(later, size) * np.fft.rfft(earlier[::-1], size), size)
-    return products[: len(later) + len(earlier) - 1]
+    return signal.correlate(later, earlier, method="fft")

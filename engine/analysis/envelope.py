@@ -14,10 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 
 from engine.analysis.pitch import Pitch
-from engine.units import HOP, SAMPLE_RATE, frame_count
+from engine.units import HOP, SAMPLE_RATE, frame_count, hertz_to_mel, mel_to_hertz
 
 WINDOW = 1323  # samples: 30 ms, three periods of a low voice
 UNVOICED_WINDOW = 441  # 10 ms: keeps stops and the onsets of fricatives sharp
@@ -33,16 +32,6 @@ SILENT = -8.0  # nepers relative to a recording's level; quieter differences are
 UNVOICED_WIDTH_HERTZ = 240.0
 _SOFT_VOICING = 0.5  # where one window cross-fades into the other
 _BLOCK_FRAMES = 3000  # frames analysed at a time, so that memory use stays constant
-
-
-def hertz_to_mel(hertz: ArrayLike) -> np.ndarray:
-    """Convert hertz to mel: 2595 log10(1 + f/700)."""
-    return 2595.0 * np.log10(1.0 + np.asarray(hertz) / 700.0)
-
-
-def mel_to_hertz(mel: ArrayLike) -> np.ndarray:
-    """Convert mel to hertz."""
-    return 700.0 * (10.0 ** (np.asarray(mel) / 2595.0) - 1.0)
 
 
 @lru_cache(maxsize=1)

@@ -13,9 +13,9 @@ from PIL import Image
 from engine.analysis.notes import Note, audible, find_notes, measure_histogram
 from engine.analysis.pitch import TRUSTED
 from engine.analysis.programme_loudness import LoudnessMeter
-from engine.analysis.recording import Analysis, analyse_file
+from engine.analysis.recording import Analysis, analyse_file, mono_from
 from engine.analysis.spectrogram import SCALES, Scale, Shades, measure_spectrograms
-from engine.audio.files import Resampler, open_audio
+from engine.audio.files import AudioSource, open_audio
 from engine.errors import AudioError
 from engine.progress import Report, no_report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, in_words
@@ -127,16 +127,16 @@ class _Reading:
         rest = np.zeros(0, np.float32)
         with open_audio(self._path) as source:
             self.meter = LoudnessMeter(source.rate, source.channels)
-            resampler = Resampler(source.rate, SAMPLE_RATE, channels=1)
-            for block in source.blocks(_BLOCK_S * source.rate):
-                self.meter.push(block)
-                self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
-                mono = resampler.push(block.mean(axis=0, dtype=np.float32, keepdims=True))[0]
+            for mono in mono_from(self._metered(source), source.rate):
                 rest = self._take_in(np.concatenate((rest, mono)))
                 yield mono
-            mono = resampler.push(np.zeros((1, 0), np.float32), last=True)[0]
-            self._take_in(np.concatenate((rest, mono)), last=True)
-            yield mono
+            self._take_in(rest, last=True)
+
+    def _metered(self, source: AudioSource) -> Iterator[np.ndarray]:
+        for block in source.blocks(_BLOCK_S * source.rate):
+            self.meter.push(block)
+            self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
+            yield block
 
     def extremes(self, points: int) -> np.ndarray:
         """Return the lowest and highest sample in each point's step, float32 (2, points)."""

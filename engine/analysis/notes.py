@@ -12,7 +12,7 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
 from engine.analysis.style import find_onsets
 from engine.analysis.vocal_range import believable
-from engine.units import FRAME_RATE
+from engine.units import FRAME_RATE, NOTE_NAMES
 
 SEMITONES = 128  # MIDI note numbers
 _AUDIBLE_DB = 40.0  # below the loudest frames; anything quieter is not a note
@@ -25,14 +25,13 @@ _ATTACK_DB = 9.0  # a rise by this much starts the same note again
 _TICKS_PER_S, _VELOCITY = 960, 80  # of MIDI files
 
 CHROMATIC = "chromatic"
-_NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 _MAJOR = (0, 2, 4, 5, 7, 9, 11)
 _MINOR = (0, 2, 3, 5, 7, 8, 10)
 # the notes of each scale as MIDI numbers modulo 12
 SCALES: dict[str, tuple[int, ...]] = {CHROMATIC: tuple(range(12))} | {
     f"{name} {mode}": tuple(sorted((key + step) % 12 for step in steps))
     for mode, steps in (("major", _MAJOR), ("minor", _MINOR))
-    for key, name in enumerate(_NAMES)
+    for key, name in enumerate(NOTE_NAMES)
 }
 
 

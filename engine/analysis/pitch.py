@@ -5,6 +5,7 @@ Detected by SwiftF0 (Nieradzik, 2025), a small network included in its package, 
 decision would cost quality later.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -54,6 +55,16 @@ class Pitch:
     def voiced_semitones(self) -> np.ndarray:
         """MIDI note numbers of the voiced frames only, float32 (voiced frames,)."""
         return hertz_to_semitones(self.hertz[self.voiced])
+
+    @staticmethod
+    def joined(pitches: Iterable["Pitch"]) -> "Pitch":
+        """Return the curves one after the other."""
+        held = list(pitches)
+        return Pitch(np.concatenate([one.hertz for one in held]), np.concatenate([one.voicing for one in held]))
+
+    def one_frame_longer(self) -> "Pitch":
+        """Return the curve with its last frame repeated, so that the samples after its centre are covered."""
+        return Pitch(np.pad(self.hertz, (0, 1), "edge"), np.pad(self.voicing, (0, 1), "edge"))
 
     def transposed(self, semitones: float | np.ndarray) -> "Pitch":
         """Return the same pitch `semitones` higher; one number, or one per frame."""

@@ -16,7 +16,7 @@ from engine.analysis.pitch import TRUSTED, Pitch, detect_pitch
 from engine.analysis.style import Style, measure_style
 from engine.analysis.vocal_range import VocalRange, measure_range
 from engine.audio.files import Audio, AudioSource, Resampler, open_audio
-from engine.progress import Report
+from engine.progress import Report, no_report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
 
 # Both are multiples of 80 ms, where the grids of the engine (10 ms) and of the pitch detector (16 ms) meet.
@@ -45,7 +45,7 @@ class Analysis:
         return np.arange(len(self.pitch)) / FRAME_RATE
 
 
-def analyse(audio: Audio, report: Report | None = None) -> Analysis:
+def analyse(audio: Audio, report: Report = no_report) -> Analysis:
     """Analyse audio in memory, of any length, sample rate and number of channels.
 
     `report` is called with the progress and may raise Cancelled.
@@ -57,11 +57,10 @@ def analyse(audio: Audio, report: Report | None = None) -> Analysis:
     >>> len(found.pitch), float(found.times_s[100])
     (301, 1.0)
     """
-    blocks = _cut(audio.samples, _BLOCK_S * audio.rate)
-    return _analyse(_mono_pieces(blocks, audio.rate), audio.duration_s, report)
+    return _analyse(mono_from(audio.blocks(_BLOCK_S * audio.rate), audio.rate), audio.duration_s, report)
 
 
-def analyse_file(path: Path | str, report: Report | None = None) -> Analysis:
+def analyse_file(path: Path | str, report: Report = no_report) -> Analysis:
     """Analyse an audio file block by block. Raises AudioError if the file cannot be read.
 
     >>> analyse_file("vocal.flac").duration_s
@@ -73,10 +72,10 @@ def analyse_file(path: Path | str, report: Report | None = None) -> Analysis:
 
 def mono_pieces(source: AudioSource) -> Iterator[np.ndarray]:
     """Yield the rest of a source as mono at SAMPLE_RATE, float32 (samples,), a few seconds at a time."""
-    return _mono_pieces(source.blocks(_BLOCK_S * source.rate), source.rate)
+    return mono_from(source.blocks(_BLOCK_S * source.rate), source.rate)
 
 
-def _analyse(pieces: Iterable[np.ndarray], expected_s: float | None, report: Report | None) -> Analysis:
+def _analyse(pieces: Iterable[np.ndarray], expected_s: float | None, report: Report) -> Analysis:
     pitches: list[Pitch] = []
     levels: list[np.ndarray] = []
     kept_frames, done_s = 0, 0.0
@@ -85,8 +84,9 @@ def _analyse(pieces: Iterable[np.ndarray], expected_s: float | None, report: Rep
         levels.append(measure_loudness(window)[kept])
         done_s = ((kept_frames - kept.start) * HOP + len(window)) / SAMPLE_RATE
         kept_frames += len(levels[-1])
-        if report is not None:
-            report(_fraction(done_s, expected_s), "Analysing")
+        # without a known length it approaches 1
+        share = done_s / (done_s + 60.0) if expected_s is None else done_s / max(expected_s, 1e-3)
+        report(min(1.0, share), "Analysing")
     pitch, loudness_db = _joined(pitches), np.concatenate(levels)
     return Analysis(
         pitch=pitch,
@@ -97,17 +97,7 @@ def _analyse(pieces: Iterable[np.ndarray], expected_s: float | None, report: Rep
     )
 
 
-def _fraction(done_s: float, expected_s: float | None) -> float:
-    """Return the share of the work done; without a known length it approaches 1."""
-    return done_s / (done_s + 60.0) if expected_s is None else min(1.0, done_s / max(expected_s, 1e-3))
-
-
-def _cut(samples: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    for start in range(0, samples.shape[-1], size):
-        yield samples[:, start : start + size]
-
-
-def _mono_pieces(blocks: Iterable[np.ndarray], rate: int) -> Iterator[np.ndarray]:
+def mono_from(blocks: Iterable[np.ndarray], rate: int) -> Iterator[np.ndarray]:
     """Convert blocks (channels, samples) at `rate` to mono pieces (samples,) at SAMPLE_RATE."""
     if rate == SAMPLE_RATE:
         for block in blocks:
@@ -135,9 +125,9 @@ def _windows(pieces: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, slice]]
 
 def _joined(pitches: list[Pitch]) -> Pitch:
     """Concatenate the windows' curves, interpolating across unvoiced sections as detect_pitch does."""
-    hertz = np.concatenate([pitch.hertz for pitch in pitches])
-    voicing = np.concatenate([pitch.voicing for pitch in pitches])
-    trusted = np.flatnonzero(voicing > TRUSTED)
-    if len(pitches) > 1 and len(trusted):
-        hertz = semitones_to_hertz(np.interp(np.arange(len(hertz)), trusted, hertz_to_semitones(hertz[trusted])))
-    return Pitch(hertz.astype(np.float32), voicing)
+    whole = Pitch.joined(pitches)
+    trusted = np.flatnonzero(whole.voicing > TRUSTED)
+    if len(pitches) == 1 or not len(trusted):
+        return whole
+    hertz = semitones_to_hertz(np.interp(np.arange(len(whole)), trusted, hertz_to_semitones(whole.hertz[trusted])))
+    return Pitch(hertz.astype(np.float32), whole.voicing)

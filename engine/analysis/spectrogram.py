@@ -7,13 +7,21 @@ is equally dark on every scale, and the partials of a low voice stay apart.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
-from engine.units import HOP, SAMPLE_RATE, decibels, hertz_to_semitones, semitones_to_hertz
+from engine.units import (
+    HOP,
+    SAMPLE_RATE,
+    decibels,
+    hertz_to_mel,
+    hertz_to_semitones,
+    mel_to_hertz,
+    semitones_to_hertz,
+)
 
 ScaleName = Literal["note", "mel", "linear"]
 Shades = npt.NDArray[np.uint8]  # (rows, columns), 0 quiet to 255 loud; row 0 is the lowest
@@ -23,7 +31,11 @@ STEP_DB = 0.5  # resolution of levels stored as bytes
 SHADES_DB = 70.0  # range from the quietest level shown to the loudest
 _LOWEST_DB = -120.0
 _AT_ONCE = 128  # columns
-_MEL_HERTZ, _MELS = 700.0, 2595.0
+_CONVERSIONS: dict[ScaleName, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # from hertz and back
+    "note": (hertz_to_semitones, semitones_to_hertz),
+    "mel": (hertz_to_mel, mel_to_hertz),
+    "linear": (np.asarray, np.asarray),
+}
 
 
 @dataclass(frozen=True)
@@ -39,25 +51,17 @@ class Scale:
     @property
     def edges_hertz(self) -> npt.NDArray[np.float64]:
         """Edges of the rows in hertz, (rows + 1,), ascending."""
-        low, high = self._places(np.array([self.lowest_hertz, self.highest_hertz]))
-        return self._hertz(np.linspace(low, high, self.rows + 1))
+        return self._at(np.arange(self.rows + 1.0))
 
     @property
     def centres_hertz(self) -> npt.NDArray[np.float64]:
         """Centre of each row on the scale in hertz, (rows,), ascending."""
-        low, high = self._places(np.array([self.lowest_hertz, self.highest_hertz]))
-        edges = np.linspace(low, high, self.rows + 1)
-        return self._hertz((edges[:-1] + edges[1:]) / 2)
+        return self._at(np.arange(self.rows) + 0.5)
 
-    def _places(self, hertz: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        if self.name == "note":
-            return hertz_to_semitones(hertz)
-        return _MELS * np.log10(1.0 + hertz / _MEL_HERTZ) if self.name == "mel" else hertz
-
-    def _hertz(self, places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        if self.name == "note":
-            return semitones_to_hertz(places)
-        return _MEL_HERTZ * (10.0 ** (places / _MELS) - 1.0) if self.name == "mel" else places
+    def _at(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        to_scale, to_hertz = _CONVERSIONS[self.name]
+        low, high = to_scale(self.lowest_hertz), to_scale(self.highest_hertz)
+        return to_hertz(low + (high - low) * rows / self.rows)
 
 
 _C2, _C8 = 36.0, 108.0

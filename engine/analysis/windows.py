@@ -42,6 +42,11 @@ class Window:
         """The part to keep, in frames of the window."""
         return slice(self.core_start - self.first_frame, self.core_stop - self.first_frame)
 
+    def later(self, frames: int) -> "Window":
+        """Return the same window of a recording that begins so many frames earlier."""
+        first, start, stop = self.first_frame + frames, self.core_start + frames, self.core_stop + frames
+        return Window(self.samples, first, start, stop, self.last)
+
     @property
     def core_features(self) -> slice:
         """The part to keep, in the listener's frames: every second one, beginning with the window's first."""

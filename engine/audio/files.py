@@ -79,6 +79,13 @@ class Audio:
         """Return the mean of the channels, float32 (samples,)."""
         return cast(Samples, self.samples.mean(axis=0, dtype=np.float32))
 
+    def blocks(self, samples_per_block: int) -> Iterator[Samples]:
+        """Yield float32 (channels, samples_per_block), the last block possibly shorter. Raises AudioError for NaN."""
+        for start in range(0, self.sample_count, samples_per_block):
+            block = self.samples[:, start : start + samples_per_block]
+            refuse_no_sound(block, "The recording")
+            yield block
+
 
 # ---- in ----
 

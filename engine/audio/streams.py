@@ -1,13 +1,12 @@
 """Recordings as streams, from memory or from a file."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from engine.audio.files import Audio, AudioWriter, Resampler, open_audio, refuse_no_sound
+from engine.audio.files import AudioWriter, Resampler, open_audio
 from engine.errors import SettingsError
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
@@ -19,7 +18,7 @@ _BLOCK = 1 << 18  # samples read at a time when cutting
 
 
 class Source(Protocol):
-    """Samples that can be read once, from the beginning."""
+    """Samples that can be read from the beginning: an Audio, or an AudioSource, once."""
 
     @property
     def rate(self) -> int:
@@ -36,32 +35,6 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class HeldRecording:
-    """A recording in memory as a Source."""
-
-    audio: Audio
-
-    @property
-    def rate(self) -> int:
-        return self.audio.rate
-
-    @property
-    def channels(self) -> int:
-        return self.audio.channels
-
-    @property
-    def sample_count(self) -> int:
-        """Samples per channel."""
-        return self.audio.sample_count
-
-    def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
-        for start in range(0, self.audio.sample_count, samples_per_block):
-            block = self.audio.samples[:, start : start + samples_per_block]
-            refuse_no_sound(block, "The recording")
-            yield block
-
-
 def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
     """Yield blocks (channels, n) of a source at SAMPLE_RATE, in total exactly its length at that rate."""
     blocks = source.blocks(_BLOCK_S * source.rate)
@@ -72,6 +45,18 @@ def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
     for block in blocks:
         yield resampler.push(block)
     yield resampler.push(np.zeros((source.channels, 0), np.float32), last=True)
+
+
+def stretch_of(blocks: Iterable[np.ndarray], first: int, stop: int | None) -> Iterator[np.ndarray]:
+    """Yield samples first..stop-1 of consecutive blocks (channels, n), or all from `first`; no more are read."""
+    passed = 0
+    for block in blocks:
+        kept = block[:, max(0, first - passed) : None if stop is None else max(0, stop - passed)]
+        passed += block.shape[1]
+        if kept.shape[1]:
+            yield kept
+        if stop is not None and passed >= stop:
+            return
 
 
 def cut_recording(
@@ -94,14 +79,9 @@ def cut_recording(
         first = round(start_s * recording.rate)
         last = None if stop_s == float("inf") else round(stop_s * recording.rate)
         with AudioWriter(target, recording.rate, recording.channels, statement, installation) as writer:
-            passed = written = 0
-            for block in recording.blocks(_BLOCK):
-                kept = block[:, max(0, first - passed) : None if last is None else max(0, last - passed)]
-                passed += block.shape[1]
-                if kept.shape[1]:
-                    writer.write(kept)
-                    written += kept.shape[1]
-                if last is not None and passed >= last:
-                    break
+            written = 0
+            for piece in stretch_of(recording.blocks(_BLOCK), first, last):
+                writer.write(piece)
+                written += piece.shape[1]
             if not written:
                 raise SettingsError(f"The recording ends before {start_s:.1f} s: choose an earlier part.")

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.analysis.pitch import Pitch
 from engine.analysis.style import Style
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, AudioWriter, open_audio
-from engine.audio.streams import HeldRecording, Source, at_engine_rate
+from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
 from engine.conversion.pitch_shaping import fitting_transpose
 from engine.conversion.renderer import Renderer, ShapedMelody
@@ -88,24 +89,16 @@ def convert(
     >>> [take.audio.duration_s for take in conversion.takes], conversion.transpose, conversion.style
     ([3.0, 3.0], 0, 'melodic')
     """
-    base, progress = base_on(device), _Progress(report, audio.duration_s)
-    analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
-    survey = survey_recording(at_engine_rate(HeldRecording(audio)), base, progress.surveyed, analysed)
-    settings = _settings_for(settings, survey.style)
-    transpose = chosen_transpose(settings, survey, voice)
-    melody = ShapedMelody(settings, transpose)
-    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, analysed=analysed)
-    kept: list[list[np.ndarray]] = [[] for _ in renderer.seeds]
-    for pieces in _rendered(HeldRecording(audio), renderer, progress):
-        for take, piece in zip(kept, pieces, strict=True):
-            take.append(piece)
+    progress = _Progress(report, audio.duration_s)
+    renderer, transpose = _surveyed(audio, voice, settings, progress, device)
+    kept = zip(*_rendered(audio, renderer, progress), strict=True)
     source = sha256(audio.samples.tobytes()).hexdigest()
-    statement = statement_for(voice, replace(settings, transpose=transpose), source)
+    statement = statement_for(voice, replace(renderer.settings, transpose=transpose), source)
     takes = [
         Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement), seed)
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
-    return Conversion(takes, transpose, survey.style, _edit_data(renderer, transpose))
+    return Conversion(takes, transpose, renderer.survey.style, _edit_data(renderer, transpose))
 
 
 def convert_file(
@@ -132,31 +125,23 @@ def convert_file(
     if not callable(settings):
         _refuse_other_count(settings or ConversionSettings(), targets)
     refuse_overwriting(source, targets)
-    base = base_on(device)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
-        analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
-        survey = survey_recording(at_engine_rate(opened), base, progress.surveyed, analysed)
-        channels = opened.channels
-    settings = _settings_for(settings, survey.style)
-    _refuse_other_count(settings, targets)
-    transpose = chosen_transpose(settings, survey, voice)
-    melody = ShapedMelody(settings, transpose)
-    renderer = Renderer(base, voice.on(base.device), survey, settings, melody, analysed=analysed)
-    statement = statement_for(voice, replace(settings, transpose=transpose), file_digest(source))
+        renderer, transpose = _surveyed(opened, voice, settings, progress, device)
+    chosen = renderer.settings
+    _refuse_other_count(chosen, targets)
+    statement = statement_for(voice, replace(chosen, transpose=transpose), file_digest(source))
     with ExitStack() as stack:
         writers = [
-            stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels, statement, installation))
+            stack.enter_context(AudioWriter(target, SAMPLE_RATE, opened.channels, statement, installation))
             for target in targets
         ]
-        opened = stack.enter_context(open_audio(source))
-        for pieces in _rendered(opened, renderer, progress):
+        for pieces in _rendered(stack.enter_context(open_audio(source)), renderer, progress):
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.write(piece)
     unsigned = next((writer.unsigned for writer in writers if writer.unsigned), None)
-    return FileConversion(
-        list(targets), transpose, survey.style, settings, _edit_data(renderer, transpose), statement, unsigned
-    )
+    edit_data = _edit_data(renderer, transpose)
+    return FileConversion(list(targets), transpose, renderer.survey.style, chosen, edit_data, statement, unsigned)
 
 
 def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
@@ -171,13 +156,22 @@ def statement_for(voice: Voice, settings: ConversionSettings, source_sha256: str
     return Statement(card.id, card.name, record_digest(card.consent), asdict(settings), source_sha256, engine_version())
 
 
+def _surveyed(
+    source: Source, voice: Voice, settings: Chosen | None, progress: "_Progress", device: str
+) -> tuple[Renderer, float]:
+    """Survey a recording; return what renders it, and the transposition."""
+    base = base_on(device)
+    analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
+    survey = survey_recording(at_engine_rate(source), base, progress.surveyed, analysed)
+    chosen = settings(survey.style) if callable(settings) else settings or ConversionSettings()
+    transpose = chosen_transpose(chosen, survey, voice)
+    melody = ShapedMelody(chosen, transpose)
+    return Renderer(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
+
+
 def base_on(device: str) -> BaseModel:
     """Load the base on a device, named as in `engine.devices.choose_device`. Raises SettingsError."""
     return load_base(device=working_device(device).torch_device)
-
-
-def _settings_for(settings: Chosen | None, style: Style) -> ConversionSettings:
-    return settings(style) if callable(settings) else settings or ConversionSettings()
 
 
 def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> None:
@@ -214,13 +208,8 @@ def _edit_data(renderer: Renderer, transpose: float) -> EditData:
         statistics=survey.pitch,
         bands=survey.bands,
         voiced=survey.voiced,
-        voicing=np.concatenate([window.pitches[0].voicing for window in sung]),
-        hertz=np.stack(
-            [
-                np.concatenate([pitch.hertz for pitch in take])
-                for take in zip(*(window.pitches for window in sung), strict=True)
-            ]
-        ),
+        voicing=Pitch.joined(window.pitches[0] for window in sung).voicing,
+        hertz=np.stack([Pitch.joined(take).hertz for take in zip(*(window.pitches for window in sung), strict=True)]),
         core_starts=np.array([window.core_start for window in sung]),
         phases=np.array([window.phases for window in sung]).T,
         sustained=survey.sustained.rows.numpy(),

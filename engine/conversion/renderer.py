@@ -213,14 +213,15 @@ class Renderer:
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
                 decoded = warp_bands(decoded[None], factor)[0]
-            consonant = self._placed(_unvoiced(pitch)) * _foreground(analysed.loudness)
+            unvoiced = torch.sigmoid((_SOFT_VOICING - torch.from_numpy(pitch.voicing)) * 12)
+            consonant = self._placed(unvoiced) * _foreground(analysed.loudness)
             protected = settings.consonant_protection * consonant[:, None] * self._known
             decoded = decoded + protected * _less_colour(analysed.envelope - decoded, consonant, _RECOLOURED)
             return (decoded + self.survey.level.nepers).cpu().numpy()
 
     def _synthesize(self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch) -> np.ndarray:
         # one frame more, so that the samples after the last frame centre are covered
-        pitch = Pitch(np.pad(pitch.hertz, (0, 1), "edge"), np.pad(pitch.voicing, (0, 1), "edge"))
+        pitch = pitch.one_frame_longer()
         envelope = np.pad(envelope, ((0, 1), (0, 0)), "edge")
         start = self._phases[number] - cycles_per_frame(pitch.hertz, 0.0)[window.core_start - window.first_frame]
         samples, cycles = synthesize(
@@ -243,18 +244,14 @@ class Renderer:
         """Return the core, its first hop cross-faded with the end of the window before."""
         start = (window.core_start - window.first_frame) * HOP
         before = self._overlaps.get(number)
-        core = samples[:, start:].copy() if window.last else samples[:, start : start + self._core(window) * HOP].copy()
+        stop = None if window.last else (window.core_stop - window.first_frame) * HOP
+        core = samples[:, start:stop].copy()
         if before is not None:
             fade = np.linspace(0, 1, HOP, endpoint=False, dtype=np.float32)[: core.shape[1]]
             core[:, : len(fade)] = before[:, : len(fade)] * (1 - fade) + core[:, : len(fade)] * fade
-        if not window.last:
-            stop = start + self._core(window) * HOP
+        if stop is not None:
             self._overlaps[number] = samples[:, stop : stop + HOP].copy()
         return core
-
-    @staticmethod
-    def _core(window: Window) -> int:
-        return window.core_stop - window.core_start
 
 
 def _less_colour(difference: Tensor, weight: Tensor, share: float) -> Tensor:
@@ -263,11 +260,6 @@ def _less_colour(difference: Tensor, weight: Tensor, share: float) -> Tensor:
     Parameters: difference (frames, BANDS); weight (frames,) of each frame in the average.
     """
     return difference - share * moving_average(difference, _COLOUR_FRAMES, weight[:, None] + 1e-3)
-
-
-def _unvoiced(pitch: Pitch) -> Tensor:
-    """Measure how unvoiced each frame is, 0..1, (frames,)."""
-    return torch.sigmoid((_SOFT_VOICING - torch.from_numpy(pitch.voicing)) * 12)
 
 
 def _foreground(loudness: Tensor) -> Tensor:

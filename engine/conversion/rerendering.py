@@ -10,7 +10,7 @@ it; patches that an earlier edit has already rendered are copied from it.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begin_of, cut_windows
 from engine.audio.channels import mid_of
 from engine.audio.files import Audio, AudioWriter, open_audio
-from engine.audio.streams import HeldRecording, at_engine_rate
+from engine.audio.streams import at_engine_rate, stretch_of
 from engine.conversion.convert import Conversion, Take, base_on, statement_for
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
@@ -107,9 +107,9 @@ def edit_take(
     (True, False)
     """
     plan = plan_patches(conversion.edit_data, number, edits)
-    renderer = _PatchRenderer(at_engine_rate(HeldRecording(audio)), conversion.edit_data, number, voice, device)
+    renderer = _PatchRenderer(at_engine_rate(audio), conversion.edit_data, number, voice, device)
     take = conversion.takes[number]
-    splice = _Splice(at_engine_rate(HeldRecording(take.audio)), plan, report)
+    splice = _Splice(at_engine_rate(take.audio), plan, report)
     pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
     return Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement), take.seed)
 
@@ -142,14 +142,12 @@ def edit_file(
     with ExitStack() as stack:
         original = stack.enter_context(open_audio(take.path))
         splice = _Splice(original.blocks(SAMPLE_RATE), plan, report)
-        renewed: list[tuple[Renewed, bool]] = []
         if not all(same):
             recording = at_engine_rate(stack.enter_context(open_audio(take.source)))
             renderer = _PatchRenderer(recording, take.edit_data, take.number, voice, device)
         if before is not None and any(same):
             earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
-        for is_same in same:
-            renewed.append((earlier.patch, False) if is_same else (renderer.render, True))
+        renewed = [(earlier.patch, False) if is_same else (renderer.render, True) for is_same in same]
         used = replace(take.edit_data.settings, transpose=take.edit_data.transpose)
         statement = statement_for(voice, used, file_digest(take.source))
         writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, original.channels, statement, installation))
@@ -266,30 +264,17 @@ class _PatchRenderer:
         first = max(0, patch.first - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES
         stop = None if patch.to_the_end else (patch.last + CONTEXT_FRAMES) * HOP
         before = cycles_per_frame(self._take.hertz[first : patch.first + 1], 0.0)[-1]
-        renderer = Renderer(
-            self._base,
-            self._voice,
-            _survey(self._edit_data),
-            self._edit_data.settings,
-            _EditedMelody(self._take, patch),
-            {self._number: patch.cycles - float(before)},
-            self._analysed,
-        )
-        position, begin = first * HOP, patch.first * HOP
-        end = None if patch.to_the_end else patch.last * HOP
-        for window in cut_windows(self._stream.read(position, stop)):
-            placed = replace(
-                window,
-                first_frame=window.first_frame + first,
-                core_start=window.core_start + first,
-                core_stop=window.core_stop + first,
-            )
-            with memory_of(self._base.device):
-                [piece] = renderer.render(placed)
-            kept = piece[:, max(0, begin - position) : None if end is None else max(0, end - position)]
-            position += piece.shape[1]
-            if kept.shape[1]:
-                yield kept
+        survey, settings = _survey(self._edit_data), self._edit_data.settings
+        melody, phases = _EditedMelody(self._take, patch), {self._number: patch.cycles - float(before)}
+        renderer = Renderer(self._base, self._voice, survey, settings, melody, phases, self._analysed)
+
+        def rendered() -> Iterator[np.ndarray]:
+            for window in cut_windows(self._stream.read(first * HOP, stop)):
+                with memory_of(self._base.device):
+                    yield from renderer.render(window.later(first))
+
+        end = None if patch.to_the_end else (patch.last - first) * HOP
+        return stretch_of(rendered(), (patch.first - first) * HOP, end)
 
 
 def _survey(edit_data: EditData) -> Survey:

@@ -26,7 +26,7 @@ from typing import Any
 from engine.archives import ArchiveLimits, begins_as_zip, extract_archive, is_junk, safe_path
 from engine.errors import DatasetError, ProfileError
 from engine.files import UNFINISHED, write_atomically
-from engine.voices.profile import VoiceProfile, merge_values, profile_as_json, profile_text, read_profile
+from engine.voices.profile import VoiceProfile, merge_values, profile_text, read_profile
 
 AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".aif")
 MODEL_FILE = "model.json"
@@ -96,7 +96,7 @@ def create_dataset(
             target.parent.mkdir(parents=True, exist_ok=True)
             (os.replace if may_move else shutil.copyfile)(recording.path, target)
         shutil.rmtree(unfinished / _UNPACKED, ignore_errors=True)
-        _write_profile(unfinished, profile)
+        write_atomically(unfinished / MODEL_FILE, profile_text(profile), durable=True)
         unfinished.rename(folder)
     except OSError as cause:
         raise DatasetError(f"The recordings could not be imported: {cause.strerror or cause}.") from cause
@@ -122,21 +122,6 @@ def load_dataset(folder: Path) -> Dataset:
     if not places:
         raise DatasetError(f'"{folder.name}" has no recordings left; create it again.')
     return Dataset(folder, profile, tuple(audio / place for place in sorted(places, key=_natural)))
-
-
-def save_profile(dataset: Dataset, profile: VoiceProfile) -> Dataset:
-    """Replace the profile of a dataset atomically.
-
-    Raises ProfileError and keeps the old profile if the new one is invalid, DatasetError if it cannot be written.
-    """
-    profile = read_profile(profile_as_json(profile))
-    try:
-        _write_profile(dataset.folder, profile)
-    except OSError as cause:
-        raise DatasetError(
-            f'The profile of "{dataset.folder.name}" could not be written: {cause.strerror or cause}.'
-        ) from cause
-    return replace(dataset, profile=profile)
 
 
 # ---- sources ----
@@ -337,7 +322,3 @@ def _read_model_file(path: Path) -> dict[str, Any]:
 
 def _unreadable(what: str) -> ProfileError:
     return ProfileError([(MODEL_FILE, f"{MODEL_FILE} {what}.")])
-
-
-def _write_profile(folder: Path, profile: VoiceProfile) -> None:
-    write_atomically(folder / MODEL_FILE, profile_text(profile), durable=True)

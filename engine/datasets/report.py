@@ -332,9 +332,7 @@ def _sum_up(examined: Sequence[_Examined], profile: VoiceProfile | None) -> Data
 def _joined(curves: Sequence[_Curves]) -> _Curves:
     if not curves:
         return Pitch(np.zeros(0, np.float32), np.zeros(0, np.float32)), np.zeros(0, np.float32)
-    hertz = np.concatenate([pitch.hertz for pitch, _ in curves])
-    voicing = np.concatenate([pitch.voicing for pitch, _ in curves])
-    return Pitch(hertz, voicing), np.concatenate([loudness_db for _, loudness_db in curves])
+    return Pitch.joined(pitch for pitch, _ in curves), np.concatenate([loudness_db for _, loudness_db in curves])
 
 
 def _median(values: Sequence[float | None]) -> float | None:

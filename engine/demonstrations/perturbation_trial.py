@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.analysis.envelope import LOW_BANDS, SILENT, loudness_of, measure_envelope
 from engine.analysis.loudness import limit_peaks
-from engine.analysis.pitch import Pitch, detect_pitch
+from engine.analysis.pitch import detect_pitch
 from engine.audio.files import Audio, resample
 from engine.demonstrations.frame_features import Features, measure_features
 from engine.demonstrations.resemblance import found_again
@@ -85,8 +85,8 @@ def warp_voice(audio: Audio, factor: float) -> Audio:
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch = detect_pitch(mono, SAMPLE_RATE)
     warped = _warped(torch.from_numpy(measure_envelope(mono, pitch)), factor).numpy()
-    longer = Pitch(np.pad(pitch.hertz, (0, 1), "edge"), np.pad(pitch.voicing, (0, 1), "edge"))
-    samples, _ = synthesize(load_base().synthesizer, np.pad(warped, ((0, 1), (0, 0)), "edge"), longer)
+    longer = np.pad(warped, ((0, 1), (0, 0)), "edge")
+    samples, _ = synthesize(load_base().synthesizer, longer, pitch.one_frame_longer())
     return Audio(limit_peaks(samples[None, : len(mono)]), SAMPLE_RATE)
 
 

@@ -55,8 +55,7 @@ def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
     synthesizer = load_base().synthesizer
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch_found = detect_pitch(mono, SAMPLE_RATE)
-    # one frame more, so that the last samples are covered
-    pitch = Pitch(np.pad(pitch_found.hertz, (0, 1), "edge"), np.pad(pitch_found.voicing, (0, 1), "edge"))
+    pitch = pitch_found.one_frame_longer()
     envelope = torch.from_numpy(np.pad(measure_envelope(mono, pitch_found), ((0, 1), (0, 0)), "edge"))[None]
     hertz, voicing = torch.from_numpy(pitch.hertz)[None], torch.from_numpy(pitch.voicing)[None]
 

@@ -16,7 +16,6 @@ from scipy import signal
 from engine.analysis.loudness import limit_peaks
 from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import Audio, AudioWriter, open_audio
-from engine.audio.streams import HeldRecording
 from engine.effects.settings import EffectSettings
 from engine.errors import AudioError
 from engine.progress import Report
@@ -54,9 +53,8 @@ def apply_effects(audio: Audio, settings: EffectSettings) -> Audio:
     """
     if settings.is_off:
         return audio
-    held = HeldRecording(audio)
     size = round(_BLOCK_S * audio.rate)
-    chain = _prepared(lambda: held.blocks(size), settings, audio.rate, audio.channels)
+    chain = _prepared(lambda: audio.blocks(size), settings, audio.rate, audio.channels)
     return replace(audio, samples=np.concatenate(list(chain), axis=1))
 
 

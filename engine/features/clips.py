@@ -20,7 +20,7 @@ from engine.analysis.pitch import Pitch, detect_pitch
 from engine.analysis.windows import cut_windows
 from engine.audio.channels import mid_of
 from engine.audio.files import Audio, open_audio
-from engine.audio.streams import HeldRecording, Source, at_engine_rate
+from engine.audio.streams import Source, at_engine_rate
 from engine.errors import AudioError
 from engine.features.augmentations import VOICE_AUGMENTATIONS
 from engine.features.recording_content import RecordingContent
@@ -73,7 +73,7 @@ class Clip:
 
 def analyse_clip(audio: Audio, name: str = "", augmentations: int = 1) -> Clip:
     """Analyse a recording in memory, with its content in so many augmentations."""
-    return _analyse(HeldRecording(audio), name, augmentations)
+    return _analyse(audio, name, augmentations)
 
 
 def analysed_clip(path: Path, cache: Path | None = None, augmentations: int = VOICE_AUGMENTATIONS) -> Clip:
@@ -124,7 +124,7 @@ def file_digest(path: Path) -> str:
 
 
 def _analyse(recording: Source, name: str, augmentations: int) -> Clip:
-    envelopes, hertz, voicing, loudness = [], [], [], []
+    envelopes, pitches, loudness = [], [], []
     content = RecordingContent(load_base(), augmentations)
     for window in cut_windows(at_engine_rate(recording)):
         mid = without_rumble(mid_of(window.samples))
@@ -132,17 +132,16 @@ def _analyse(recording: Source, name: str, augmentations: int) -> Clip:
         envelope = measure_envelope(mid, pitch)
         envelopes.append(envelope[window.core])
         loudness.append(measure_loudness(mid)[window.core])
-        hertz.append(pitch.hertz[window.core])
-        voicing.append(pitch.voicing[window.core])
+        pitches.append(pitch[window.core])
         content.add(window, mid, envelope, pitch.voicing)
     if not envelopes:
         raise AudioError(f'"{name}" is too short to analyse.' if name else "The recording is too short to analyse.")
-    whole, pitch = np.concatenate(envelopes), Pitch(np.concatenate(hertz), np.concatenate(voicing))
+    whole = np.concatenate(envelopes)
     level = measure_level(whole)
     return Clip(
         # half precision is 0.004 nepers at the level of silence: far below what is learned
         np.maximum(whole - level.nepers, SILENT).astype(np.float16),
-        pitch,
+        Pitch.joined(pitches),
         np.concatenate(loudness),
         level,
         bands_with_signal(whole, level),

@@ -56,14 +56,13 @@ def survey_recording(
     samples.
     """
     analysed = analysed or AnalysedWindows(base.listener)
-    envelopes, hertz, voicing, loudness, timbres = [], [], [], [], []
+    envelopes, pitches, loudness, timbres = [], [], [], []
     features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough
     for number, window in enumerate(cut_windows(blocks)):
         if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
             found = analysed.analyse(window)
             envelopes.append(found.envelope[window.core])
-            hertz.append(found.pitch.hertz[window.core])
-            voicing.append(found.pitch.voicing[window.core])
+            pitches.append(found.pitch[window.core])
             loudness.append(measure_loudness(found.mid)[window.core])
             if window.core_stop <= KEPT_FRAMES or not features:
                 features.append(found.features[window.core_features])
@@ -71,13 +70,11 @@ def survey_recording(
     if not envelopes:
         raise AudioError("There is no sound to convert (0 samples).")
     envelope = np.concatenate(envelopes)
-    pitch = Pitch(np.concatenate(hertz), np.concatenate(voicing))
+    pitch = Pitch.joined(pitches)
     level = measure_level(envelope)
     listened = np.concatenate(features)
     beginning = slice(0, 2 * len(listened))
-    mean = measure_feature_mean(
-        base.content, listened, envelope[beginning], pitch.voicing[beginning], level.nepers
-    )  # fmt: skip
+    mean = measure_feature_mean(base.content, listened, envelope[beginning], pitch.voicing[beginning], level.nepers)
     with torch.inference_mode():
         for first in range(0, len(envelope), _TIMBRE_FRAMES):
             piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.analysis.envelope import BANDS, band_centres, hertz_to_mel
+from engine.analysis.envelope import BANDS, band_centres
+from engine.units import hertz_to_mel
 
 _EQUALIZER_CURVES = 6
 

@@ -11,7 +11,7 @@ from engine.demonstrations.frame_features import KINDS, Features, Kind
 from engine.demonstrations.perturbation_trial import PerturbationTrial
 from engine.demonstrations.resemblance import found_again, similarity
 from engine.demonstrations.speaker_probe import SpeakerProbe
-from engine.plots.style import INK, PALE_INK, PITCH_COLOUR, dress, new_figure, title
+from engine.plots.style import INK, PALE_INK, PITCH_COLOUR, dress, grid, new_figure, title
 from engine.units import DECIBELS_PER_NEPER, FRAME_RATE
 
 _COLOURS: dict[Kind, str] = {"mel": PALE_INK, "content": PITCH_COLOUR}
@@ -35,9 +35,7 @@ def plot_speaker_probes(probes: Sequence[SpeakerProbe]) -> Figure:
     bars = axes.bar(names, [probe.accuracy for probe in probes], color=[_COLOURS[probe.kind] for probe in probes])
     axes.bar_label(bars, [f"{probe.accuracy:.0%}" for probe in probes], color=INK, padding=3)
     axes.axhline(probes[0].chance, color=INK, linewidth=1.0, linestyle=(0, (5, 3)))
-    axes.text(
-        1.01, probes[0].chance, "chance", color=INK, fontsize=9, va="center", transform=axes.get_yaxis_transform()
-    )
+    axes.annotate("chance", (1.01, probes[0].chance), xycoords=("axes fraction", "data"), color=INK, va="center")
     axes.set_ylim(0.0, 1.08)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     dress(axes)
@@ -60,13 +58,7 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
         shown = similarity(first, second, kind)[rows, rows]
         edges_s = (rows.start / FRAME_RATE, rows.stop / FRAME_RATE)
         image = axes.imshow(
-            shown,
-            cmap="magma",
-            vmin=0.0,
-            vmax=1.0,
-            origin="lower",
-            extent=(*edges_s, *edges_s),
-            interpolation="nearest",
+            shown, "magma", vmin=0.0, vmax=1.0, origin="lower", extent=(*edges_s, *edges_s), interpolation="nearest"
         )
         axes.set_xlabel("time in the second recording (seconds)", color=INK)
         dress(axes)
@@ -106,7 +98,7 @@ def plot_perturbation_trial(trial: PerturbationTrial) -> Figure:
         axes.set_xlabel("resonances moved by", color=INK)
     _draw_spectra(spectra, trial)
     for axes in (found, distance, spectra):
-        axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
+        grid(axes)
         axes.legend(frameon=False, fontsize=9, labelcolor=INK)
         dress(axes)
     return figure

@@ -7,8 +7,8 @@ from engine.analysis.notes import measure_histogram
 from engine.analysis.spectrogram import ScaleName
 from engine.plots.recording import Look
 from engine.plots.spectrogram import draw_pitch, draw_spectrogram, scale_named
-from engine.plots.style import INK, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, dress, new_figure, title
-from engine.units import frame_count, note_name, note_number
+from engine.plots.style import INK, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, dress, mark_notes, new_figure, title
+from engine.units import frame_count, note_number
 from engine.voices.card import VoiceCard
 
 _BESIDE = 3  # notes shown on each side
@@ -70,9 +70,7 @@ def plot_fit(look: Look, card: VoiceCard, transpose: float) -> Figure:
     shown = np.concatenate([[low, high], sung, moved])
     ends = int(shown.min()) - _BESIDE, int(shown.max()) + _BESIDE
     axes.set_xlim(*ends)
-    step = next(step for step in (1, 2, 3, 4, 6, 12) if (ends[1] - ends[0]) / step <= 24 or step == 12)
-    marked = [note for note in range(ends[0], ends[1] + 1) if note % step == 0]
-    axes.set_xticks(marked, [note_name(note) for note in marked])
+    mark_notes(axes, *ends, most=24)
     axes.set_ylabel("seconds", color=INK)
     axes.legend(frameon=False, fontsize=9, labelcolor=INK, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     dress(axes)

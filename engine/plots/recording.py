@@ -1,6 +1,6 @@
 """Plot recordings: waveform, spectrogram, pitch, notes and loudness of any part, and two recordings side by side."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +29,12 @@ from engine.plots.style import (
     SIZE_INCHES,
     dress,
     duration_label,
+    grid,
+    mark_notes,
     new_figure,
     title,
 )
-from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count, note_name
+from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count
 
 _WAVEFORM_COLUMNS = 1500
 _NOTES_BESIDE = 2  # shown on each side of those that are sung
@@ -65,25 +67,18 @@ def describe(analysis: Analysis) -> str:
     return f"{analysis.style.capitalize()}, {notes}"
 
 
-def plot_pitch_over_spectrogram(audio: Audio, analysis: Analysis) -> Figure:
-    """Plot pitch over the spectrogram on a note scale, loudness below it, range and style in the title."""
-    return _plot([resample(audio.mono(), audio.rate, SAMPLE_RATE)], analysis)
-
-
 def plot_file(path: Path | str, analysis: Analysis) -> Figure:
-    """Plot the same for a file of any length, read block by block. Raises AudioError if it cannot be read.
+    """Plot pitch over the spectrogram on a note scale, loudness below it, range and style in the title.
+
+    The file may have any length; it is read block by block. Raises AudioError if it cannot be read.
 
     >>> from engine import analyse_file
     >>> plot_file("vocal.flac", analyse_file("vocal.flac")).savefig("vocal.png")
     """
-    with open_audio(path) as source:
-        return _plot(mono_pieces(source), analysis)
-
-
-def _plot(pieces: Iterable[np.ndarray], analysis: Analysis) -> Figure:
     figure = new_figure(*SIZE_INCHES)
     spectrogram, loudness = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
-    draw_spectrogram(spectrogram, pieces, len(analysis.pitch), NOTE)
+    with open_audio(path) as source:
+        draw_spectrogram(spectrogram, mono_pieces(source), len(analysis.pitch), NOTE)
     draw_range(spectrogram, analysis.vocal_range)
     draw_pitch(spectrogram, analysis.pitch)
     draw_loudness(loudness, analysis.loudness_db)
@@ -192,9 +187,7 @@ def _draw_histograms(axes: Axes, looks: Sequence[Look]) -> None:
     notes = np.arange(low - _NOTES_BESIDE, high + _NOTES_BESIDE + 1)
     for number, (seconds, colour) in enumerate(zip(histograms, COLOURS, strict=True)):
         axes.bar(notes + (number - 0.5) * 0.4, seconds[notes], width=0.4, color=colour, alpha=0.85)
-    step = next(step for step in (1, 2, 3, 4, 6, 12, 24, 48) if len(notes) / step <= 12)
-    marked = [note for note in notes if note % step == 0]
-    axes.set_xticks(marked, [note_name(note) for note in marked])
+    mark_notes(axes, int(notes[0]), int(notes[-1]), most=12)
     title(axes, "seconds on each note")
 
 
@@ -210,5 +203,5 @@ def _draw_mean_spectra(axes: Axes, looks: Sequence[Look]) -> None:
         axes.plot(scale.centres_hertz / 1000.0, mean_db - mean_db.max(), color=colour, linewidth=1.3)
     axes.set_ylim(-_MEAN_SHOWN_DB, 3.0)
     axes.set_xlabel("frequency (kHz)", color=INK)
-    axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
+    grid(axes)
     title(axes, "mean spectrum (dB)")

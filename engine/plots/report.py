@@ -9,7 +9,6 @@ from functools import lru_cache
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import MaxNLocator
@@ -17,8 +16,18 @@ from matplotlib.ticker import MaxNLocator
 from engine.analysis.vocal_range import SINGING_RANGES
 from engine.datasets.findings import LIMITS, SEVERITY, Finding, Verdict
 from engine.datasets.report import DataReport, RecordingReport
-from engine.plots.style import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, duration_label
-from engine.units import note_name, note_number
+from engine.plots.style import (
+    INK,
+    LOUDNESS_COLOUR,
+    PALE_INK,
+    PITCH_COLOUR,
+    RANGE_COLOUR,
+    dress,
+    duration_label,
+    mark_notes,
+    new_figure,
+)
+from engine.units import note_number
 
 SIZE_INCHES = (12.0, 9.0)
 VERDICT_COLOURS: dict[Verdict, str] = {"pass": LOUDNESS_COLOUR, "warn": "#d98e04", "fail": PITCH_COLOUR}
@@ -48,8 +57,7 @@ def plot_data_report(report: DataReport) -> Figure:
     >>> from engine import examine_recordings
     >>> plot_data_report(examine_recordings([Path("recordings/one.flac")])).savefig("report.png")
     """
-    figure = Figure(figsize=SIZE_INCHES, dpi=DPI, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(*SIZE_INCHES)
     rows = figure.add_gridspec(2, 1, height_ratios=(5.0, 1.5))
     columns = rows[0].subgridspec(1, 2, width_ratios=(1.0, 1.15))
     right = columns[1].subgridspec(4, 1, height_ratios=(2.2, 1, 1, 1))
@@ -67,7 +75,7 @@ def plot_data_report(report: DataReport) -> Figure:
     others[1].set_xlabel("recording", color=INK, fontsize=9)
     _write_findings(text_axes, report.findings)
     for axes in (usable_axes, pitch_axes, first, *others):
-        _dress(axes)
+        dress(axes, 8.5)
     title = f"{VERDICT_WORDS[report.verdict]}\n{describe(report)}"
     figure.suptitle(title, x=0.012, ha="left", color=VERDICT_COLOURS[report.verdict], fontsize=12.5, fontweight="bold")
     return figure
@@ -93,8 +101,8 @@ def _draw_usable(axes: Axes, report: DataReport) -> None:
     colours = [VERDICT_COLOURS[one.verdict] for one in recordings]
     whole = [one.duration_s for one in recordings]
     usable = [one.usable_s if one.usable else 0.0 for one in recordings]
-    unused = [place for place, seconds in zip(places, usable, strict=True) if not seconds]
-    unused_colours = [colour for colour, seconds in zip(colours, usable, strict=True) if not seconds]
+    unused = np.equal(usable, 0.0)
+    unused_places, unused_colours = places[unused], np.array(colours)[unused]
     if named:
         axes.barh(places, whole, color=PALE_INK, alpha=0.25)
         axes.barh(places, usable, color=colours)
@@ -102,11 +110,11 @@ def _draw_usable(axes: Axes, report: DataReport) -> None:
         axes.set_ylim(max(len(recordings), _FEWEST_ROWS) + 0.7, 0.3)
         axes.set_xlabel("seconds", color=INK, fontsize=9)
         # recordings without a bar still have a verdict
-        axes.scatter(np.zeros(len(unused)), unused, color=unused_colours, s=16, zorder=3, clip_on=False)
+        axes.scatter(0 * unused_places, unused_places, color=unused_colours, s=16, zorder=3, clip_on=False)
     else:
         axes.bar(places, whole, width=1.0, color=PALE_INK, alpha=0.25)
         axes.bar(places, usable, width=1.0, color=colours)
-        axes.scatter(unused, np.zeros(len(unused)), color=unused_colours, s=6, zorder=3, clip_on=False)
+        axes.scatter(unused_places, 0 * unused_places, color=unused_colours, s=6, zorder=3, clip_on=False)
         axes.set_xlim(0.0, len(recordings) + 1.0)
         axes.set_xlabel("recordings, worst first", color=INK, fontsize=9)
         axes.set_ylabel("seconds", color=INK, fontsize=9)
@@ -129,30 +137,15 @@ def _draw_pitch(axes: Axes, report: DataReport) -> None:
     if stated:
         start, stop = (note_number(name) for name in stated)
         kind = "" if report.stated_range else f"{report.stated_voice_type} "
-        axes.axvspan(
-            start - 0.5,
-            stop + 0.5,
-            color=RANGE_COLOUR,
-            alpha=0.09,
-            zorder=0,
-            label=f"stated: {kind}{stated[0]} to {stated[1]}",
-        )
+        label = f"stated: {kind}{stated[0]} to {stated[1]}"
+        axes.axvspan(start - 0.5, stop + 0.5, color=RANGE_COLOUR, alpha=0.09, zorder=0, label=label)
     if report.vocal_range:
-        for name in report.vocal_range:
-            axes.axvline(note_number(name), color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)))
-        axes.plot(
-            [],
-            [],
-            color=RANGE_COLOUR,
-            linewidth=0.9,
-            linestyle=(0, (5, 3)),
-            label="measured: {} to {}".format(*report.vocal_range),
-        )
+        label = "measured: {} to {}".format(*report.vocal_range)
+        for name, shown in zip(report.vocal_range, (label, None), strict=True):  # in the legend once
+            axes.axvline(note_number(name), color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), label=shown)
     else:
         axes.text(0.5, 0.5, "no voice found", transform=axes.transAxes, ha="center", color=PALE_INK)
-    step = next(step for step in (1, 2, 3, 4, 6, 12, 24) if (high - low) / step <= 16)
-    ticks = [note for note in range(low - 1, high + 2) if note % step == 0]
-    axes.set_xticks(ticks, [note_name(note) for note in ticks])
+    mark_notes(axes, low - 1, high + 1, most=18)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper right", bbox_to_anchor=(1.0, 1.16), ncols=2, frameon=False, fontsize=8.5, labelcolor=INK)
 
@@ -187,9 +180,9 @@ def _write_findings(axes: Axes, findings: Sequence[Finding]) -> None:
         axes.text(0.0, 0.1, "No problems found.", color=INK, fontsize=10)
     ordered = sorted(findings, key=lambda found: -SEVERITY[found.verdict])
     lines = [
-        (line, found.verdict, first)
+        (line, found.verdict, row == 0)
         for found in ordered[:_MOST_FINDINGS]
-        for first, line in _wrapped(f"{found.reason}  {found.remedy}")
+        for row, line in enumerate(textwrap.wrap(_printable(f"{found.reason}  {found.remedy}"), _LINE_LENGTH))
     ]
     if len(ordered) > _MOST_FINDINGS:
         lines.append((f"and {len(ordered) - _MOST_FINDINGS} more findings in the report", "pass", False))
@@ -199,10 +192,6 @@ def _write_findings(axes: Axes, findings: Sequence[Finding]) -> None:
         if first:
             axes.text(0.0, y, verdict, color=VERDICT_COLOURS[verdict], fontsize=9.5, fontweight="bold", va="center")
         axes.text(0.04, y, line, color=INK, fontsize=9.5, va="center", parse_math=False)
-
-
-def _wrapped(text: str) -> list[tuple[bool, str]]:
-    return [(row == 0, line) for row, line in enumerate(textwrap.wrap(_printable(text), _LINE_LENGTH))]
 
 
 def _shown(name: str) -> str:
@@ -219,9 +208,3 @@ def _printable(text: str) -> str:
 @lru_cache(maxsize=1)
 def _letters() -> frozenset[int]:
     return frozenset(get_font(findfont(FontProperties())).get_charmap())
-
-
-def _dress(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(PALE_INK)
-    axes.tick_params(which="both", colors=INK, labelsize=8.5)

@@ -9,7 +9,7 @@ from engine.analysis.spectrogram import MEL, Scale
 from engine.audio.files import Audio
 from engine.demonstrations.source_filter import SourceFilterParts
 from engine.plots.spectrogram import draw_levels, draw_spectrogram
-from engine.plots.style import INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, dress, new_figure, title
+from engine.plots.style import INK, LOUDNESS_COLOUR, PITCH_COLOUR, RANGE_COLOUR, dress, grid, new_figure, title
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, decibels, frame_count
 
 _FILTER_SHADES_DB = 70.0
@@ -65,7 +65,7 @@ def plot_moment(parts: SourceFilterParts, time_s: float) -> Figure:
     axes.set_ylim(top_db - _SHOWN_DB, top_db + 8.0)
     axes.set_xlabel("frequency (Hz)", color=INK)
     axes.set_ylabel("level (dB)", color=INK)
-    axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
+    grid(axes)
     axes.legend(frameon=False, fontsize=9, labelcolor=INK)
     dress(axes)
     voiced = f"pulses at {parts.pitch.hertz[frame]:.0f} Hz" if parts.pitch.voiced[frame] else "unvoiced"

@@ -17,7 +17,7 @@ from engine.analysis.notes import Note
 from engine.analysis.pitch import Pitch
 from engine.analysis.spectrogram import SCALES, Scale, ScaleName, measure_spectrograms
 from engine.analysis.vocal_range import VocalRange
-from engine.plots.style import INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR
+from engine.plots.style import INK, LOUDNESS_COLOUR, PITCH_COLOUR, RANGE_COLOUR, grid
 from engine.units import FRAME_RATE, note_name, semitones_to_hertz
 
 _MOST_COLUMNS = 1200
@@ -115,17 +115,11 @@ def draw_notes(axes: Axes, notes: Sequence[Note]) -> None:
         hertz = float(semitones_to_hertz(float(note.midi)))
         axes.plot([note.start_s, note.end_s], [hertz, hertz], color=RANGE_COLOUR, linewidth=9, alpha=0.3, zorder=2)
         if note.seconds > _NAMED_SHARE * (end_s - start_s):
-            text = axes.annotate(
-                note_name(note.midi),
-                (max(note.start_s, start_s), hertz),
-                xytext=(0, 7),
-                textcoords="offset points",
-                color=RANGE_COLOUR,
-                fontsize=8.5,
-                zorder=6,
-                annotation_clip=True,
-            )
-            text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+            axes.annotate(
+                note_name(note.midi), (max(note.start_s, start_s), hertz), xytext=(0, 7), textcoords="offset points",
+                color=RANGE_COLOUR, fontsize=8.5, zorder=6, annotation_clip=True,
+                path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            )  # fmt: skip
 
 
 def draw_range(axes: Axes, found: VocalRange | None) -> None:
@@ -136,16 +130,9 @@ def draw_range(axes: Axes, found: VocalRange | None) -> None:
         hertz = float(semitones_to_hertz(float(number)))
         axes.axhline(hertz, color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), zorder=2)
         axes.annotate(
-            note_name(number),
-            (1.0, hertz),
-            xycoords=("axes fraction", "data"),
-            xytext=(5, 0),
-            textcoords="offset points",
-            color=RANGE_COLOUR,
-            va=side,
-            fontweight="bold",
-            annotation_clip=False,
-        )
+            note_name(number), (1.0, hertz), xycoords=("axes fraction", "data"), xytext=(5, 0),
+            textcoords="offset points", color=RANGE_COLOUR, va=side, fontweight="bold", annotation_clip=False,
+        )  # fmt: skip
 
 
 def draw_loudness(axes: Axes, loudness_db: np.ndarray, colour: str = LOUDNESS_COLOUR, filled: bool = True) -> None:
@@ -157,4 +144,4 @@ def draw_loudness(axes: Axes, loudness_db: np.ndarray, colour: str = LOUDNESS_CO
     axes.plot(starts / FRAME_RATE, level_db, color=colour, linewidth=1.0)
     axes.set_ylim(_QUIETEST_SHOWN_DB, 0.0)
     axes.set_ylabel("loudness (dB)", color=INK)
-    axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
+    grid(axes)

@@ -1,11 +1,10 @@
 """Plot a training run: losses, scores, and the best checkpoint."""
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from engine.plots.style import DPI, INK, LOUDNESS_COLOUR, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, SIZE_INCHES, dress
+from engine.plots.style import INK, LOUDNESS_COLOUR, PITCH_COLOUR, RANGE_COLOUR, SIZE_INCHES, dress, grid, new_figure
 from engine.training.history import TrainingHistory
 
 _LOSSES = {"envelope": "difference (nepers)", "kept": "content difference", "taken": "timbre difference"}
@@ -19,8 +18,7 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
     >>> history = TrainingHistory(epochs=[{"epoch": 1, "envelope": 0.4}, {"epoch": 2, "envelope": 0.3}])
     >>> plot_learning_curves(history).savefig("curves.png")
     """
-    figure = Figure(figsize=SIZE_INCHES, dpi=DPI, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(*SIZE_INCHES)
     losses, scores = figure.subplots(2, 1, sharex=True)
     _draw(losses, history.epochs, _LOSSES, marker="")
     losses.set_ylabel("training losses", color=INK)
@@ -34,7 +32,7 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
     best = history.best
     for axes in (losses, scores):
         dress(axes)
-        axes.grid(axis="y", color=PALE_INK, alpha=0.25, linewidth=0.6)
+        grid(axes)
         if best:
             axes.axvline(best["epoch"], color=INK, linewidth=1.0, linestyle=(0, (5, 3)))
     _legend(losses)

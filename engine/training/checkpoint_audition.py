@@ -17,7 +17,7 @@ from torch.nn import functional
 from engine.analysis.envelope import ACTIVE_NEPERS, loudness_of
 from engine.audio.channels import mid_of
 from engine.audio.files import Audio, open_audio, read_audio, write_audio
-from engine.audio.streams import at_engine_rate
+from engine.audio.streams import at_engine_rate, stretch_of
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.devices import AUTO
@@ -128,14 +128,9 @@ def audio_of(clip: Clip, base: BaseModel) -> Audio:
         envelope = clip.envelope.astype(np.float32) + np.float32(clip.level.nepers)
         return Audio(synthesize(base.synthesizer, envelope, clip.pitch)[0][None], SAMPLE_RATE)
     start, stop = clip.first_frame * HOP, (clip.first_frame + len(clip.pitch)) * HOP
-    kept, passed = [], 0
     with open_audio(clip.path) as recording:
-        for block in at_engine_rate(recording):
-            kept.append(mid_of(block)[max(0, start - passed) : max(0, stop - passed)])
-            passed += block.shape[1]
-            if passed >= stop:
-                break
-    return Audio(np.concatenate(kept)[None], SAMPLE_RATE)
+        pieces = [mid_of(piece) for piece in stretch_of(at_engine_rate(recording), start, stop)]
+    return Audio(np.concatenate(pieces)[None], SAMPLE_RATE)
 
 
 def _part(name: str, audio: Audio, own: bool) -> Part:

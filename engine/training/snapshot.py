@@ -35,9 +35,7 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
 
     Raises TrainingError if there is no voice in them.
     """
-    pitch = Pitch(
-        np.concatenate([clip.pitch.hertz for clip in clips]), np.concatenate([clip.pitch.voicing for clip in clips])
-    )
+    pitch = Pitch.joined(clip.pitch for clip in clips)
     loudness_db = np.concatenate([clip.loudness_db for clip in clips])
     found = measure_range(pitch, loudness_db)
     if found is None:
@@ -50,7 +48,7 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
         base_language=profile.base_language, traits=list(profile.traits), genre=profile.genre,
         voice_type=profile.voice_type or voice_type(found, profile.gender, spoken),
         vocal_range=profile.vocal_range or {"min": found.min, "max": found.max},
-        pitch=pitch_statistics(np.concatenate([clip.pitch.voiced_semitones for clip in clips])),
+        pitch=pitch_statistics(pitch.voiced_semitones),
         bandwidth_hertz=round(float((band_centres() + band_widths() / 2)[bands - 1])),
         licence=profile.licence, source=profile.source, consent=dict(profile.consent), other=dict(profile.other),
         spoken_pitch=spoken_pitch, sung_pitch=sung_pitch,

@@ -497,9 +497,7 @@ def _identity(clips: Sequence[Clip]) -> str:
 
 def _preview_part(clips: Sequence[Clip]) -> str:
     """Choose the foreign recording for the preview: singing for a singing voice, else speech."""
-    pitch = Pitch(
-        np.concatenate([clip.pitch.hertz for clip in clips]), np.concatenate([clip.pitch.voicing for clip in clips])
-    )
+    pitch = Pitch.joined(clip.pitch for clip in clips)
     sung = measure_style(pitch, np.concatenate([clip.loudness_db for clip in clips])) == "melodic"
     return "singing-high" if sung else "speech-high"
 

@@ -1,7 +1,7 @@
 """The cards of voices (who it is, what it may be used for, how high it sings), and the folders voices lie in.
 
 A voice is a folder with card.json, weights.safetensors and preview.wav. Here is what concerns the card, or the folder
-as a whole; no network is loaded, so that whoever only lists, renames or deletes voices need not wait for one.
+as a whole; no network is loaded, so that a program that only lists voices need not wait for one.
 Nothing in a folder is believed before it is checked: it may come from anybody.
 """
 
@@ -12,17 +12,20 @@ import shutil
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError, is_full_disk
-from engine.files import UNFINISHED, sync_to_disk, write_atomically
-from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, check_card, is_identifier, is_whole
+from engine.files import UNFINISHED, sync_to_disk
+from engine.voices import card_rules as rules
+from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, is_identifier, is_whole
 
 DEMO_VOICES = Path(__file__).parents[1] / "weights" / "voices"
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
@@ -35,39 +38,35 @@ _PLAIN_LETTERS = str.maketrans(
 )
 _LARGEST_CARD = 4 * 2**20  # bytes; the curves of a long training are far below it
 _PITCHES = ("pitch", "spoken_pitch", "sung_pitch")  # the fields that are statistics of the pitch
-# the fields of the published interface, in its order
-_PUBLISHED = (
-    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class VoiceCard:
     """All that is known of a voice besides its weights; None is what nobody has said."""
 
-    id: str
-    name: str
-    gender: str | None  # male, female
-    age: str | None  # child, young adult, adult
-    description: str
-    base_language: str | None  # two lowercase letters
-    traits: list[str]
-    genre: str | None
-    voice_type: str | None
-    vocal_range: dict[str, str]  # {"min": "A2", "max": "C5"}
-    pitch: PitchStatistics
-    bandwidth_hertz: float  # of the recordings it was made from
-    licence: str
-    source: str  # where the recordings come from, and whom to credit
-    consent: dict[str, str]  # any of "statement", "by", "date"
-    corpus_speaker: str = ""  # 'set/speaker' of the training corpus, for scoring
-    training: dict[str, Any] = field(default_factory=dict)  # minutes of audio, epochs, scores
-    other: dict[str, Any] = field(default_factory=dict)  # what else its model.json said
-    format: int = FORMAT
+    id: rules.Identifier
+    name: rules.Name
+    gender: rules.Line  # male, female
+    age: rules.Line  # child, young adult, adult
+    description: rules.Text
+    base_language: rules.Line  # two lowercase letters
+    traits: rules.Words
+    genre: rules.Line
+    voice_type: rules.Line
+    vocal_range: rules.Range  # {"min": "A2", "max": "C5"}
+    pitch: rules.Pitch
+    bandwidth_hertz: rules.AboveZero  # of the recordings it was made from
+    licence: rules.Text
+    source: rules.Text  # where the recordings come from, and whom to credit
+    consent: rules.Texts  # any of "statement", "by", "date"
+    corpus_speaker: rules.Text = ""  # 'set/speaker' of the training corpus, for scoring
+    training: rules.Object = field(default_factory=dict)  # minutes of audio, epochs, scores
+    other: rules.Object = field(default_factory=dict)  # what else its model.json said
+    format: rules.Format = FORMAT
     # of those recordings alone in which it speaks, or sings; None where hardly any do, or nobody has measured it
-    spoken_pitch: PitchStatistics | None = None
-    sung_pitch: PitchStatistics | None = None
-    consent_seal: dict[str, str] = field(default_factory=dict)  # see engine.provenance.consent; empty if not signed
+    spoken_pitch: rules.PitchOrNone = None
+    sung_pitch: rules.PitchOrNone = None
+    consent_seal: rules.Texts = field(default_factory=dict)  # see engine.provenance.consent; empty if not signed
 
     @property
     def is_earlier(self) -> bool:
@@ -87,10 +86,6 @@ class VoiceCard:
     def pitch_where(self, sung: bool) -> PitchStatistics:
         """Where the voice lives when it sings, or speaks; where all of its recordings lie if that is not known."""
         return (self.sung_pitch if sung else self.spoken_pitch) or self.pitch
-
-    def as_published(self) -> dict[str, Any]:
-        """Exactly the fields of the published interface's voice model."""
-        return {name: getattr(self, name) for name in _PUBLISHED}
 
 
 # ---- reading ----
@@ -161,14 +156,28 @@ def _card_from(values: Any) -> VoiceCard:
     """A card of what JSON gave; fields of later versions are passed over. ValueError says which field is wrong."""
     if not isinstance(values, dict):
         raise ValueError("it is no object")
-    for one in fields(VoiceCard):
-        if one.name not in values and one.default is MISSING and one.default_factory is MISSING:
-            raise ValueError(f"{one.name} is missing")
     known = {one.name: values[one.name] for one in fields(VoiceCard) if one.name in values}
     known.setdefault("format", 1)  # of this one's format it would say so
-    check_card(known)
+    if not rules.is_shallow(known):
+        raise ValueError("it is nested too deeply")
+    json.dumps(known, ensure_ascii=False).encode("utf-8")  # half a character cannot be shown or stored: ValueError
+    adapter, wanted = _card_type()
+    try:
+        adapter.validate_python(known)
+    except ValidationError as cause:
+        wrong = cause.errors(include_context=False)[0]
+        name = str(wrong["loc"][0])
+        is_missing = wrong["type"] == "missing" and len(wrong["loc"]) == 1
+        raise ValueError(f"{name} is missing" if is_missing else f"{name} must be {wanted[name]}") from None
     statistics = {name: PitchStatistics(**known[name]) for name in _PITCHES if known.get(name) is not None}
     return VoiceCard(**known | statistics)
+
+
+@lru_cache(maxsize=1)
+def _card_type() -> tuple[TypeAdapter[VoiceCard], dict[str, str]]:
+    """The rules of a card, and by field what a value must be."""
+    hints = get_type_hints(VoiceCard, include_extras=True)
+    return TypeAdapter(VoiceCard), {name: hint.__metadata__[-1] for name, hint in hints.items()}
 
 
 def list_voices(folder: Path | Sequence[Path] = DEMO_VOICES) -> list[VoiceCard]:
@@ -248,38 +257,6 @@ def new_voice_folder(folder: Path) -> Iterator[Path]:
         raise VoiceError(f"The voice '{folder.name}' could not be written: {why_refused(cause)}.") from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def update_card(folder: Path, **changes: Any) -> VoiceCard:
-    """Change fields of the card of the voice in `folder`, in one step; the voice keeps its id.
-
-    Raises VoiceError for a field that cannot hold its new value.
-    """
-    if "id" in changes:
-        raise VoiceError("The id of a voice cannot be changed; export the voice and import it again under another.")
-    card = replace(load_card(folder), **changes)
-    text = card_text(card)
-    try:
-        write_atomically(folder / CARD_FILE, text, durable=True)
-    except OSError as cause:
-        raise VoiceError(f"The card of the voice '{folder.name}' cannot be written: {why_refused(cause)}.") from cause
-    return card
-
-
-def delete_voice(identifier: str, folder: Path) -> None:
-    """Delete the voice with this id from `folder`. Raises VoiceError where it is not there, or is a demo voice."""
-    demo = _home(identifier, [DEMO_VOICES])
-    if folder.resolve() == DEMO_VOICES.resolve() or (demo and not _home(identifier, [folder])):
-        raise VoiceError(f"The voice '{identifier}' comes with the program and cannot be deleted.")
-    home = find_voice(identifier, [folder])
-    leaving = folder / (identifier + UNFINISHED)
-    try:
-        shutil.rmtree(leaving, ignore_errors=True)
-        os.replace(home, leaving)  # half a deletion must not be half a voice
-    except OSError as cause:
-        raise VoiceError(f"The voice '{identifier}' could not be deleted: {why_refused(cause)}.") from cause
-    shutil.rmtree(folder / (identifier + _REPLACED), ignore_errors=True)
-    shutil.rmtree(leaving, ignore_errors=True)
 
 
 def new_identifier(name: str, taken: Collection[str] = ()) -> str:

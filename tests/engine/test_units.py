@@ -11,7 +11,9 @@ from engine.units import (
     amplitude,
     decibels,
     frame_count,
+    hertz_to_mel,
     hertz_to_semitones,
+    mel_to_hertz,
     note_name,
     note_number,
     rounded_duration,
@@ -75,3 +77,8 @@ def test_amplitude_undoes_decibels(level_db):
 )
 def test_a_rounded_duration_uses_the_unit_that_fits(seconds, said):
     assert rounded_duration(seconds) == said
+
+
+def test_mel_of_known_frequencies():
+    assert hertz_to_mel(1000.0) == pytest.approx(1000.0, abs=0.1)
+    np.testing.assert_allclose(mel_to_hertz(hertz_to_mel(np.array([40.0, 700.0, 20_000.0]))), [40.0, 700.0, 20_000.0])

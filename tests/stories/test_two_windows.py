@@ -11,7 +11,8 @@ from playwright.sync_api import Page, expect
 import engine
 from engine.datasets.dataset import create_dataset
 from engine.errors import EngineError
-from engine.voices.card import DEMO_VOICES, update_card
+from engine.voices.card import DEMO_VOICES
+from tests.cards import update_card
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 WORK_MS = 120_000

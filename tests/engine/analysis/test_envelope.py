@@ -13,11 +13,9 @@ from engine.analysis.envelope import (
     band_widths,
     bands_below,
     frame_loudness,
-    hertz_to_mel,
     loudness_of,
     measure_envelope,
     measure_level,
-    mel_to_hertz,
 )
 from engine.analysis.pitch import Pitch
 from engine.networks.synthesizer import pulse_train
@@ -38,11 +36,6 @@ def pulses(hertz: float, frames: int = 101) -> tuple[np.ndarray, Pitch]:
 def noise(seconds: float = 1.0) -> tuple[np.ndarray, Pitch]:
     samples = np.random.default_rng(1).standard_normal(round(seconds * SAMPLE_RATE)).astype(np.float32)
     return samples, constant_pitch(150.0, frame_count(len(samples)), voicing=0.0)
-
-
-def test_mel_of_known_frequencies():
-    assert hertz_to_mel(1000.0) == pytest.approx(1000.0, abs=0.1)
-    np.testing.assert_allclose(mel_to_hertz(hertz_to_mel(np.array([40.0, 700.0, 20_000.0]))), [40.0, 700.0, 20_000.0])
 
 
 def test_the_low_bands_end_at_8_khz_and_the_last_near_20_khz():

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import zipfile
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -15,7 +14,7 @@ from hypothesis import strategies as some
 from engine.archives import ArchiveLimits
 from engine.audio.files import Audio, write_audio
 from engine.datasets import dataset as module
-from engine.datasets.dataset import AUDIO_SUFFIXES, Dataset, create_dataset, load_dataset, save_profile
+from engine.datasets.dataset import AUDIO_SUFFIXES, create_dataset, load_dataset
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError
 from engine.voices.profile import VoiceProfile
 
@@ -467,34 +466,6 @@ def test_a_dataset_does_not_reach_out_through_links(tmp_path, new):
     create_dataset(write_folder(tmp_path / "in", NAMED), new)
     (new / "audio" / "c.wav").symlink_to(tmp_path / "in" / "audio" / "a.wav")
     assert [path.name for path in load_dataset(new).recordings] == ["a.wav", "b.flac"]
-
-
-def test_a_new_profile_is_kept(tmp_path, new):
-    made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
-    profile = replace(made.profile, name="Gökhan", voice_type="tenor", vocal_range={"min": "C3", "max": "C5"})
-    assert save_profile(made, profile) == Dataset(new, profile, made.recordings) == load_dataset(new)
-    assert "Gökhan" in (new / "model.json").read_text(encoding="utf-8")
-    assert sorted(path.name for path in new.iterdir()) == ["audio", "model.json"]
-
-
-def test_a_wrong_profile_leaves_the_old_one(tmp_path, new):
-    made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
-    with pytest.raises(ProfileError, match="genre"):
-        save_profile(made, replace(made.profile, genre="metal"))
-    assert load_dataset(new) == made
-
-
-def test_a_profile_half_written_leaves_the_old_one(tmp_path, new, monkeypatch):
-    made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
-
-    def full(number):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(module.os, "fsync", full)
-    with pytest.raises(DatasetError, match=r'profile of "anna" could not be written: No space left on device\.'):
-        save_profile(made, replace(made.profile, name="Berta"))
-    assert load_dataset(new) == made
-    assert sorted(path.name for path in new.iterdir()) == ["audio", "model.json"]
 
 
 def test_real_recordings_arrive_as_they_are(tmp_path, new):

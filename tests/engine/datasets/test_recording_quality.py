@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from engine.audio.files import Audio
-from engine.audio.streams import HeldRecording
 from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
 from engine.errors import AudioError
 from engine.features.clips import analyse_clip
@@ -17,7 +16,7 @@ from engine.units import SAMPLE_RATE
 
 def quality(samples: np.ndarray, rate: int = SAMPLE_RATE) -> RecordingQuality:
     audio = Audio(np.atleast_2d(samples).astype(np.float32), rate)
-    return measure_quality(HeldRecording(audio), analyse_clip(audio))
+    return measure_quality(audio, analyse_clip(audio))
 
 
 def in_a_room(samples: np.ndarray, decay_s: float) -> np.ndarray:
@@ -194,16 +193,16 @@ def test_what_is_not_a_number_is_refused(sung):
     broken = sung.copy()
     broken[5] = np.nan
     with pytest.raises(AudioError, match="invalid samples"):
-        measure_quality(HeldRecording(Audio(broken[None], SAMPLE_RATE)), clip)
+        measure_quality(Audio(broken[None], SAMPLE_RATE), clip)
 
 
 def test_the_sound_is_read_block_by_block(sung):
-    class Counting(HeldRecording):
+    class Counting(Audio):
         def blocks(self, samples_per_block):
             assert samples_per_block <= 4 * SAMPLE_RATE
             return super().blocks(samples_per_block)
 
     audio = Audio(sung[None], SAMPLE_RATE)
     clip = analyse_clip(audio)
-    found = measure_quality(Counting(audio), clip)
-    assert replace(found) == measure_quality(HeldRecording(audio), clip)
+    found = measure_quality(Counting(audio.samples, audio.rate), clip)
+    assert replace(found) == measure_quality(audio, clip)

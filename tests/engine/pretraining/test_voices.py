@@ -52,7 +52,7 @@ def test_a_demo_voice_is_made_with_its_card_and_preview(tmp_path, sing):
     card = make_demo_voice(demo, tmp_path, tmp_path / "voices", plan, tmp_path / "work")
     voice = load_voice("kathleen", tmp_path / "voices")
     assert voice.card == card
-    assert all(card.as_published().values())
+    assert all([card.gender, card.age, card.description, card.traits, card.voice_type])
     # notes from 200 to 283 Hz with a little vibrato
     assert note_number("F#3") <= note_number(card.vocal_range["min"]) <= note_number("A3")
     assert note_number("C4") <= note_number(card.vocal_range["max"]) <= note_number("D#4")

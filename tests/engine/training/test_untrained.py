@@ -10,16 +10,17 @@ import torch
 
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
-from engine.datasets.dataset import TRAINING_FOLDER, Dataset, create_dataset, load_dataset, save_profile
+from engine.datasets.dataset import TRAINING_FOLDER, Dataset, create_dataset, load_dataset
 from engine.errors import Cancelled, DatasetError, EngineError, TrainingError
 from engine.features.clips import Clip, analyse_clip
 from engine.features.speaker_timbre import mean_timbre, speaker_timbres
 from engine.networks.base import load_base
 from engine.training.untrained import kept_untrained, untrained_of, untrained_voice
 from engine.units import SAMPLE_RATE
-from engine.voices.card import load_card, update_card
+from engine.voices.card import load_card
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import load_voice
+from tests.cards import update_card
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,8 @@ def test_it_is_made_anew_when_recordings_change_come_or_go(dataset, sing):
 
 
 def test_it_says_who_the_voice_is_by_now(dataset):
-    named = save_profile(dataset, replace(dataset.profile, name="Mia Muster"))
+    (dataset.folder / "model.json").write_text('{"name": "Mia Muster"}', encoding="utf-8")
+    named = load_dataset(dataset.folder)
     assert kept_untrained(named) is None
     assert load_card(untrained_of(named)).name == "Mia Muster"
 

@@ -14,11 +14,9 @@ from engine.voices.card import (
     WEIGHTS_FILE,
     VoiceCard,
     card_text,
-    delete_voice,
     list_voices,
     load_card,
     new_identifier,
-    update_card,
 )
 from engine.voices.card_rules import LONGEST_IDENTIFIER, is_identifier
 
@@ -45,13 +43,6 @@ def folder(tmp_path):
 def test_voices_are_listed_by_name(folder, tmp_path):
     assert [card.id for card in list_voices(folder)] == ["anna", "berta"]
     assert list_voices(tmp_path / "nothing") == []
-
-
-def test_the_published_fields_are_those_of_the_interface():
-    assert list(CARD.as_published()) == [
-        "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-    ]  # fmt: skip
-    assert CARD.as_published()["vocal_range"] == {"min": "F3", "max": "D5"}
 
 
 @pytest.mark.parametrize("field", ["name", "gender", "pitch", "licence", "consent"])
@@ -140,38 +131,6 @@ def test_a_card_from_before_that_was_measured_has_one_place_for_both(folder):
 def test_figures_that_are_no_numbers_become_null(folder):
     rewrite(folder / "anna", training={"loss": float("nan")})
     assert load_card(folder / "anna").training == {"loss": None}
-
-
-def test_deleting_takes_one_voice_and_all_of_it(folder):
-    delete_voice("anna", folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["berta"]
-    with pytest.raises(VoiceError, match="There is no voice 'anna'"):
-        delete_voice("anna", folder)
-
-
-@pytest.mark.parametrize("identifier", ["..", "../voices", "", "berta/../anna"])
-def test_deleting_reaches_nothing_but_voices(folder, identifier):
-    with pytest.raises(VoiceError, match="There is no voice"):
-        delete_voice(identifier, folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]
-
-
-def test_a_card_is_changed_and_the_rest_stays(folder):
-    before = (folder / "anna" / "weights.safetensors").read_bytes()
-    changed = update_card(folder / "anna", name="Änne", voice_type=None, other={"a": 1})
-    assert changed == load_card(folder / "anna") == replace(CARD, name="Änne", voice_type=None, other={"a": 1})
-    assert (folder / "anna" / "weights.safetensors").read_bytes() == before
-    assert sorted(path.name for path in (folder / "anna").iterdir()) == [
-        "card.json", "preview.wav", "weights.safetensors",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("changes", [{"name": ""}, {"name": "Änne", "pitch": None}, {"id": "other"}])
-def test_a_change_that_cannot_be_leaves_the_card(folder, changes):
-    with pytest.raises(VoiceError):
-        update_card(folder / "anna", **changes)
-    assert load_card(folder / "anna") == CARD
-    assert not list((folder / "anna").glob("*.part"))
 
 
 @pytest.mark.parametrize(

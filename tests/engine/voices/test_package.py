@@ -20,9 +20,10 @@ from engine.features.speaker_timbre import SPREAD
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
-from engine.voices.card import VoiceCard, list_voices, load_card, update_card
+from engine.voices.card import VoiceCard, list_voices, load_card
 from engine.voices.package import PACKAGE_SUFFIX, export_voice, import_voice
 from engine.voices.voice import Voice, load_voice, save_voice
+from tests.cards import update_card
 
 CARD = VoiceCard(
     id="anna", name="Änna", gender="female", age=None, description="A clear voice.", base_language="de",

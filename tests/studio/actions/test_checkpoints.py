@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.training.history import TrainingHistory, write_history
-from engine.voices.card import DEMO_VOICES, load_card, update_card
+from engine.voices.card import DEMO_VOICES, load_card
 from studio.actions.auditions import auditions_view
 from studio.actions.checkpoints import choose_checkpoint
 from studio.actions.creations import create_model
@@ -14,6 +14,7 @@ from studio.actions.voice_cards import voice_details
 from studio.actions.voices import model_view, train_model
 from studio.errors import NotFound, WrongState
 from studio.store.catalogue import find_model, set_keys, training_reached
+from tests.cards import update_card
 
 SCORES = {"likeness": 0.9, "content": 0.8, "mel_distance": 0.5, "pitch_error_cents": 8.0, "voicing_error": 0.1}
 MADE_OF = {0: "koguchi", 4: "kerstin", 8: "kathleen"}  # demo voices instead of the moments of a training

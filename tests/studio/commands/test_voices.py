@@ -9,11 +9,12 @@ import soundfile
 from typer.testing import CliRunner
 
 from engine.training.history import TrainingHistory
-from engine.voices.card import DEMO_VOICES, list_voices, load_card, update_card
+from engine.voices.card import DEMO_VOICES, list_voices, load_card
 from engine.voices.card_rules import FORMAT
 from engine.voices.voice import load_voice
 from studio.commands.cli import app
 from studio.store.workspaces import alone_in_training, alone_with_untrained
+from tests.cards import update_card
 
 
 def run(*arguments: object, answer: str | None = None):

@@ -8,9 +8,10 @@ import pytest
 
 import engine.voices.voice
 from engine.errors import VoiceError
-from engine.voices.card import DEMO_VOICES, new_voice_folder, update_card
+from engine.voices.card import DEMO_VOICES, new_voice_folder
 from studio.executors import voice_cache
 from studio.executors.voice_cache import VoiceCache
+from tests.cards import update_card
 
 
 @pytest.fixture

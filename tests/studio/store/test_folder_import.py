@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from engine.training.history import TrainingHistory, write_history
-from engine.voices.card import CARD_FILE, DEMO_VOICES, update_card
+from engine.voices.card import CARD_FILE, DEMO_VOICES
 from engine.voices.card_rules import FORMAT
 from studio.store import folder_import
 from studio.store.accounts import Account, local_account
 from studio.store.catalogue import Model, add_model, all_models, find_model, remove_model, training_begun
 from studio.store.folder_import import import_folders
+from tests.cards import update_card
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import engine
 from engine.datasets.dataset import create_dataset
 from engine.errors import EngineError
 from engine.training.history import TrainingHistory, write_history
-from engine.voices.card import DEMO_VOICES, load_card, update_card
+from engine.voices.card import DEMO_VOICES, load_card
+from tests.cards import update_card
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 120_000  # for what the engine does, on a busy machine
