@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 
 from engine.errors import SettingsError
 from studio.store.database import Database
+from studio.store.tables import METADATA
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x71B5  # PostgreSQL advisory lock: any number, equal in all processes
@@ -31,10 +32,15 @@ def upgrade(database: Database) -> None:
     with _ONE_AT_A_TIME, database.write() as connection:
         if not database.is_sqlite:
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-        if not _versions(connection) <= {script.revision for script in known.walk_revisions()}:
+        versions = _versions(connection)
+        if not versions <= {script.revision for script in known.walk_revisions()}:
             raise SettingsError("The database was written by a later version of Timbre Studio. Use that version.")
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        if versions:
+            command.upgrade(config, "head")
+        else:
+            METADATA.create_all(connection, checkfirst=False)
+            command.stamp(config, "head")
 
 
 def _configuration() -> Config:

@@ -27,7 +27,45 @@ database.close()
 """
 
 
-def test_the_migrations_lead_to_the_tables(database):
+# from the present tables back to those of 0.4
+TO_THE_FIRST = """
+DROP TABLE duties
+DROP INDEX ix_models_account_id_state_folded_name_id
+ALTER TABLE models DROP COLUMN folded_name
+ALTER TABLE models DROP COLUMN texts
+CREATE INDEX ix_models_account_id_state_name_number ON models (account_id, state, name, number)
+DROP INDEX ix_tasks_queue
+ALTER TABLE tasks DROP COLUMN queue
+ALTER TABLE tasks DROP COLUMN cost
+ALTER TABLE tasks DROP COLUMN turn
+ALTER TABLE tasks ADD COLUMN priority INTEGER
+DROP INDEX ix_tasks_account_id_state_created_at_id
+DROP INDEX ix_tasks_account_id_kind_created_at_id
+DROP INDEX ix_tasks_finished_at
+CREATE INDEX ix_tasks_state_kind_priority_created_at ON tasks (state, kind, priority, created_at)
+ALTER TABLE tasks DROP COLUMN model_name
+ALTER TABLE tasks DROP COLUMN traceparent
+DROP TABLE rates
+CREATE TABLE rates (account_id VARCHAR(32) NOT NULL, minute BIGINT NOT NULL, calls INTEGER NOT NULL)
+INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)
+INSERT INTO models (account_id, id, name, card, state, epoch, epochs, failure_told, created_at, updated_at) \
+VALUES ('a', 'mia', 'Mia', '{}', 'pending', 40, 100, 0, 1, 1)
+UPDATE alembic_version SET version_num = '0001'
+"""
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_new_and_migrated_databases_have_the_tables(database, first):
+    if first:
+        with database.write() as connection:
+            for statement in TO_THE_FIRST.strip().splitlines():
+                connection.exec_driver_sql(statement)
+        upgrade(database)
+        with database.read() as connection:
+            # epochs were of another base; who the voices are stays
+            assert connection.execute(text("SELECT name, folded_name, epoch, epochs FROM models")).one() == (
+                "Mia", "mia", 0, 0,
+            )  # fmt: skip
     with database.read() as connection:
         options = {"compare_type": True, "compare_server_default": True}
         assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA) == []
@@ -78,26 +116,6 @@ def test_threads_that_start_at_once(empty_database_url):
         thread.join(60)
     assert failures == []
     _assert_complete(empty_database_url)
-
-
-def test_trainings_of_before_begin_anew(database):
-    """Their epochs were of another base; who the voices are stays."""
-    model = "INSERT INTO models (account_id, id, name, folded_name, texts, card, state, epoch, epochs, failure_told,"
-    values = "'a', 'mia', 'Mia', 'mia', 'mia', '{}', 'pending', 40, 100, 0"
-    with database.write() as connection:
-        connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)"))
-        connection.execute(text(f"{model} created_at, updated_at) VALUES ({values}, 1, 1)"))
-        for column in ("model_name", "traceparent"):  # of 0005 and 0007
-            connection.execute(text(f"ALTER TABLE tasks DROP COLUMN {column}"))
-        connection.execute(text("DROP INDEX ix_tasks_queue"))  # of 0006
-        for name in ("queue", "cost", "turn"):
-            connection.execute(text(f"ALTER TABLE tasks DROP COLUMN {name}"))
-        connection.execute(text("ALTER TABLE tasks ADD COLUMN priority INTEGER"))
-        connection.execute(text("CREATE INDEX ix_tasks_queue ON tasks (state, kind, priority)"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
-    upgrade(database)
-    with database.read() as connection:
-        assert connection.execute(text("SELECT name, epoch, epochs FROM models")).one() == ("Mia", 0, 0)
 
 
 def test_a_database_of_a_later_version_is_left_alone(empty_database_url):
