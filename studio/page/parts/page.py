@@ -57,12 +57,13 @@ class Page:
         inputs: Sequence[Any] | set[Any] = (),
         outputs: Sequence[Any] = (),
         notice: gr.HTML | None = None,
+        has_data: bool = False,
         **options: Any,
     ) -> Any:
         """Wire an event privately: `action(visit, *values)` returns new values by component.
 
         inputs: a sequence passes values one by one, a set passes one dict by component. A `notice` shows errors, and is
-        cleared after a success. options: those of the event.
+        cleared after a success. has_data: see `on_data`. options: those of the event.
         """
         told = [*outputs, *([notice] if notice is not None else [])]
 
@@ -70,55 +71,30 @@ class Page:
         def handler(request: gr.Request, *values: Any) -> Any:
             return self._done(request, action, values, told, notice)
 
-        return self._wired(event, handler, inputs, told, options)
-
-    def on_data(
-        self,
-        event: Callable[..., Any],
-        action: Callable[..., Updates],
-        inputs: Sequence[Any] | set[Any] = (),
-        outputs: Sequence[Any] = (),
-        notice: gr.HTML | None = None,
-        **options: Any,
-    ) -> Any:
-        """Wire an event that carries data, as those of our own elements do: `action(visit, data, *values)`."""
-        told = [*outputs, *([notice] if notice is not None else [])]
-
         @functools.wraps(action)
-        def handler(request: gr.Request, event: gr.EventData, *values: Any) -> Any:
+        def handler_with_data(request: gr.Request, event: gr.EventData, *values: Any) -> Any:
             return self._done(request, action, (event._data, *values), told, notice)
 
-        return self._wired(event, handler, inputs, told, options)
+        return self._wired(event, handler_with_data if has_data else handler, inputs, told, options)
 
-    def on_seen(
-        self,
-        tab: gr.Tab,
-        action: Callable[..., Updates],
-        inputs: Sequence[Any] | set[Any] = (),
-        outputs: Sequence[Any] = (),
-        notice: gr.HTML | None = None,
-        **options: Any,
-    ) -> None:
+    def on_data(self, event: Callable[..., Any], action: Callable[..., Updates], *wiring: Any, **options: Any) -> Any:
+        """Wire as `on` an event that carries data, as those of our own elements do: `action(visit, data, *values)`."""
+        return self.on(event, action, *wiring, has_data=True, **options)
+
+    def on_seen(self, tab: gr.Tab, action: Callable[..., Updates], *wiring: Any, **options: Any) -> None:
         """Wire as `on` what is done whenever a tab becomes visible: when it is selected, and when the visitor returns
         to its window, since something may have changed in another one."""
-        self.on(tab.select, action, inputs, outputs, notice, **options)
-        self.on_return(tab, action, inputs, outputs, **options)
+        self.on(tab.select, action, *wiring, **options)
+        self.on_return(tab, action, *wiring, **options)
 
-    def on_return(
-        self,
-        tab: gr.Tab,
-        action: Callable[..., Updates],
-        inputs: Sequence[Any] | set[Any] = (),
-        outputs: Sequence[Any] = (),
-        **options: Any,
-    ) -> None:
+    def on_return(self, tab: gr.Tab, action: Callable[..., Updates], *wiring: Any, **options: Any) -> None:
         """Wire only the second of these."""
 
         @functools.wraps(action)
         def come_back(visit: Visit, told: Any, *values: Any) -> Updates:
             return action(visit, *values) if told.get("tab") == tab.label else None
 
-        self.on_data(self.returning.returned, come_back, inputs, outputs, **options)
+        self.on_data(self.returning.returned, come_back, *wiring, **options)
 
     def stop_on_leaving(self, tab: gr.Tab, timer: gr.Timer) -> None:
         """Stop a tab's timer as soon as another tab is shown."""

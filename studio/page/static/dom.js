@@ -13,6 +13,36 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
+// A button with a picture: the `d` of an SVG path in a box of 24 by 24.
+export function iconButton(name, shape, label, act) {
+  const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: shape }));
+  return make("button", { type: "button", class: name, "aria-label": label, title: label, onclick: act }, drawn);
+}
+
+// Capture the pointer that is down on a node: call `to(event)` for every movement, and `drop()` at the end.
+export function drag(event, node, to, drop = () => {}) {
+  const end = () => {
+    node.removeEventListener("pointermove", to);
+    drop();
+  };
+  node.setPointerCapture(event.pointerId);
+  node.addEventListener("pointermove", to);
+  node.addEventListener("lostpointercapture", end, { once: true });
+}
+
+// An element that listens while it is in the page, to `heard`: [[target, event's name, listener]].
+export class Listener extends HTMLElement {
+  heard = [];
+
+  connectedCallback() {
+    for (const [target, name, listener] of this.heard) target.addEventListener(name, listener);
+  }
+
+  disconnectedCallback() {
+    for (const [target, name, listener] of this.heard) target.removeEventListener(name, listener);
+  }
+}
+
 // Send an event of an element to the page.
 export function tell(element, name, detail) {
   element.dispatchEvent(new CustomEvent(`tell-${name}`, { detail }));

@@ -4,7 +4,7 @@
 // recording; low, high: MIDI numbers or null; auto: the shift that auto would choose, or null; transpose: a number, or
 // null for auto. The slider dispatches "timbre-transpose" {semitones} on the document, null for auto.
 
-import { make } from "./dom.js";
+import { Listener, make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
 
 const LARGEST_SHIFT = 12;
@@ -13,7 +13,7 @@ const KEY = 8; // wide
 const BLACK = [1, 3, 6, 8, 10];
 const SHORTEST_S = 0.1; // of a note
 
-class Fit extends HTMLElement {
+class Fit extends Listener {
   #data = null;
   #semitones = null;
   #owner = null; // the voice that the shift was set for by hand
@@ -29,20 +29,14 @@ class Fit extends HTMLElement {
     return this.#data;
   }
 
-  connectedCallback() {
-    document.addEventListener("timbre-transpose", this.#moved);
-  }
-
-  disconnectedCallback() {
-    document.removeEventListener("timbre-transpose", this.#moved);
-  }
-
   #moved = (event) => {
     const { semitones } = event.detail;
     if (semitones !== this.#semitones) this.#owner = semitones === null ? null : (this.#data?.voice.name ?? null);
     this.#semitones = semitones;
     this.#show();
   };
+
+  heard = [[document, "timbre-transpose", this.#moved]];
 
   #show() {
     if (!this.#data) return this.replaceChildren();

@@ -1,7 +1,7 @@
 // <timbre-gathered>: recordings for a new voice. data: {recordings: [{id, name, duration_s, url}]}. Tells `removed` {id},
 // and `cleared` {} to remove all.
 
-import { make, tell } from "./dom.js";
+import { Listener, iconButton, make, tell } from "./dom.js";
 import { Listening } from "./listening.js";
 import { length } from "./report.js";
 
@@ -10,9 +10,10 @@ const ADVICE = [[60, "more will sound much better: aim for three minutes"], [180
 const EMPTY = "No recordings yet. Three minutes of clean, dry voice is a good start; ten or more is better.";
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", REMOVE = "M6 6l12 12M18 6L6 18";
 
-class Gathered extends HTMLElement {
+class Gathered extends Listener {
   #recordings = [];
   #listening = new Listening(this, () => this.#mark());
+  heard = this.#listening.heard;
 
   set data(given) {
     this.#listening.quiet();
@@ -23,12 +24,9 @@ class Gathered extends HTMLElement {
     if (focused >= 0) this.querySelectorAll("button")[focused]?.focus();
   }
 
-  connectedCallback() {
-    this.#listening.begin();
-  }
-
   disconnectedCallback() {
-    this.#listening.end();
+    super.disconnectedCallback();
+    this.#listening.quiet();
   }
 
   #total() {
@@ -42,24 +40,19 @@ class Gathered extends HTMLElement {
 
   #list() {
     return make("ul", { class: "list", "aria-label": "Recordings" }, this.#recordings.map((one) => make("li", { class: "row", "data-id": one.id },
-      button("play", `Play ${one.name}`, PLAY, () => this.#listening.toggle(one.id, one.url)),
+      iconButton("play", PLAY, `Play ${one.name}`, () => this.#listening.toggle(one.id, one.url)),
       make("span", { class: "name" }, one.name),
       make("span", { class: "length" }, length(one.duration_s)),
-      button("remove", `Remove ${one.name}`, REMOVE, () => tell(this, "removed", { id: one.id })))));
+      iconButton("remove", REMOVE, `Remove ${one.name}`, () => tell(this, "removed", { id: one.id })))));
   }
 
   #mark() {
     for (const row of this.querySelectorAll(".row")) {
-      const plays = row.dataset.id === this.#listening.heard;
+      const plays = row.dataset.id === this.#listening.playing;
       row.querySelector(".play").setAttribute("aria-pressed", plays);
       row.querySelector(".play path").setAttribute("d", plays ? STOP : PLAY);
     }
   }
-}
-
-function button(name, label, path, act) {
-  const icon = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: path }));
-  return make("button", { type: "button", class: name, "aria-label": label, onclick: act }, icon);
 }
 
 customElements.define("timbre-gathered", Gathered);

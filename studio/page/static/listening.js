@@ -18,17 +18,8 @@ export class Listening {
   }
 
   /** The name of the current sound, or null. */
-  get heard() {
+  get playing() {
     return this.#heard;
-  }
-
-  begin() {
-    document.addEventListener("timbre-play", this.#interrupted);
-  }
-
-  end() {
-    document.removeEventListener("timbre-play", this.#interrupted);
-    this.quiet();
   }
 
   /** Play the sound at this address, or stop it if it is playing. */
@@ -63,4 +54,7 @@ export class Listening {
   #interrupted = (event) => {
     if (event.detail.player !== this.#owner) this.quiet(false);
   };
+
+  /** What the owner must listen to. */
+  heard = [[document, "timbre-play", this.#interrupted]];
 }

@@ -3,7 +3,7 @@
 // <timbre-notes>: the notes of a recording as a list; a click on a time plays from there.
 //   data: {notes: [{start_s, end_s, midi, cents}], follows: the id of a player}
 
-import { make } from "./dom.js";
+import { Listener, make } from "./dom.js";
 import { clock, noteName, toHertz } from "./roll-drawing.js";
 
 const BLACK = new Set([1, 3, 6, 8, 10]);
@@ -62,18 +62,8 @@ class Histogram extends HTMLElement {
   }
 }
 
-class Notes extends HTMLElement {
+class Notes extends Listener {
   #data = null;
-
-  connectedCallback() {
-    this.addEventListener("click", this.#chosen);
-    document.addEventListener("timbre-time", this.#timed);
-  }
-
-  disconnectedCallback() {
-    this.removeEventListener("click", this.#chosen);
-    document.removeEventListener("timbre-time", this.#timed);
-  }
 
   set data(given) {
     this.#data = given;
@@ -111,6 +101,8 @@ class Notes extends HTMLElement {
     before?.classList.remove("sung");
     now?.classList.add("sung");
   };
+
+  heard = [[this, "click", this.#chosen], [document, "timbre-time", this.#timed]];
 }
 
 customElements.define("timbre-histogram", Histogram);

@@ -9,7 +9,7 @@
 import { make, tell } from "./dom.js";
 import { EditHistory } from "./edit-history.js";
 import { PitchTools } from "./pitch-tools.js";
-import { clock, drawCurve, noteWithCents, toMidi } from "./roll-drawing.js";
+import { clipped, clock, drawCurve, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
 import "./roll.js";
 
 const SHORTEST_S = 0.05; // of a selection
@@ -137,15 +137,13 @@ export class PitchEditor extends HTMLElement {
     const whole = { tool: edit.tool, start_s: this.selection.start, end_s: this.selection.end, ...edit };
     const edits = this.edits, last = edits.at(-1);
     const goesOn = edit.tool === "shift" && last?.tool === "shift" && last.start_s === whole.start_s && last.end_s === whole.end_s;
+    let now = [...edits, whole];
     if (goesOn) {
       const semitones = Math.round(1000 * Math.min(24, Math.max(-24, last.semitones + edit.semitones))) / 1000;
-      this.#history.push(semitones === 0 ? edits.slice(0, -1) : [...edits.slice(0, -1), { ...last, semitones }]);
-    } else {
-      this.#history.push([...edits, whole]);
+      now = semitones === 0 ? edits.slice(0, -1) : [...edits.slice(0, -1), { ...last, semitones }];
     }
     if (edit.tool === "shift") this.#guess((hertz) => hertz * 2 ** (edit.semitones / 12));
-    this.#ask();
-    this.#show();
+    this.#step(() => this.#history.push(now));
   }
 
   setNote(midi) {
@@ -153,20 +151,19 @@ export class PitchEditor extends HTMLElement {
   }
 
   undo() {
-    this.#history.undo();
-    this.#ask();
-    this.#show();
+    this.#step(() => this.#history.undo());
   }
 
   redo() {
-    this.#history.redo();
-    this.#ask();
-    this.#show();
+    this.#step(() => this.#history.redo());
   }
 
   removeAll() {
-    if (!this.edits.length) return;
-    this.#history.push([]);
+    if (this.edits.length) this.#step(() => this.#history.push([]));
+  }
+
+  #step(changes) {
+    changes();
     this.#ask();
     this.#show();
   }
@@ -340,8 +337,7 @@ export class PitchEditor extends HTMLElement {
     stage.dataset.pitch = "there";
     stage.setAttribute("aria-description", `${HINT} ${KEYS}`);
     stage.addEventListener("pointermove", this.#moved);
-    stage.addEventListener("pointerup", this.#released);
-    stage.addEventListener("pointercancel", this.#released);
+    for (const name of ["pointerup", "pointercancel"]) stage.addEventListener(name, this.#released);
     stage.addEventListener("dblclick", (event) => {
       const { left } = stage.getBoundingClientRect();
       if (this.#tools.chosen !== "draw") this.selectNoteAt(this.#roll.plot.seconds(event.clientX - left));
@@ -411,19 +407,14 @@ export class PitchEditor extends HTMLElement {
   #paint(context, plot, colours) {
     if (!this.#data) return;
     const { box } = plot;
-    context.save();
-    context.beginPath();
-    context.rect(box.x, box.y, box.width, box.height);
-    context.clip();
-    context.fillStyle = context.strokeStyle = colours.accent;
-    for (const [start, end] of this.#pending) {
+    clipped(context, box, () => {
+      context.fillStyle = context.strokeStyle = colours.accent;
       context.globalAlpha = 0.9;
-      context.fillRect(plot.x(start), box.y, Math.max(plot.x(end) - plot.x(start), 2), 4);
-    }
-    if (this.selection) this.#paintSelection(context, plot);
-    if (this.#drag?.does === "shift" && this.#drag.semitones) this.#paintShift(context, plot, colours);
-    if (this.#drag?.does === "draw" && this.#drag.points.length > 1) paintLine(context, this.#drag.points);
-    context.restore();
+      for (const [start, end] of this.#pending) context.fillRect(plot.x(start), box.y, Math.max(plot.x(end) - plot.x(start), 2), 4);
+      if (this.selection) this.#paintSelection(context, plot);
+      if (this.#drag?.does === "shift" && this.#drag.semitones) this.#paintShift(context, plot, colours);
+      if (this.#drag?.does === "draw" && this.#drag.points.length > 1) paintLine(context, this.#drag.points);
+    });
   }
 
   #paintSelection(context, plot) {
@@ -434,10 +425,7 @@ export class PitchEditor extends HTMLElement {
     context.globalAlpha = 0.9;
     context.lineWidth = 1.5;
     for (const x of [left, right]) {
-      context.beginPath();
-      context.moveTo(x, box.y);
-      context.lineTo(x, box.y + box.height);
-      context.stroke();
+      line(context, x, box.y, x, box.y + box.height);
       context.beginPath();
       context.arc(x, box.y + box.height / 2, 4, 0, 2 * Math.PI);
       context.fill();
@@ -454,13 +442,8 @@ export class PitchEditor extends HTMLElement {
     context.globalAlpha = 1;
     context.font = `600 12px ${colours.font}`;
     context.textAlign = "center";
-    context.lineWidth = 3;
-    context.lineJoin = "round";
-    context.strokeStyle = colours.ground;
     const [x, y] = [plot.x((this.selection.start + this.selection.end) / 2), plot.y(middle * 2 ** (semitones / 12)) - 14];
-    context.strokeText(said, x, y);
-    context.fillStyle = colours.ink;
-    context.fillText(said, x, y);
+    outlined(context, said, x, y, colours.ink, colours);
   }
 }
 

@@ -6,7 +6,8 @@
 // playing}, and listens for "timbre-seek" {id, seconds}.
 // Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, L to repeat.
 
-import { make, tell } from "./dom.js";
+import { Listener, drag, iconButton, make, tell } from "./dom.js";
+import { clock } from "./roll-drawing.js";
 import { COLUMNS, openSound, rest } from "./sound.js";
 
 const SKIP_S = 5, FINE_SKIP_S = 1;
@@ -15,7 +16,7 @@ const PLAY = "M7 4.5v15l13-7.5z", PAUSE = "M6 4.5h4.5v15H6zM13.5 4.5H18v15h-4.5z
 const REPEAT = "M7 7h9v3l5-4.5L16 1v3H4v8h3zM17 17H8v-3l-5 4.5L8 23v-3h12v-8h-3z";
 const HEIGHT = 100; // of the waveform in its own units
 
-export class Player extends HTMLElement {
+export class Player extends Listener {
   #data = null;
   #chosen = 0;
   #position = 0; // seconds, where it stands still
@@ -75,16 +76,8 @@ export class Player extends HTMLElement {
   /** Called when the duration of the chosen track is known. */
   opened() {}
 
-  connectedCallback() {
-    document.addEventListener("timbre-seek", this.#sought);
-    document.addEventListener("timbre-play", this.#interrupted);
-    this.addEventListener("keydown", this.#key);
-  }
-
   disconnectedCallback() {
-    document.removeEventListener("timbre-seek", this.#sought);
-    document.removeEventListener("timbre-play", this.#interrupted);
-    this.removeEventListener("keydown", this.#key);
+    super.disconnectedCallback();
     this.#pause();
   }
 
@@ -217,6 +210,8 @@ export class Player extends HTMLElement {
     event.preventDefault();
   };
 
+  heard = [[document, "timbre-seek", this.#sought], [document, "timbre-play", this.#interrupted], [this, "keydown", this.#key]];
+
   #step(by) {
     const count = this.#data.tracks.length;
     this.choose((this.#chosen + by + count) % count);
@@ -237,9 +232,9 @@ export class Player extends HTMLElement {
     const slider = { role: "slider", tabindex: 0, "aria-label": "Position", "aria-valuemin": 0 };
     const wave = make("div", { class: "wave", ...slider, onpointerdown: (event) => this.#drag(event, wave) });
     wave.append(picture("whole"), picture("played"), make("i", { class: "head" }));
-    const repeat = button("repeat", REPEAT, "Repeat", () => this.#toggleRepeat());
+    const repeat = iconButton("repeat", REPEAT, "Repeat", () => this.#toggleRepeat());
     repeat.setAttribute("aria-pressed", this.#repeats);
-    const play = button("play", PLAY, "Play", () => this.play());
+    const play = iconButton("play", PLAY, "Play", () => this.play());
     this.append(make("div", { class: "bar" }, play, wave, make("span", { class: "time" }), repeat));
     this.append(make("p", { class: "trouble", role: "alert", hidden: true }));
     if (this.#data.tracks.length > 1) this.append(this.#tracks());
@@ -325,9 +320,7 @@ export class Player extends HTMLElement {
       const { left, width } = wave.getBoundingClientRect();
       this.seek((this.#duration * Math.max(0, Math.min(moved.clientX - left, width))) / width);
     };
-    wave.setPointerCapture(event.pointerId);
-    wave.addEventListener("pointermove", to);
-    wave.addEventListener("lostpointercapture", () => wave.removeEventListener("pointermove", to), { once: true });
+    drag(event, wave, to);
     to(event);
   }
 
@@ -339,8 +332,9 @@ export class Player extends HTMLElement {
       wave.style.setProperty("--at", this.#duration ? Math.min(1, seconds / this.#duration) : 0);
       wave.setAttribute("aria-valuemax", this.#duration.toFixed(1));
       wave.setAttribute("aria-valuenow", seconds.toFixed(1));
-      wave.setAttribute("aria-valuetext", `${clock(seconds)} of ${clock(this.#duration)}`);
-      this.querySelector(".time").textContent = `${clock(seconds)} / ${clock(this.#duration)}`;
+      const [now, whole] = [seconds, this.#duration].map((one) => clock(Math.floor(one || 0), 0));
+      wave.setAttribute("aria-valuetext", `${now} of ${whole}`);
+      this.querySelector(".time").textContent = `${now} / ${whole}`;
       const play = this.querySelector(".play");
       play.querySelector("path").setAttribute("d", playing ? PAUSE : PLAY);
       play.ariaLabel = playing ? "Pause" : "Play";
@@ -348,12 +342,6 @@ export class Player extends HTMLElement {
     const detail = { id: this.#data?.id, seconds, playing };
     document.dispatchEvent(new CustomEvent("timbre-time", { detail, bubbles: true }));
   }
-}
-
-/** 75.3 -> 1:15 */
-export function clock(seconds) {
-  const whole = Math.max(0, Math.floor(seconds || 0));
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
 /** The waveform as a closed line, the loudest part as high as the picture. */
@@ -368,11 +356,6 @@ function outline(peaks) {
 function picture(kind) {
   const size = { viewBox: `0 0 ${COLUMNS - 1} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" };
   return make("svg", { class: kind, ...size }, make("path"));
-}
-
-function button(name, shape, label, act) {
-  const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: shape }));
-  return make("button", { type: "button", class: name, "aria-label": label, title: label, onclick: act }, drawn);
 }
 
 customElements.define("timbre-player", Player);

@@ -4,7 +4,7 @@
 // are dragged, or moved with the arrow keys (with shift: finer). Tells `trimmed` {start_s, stop_s}, both null for
 // the whole.
 
-import { make, tell } from "./dom.js";
+import { drag, make, tell } from "./dom.js";
 import { Player } from "./player.js";
 
 const SHORTEST_S = 0.5; // that is left when trimming
@@ -57,18 +57,12 @@ export class Recording extends Player {
 
   #drag(event, wave, handle, end) {
     event.stopPropagation();
-    handle.setPointerCapture(event.pointerId);
     handle.focus();
     const to = (moved) => {
       const { left, width } = wave.getBoundingClientRect();
       this.#move(end, (this.duration * (moved.clientX - left)) / width);
     };
-    const drop = () => {
-      handle.removeEventListener("pointermove", to);
-      this.#tell();
-    };
-    handle.addEventListener("pointermove", to);
-    handle.addEventListener("lostpointercapture", drop, { once: true });
+    drag(event, handle, to, () => this.#tell());
   }
 
   #key(event, end) {

@@ -1,25 +1,13 @@
 // <timbre-returning>: invisible; sends `returned` {tab}, the name of the visible tab, when the visitor returns to this
 // window: its contents may have changed in another window or through a worker.
 
-import { tell } from "./dom.js";
+import { Listener, tell } from "./dom.js";
 
 const AWAY_MS = 1000; // shorter absences do not count
 const SEEN = "#tabs [role=tab][aria-selected=true]"; // the first match is the page's, others are inside it
 
-class Returning extends HTMLElement {
+class Returning extends Listener {
   #left = null; // the time of leaving, while away
-
-  connectedCallback() {
-    window.addEventListener("blur", this.#leave);
-    window.addEventListener("focus", this.#come);
-    document.addEventListener("visibilitychange", this.#turn);
-  }
-
-  disconnectedCallback() {
-    window.removeEventListener("blur", this.#leave);
-    window.removeEventListener("focus", this.#come);
-    document.removeEventListener("visibilitychange", this.#turn);
-  }
 
   #leave = () => (this.#left ??= performance.now());
 
@@ -30,6 +18,8 @@ class Returning extends HTMLElement {
     this.#left = null;
     if (away) tell(this, "returned", { tab: document.querySelector(SEEN)?.textContent.trim() });
   };
+
+  heard = [[window, "blur", this.#leave], [window, "focus", this.#come], [document, "visibilitychange", this.#turn]];
 }
 
 customElements.define("timbre-returning", Returning);

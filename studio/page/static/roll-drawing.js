@@ -167,6 +167,43 @@ export function drawImage(context, plot, image, start, end) {
   );
 }
 
+// ---- one canvas for all
+
+/** Draw within a box only, with a state of the context of its own. */
+export function clipped(context, { x, y, width, height }, paint) {
+  context.save();
+  context.beginPath();
+  context.rect(x, y, width, height);
+  context.clip();
+  paint();
+  context.restore();
+}
+
+/** A straight line. */
+export function line(context, x, y, toX, toY) {
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(toX, toY);
+  context.stroke();
+}
+
+/** Text with an outline in the ground's colour. */
+export function outlined(context, text, x, y, colour, colours) {
+  context.lineWidth = 3;
+  context.lineJoin = "round";
+  context.strokeStyle = colours.ground;
+  context.strokeText(text, x, y);
+  context.fillStyle = colour;
+  context.fillText(text, x, y);
+}
+
+/** Which values of a curve are looked at, and how many of them share so many pixels. */
+function looked(plot, { step_s: step, offset_s: offset = 0 }, length, pixels) {
+  const first = Math.max(0, Math.floor((plot.start - offset) / step) - 1);
+  const last = Math.min(length, Math.ceil((plot.end - offset) / step) + 2);
+  return { step, offset, first, last, every: Math.max(1, Math.floor(pixels / (step * plot.pixelsPerSecond))) };
+}
+
 // ---- axes
 
 /** Names of notes, or frequencies, at the left, and lines across. */
@@ -183,10 +220,7 @@ export function drawHeights(context, plot, colours, narrow) {
     const y = Math.round(plot.y(hertz)) + 0.5;
     context.strokeStyle = colours.pale;
     context.globalAlpha = strong ? 0.35 : 0.14;
-    context.beginPath();
-    context.moveTo(box.x, y);
-    context.lineTo(box.x + box.width, y);
-    context.stroke();
+    line(context, box.x, y, box.x + box.width, y);
     if (!label) continue;
     context.globalAlpha = 1;
     context.fillStyle = colours.pale;
@@ -244,10 +278,7 @@ export function drawTimes(context, plot, colours, top, bottom) {
   for (let i = Math.ceil(plot.start / step - 1e-6); i * step <= plot.end + 1e-9; i++) {
     const x = Math.round(plot.x(i * step)) + 0.5;
     context.globalAlpha = 0.18;
-    context.beginPath();
-    context.moveTo(x, top);
-    context.lineTo(x, bottom);
-    context.stroke();
+    line(context, x, top, x, bottom);
     context.globalAlpha = 1;
     const label = clock(i * step, digits);
     const half = context.measureText(label).width / 2;
@@ -271,10 +302,7 @@ export function drawRange(context, plot, range, colours) {
   context.font = `600 11px ${colours.font}`;
   context.textAlign = "right";
   for (const [midi, y, side] of [[range.high, top, -4], [range.low, bottom, 12]]) {
-    context.beginPath();
-    context.moveTo(box.x, y);
-    context.lineTo(box.x + box.width, y);
-    context.stroke();
+    line(context, box.x, y, box.x + box.width, y);
     context.fillText(`${range.label ? `${range.label} ` : ""}${noteName(midi)}`, box.x + box.width - 4, y + side);
   }
   context.restore();
@@ -307,11 +335,9 @@ export function drawNotes(context, plot, notes, colours) {
 
 /** A curve of pitch: {step_s, hertz, confidence, offset_s, semitones}; the surer, the more solid; moved by both. */
 export function drawCurve(context, plot, curve, colour, colours, width = 2.2) {
-  const { hertz, confidence, step_s: step, offset_s: offset = 0, semitones = 0 } = curve;
+  const { hertz, confidence, semitones = 0 } = curve;
   const higher = 2 ** (semitones / 12);
-  const first = Math.max(0, Math.floor((plot.start - offset) / step) - 1);
-  const last = Math.min(hertz.length, Math.ceil((plot.end - offset) / step) + 2);
-  const every = Math.max(1, Math.floor(0.5 / (step * plot.pixelsPerSecond)));
+  const { step, offset, first, last, every } = looked(plot, curve, hertz.length, 0.5);
   const lines = [new Path2D(), new Path2D(), new Path2D()];
   let before = null;
   for (let i = first; i < last; i += every) {
@@ -345,87 +371,63 @@ export function drawCurve(context, plot, curve, colour, colours, width = 2.2) {
 /** A level in dB, -80 to 0, filled: {step_s, db, offset_s}. */
 export function drawLoudness(context, plot, box, loudness, colours) {
   const level = (value) => box.y + (Math.min(Math.max(value, LOWEST_DB), 0) / LOWEST_DB) * box.height;
-  drawLane(context, plot, box, loudness, loudness.db, Math.max, level, colours.good);
+  drawLane(context, plot, box, loudness, loudness.db, level, colours.good);
 }
 
 /** A confidence, 0 to 1, filled. */
 export function drawConfidence(context, plot, box, curve, colour) {
   const height = (value) => box.y + (1 - value) * box.height;
-  drawLane(context, plot, box, curve, curve.confidence, Math.max, height, colour);
+  drawLane(context, plot, box, curve, curve.confidence, height, colour);
 }
 
-function drawLane(context, plot, box, timed, values, choose, height, colour) {
-  const { step_s: step, offset_s: offset = 0 } = timed;
-  const first = Math.max(0, Math.floor((plot.start - offset) / step) - 1);
-  const last = Math.min(values.length, Math.ceil((plot.end - offset) / step) + 2);
-  const every = Math.max(1, Math.floor(1 / (step * plot.pixelsPerSecond)));
+function drawLane(context, plot, box, timed, values, height, colour) {
+  const { step, offset, first, last, every } = looked(plot, timed, values.length, 1);
   if (last <= first) return;
-  const line = new Path2D(), area = new Path2D();
+  const curve = new Path2D(), area = new Path2D();
   const bottom = box.y + box.height;
   let x = plot.x(offset + first * step);
   area.moveTo(x, bottom);
   for (let i = first; i < last; i += every) {
     let value = values[i];
-    for (let j = i + 1; j < Math.min(i + every, last); j++) value = choose(value, values[j]);
+    for (let j = i + 1; j < Math.min(i + every, last); j++) value = Math.max(value, values[j]);
     x = plot.x(offset + i * step);
-    line.lineTo(x, height(value));
-    area.lineTo(x, height(value));
+    for (const one of [curve, area]) one.lineTo(x, height(value));
   }
   area.lineTo(x, bottom);
-  context.save();
-  context.beginPath();
-  context.rect(box.x, box.y - 1, box.width, box.height + 2);
-  context.clip();
-  context.fillStyle = context.strokeStyle = colour;
-  context.globalAlpha = 0.25;
-  context.fill(area);
-  context.globalAlpha = 1;
-  context.lineWidth = 1;
-  context.stroke(line);
-  context.restore();
+  clipped(context, { ...box, y: box.y - 1, height: box.height + 2 }, () => {
+    context.fillStyle = context.strokeStyle = colour;
+    context.globalAlpha = 0.25;
+    context.fill(area);
+    context.globalAlpha = 1;
+    context.lineWidth = 1;
+    context.stroke(curve);
+  });
 }
 
 /** The waveform, in 127ths of full scale: {step_s, low, high}. */
 export function drawWaveform(context, plot, box, waveform, colours) {
-  const { step_s: step, low, high, offset_s: offset = 0 } = waveform;
-  const first = Math.max(0, Math.floor((plot.start - offset) / step));
-  const last = Math.min(low.length, Math.ceil((plot.end - offset) / step) + 1);
-  const every = Math.max(1, Math.floor(1 / (step * plot.pixelsPerSecond)));
+  const { low, high } = waveform;
+  const { step, offset, first, last, every } = looked(plot, waveform, low.length, 1);
   const middle = box.y + box.height / 2, size = box.height / 2 / 127;
   const width = Math.max(1, every * step * plot.pixelsPerSecond);
-  context.save();
-  context.beginPath();
-  context.rect(box.x, box.y, box.width, box.height);
-  context.clip();
-  context.fillStyle = colours.pale;
-  for (let i = first; i < last; i += every) {
-    let top = -127, bottom = 127;
-    for (let j = i; j < Math.min(i + every, last); j++) {
-      top = Math.max(top, high[j]);
-      bottom = Math.min(bottom, low[j]);
+  clipped(context, box, () => {
+    context.fillStyle = colours.pale;
+    for (let i = first; i < last; i += every) {
+      const top = Math.max(...high.slice(i, Math.min(i + every, last)));
+      const bottom = Math.min(...low.slice(i, Math.min(i + every, last)));
+      context.fillRect(plot.x(offset + i * step), middle - top * size, width, Math.max((top - bottom) * size, 1));
     }
-    const y = middle - top * size;
-    context.fillRect(plot.x(offset + i * step), y, width, Math.max((top - bottom) * size, 1));
-  }
-  context.restore();
+  });
 }
 
 /** The name of a lane, in its corner. */
 export function drawLaneName(context, box, name, colours) {
   context.save();
   context.strokeStyle = colours.line;
-  context.beginPath();
-  context.moveTo(box.x, box.y - 3.5);
-  context.lineTo(box.x + box.width, box.y - 3.5);
-  context.stroke();
+  line(context, box.x, box.y - 3.5, box.x + box.width, box.y - 3.5);
   context.font = `10px ${colours.font}`;
   context.textBaseline = "top";
-  context.lineWidth = 3;
-  context.lineJoin = "round";
-  context.strokeStyle = colours.ground;
-  context.strokeText(name, box.x + 4, box.y);
-  context.fillStyle = colours.pale;
-  context.fillText(name, box.x + 4, box.y);
+  outlined(context, name, box.x + 4, box.y, colours.pale, colours);
   context.restore();
 }
 

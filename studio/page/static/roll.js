@@ -12,7 +12,7 @@
 //
 // Other elements extend it by replacing `paintOver` and `grasp`.
 
-import { make } from "./dom.js";
+import { Listener, drag, make } from "./dom.js";
 import * as draw from "./roll-drawing.js";
 
 const LANES = { waveform: 44, loudness: 52, confidence: 40 }; // heights
@@ -23,7 +23,7 @@ const ZOOM = 1.6, CLICK = 4; // pixels a click may move
 const CLOSE_UP = 4; // semitones around the pitch
 const HINT = "Click to play from there. Drag to scroll. Arrow keys move the cursor. Zoom with Ctrl+wheel, two fingers, or + and −.";
 
-export class Roll extends HTMLElement {
+export class Roll extends Listener {
   #data = null;
   #plot = new draw.Plot(1);
   #picture = null;
@@ -79,15 +79,13 @@ export class Roll extends HTMLElement {
   }
 
   connectedCallback() {
-    document.addEventListener("timbre-time", this.#timed);
-    document.addEventListener("timbre-view", this.#viewed);
+    super.connectedCallback();
     this.#themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
     if (this.#parts) this.#resized.observe(this.#parts.stage);
   }
 
   disconnectedCallback() {
-    document.removeEventListener("timbre-time", this.#timed);
-    document.removeEventListener("timbre-view", this.#viewed);
+    super.disconnectedCallback();
     this.#themed.disconnect();
     this.#resized.disconnect();
     cancelAnimationFrame(this.#frame);
@@ -125,8 +123,7 @@ export class Roll extends HTMLElement {
 
   /** Look at these seconds. */
   show(start, end) {
-    if (this.#plot.show(start, end)) this.#tellView();
-    this.redraw();
+    this.#look(this.#plot.show(start, end));
   }
 
   // ---- events of other elements
@@ -147,6 +144,8 @@ export class Roll extends HTMLElement {
     this.#plot.show(start, end);
     this.redraw();
   };
+
+  heard = [[document, "timbre-time", this.#timed], [document, "timbre-view", this.#viewed]];
 
   #tellView() {
     const { start, end } = this.#plot;
@@ -257,12 +256,15 @@ export class Roll extends HTMLElement {
   }
 
   #zoom(factor, seconds) {
-    if (this.#plot.zoom(factor, seconds)) this.#tellView();
-    this.redraw();
+    this.#look(this.#plot.zoom(factor, seconds));
   }
 
   #scroll(seconds) {
-    if (this.#plot.scroll(seconds)) this.#tellView();
+    this.#look(this.#plot.scroll(seconds));
+  }
+
+  #look(changed) {
+    if (changed) this.#tellView();
     this.redraw();
   }
 
@@ -384,8 +386,7 @@ export class Roll extends HTMLElement {
     stage.addEventListener("wheel", this.#wheel, { passive: false });
     stage.addEventListener("pointerdown", this.#pressed);
     stage.addEventListener("pointermove", this.#moved);
-    stage.addEventListener("pointerup", this.#released);
-    stage.addEventListener("pointercancel", this.#released);
+    for (const name of ["pointerup", "pointercancel"]) stage.addEventListener(name, this.#released);
     stage.addEventListener("pointerleave", this.#left);
     map.addEventListener("pointerdown", this.#dragMap);
     this.#parts = parts;
@@ -475,15 +476,17 @@ export class Roll extends HTMLElement {
     return Object.keys(LANES).filter((name) => there[name] && this.#shown.has(name));
   }
 
+  #lanesHeight() {
+    return this.#lanes().reduce((sum, name) => sum + LANES[name] + GAP, 0);
+  }
+
   /** The plot's box and the lanes' below it, for a stage of this width and height. */
   #layOut(width, height) {
     const isOfNotes = (this.#picture?.scale ?? "note") === "note";
     const left = !isOfNotes ? HERTZ : width < NARROW ? NARROW_HEIGHTS : HEIGHTS;
-    const lanes = this.#lanes();
-    const below = lanes.reduce((sum, name) => sum + LANES[name] + GAP, 0);
-    this.#plot.box = { x: left, y: 4, width: Math.max(width - left - 2, 10), height: Math.max(height - below - TIMES - 6, 40) };
+    this.#plot.box = { x: left, y: 4, width: Math.max(width - left - 2, 10), height: Math.max(height - this.#lanesHeight() - TIMES - 6, 40) };
     let y = this.#plot.box.y + this.#plot.box.height + GAP;
-    return lanes.map((name) => {
+    return this.#lanes().map((name) => {
       const box = { x: left, y, width: this.#plot.box.width, height: LANES[name] };
       y += LANES[name] + GAP;
       return { name, box };
@@ -493,8 +496,7 @@ export class Roll extends HTMLElement {
   #paint() {
     if (!this.#parts || !this.isConnected) return;
     const { stage, base, over, map } = this.#parts;
-    const lanesHeight = this.#lanes().reduce((sum, name) => sum + LANES[name] + GAP, 0);
-    stage.style.setProperty("--lanes", `${lanesHeight + TIMES + 6}px`);
+    stage.style.setProperty("--lanes", `${this.#lanesHeight() + TIMES + 6}px`);
     const { clientWidth: width, clientHeight: height } = stage;
     if (!width || !height) return;
     const lanes = this.#layOut(width, height);
@@ -508,27 +510,28 @@ export class Roll extends HTMLElement {
 
   #paintBase(context, lanes, colours, width) {
     const plot = this.#plot, { box } = plot;
-    context.save();
-    context.beginPath();
-    context.rect(box.x, box.y, box.width, box.height);
-    context.clip();
-    this.#paintPicture(context);
-    if (this.#shown.has("range") && this.#data.range) draw.drawRange(context, plot, this.#data.range, colours);
-    context.restore();
-    draw.drawHeights(context, plot, colours, width < NARROW);
-    const bottom = lanes.length ? lanes.at(-1).box.y + lanes.at(-1).box.height : box.y + box.height;
-    draw.drawTimes(context, plot, colours, box.y, bottom);
-    context.save();
-    context.beginPath();
-    context.rect(box.x, box.y, box.width, box.height);
-    context.clip();
-    if (this.#shown.has("notes") && this.#data.notes) draw.drawNotes(context, plot, this.#data.notes, colours);
-    (this.#data.curves ?? []).forEach((curve, index) => {
-      const filled = this.#filled(curve);
-      if (filled?.hertz && !this.#hidden.has(index)) draw.drawCurve(context, plot, filled, colours.of(curve.colour ?? "var(--accent)"), colours);
+    draw.clipped(context, box, () => {
+      this.#paintPicture(context);
+      if (this.#shown.has("range") && this.#data.range) draw.drawRange(context, plot, this.#data.range, colours);
     });
-    context.restore();
+    draw.drawHeights(context, plot, colours, width < NARROW);
+    draw.drawTimes(context, plot, colours, box.y, this.#bottom(lanes));
+    draw.clipped(context, box, () => {
+      if (this.#shown.has("notes") && this.#data.notes) draw.drawNotes(context, plot, this.#data.notes, colours);
+      for (const curve of this.#seen()) if (curve.hertz) draw.drawCurve(context, plot, curve, colours.of(curve.colour ?? "var(--accent)"), colours);
+    });
     for (const { name, box } of lanes) this.#paintLane(context, name, box, colours);
+  }
+
+  /** Where the lowest lane ends, or the plot. */
+  #bottom(lanes) {
+    const { y, height } = lanes.at(-1)?.box ?? this.#plot.box;
+    return y + height;
+  }
+
+  /** The curves that are not hidden, with their arrays where those are there. */
+  #seen() {
+    return (this.#data.curves ?? []).map((one) => this.#filled(one)).filter((one, index) => one && !this.#hidden.has(index));
   }
 
   #paintPicture(context) {
@@ -556,18 +559,14 @@ export class Roll extends HTMLElement {
       const loudness = this.#filled(this.#data.loudness);
       if (loudness?.db) draw.drawLoudness(context, plot, box, loudness, colours);
     } else {
-      this.#data.curves.forEach((curve, index) => {
-        const filled = this.#filled(curve);
-        if (filled?.confidence && !this.#hidden.has(index)) draw.drawConfidence(context, plot, box, filled, colours.of(curve.colour ?? "var(--accent)"));
-      });
+      for (const curve of this.#seen()) if (curve.confidence) draw.drawConfidence(context, plot, box, curve, colours.of(curve.colour ?? "var(--accent)"));
     }
     draw.drawLaneName(context, box, NAMED[name], colours);
     draw.drawLaneScale(context, box, SCALES[name], colours);
   }
 
   #paintOver(context, lanes, colours) {
-    const plot = this.#plot, { box } = plot;
-    const bottom = lanes.length ? lanes.at(-1).box.y + lanes.at(-1).box.height : box.y + box.height;
+    const plot = this.#plot, { box } = plot, bottom = this.#bottom(lanes);
     this.paintOver(context, plot, colours);
     const upright = (seconds, colour, width) => {
       if (seconds === null || seconds < plot.start - 1e-9 || seconds > plot.end + 1e-9) return;
@@ -612,9 +611,7 @@ export class Roll extends HTMLElement {
       const at = ((moved.clientX - left) / width) * this.#plot.duration;
       this.show(at - this.#plot.span / 2, at + this.#plot.span / 2);
     };
-    map.setPointerCapture(event.pointerId);
-    map.addEventListener("pointermove", to);
-    map.addEventListener("lostpointercapture", () => map.removeEventListener("pointermove", to), { once: true });
+    drag(event, map, to);
     to(event);
   };
 
@@ -634,18 +631,15 @@ export class Roll extends HTMLElement {
   #words(seconds, hertz) {
     const words = [draw.clock(seconds, 2)];
     if (hertz > 0) words.push(`${draw.noteWithCents(draw.toMidi(hertz))} · ${hertz.toFixed(hertz < 1000 ? 1 : 0)} Hz`);
-    (this.#data.curves ?? []).forEach((curve, index) => {
-      const filled = this.#filled(curve);
-      if (!filled?.hertz || this.#hidden.has(index)) return;
-      const i = Math.round((seconds - (filled.offset_s ?? 0)) / filled.step_s);
-      const hertz = filled.hertz[i];
-      const sure = filled.confidence?.[i];
+    const at = (curve, values) => values?.[Math.round((seconds - (curve.offset_s ?? 0)) / curve.step_s)];
+    for (const curve of this.#seen()) {
+      if (!curve.hertz) continue;
+      const hertz = at(curve, curve.hertz), sure = at(curve, curve.confidence);
       const isPitch = hertz > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
       const pitch = isPitch ? `${draw.noteWithCents(draw.toMidi(hertz))} · ${hertz.toFixed(1)} Hz` : "unvoiced";
       words.push(`${curve.label || "Pitch"}: ${pitch}${isPitch && sure != null ? ` (confidence ${Math.round(100 * sure)} %)` : ""}`);
-    });
-    const loudness = this.#filled(this.#data.loudness);
-    const db = loudness?.db?.[Math.round((seconds - (loudness.offset_s ?? 0)) / loudness.step_s)];
+    }
+    const loudness = this.#filled(this.#data.loudness), db = loudness && at(loudness, loudness.db);
     if (db != null) words.push(`${db.toFixed(1).replace("-", "−")} dB`);
     return words;
   }

@@ -6,7 +6,7 @@
 // card, which can still be chosen. Sends `chosen` {id}.
 // Keys: arrows, Home and End move between the cards, P plays the preview of one.
 
-import { make, tell } from "./dom.js";
+import { Listener, iconButton, make, tell } from "./dom.js";
 import { Listening } from "./listening.js";
 
 const FILTERS = { gender: "Gender", genre: "Genre", voice_type: "Voice type", base_language: "Language" };
@@ -16,9 +16,10 @@ const FEW = 6; // voices: no search is needed
 const MOST_TRAITS = 4; // on a card
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 
-export class Voices extends HTMLElement {
+export class Voices extends Listener {
   #data = null;
   #listening = new Listening(this, () => this.#mark());
+  heard = this.#listening.heard;
   #search = null;
   #selects = {};
 
@@ -28,7 +29,7 @@ export class Voices extends HTMLElement {
     const written = (one, as) => as([one.voices, one.range]);
     const isSame = (as) => before && given && written(before, as) === written(given, as);
     // a preview that is playing is not interrupted by new links to the same files
-    if (isSame(JSON.stringify) || (this.#listening.heard && isSame(lasting))) this.#mark();
+    if (isSame(JSON.stringify) || (this.#listening.playing && isSame(lasting))) this.#mark();
     else {
       this.#listening.quiet();
       if (given) this.#build();
@@ -40,12 +41,9 @@ export class Voices extends HTMLElement {
     return this.#data;
   }
 
-  connectedCallback() {
-    this.#listening.begin();
-  }
-
   disconnectedCallback() {
-    this.#listening.end();
+    super.disconnectedCallback();
+    this.#listening.quiet();
   }
 
   choose(id, tells = true) {
@@ -111,8 +109,8 @@ export class Voices extends HTMLElement {
   }
 
   #preview(voice) {
-    const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path"));
-    return make("button", { type: "button", class: "preview", title: "Play (P)", onclick: () => this.#listening.toggle(voice.id, voice.preview_url) }, drawn);
+    const toggle = () => this.#listening.toggle(voice.id, voice.preview_url);
+    return Object.assign(iconButton("preview", PLAY, `Play ${voice.name}`, toggle), { title: "Play (P)" });
   }
 
   /** Mark the chosen card, the one that the Tab key reaches, and the one that is playing. */
@@ -129,9 +127,9 @@ export class Voices extends HTMLElement {
       choose.tabIndex = card === reached ? 0 : -1;
       const preview = card.querySelector(".preview");
       if (!preview) continue;
-      const plays = card.dataset.id === this.#listening.heard;
+      const plays = card.dataset.id === this.#listening.playing;
       preview.tabIndex = -1; // P does the same on the card
-      preview.setAttribute("aria-label", `${plays ? "Stop" : "Play"} ${card.querySelector(".name").textContent}`);
+      preview.ariaLabel = `${plays ? "Stop" : "Play"} ${card.querySelector(".name").textContent}`;
       preview.setAttribute("aria-pressed", plays);
       preview.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
     }

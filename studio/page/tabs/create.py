@@ -13,8 +13,8 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import profile_form
-from studio.page.tabs.create_recordings import build_recordings
-from studio.page.tabs.create_report import build_report
+from studio.page.tabs.create_recordings import Recordings
+from studio.page.tabs.create_report import Report
 
 _CONSENT = "I confirm that everyone heard in these recordings has agreed to this"
 _NEXT = "<p>Your recordings are checked first. You start the training afterwards.</p>"
@@ -29,13 +29,13 @@ class CreateTab:
         self._is_restored = gr.State(False)
         with gr.Column(elem_id="create-form") as self._place:
             self._lay_out()
-        self._report = build_report(page)
+        self._report = Report(page)
         self._recordings.connect(page, self._form)
         self._wire(tab)
 
     def _lay_out(self) -> None:
         gr.HTML("<h2>1. Recordings</h2>")
-        self._recordings = build_recordings()
+        self._recordings = Recordings()
         gr.HTML("<h2>2. About the voice</h2>")
         self._form = profile_form(_today(), consent="<h2>3. Consent</h2>")
         self._consent = gr.Checkbox(label=_CONSENT, elem_id="create-sure")

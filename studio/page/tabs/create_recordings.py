@@ -1,6 +1,5 @@
 """The recordings of the Create tab: uploaded files, ZIP archives and takes from the microphone, in one list."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,28 @@ from studio.page.parts.profile_form import ProfileForm
 _MOST_NAMED = 5  # rejected files
 
 
-@dataclass(frozen=True)
 class Recordings:
-    """The components. draft: the id of the collected recordings, remembered by the browser."""
+    """The list and what adds to it. draft: the id of the collected recordings, remembered by the browser.
 
-    draft: gr.BrowserState
-    files: gr.File
-    microphone: gr.Audio
-    gathered: gr.HTML
-    said: gr.HTML
+    outputs: the components changed by `show`.
+    """
 
-    @property
-    def outputs(self) -> list[Any]:
-        """The components changed by `show`."""
-        return [self.draft, self.gathered, self.said]
+    def __init__(self) -> None:
+        self.draft = remembered("create-draft")
+        with gr.Row(equal_height=True):
+            self.files = gr.File(
+                label="Recordings or a ZIP archive", file_count="multiple", height=170,
+                file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
+            )  # fmt: skip
+            self.microphone = gr.Audio(
+                label="Or record now", sources=["microphone"], type="filepath",
+                format="wav", editable=False, buttons=[], elem_id="create-microphone",
+            )  # fmt: skip
+        self.said = notice("create-recordings-notice")
+        self.gathered = element(
+            "gathered", events=("removed", "cleared"), data={"recordings": []}, elem_id="create-gathered"
+        )
+        self.outputs = [self.draft, self.gathered, self.said]
 
     def show(self, visit: Visit, draft_id: str | None) -> dict[Any, Any]:
         """Return updates that show a draft, or an empty list."""
@@ -88,23 +95,6 @@ class Recordings:
         )  # fmt: skip
         page.on_data(self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, **in_turn)
         page.on_data(self.gathered.cleared, clear, [self.draft], self.outputs, notice=self.said, **in_turn)
-
-
-def build_recordings() -> Recordings:
-    """Lay out the components."""
-    draft = remembered("create-draft")
-    with gr.Row(equal_height=True):
-        files = gr.File(
-            label="Recordings or a ZIP archive", file_count="multiple", height=170,
-            file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
-        )  # fmt: skip
-        microphone = gr.Audio(
-            label="Or record now", sources=["microphone"], type="filepath",
-            format="wav", editable=False, buttons=[], elem_id="create-microphone",
-        )  # fmt: skip
-    said = notice("create-recordings-notice")
-    gathered = element("gathered", events=("removed", "cleared"), data={"recordings": []}, elem_id="create-gathered")
-    return Recordings(draft, files, microphone, gathered, said)
 
 
 def _rejected(reasons: tuple[str, ...]) -> str:

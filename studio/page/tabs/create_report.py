@@ -1,6 +1,5 @@
 """The check of a new voice's recordings, on the Create tab: read it before training."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -21,32 +20,33 @@ _ACTIVE = ("queued", "running")
 _NOT_TRAINABLE = "too_little"  # the finding that rules out training
 
 
-@dataclass(frozen=True)
 class Report:
-    """The components. model: the id of the voice whose recordings are checked, remembered by the browser."""
+    """The report. model: the id of the voice whose recordings are checked, remembered by the browser."""
 
-    model: gr.BrowserState
-    place: gr.Column
-    heading: gr.HTML
-    progress: gr.HTML
-    picture: gr.HTML
-    page: gr.HTML
-    problem: gr.HTML
-    train: gr.Button
-    convert: gr.Button
-    without_bad: gr.Button
-    change: gr.Button
-    again: gr.Button
-    another: gr.Button
-    timer: gr.Timer
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components changed by the events."""
-        return [
-            self.model, self.place, self.heading, self.progress, self.picture, self.page, self.problem, self.train,
+    def __init__(self, page: Page) -> None:
+        self.model = remembered("create-voice")
+        self.timer = gr.Timer(_POLL_S, active=False)
+        with gr.Column(visible=False, elem_id="create-report") as self.place:
+            self.heading = element("voice")
+            self.progress = gr.HTML(visible=False)
+            self.found = element("report", elem_id="create-found")
+            self.picture = gr.HTML()
+            self.problem = notice("create-report-problem")
+            with gr.Row():
+                self.train = gr.Button("Train this voice", variant="primary", visible=False)
+                self.convert = gr.Button("Convert with this voice", visible=False)
+                self.without_bad = gr.Button("Remove unsuitable recordings", visible=False)
+                self.change = gr.Button("Change recordings", visible=False)
+                self.again = gr.Button("Check again", visible=False)
+                self.another = gr.Button("Create another voice")
+        self.outputs = [
+            self.model, self.place, self.heading, self.progress, self.picture, self.found, self.problem, self.train,
             self.convert, self.without_bad, self.change, self.again, self.timer,
         ]  # fmt: skip
+        page.on(
+            self.timer.tick, self._look_again, [self.model], self.outputs, notice=self.problem, trigger_mode="once"
+        )  # fmt: skip
+        page.on(self.again.click, self._repeat, [self.model], self.outputs, notice=self.problem)
 
     def begin(self, visit: Visit, model: str) -> dict[Any, Any]:
         """Return updates that follow the check of a new voice."""
@@ -58,7 +58,7 @@ class Report:
             self.model: None,
             self.place: gr.Column(visible=False),
             self.picture: gr.HTML(value=""),
-            self.page: gr.HTML(value=""),
+            self.found: gr.HTML(value=""),
             self.problem: silent(),
             self.timer: gr.Timer(active=False),
         }
@@ -79,7 +79,7 @@ class Report:
             self.heading: gr.HTML(value=shown(_head(view["name"]))),
             self.progress: gr.HTML(value=progress_bar(task["progress"], message), visible=waits),
             self.picture: gr.HTML(value=report_picture(report) if report else ""),
-            self.page: gr.HTML(value=shown(report)),
+            self.found: gr.HTML(value=shown(report)),
             self.problem: told_error(task["error"] or "The recordings could not be checked.") if failed else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
             self.convert: gr.Button(visible=bool(report) and view["untrained"]),
@@ -98,40 +98,13 @@ class Report:
             raise NotFound("This voice has been deleted.")
         return take_back(visit.studio, visit.account, model, visit.now_s, only_good)
 
+    def _look_again(self, visit: Visit, model: str | None) -> Updates:
+        return self.look(visit, model) if model else self.end()
 
-def build_report(page: Page) -> Report:
-    """Lay out and wire the report."""
-    model = remembered("create-voice")
-    timer = gr.Timer(_POLL_S, active=False)
-    with gr.Column(visible=False, elem_id="create-report") as place:
-        heading = element("voice")
-        progress = gr.HTML(visible=False)
-        found = element("report", elem_id="create-found")
-        picture = gr.HTML()
-        problem = notice("create-report-problem")
-        with gr.Row():
-            train = gr.Button("Train this voice", variant="primary", visible=False)
-            convert = gr.Button("Convert with this voice", visible=False)
-            without_bad = gr.Button("Remove unsuitable recordings", visible=False)
-            change = gr.Button("Change recordings", visible=False)
-            again = gr.Button("Check again", visible=False)
-            another = gr.Button("Create another voice")
-    report = Report(
-        model, place, heading, progress, picture, found, problem, train, convert, without_bad, change, again, another,
-        timer,
-    )  # fmt: skip
-
-    def look(visit: Visit, model_id: str | None) -> Updates:
-        return report.look(visit, model_id) if model_id else report.end()
-
-    def repeat(visit: Visit, model_id: str | None) -> Updates:
-        if model_id:
-            examine_again(visit.studio, visit.account, model_id)
-        return look(visit, model_id)
-
-    page.on(timer.tick, look, [model], report.outputs, notice=problem, trigger_mode="once")
-    page.on(again.click, repeat, [model], report.outputs, notice=problem)
-    return report
+    def _repeat(self, visit: Visit, model: str | None) -> Updates:
+        if model:
+            examine_again(visit.studio, visit.account, model)
+        return self._look_again(visit, model)
 
 
 def _head(name: str) -> dict[str, Any]:

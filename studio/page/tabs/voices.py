@@ -15,11 +15,11 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, told
 from studio.page.parts.page import Page, Updates, Visit
-from studio.page.tabs.voices_blend import build_blend
-from studio.page.tabs.voices_checkpoints import build_checkpoints
-from studio.page.tabs.voices_edit import build_edit
+from studio.page.tabs.voices_blend import Blend
+from studio.page.tabs.voices_checkpoints import Checkpoints
+from studio.page.tabs.voices_edit import Edit
 from studio.page.tabs.voices_import import build_import
-from studio.page.tabs.voices_panel import build_details, build_panel
+from studio.page.tabs.voices_panel import Details, Panel
 from studio.page.tabs.voices_report import BADGES
 
 # one at a time, so that the last voice asked for is the one shown
@@ -43,10 +43,10 @@ class VoicesTab:
             with gr.Column(scale=4, min_width=320):
                 self._lay_out_library()
             with gr.Column(scale=7, min_width=320, elem_id="voices-panel"):
-                self._panel = build_panel()
-                self._edit = build_edit(page, self._chosen)
-                self._details = build_details()
-                self._checkpoints = build_checkpoints(page, self._chosen)
+                self._panel = Panel()
+                self._edit = Edit(page, self._chosen)
+                self._details = Details()
+                self._checkpoints = Checkpoints(page, self._chosen)
         self._all = [
             self._chosen, self._cards, self._listed, self._looked_at, self._timer, *self._panel.outputs,
             *self._edit.outputs, *self._details.outputs, *self._checkpoints.outputs, *self._blend.choices,
@@ -61,7 +61,7 @@ class VoicesTab:
             self._create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
         self._notice = notice("voices-notice")
         self._import = build_import(upload)
-        self._blend = build_blend(self._page, to_blend)
+        self._blend = Blend(self._page, to_blend)
         self._cards = element("voices", events=("chosen",), elem_id="voices-cards")
 
     def _wire_library(self, tab: gr.Tab) -> None:

@@ -1,7 +1,6 @@
 """Blending two voices, on the Voices tab: the choice, the shares and the progress."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -17,29 +16,31 @@ from studio.page.parts.progress_bar import progress_bar
 _POLL_S = 0.5
 
 
-@dataclass(frozen=True)
 class Blend:
-    """The components. task: the id of the running blend."""
+    """The form. task: the id of the running blend; choices: the components changed by `offered`, outputs: by `look`."""
 
-    place: gr.Column
-    first: gr.Dropdown
-    second: gr.Dropdown
-    begin: gr.Button
-    stop: gr.Button
-    progress: gr.HTML
-    problem: gr.HTML
-    task: gr.State
-    timer: gr.Timer
-
-    @property
-    def choices(self) -> list[Any]:
-        """The components changed by `offered`."""
-        return [self.first, self.second]
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components changed by `look`."""
-        return [self.place, self.begin, self.stop, self.progress, self.problem, self.task, self.timer]
+    def __init__(self, page: Page, opener: gr.Button) -> None:
+        """Lay out and wire the form; `opener` shows it."""
+        with gr.Column(visible=False, elem_id="voices-blend") as self.place:
+            gr.HTML('<h3 aria-level="2">Blend two voices</h3>')
+            with gr.Row():
+                self.first = gr.Dropdown([], label="First voice", min_width=140)
+                self.second = gr.Dropdown([], label="Second voice", min_width=140)
+            share = gr.Slider(0, 100, 50, step=5, label="Share of the second voice (%)", buttons=["reset"])
+            name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Optional")
+            with gr.Row():
+                self.begin = gr.Button("Blend", variant="primary", size="sm", elem_id="voices-blend-begin")
+                close = gr.Button("Close", size="sm")
+                self.stop = gr.Button("Stop", variant="stop", size="sm", visible=False)
+            self.progress = gr.HTML(visible=False)
+            self.problem = notice("voices-blend-problem")
+        self.task, self.timer = gr.State(None), gr.Timer(_POLL_S, active=False)
+        self.choices = [self.first, self.second]
+        self.outputs = [self.place, self.begin, self.stop, self.progress, self.problem, self.task, self.timer]
+        page.on(opener.click, self._show, [], self.outputs)
+        page.on(close.click, lambda visit: {self.place: gr.Column(visible=False)}, [], [self.place])
+        page.on(self.begin.click, self._start, [*self.choices, share, name], self.outputs, notice=self.problem)
+        page.on(self.stop.click, self._cancel, [self.task], self.outputs, notice=self.problem)
 
     def offered(self, voices: Sequence[Mapping[str, Any]]) -> dict[Any, Any]:
         """Return updates with the voices available for blending."""
@@ -80,42 +81,17 @@ class Blend:
             self.timer: gr.Timer(active=False),
         }
 
-
-def build_blend(page: Page, opener: gr.Button) -> Blend:
-    """Lay out and wire the form; `opener` shows it."""
-    with gr.Column(visible=False, elem_id="voices-blend") as place:
-        gr.HTML('<h3 aria-level="2">Blend two voices</h3>')
-        with gr.Row():
-            first = gr.Dropdown([], label="First voice", min_width=140)
-            second = gr.Dropdown([], label="Second voice", min_width=140)
-        share = gr.Slider(0, 100, 50, step=5, label="Share of the second voice (%)", buttons=["reset"])
-        name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Optional")
-        with gr.Row():
-            begin = gr.Button("Blend", variant="primary", size="sm", elem_id="voices-blend-begin")
-            close = gr.Button("Close", size="sm")
-            stop = gr.Button("Stop", variant="stop", size="sm", visible=False)
-        progress = gr.HTML(visible=False)
-        problem = notice("voices-blend-problem")
-    timer = gr.Timer(_POLL_S, active=False)
-    blend = Blend(place, first, second, begin, stop, progress, problem, gr.State(None), timer)
-
-    def show(visit: Visit) -> Updates:
+    def _show(self, visit: Visit) -> Updates:
         running = active_blend(visit.studio, visit.account)  # perhaps since before the page was loaded
-        return {place: gr.Column(visible=True), **(blend.look(visit, running.task_id)[0] if running else {})}
+        return {self.place: gr.Column(visible=True), **(self.look(visit, running.task_id)[0] if running else {})}
 
-    def start(visit: Visit, one: str | None, other: str | None, percent: float, called: str | None) -> Updates:
+    def _start(self, visit: Visit, one: str | None, other: str | None, percent: float, called: str | None) -> Updates:
         if not one or not other:
             raise Invalid([("voices", "Choose two voices to blend.")])
         task_id = start_blend(visit.studio, visit.account, one, other, percent / 100, called or "")
-        return blend.look(visit, task_id)[0]
+        return self.look(visit, task_id)[0]
 
-    def cancel(visit: Visit, task_id: str | None) -> Updates:
+    def _cancel(self, visit: Visit, task_id: str | None) -> Updates:
         if task_id is not None:
             cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
-        return blend.look(visit, task_id)[0]
-
-    page.on(opener.click, show, [], blend.outputs)
-    page.on(close.click, lambda visit: {place: gr.Column(visible=False)}, [], [place])
-    page.on(begin.click, start, [first, second, share, name], blend.outputs, notice=problem)
-    page.on(stop.click, cancel, [blend.task], blend.outputs, notice=problem)
-    return blend
+        return self.look(visit, task_id)[0]

@@ -1,7 +1,6 @@
 """The checkpoints of a voice's training side by side, to hear and to choose the one the voice uses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -21,23 +20,24 @@ MOST = 9  # checkpoints side by side: one for each number key
 _NONE_CHOSEN = "Choose a checkpoint to use it"
 
 
-@dataclass(frozen=True)
 class Checkpoints:
-    """The components. heard: the epoch of the selected checkpoint, None for the original recording."""
+    """The comparison. heard: the epoch of the selected checkpoint, None for the original recording; epochs: those side
+    by side. outputs: the components changed by `show`."""
 
-    place: gr.Accordion
-    course: gr.HTML
-    part: gr.Dropdown
-    player: gr.HTML
-    choose: gr.Button
-    said: gr.HTML
-    heard: gr.State
-    epochs: gr.State
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components changed by `show`."""
-        return [self.place, self.course, self.part, self.player, self.choose, self.said, self.heard, self.epochs]
+    def __init__(self, page: Page, chosen: gr.BrowserState) -> None:
+        with gr.Accordion("Checkpoints", open=False, visible=False, elem_id="voice-checkpoints") as self.place:
+            self.course = element("curves", events=("chosen",), elem_id="voice-curves")
+            self.part = gr.Dropdown([], label="Listen to", filterable=False)
+            self.player = element("player", events=("chosen",), elem_id="voice-checkpoints-player")
+            self.choose = gr.Button(_NONE_CHOSEN, interactive=False, elem_id="voice-checkpoints-choose")
+            self.said = said = notice("voice-checkpoints-notice")
+        self.heard, self.epochs = gr.State(None), gr.State([])
+        self.outputs = outputs = [
+            self.place, self.course, self.part, self.player, self.choose, said, self.heard, self.epochs,
+        ]  # fmt: skip
+        page.on(self.part.input, self._other_part, [chosen, self.part, self.heard], outputs, notice=said)
+        page.on_data(self.player.chosen, self._other_track, [chosen, self.epochs], outputs, notice=said)
+        page.on_data(self.course.chosen, self._other_checkpoint, [chosen, self.part], outputs, notice=said)
 
     def show(self, visit: Visit, voice: Mapping[str, Any], part: str | None = None) -> dict[Any, Any]:
         """Return updates that show the checkpoints of a voice, with the sounds of this part or the first."""
@@ -90,6 +90,29 @@ class Checkpoints:
         choose_checkpoint(visit.studio, visit.account, model, epoch)
         return f"The voice now uses epoch {epoch}. Further training still continues from the last epoch."
 
+    def _look(self, visit: Visit, model: str) -> tuple[dict[str, Any], int | None]:
+        """Return the auditions, and the epoch in use."""
+        heard = auditions_view(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        return heard, voice["learned"].get("best_epoch")
+
+    def _other_part(self, visit: Visit, model: str | None, name: str | None, epoch: int | None) -> Updates:
+        if model is None or name is None:
+            return None
+        heard, in_use = self._look(visit, model)
+        return self.hear(model, heard, name, epoch, in_use)
+
+    def _other_track(self, visit: Visit, data: dict[str, Any], model: str | None, epochs: list[int]) -> Updates:
+        if model is None:
+            return None
+        place = int(data["index"]) - 1
+        epoch = epochs[place] if 0 <= place < len(epochs) else None
+        heard, in_use = self._look(visit, model)
+        return {self.heard: epoch, **self.offer(heard, epoch, in_use)}
+
+    def _other_checkpoint(self, visit: Visit, data: dict[str, Any], model: str | None, name: str | None) -> Updates:
+        return self._other_part(visit, model, name, data["epoch"])
+
 
 def side_by_side(lines: Sequence[Mapping[str, Any]], epoch: int | None) -> list[Mapping[str, Any]]:
     """Spread at most MOST evaluations over the training; keep the first, last and best one and that of `epoch`."""
@@ -100,45 +123,6 @@ def side_by_side(lines: Sequence[Mapping[str, Any]], epoch: int | None) -> list[
         if len(wanted) < MOST:
             wanted.add(place)
     return [line for place, line in enumerate(lines) if place in wanted]
-
-
-def build_checkpoints(page: Page, chosen: gr.BrowserState) -> Checkpoints:
-    """Lay out and wire the comparison."""
-    with gr.Accordion("Checkpoints", open=False, visible=False, elem_id="voice-checkpoints") as place:
-        course = element("curves", events=("chosen",), elem_id="voice-curves")
-        part = gr.Dropdown([], label="Listen to", filterable=False)
-        player = element("player", events=("chosen",), elem_id="voice-checkpoints-player")
-        choose = gr.Button(_NONE_CHOSEN, interactive=False, elem_id="voice-checkpoints-choose")
-        said = notice("voice-checkpoints-notice")
-    checkpoints = Checkpoints(place, course, part, player, choose, said, gr.State(None), gr.State([]))
-
-    def look(visit: Visit, model: str) -> tuple[dict[str, Any], int | None]:
-        """Return the auditions, and the epoch in use."""
-        heard = auditions_view(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        return heard, voice["learned"].get("best_epoch")
-
-    def another_part(visit: Visit, model: str | None, name: str | None, epoch: int | None) -> Updates:
-        if model is None or name is None:
-            return None
-        heard, in_use = look(visit, model)
-        return checkpoints.hear(model, heard, name, epoch, in_use)
-
-    def another_track(visit: Visit, data: dict[str, Any], model: str | None, epochs: list[int]) -> Updates:
-        if model is None:
-            return None
-        place = int(data["index"]) - 1
-        epoch = epochs[place] if 0 <= place < len(epochs) else None
-        heard, in_use = look(visit, model)
-        return {checkpoints.heard: epoch, **checkpoints.offer(heard, epoch, in_use)}
-
-    def another_checkpoint(visit: Visit, data: dict[str, Any], model: str | None, name: str | None) -> Updates:
-        return another_part(visit, model, name, data["epoch"])
-
-    page.on(part.input, another_part, [chosen, part, checkpoints.heard], checkpoints.outputs, notice=said)
-    page.on_data(player.chosen, another_track, [chosen, checkpoints.epochs], checkpoints.outputs, notice=said)
-    page.on_data(course.chosen, another_checkpoint, [chosen, part], checkpoints.outputs, notice=said)
-    return checkpoints
 
 
 def _label(line: Mapping[str, Any]) -> str:

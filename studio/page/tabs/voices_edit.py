@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -15,29 +14,35 @@ from studio.actions.voices import refuse_undeletable
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Page, Updates, Visit
-from studio.page.parts.profile_form import ProfileForm, profile_form
+from studio.page.parts.profile_form import profile_form
 
 
-@dataclass(frozen=True)
 class Edit:
-    """The components. sure: of the form; delete: of the question."""
+    """The actions. sure: of the form; delete: of the question; outputs: what is changed by `close` and `offer`."""
 
-    edit: gr.Button
-    export: gr.Button
-    ask: gr.Button
-    form_place: gr.Column
-    form: ProfileForm
-    sure: gr.Button
-    question: gr.Column
-    asked: gr.HTML
-    delete: gr.Button
-    file: gr.HTML
-    problem: gr.HTML
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components changed by `close` and `offer`."""
-        return [self.edit, self.export, self.ask, self.form_place, self.question, self.file]
+    def __init__(self, page: Page, chosen: gr.BrowserState) -> None:
+        with gr.Row(elem_id="voice-more"):
+            self.edit = gr.Button("Edit", size="sm", scale=0, min_width=110, elem_id="voice-edit")
+            self.export = gr.Button("Export", size="sm", scale=0, min_width=110, elem_id="voice-export")
+            self.ask = gr.Button("Delete …", size="sm", scale=0, min_width=110, elem_id="voice-ask")
+        self.file = element("download", elem_id="voice-package")
+        self.problem = problem = notice("voice-problem")
+        with gr.Column(visible=False, elem_id="voice-question") as self.question:
+            self.asked = gr.HTML()
+            with gr.Row():
+                self.delete = gr.Button("Delete it", variant="stop", size="sm", elem_id="voice-delete")
+                keep = gr.Button("Keep it", size="sm")
+        with gr.Column(visible=False, elem_id="voice-form") as self.form_place:
+            self.form = profile_form()
+            with gr.Row():
+                self.sure = gr.Button("Save", variant="primary", elem_id="voice-save")
+                leave = gr.Button("Cancel")
+        self.outputs = outputs = [self.edit, self.export, self.ask, self.form_place, self.question, self.file]
+        page.on(self.edit.click, self._begin, [chosen], [*outputs, *self.form.components], notice=problem)
+        page.on(self.export.click, self._fetch, [chosen], outputs, notice=problem, show_progress="minimal")
+        page.on(self.ask.click, self._ask, [chosen], [*outputs, self.asked], notice=problem)
+        for button in (keep, leave):
+            page.on(button.click, lambda visit: self.close(), [], outputs, notice=problem)
 
     def close(self) -> dict[Any, Any]:
         """Return updates that hide the form, the question and the package."""
@@ -63,52 +68,24 @@ class Edit:
         """Store the profile in the form. Raises as `edit_profile` does."""
         edit_profile(visit.studio, visit.account, model, self.form.values(given))
 
-
-def build_edit(page: Page, chosen: gr.BrowserState) -> Edit:
-    """Lay out and wire the actions."""
-    with gr.Row(elem_id="voice-more"):
-        edit = gr.Button("Edit", size="sm", scale=0, min_width=110, elem_id="voice-edit")
-        export = gr.Button("Export", size="sm", scale=0, min_width=110, elem_id="voice-export")
-        ask = gr.Button("Delete …", size="sm", scale=0, min_width=110, elem_id="voice-ask")
-    file = element("download", elem_id="voice-package")
-    problem = notice("voice-problem")
-    with gr.Column(visible=False, elem_id="voice-question") as question:
-        asked = gr.HTML()
-        with gr.Row():
-            delete = gr.Button("Delete it", variant="stop", size="sm", elem_id="voice-delete")
-            keep = gr.Button("Keep it", size="sm")
-    with gr.Column(visible=False, elem_id="voice-form") as form_place:
-        form = profile_form()
-        with gr.Row():
-            sure = gr.Button("Save", variant="primary", elem_id="voice-save")
-            leave = gr.Button("Cancel")
-    part = Edit(edit, export, ask, form_place, form, sure, question, asked, delete, file, problem)
-
-    def begin(visit: Visit, model: str | None) -> Updates:
+    def _begin(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
         values = profile_values(visit.studio, visit.account, model)
-        return part.close() | form.filled(values) | {form_place: gr.Column(visible=True)}
+        return self.close() | self.form.filled(values) | {self.form_place: gr.Column(visible=True)}
 
-    def fetch(visit: Visit, model: str | None) -> Updates:
+    def _fetch(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
         link = package_link(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        return part.close() | {file: shown(link)}
+        return self.close() | {self.file: shown(link)}
 
-    def question_for(visit: Visit, model: str | None) -> Updates:
+    def _ask(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
         refuse_undeletable(visit.studio, visit.account, model)
         voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        return part.close() | {question: gr.Column(visible=True), asked: gr.HTML(value=_question(voice))}
-
-    page.on(edit.click, begin, [chosen], [*part.outputs, *form.components], notice=problem)
-    page.on(export.click, fetch, [chosen], part.outputs, notice=problem, show_progress="minimal")
-    page.on(ask.click, question_for, [chosen], [*part.outputs, asked], notice=problem)
-    for button in (keep, leave):
-        page.on(button.click, lambda visit: part.close(), [], part.outputs, notice=problem)
-    return part
+        return self.close() | {self.question: gr.Column(visible=True), self.asked: gr.HTML(value=_question(voice))}
 
 
 def _question(voice: Mapping[str, Any]) -> str:

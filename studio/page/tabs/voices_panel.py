@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -17,20 +16,17 @@ _CHECKING = "Checking the recordings …"
 _UNCHECKED = "Not checked yet. The recordings are checked before the first training at the latest."
 
 
-@dataclass(frozen=True)
 class Panel:
-    """The components that are always visible."""
+    """What is always visible; outputs: what `show` changes."""
 
-    head: gr.HTML
-    preview: gr.HTML
-    range: gr.HTML
-    convert: gr.Button
-    train: gr.Button
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components changed by `show`."""
-        return [self.head, self.preview, self.range, self.convert, self.train]
+    def __init__(self) -> None:
+        self.head = element("voice", elem_id="voice-head")
+        self.preview = element("player", elem_id="voice-preview")
+        self.range = gr.HTML(elem_id="voice-range")
+        with gr.Row(elem_id="voice-do"):
+            self.convert = gr.Button("Convert with this voice", variant="primary", size="md", elem_id="voice-convert")
+            self.train = gr.Button("Train this voice", size="md", elem_id="voice-train")
+        self.outputs = [self.head, self.preview, self.range, self.convert, self.train]
 
     def show(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
         """Return updates that show a voice, as `voice_details` describes it."""
@@ -43,23 +39,19 @@ class Panel:
         }
 
 
-@dataclass(frozen=True)
 class Details:
-    """The components inside the accordions, and the facts above them."""
+    """The accordions, and the facts above them; outputs: what `show` changes."""
 
-    about: gr.HTML
-    recordings: gr.Accordion
-    examined: gr.HTML
-    examine: gr.Button
-    report: gr.HTML
-    picture: gr.HTML
-    training: gr.Accordion
-    learned: gr.HTML
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components changed by `show`."""
-        return [
+    def __init__(self) -> None:
+        self.about = element("facts", elem_id="voice-about")
+        with gr.Accordion("Recordings", open=False, visible=False, elem_id="voice-recordings") as self.recordings:
+            self.examined = gr.HTML(visible=False)
+            self.examine = gr.Button("Check now", size="sm", visible=False)
+            self.report = element("report")
+            self.picture = gr.HTML()
+        with gr.Accordion("Training", open=False, visible=False, elem_id="voice-training") as self.training:
+            self.learned = element("facts")
+        self.outputs = [
             self.about, self.recordings, self.examined, self.examine, self.report, self.picture, self.training,
             self.learned,
         ]  # fmt: skip
@@ -83,30 +75,6 @@ class Details:
             self.training: gr.Accordion(visible=bool(learned)),
             self.learned: shown({"rows": learned}),
         }
-
-
-def build_panel() -> Panel:
-    """Lay out the components."""
-    head_part = element("voice", elem_id="voice-head")
-    preview = element("player", elem_id="voice-preview")
-    range_part = gr.HTML(elem_id="voice-range")
-    with gr.Row(elem_id="voice-do"):
-        convert = gr.Button("Convert with this voice", variant="primary", size="md", elem_id="voice-convert")
-        train = gr.Button("Train this voice", size="md", elem_id="voice-train")
-    return Panel(head_part, preview, range_part, convert, train)
-
-
-def build_details() -> Details:
-    """Lay out the components."""
-    about_part = element("facts", elem_id="voice-about")
-    with gr.Accordion("Recordings", open=False, visible=False, elem_id="voice-recordings") as recordings:
-        examined = gr.HTML(visible=False)
-        examine = gr.Button("Check now", size="sm", visible=False)
-        report = element("report")
-        picture = gr.HTML()
-    with gr.Accordion("Training", open=False, visible=False, elem_id="voice-training") as training:
-        learned = element("facts")
-    return Details(about_part, recordings, examined, examine, report, picture, training, learned)
 
 
 def _preview(voice: Mapping[str, Any]) -> dict[str, Any] | None:
