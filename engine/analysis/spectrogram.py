@@ -58,7 +58,7 @@ class Scale:
         """Centre of each row on the scale in hertz, (rows,), ascending."""
         return self._at(np.arange(self.rows) + 0.5)
 
-    def _at(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _at(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         to_scale, to_hertz = _CONVERSIONS[self.name]
         low, high = to_scale(self.lowest_hertz), to_scale(self.highest_hertz)
         return to_hertz(low + (high - low) * rows / self.rows)

@@ -57,6 +57,7 @@ class Page:
         inputs: Sequence[Any] | set[Any] = (),
         outputs: Sequence[Any] = (),
         notice: gr.HTML | None = None,
+        *,
         has_data: bool = False,
         **options: Any,
     ) -> Any:

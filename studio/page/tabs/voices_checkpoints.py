@@ -41,7 +41,12 @@ class Checkpoints:
 
     def show(self, visit: Visit, voice: Mapping[str, Any], part: str | None = None) -> dict[Any, Any]:
         """Return updates that show the checkpoints of a voice, with the sounds of this part or the first."""
-        none = {self.place: gr.Accordion(visible=False), self.player: shown(None), self.heard: None, self.epochs: []}
+        none: dict[Any, Any] = {
+            self.place: gr.Accordion(visible=False),
+            self.player: shown(None),
+            self.heard: None,
+            self.epochs: [],
+        }
         if not voice["has_recordings"]:
             return none
         view = training_view(visit.studio, visit.account, voice["id"], visit.base_url, visit.now_s)

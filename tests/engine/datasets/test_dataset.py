@@ -433,10 +433,10 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_left(tmp_path, new, monkeypatc
 
 
 def test_an_interruption_leaves_nothing(tmp_path, new, monkeypatch):
-    def interrupted(folder, profile):
+    def interrupted(profile):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_write_profile", interrupted)
+    monkeypatch.setattr(module, "profile_text", interrupted)
     with pytest.raises(KeyboardInterrupt):
         create_dataset(write_zip(tmp_path / "in.zip", NAMED), new)
     assert list(new.parent.iterdir()) == []
