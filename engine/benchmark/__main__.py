@@ -27,7 +27,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -143,8 +144,7 @@ def run_benchmark(plan: Plan, log: Log) -> Results:
     if set(plan.parts) & {"speed", "quality"}:
         samples = convert_all(sources, voices, plan.transpose, log)
     if plan.kept:
-        keep(samples, plan.kept)
-        keep_copies(sources, plan.kept)
+        keep(samples, sources, plan.kept)
     quality: tuple[QualityRow, ...] = ()
     if "quality" in plan.parts:
         quality = measure_quality(sources, voices, samples, plan.targets, log)
@@ -365,15 +365,11 @@ def evenly_spaced(paths: Sequence[Path], count: int) -> list[Path]:
     return [paths[place] for place in places]
 
 
-def keep(samples: Iterable[Sample], folder: Path) -> None:
-    """Write each output as `source--voice.wav`."""
+def keep(samples: Iterable[Sample], sources: dict[str, Audio], folder: Path) -> None:
+    """Write each output as `source--voice.wav`, and each source through copy synthesis as `source--copy.wav`."""
     folder.mkdir(parents=True, exist_ok=True)
     for sample in samples:
         write_audio(folder / f"{sample.source}--{sample.voice}.wav", sample.output)
-
-
-def keep_copies(sources: dict[str, Audio], folder: Path) -> None:
-    """Write each source through copy synthesis as `source--copy.wav`."""
     for name, audio in sources.items():
         write_audio(folder / f"{name}--copy.wav", copy_synthesis(audio, load_base().synthesizer))
 
@@ -409,20 +405,15 @@ def quality_means(rows: Sequence[QualityRow]) -> dict[str, dict[str, dict[str, f
     """Average the scores of each output, and of the conversion by voice and by source."""
     converted = [row for row in rows if row.output == "conversion"]
     return {
-        "by_output": _means(rows, _names(row.output for row in rows), lambda row: row.output),
-        "by_voice": _means(converted, _names(row.voice for row in converted), lambda row: row.voice),
-        "by_source": _means(converted, _names(row.source for row in converted), lambda row: row.source),
+        "by_output": _means(rows, attrgetter("output")),
+        "by_voice": _means(converted, attrgetter("voice")),
+        "by_source": _means(converted, attrgetter("source")),
     }
 
 
-def _means(
-    rows: Sequence[QualityRow], groups: Sequence[str], group_of: Callable[[QualityRow], str]
-) -> dict[str, dict[str, float | None]]:
+def _means(rows: Sequence[QualityRow], group_of: Callable[[QualityRow], str]) -> dict[str, dict[str, float | None]]:
+    groups = dict.fromkeys(map(group_of, rows))
     return {group: mean_scores(row.scores for row in rows if group_of(row) == group) for group in groups}
-
-
-def _names(values: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(values))
 
 
 def results_as_text(results: Results) -> str:
@@ -476,11 +467,12 @@ def _quality_tables(results: Results) -> str:
 
 
 def _score_table(groups: dict[str, dict[str, float | None]]) -> str:
-    rows = [[name, *(_score_text(key, scores[key]) for key in SHOWN_SCORES)] for name, scores in groups.items()]
+    rows = [[name, *(score_text(scores[key], key) for key in SHOWN_SCORES)] for name, scores in groups.items()]
     return table(["", *SHOWN_SCORES], rows)
 
 
-def _score_text(name: str, value: float | None) -> str:
+def score_text(value: float | None, name: str = "") -> str:
+    """Format a score with the digits that matter."""
     if value is None:
         return "-"
     return f"{value:.1f}" if name == "leak_db" else f"{value:.6f}" if name == "length_error" else f"{value:.3f}"
@@ -512,7 +504,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     options = _parser().parse_args(arguments)
     try:
-        results = run_benchmark(_plan(options), log=lambda line: print(line, file=sys.stderr, flush=True))
+        results = run_benchmark(_plan(options), log)
     except EngineError as error:
         print(error, file=sys.stderr)
         return 1
@@ -520,24 +512,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def log(line: str) -> None:
+    """Tell what is being measured."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def _plan(options: argparse.Namespace) -> Plan:
     voices = tuple(options.voices or (card.id for card in list_voices()))
     if not voices:
         raise VoiceError("No voice is installed; give the folder of a voice with --voices.")
-    plan = Plan(
-        sources=tuple(find_recordings(options.sources)),
+    sources, lengths = find_recordings(options.sources), options.minutes or LENGTHS_MINUTES
+    if options.quick:
+        sources, voices = evenly_spaced(sources, QUICK_SOURCES), voices[:QUICK_VOICES]
+        lengths = options.minutes or QUICK_LENGTHS_MINUTES
+    return Plan(
+        sources=tuple(sources),
         voices=voices,
         targets=options.targets,
-        lengths_minutes=tuple(options.minutes or (QUICK_LENGTHS_MINUTES if options.quick else LENGTHS_MINUTES)),
+        lengths_minutes=tuple(lengths),
         transpose=options.transpose,
         parts=tuple(options.parts),
         kept=options.keep,
     )
-    if options.quick:
-        return replace(
-            plan, sources=tuple(evenly_spaced(plan.sources, QUICK_SOURCES)), voices=plan.voices[:QUICK_VOICES]
-        )
-    return plan
 
 
 def _transpose(text: str) -> int | str:
@@ -552,6 +548,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m engine.benchmark", description="Measure speed, memory and quality of conversion."
     )
+    add_inputs(parser)
+    parser.add_argument("--transpose", type=_transpose, default="auto", metavar="N|auto", help="default: auto")
+    parser.add_argument(
+        "--minutes", type=float, nargs="+", metavar="M", help="lengths for the memory part (default: 10 s, 1, 10, 60)"
+    )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="default: all")
+    parser.add_argument("--quick", action="store_true", help="two sources, one voice, lengths up to a minute")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="write the converted recordings here")
+    return parser
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the options for what is converted, what it is compared with, and how the figures are printed."""
     parser.add_argument(
         "--sources", type=Path, default=SAMPLES, metavar="DIR", help="recordings to convert (default: samples)"
     )
@@ -561,15 +570,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--voices", type=_voice, nargs="+", metavar="ID", help="ids or folders (default: all installed voices)"
     )
-    parser.add_argument("--transpose", type=_transpose, default="auto", metavar="N|auto", help="default: auto")
-    parser.add_argument(
-        "--minutes", type=float, nargs="+", metavar="M", help="lengths for the memory part (default: 10 s, 1, 10, 60)"
-    )
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="default: all")
-    parser.add_argument("--quick", action="store_true", help="two sources, one voice, lengths up to a minute")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="write the converted recordings here")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
-    return parser
 
 
 if __name__ == "__main__":

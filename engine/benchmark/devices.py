@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from engine.audio.files import Audio, read_audio
-from engine.benchmark.__main__ import SAMPLES, describe_machine
+from engine.benchmark.__main__ import SAMPLES, Log, describe_machine, log, score_text, table
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.devices import Device, choose_device, probe_devices
@@ -51,15 +51,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.threads:
         torch.set_num_threads(options.threads)
-    costs = measure_devices(options.samples, lambda text: print(text, file=sys.stderr, flush=True))
+    costs = measure_devices(options.samples, log)
     if options.json:
         print(json.dumps(describe_machine() | {"devices": [asdict(cost) for cost in costs]}, indent=2))
     else:
-        print(_table(costs))
+        header = ["", "s per s converted", "s per s trained", "difference, dB"]
+        rows = []
+        for one in costs:
+            figures = (one.conversion_s_per_s, one.training_s_per_s, one.difference_db)
+            rows.append([f"{one.device}, {one.name}, {one.precision}", *map(score_text, figures)])
+        print(table(header, rows))
     return 0
 
 
-def measure_devices(samples: Path = SAMPLES, log: Callable[[str], None] = lambda text: None) -> list[DeviceCost]:
+def measure_devices(samples: Path = SAMPLES, log: Log = log) -> list[DeviceCost]:
     """Measure every working device; the CPU, which the others are compared with, is last."""
     sources = [read_audio(path) for path in sorted(samples.glob("*.flac"))]
     voice = load_voice(list_voices()[0].id)
@@ -119,17 +124,6 @@ def _lasting(audio: Audio, seconds: float) -> Audio:
     """Repeat the audio until it lasts that long."""
     times = int(np.ceil(seconds / audio.duration_s))
     return Audio(np.tile(audio.samples, (1, times))[:, : round(seconds * audio.rate)], audio.rate)
-
-
-def _table(costs: Sequence[DeviceCost]) -> str:
-    lines = [f"{'':<10}{'s per s converted':>20}{'s per s trained':>18}{'difference':>14}  "]
-    for cost in costs:
-        apart = "" if cost.difference_db is None else f"{cost.difference_db} dB"
-        lines.append(
-            f"{cost.device:<10}{cost.conversion_s_per_s:>20.4f}{cost.training_s_per_s:>18.4f}{apart:>14}  "
-            f"{cost.name}, {cost.precision}"
-        )
-    return "\n".join(lines)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,12 +8,21 @@ first take beside the mean scores of the others.
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from engine.audio.files import read_audio
-from engine.benchmark.__main__ import SAMPLES, describe_machine, find_recordings, table, target_recordings
+from engine.benchmark.__main__ import (
+    Log,
+    add_inputs,
+    describe_machine,
+    find_recordings,
+    log,
+    score_text,
+    table,
+    target_recordings,
+)
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EngineError
@@ -43,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         names = options.voices or [card.id for card in list_voices()]
         voices = [load_voice(name) for name in names]
-        rows = measure_takes(find_recordings(options.sources), voices, options.targets, options.takes, _log)
+        rows = measure_takes(find_recordings(options.sources), voices, options.targets, options.takes, log)
     except EngineError as error:
         print(error, file=sys.stderr)
         return 1
@@ -52,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure_takes(
-    sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, takes: int, log: Callable[[str], None]
+    sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, takes: int, log: Log
 ) -> list[TakesRow]:
     """Convert everything and compare. Raises EngineError for recordings that cannot be read or scored."""
     settings, evaluator = ConversionSettings(transpose="auto", takes=takes), Evaluator()
@@ -88,8 +97,8 @@ def results_as_text(rows: Sequence[TakesRow]) -> str:
     for voice in dict.fromkeys(row.voice for row in rows):
         differences[voice] = mean_difference([row.difference for row in rows if row.voice == voice])
     names = list(asdict(differences["mean"]))
-    apart = [[name, *(_text(value) for value in asdict(one).values())] for name, one in differences.items()]
-    scores = [[take, *(_text(means[name]) for name in _SHOWN)] for take, means in _mean_scores(rows).items()]
+    apart = [[name, *map(score_text, asdict(one).values())] for name, one in differences.items()]
+    scores = [[take, *(score_text(means[name]) for name in _SHOWN)] for take, means in _mean_scores(rows).items()]
     return (
         f"Mean pairwise difference of takes, {len(rows)} conversions\n\n{table(['', *names], apart)}\n\n"
         f"Cost in quality\n\n{table(['', *_SHOWN], scores)}"
@@ -103,21 +112,10 @@ def _mean_scores(rows: Sequence[TakesRow]) -> dict[str, dict[str, float | None]]
     }
 
 
-def _text(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _log(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.benchmark.takes", description=__doc__)
-    parser.add_argument("--sources", type=Path, default=SAMPLES, help="recordings to convert (default: our samples)")
-    parser.add_argument("--targets", type=Path, help="corpus with recordings of the voices (default: their previews)")
-    parser.add_argument("--voices", nargs="+", metavar="ID", help="(default: all installed voices)")
+    add_inputs(parser)
     parser.add_argument("--takes", type=int, default=TAKES, choices=range(2, 11), help=f"of each ({TAKES})")
-    parser.add_argument("--json", action="store_true", help="everything, as one JSON object")
     return parser
 
 
