@@ -118,7 +118,7 @@ def test_settings_survive_errors_and_reloads_and_convert_with_another_voice(page
     slider(page, "Likeness").fill("0.7")
     soundfile.write(tmp_path / "telephone.wav", np.zeros(4000), 4000)
     drop(page, tmp_path / "telephone.wav")
-    expect(page.locator("#convert-recording-problem")).to_contain_text('"telephone.wav" is at 4000 Hz')
+    expect(page.locator("#convert-recording-problem")).to_contain_text('"telephone.wav" has a sample rate of 4000 Hz')
     drop(page, recording("my vocal.wav", 3.0))
     is_taken(page)
     expect(page.locator("#convert-recording-problem")).to_be_hidden()
