@@ -1,15 +1,17 @@
 """Encode audio files: the encoders behind AudioWriter, each writing to an open binary file.
 
 WAV is written here (24-bit PCM, RIFF with space reserved for RF64, EBU Tech 3306), so its size is unlimited and its
-errors are the system's own; FLAC, MP3, OGG and AIFF are written by libsndfile. Samples beyond full scale are clipped,
-never wrapped.
+errors are the system's own; FLAC, MP3, OGG and AIFF are written by libsndfile, M4A by FFmpeg. Samples beyond full scale
+are clipped, never wrapped.
 """
 
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO, Protocol
+from fractions import Fraction
+from typing import Any, BinaryIO, Protocol
 
+import av
 import numpy as np
 import numpy.typing as npt
 import soundfile as sf
@@ -30,7 +32,11 @@ SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
     ".ogg": {"format": "OGG", "subtype": "VORBIS", "compression_level": 0.3},
     ".aiff": {"format": "AIFF", "subtype": "PCM_24"},
 }
-SUFFIXES = (".wav", *SNDFILE_OPTIONS)
+M4A = ".m4a"
+M4A_RATES = (*MP3_RATES, 88_200, 96_000)
+_M4A_BITS_PER_S = 160_000  # per channel, beyond which AAC is said to be transparent
+_M4A_FRAME = 1024  # samples
+SUFFIXES = (".wav", *SNDFILE_OPTIONS, M4A)
 
 
 class Encoder(Protocol):
@@ -56,6 +62,10 @@ def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
         raise AudioError(
             f"An MP3 holds 1 or 2 channels at up to 48000 Hz in standard rates, not {channels} at {rate} Hz: use .wav."
         )
+    if suffix == M4A and (channels > 2 or rate not in M4A_RATES):
+        raise AudioError(
+            f"An M4A holds 1 or 2 channels at up to 96000 Hz in standard rates, not {channels} at {rate} Hz: use .wav."
+        )
     if suffix == ".flac" and rate > HIGHEST_ODD_FLAC_RATE and rate % 10:
         raise AudioError(f"A FLAC file cannot hold a rate of {rate} Hz: use .wav.")
 
@@ -68,6 +78,8 @@ def open_encoder(file: BinaryIO, suffix: str, rate: int, channels: int, comment:
     refuse_unwritable(suffix, rate, channels)
     if suffix == ".wav":
         return WavEncoder(file, rate, channels, comment)
+    if suffix == M4A:
+        return AacEncoder(file, rate, channels, comment)
     return SndfileEncoder(file, suffix, rate, channels, comment)
 
 
@@ -154,6 +166,47 @@ class SndfileEncoder:
     def abandon(self) -> None:
         with suppress(sf.SoundFileError, AssertionError):
             self._file.close()
+
+
+class AacEncoder:
+    """Encode AAC in an MP4 container with FFmpeg, whose errors are OSErrors."""
+
+    def __init__(self, file: BinaryIO, rate: int, channels: int, comment: str = "") -> None:
+        # the edit list, which says how many samples count, is exact only in a time scale of samples
+        self._container = av.open(file, "w", format="ipod", options={"movie_timescale": str(rate)})
+        self._container.metadata["comment"] = comment
+        self._stream: Any = self._container.add_stream("aac", rate=rate)
+        self._layout = "mono" if channels == 1 else "stereo"
+        self._stream.layout, self._stream.bit_rate = self._layout, _M4A_BITS_PER_S * channels
+        self._rate, self._count = rate, 0
+        self._rest = np.zeros((channels, 0), np.float32)
+
+    def write(self, block: Samples) -> None:
+        samples = np.concatenate([self._rest, np.clip(block, -1.0, 1.0)], 1)
+        whole = samples.shape[1] // _M4A_FRAME * _M4A_FRAME
+        for start in range(0, whole, _M4A_FRAME):
+            self._encode(samples[:, start : start + _M4A_FRAME])
+        self._rest = samples[:, whole:].copy()
+
+    def finish(self) -> None:
+        if self._rest.shape[1]:
+            self._encode(self._rest)
+        self._mux(None)
+        self._container.close()
+
+    def abandon(self) -> None:
+        with suppress(OSError):
+            self._container.close()
+
+    def _encode(self, samples: Samples) -> None:
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples, np.float32), "fltp", self._layout)
+        frame.rate, frame.pts, frame.time_base = self._rate, self._count, Fraction(1, self._rate)
+        self._count += samples.shape[1]
+        self._mux(frame)
+
+    def _mux(self, frame: "av.AudioFrame | None") -> None:
+        for packet in self._stream.encode(frame):
+            self._container.mux(packet)
 
 
 class _HonestFile:

@@ -14,7 +14,7 @@ from studio.store.accounts import Account
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
-FORMATS = ("wav", "flac", "mp3")
+FORMATS = ("wav", "flac", "mp3", "m4a")
 
 
 def take_download(

@@ -33,7 +33,7 @@ def convert(
             "-o",
             "--output",
             metavar="OUT",
-            help="A file (.wav, .flac, .mp3, .ogg, .aiff), replaced if it exists, or a folder. "
+            help="A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), replaced if it exists, or a folder. "
             "Default: named after the recording and the voice, in this folder.",
         ),
     ] = None,

@@ -16,7 +16,7 @@ import soundfile as sf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.audio.encoders import pcm24, wav_header
+from engine.audio.encoders import M4A_RATES, pcm24, wav_header
 from engine.audio.files import (
     Audio,
     AudioWriter,
@@ -335,14 +335,25 @@ def test_any_header_is_audio_or_a_sentence(
 # ---- writing ----
 
 
-@pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg", ".WAV"])
+LOSSY = (".mp3", ".ogg", ".m4a")
+
+
+@settings(max_examples=15, deadline=None)
+@given(count=st.integers(1, 5000), channels=st.integers(1, 2), rate=st.sampled_from(M4A_RATES))
+def test_m4a_keeps_every_length(tmp_path_factory: pytest.TempPathFactory, count: int, channels: int, rate: int) -> None:
+    path = tmp_path_factory.getbasetemp() / "length.m4a"
+    write_audio(path, Audio(tone(count, rate, channels), rate))
+    assert read_audio(path).samples.shape == (channels, count)
+
+
+@pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg", ".m4a", ".WAV"])
 def test_what_is_written_can_be_read(tmp_path: Path, suffix: str) -> None:
     samples = tone(200_001, channels=2)
     write_audio(tmp_path / f"a{suffix}", Audio(samples, RATE))
     audio = read_audio(tmp_path / f"a{suffix}")
     assert audio.samples.shape == samples.shape
-    inside = slice(3000, -3000) if suffix in (".mp3", ".ogg") else slice(None)
-    assert np.abs(audio.samples - samples)[:, inside].max() < (0.03 if suffix in (".mp3", ".ogg") else 1e-6)
+    inside = slice(3000, -3000) if suffix in LOSSY else slice(None)
+    assert np.abs(audio.samples - samples)[:, inside].max() < (0.03 if suffix in LOSSY else 1e-6)
     assert [path.name for path in tmp_path.iterdir()] == [f"a{suffix}"]
 
 
@@ -381,7 +392,7 @@ def test_wav_beyond_4_gb_is_rf64(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [Cancelled, KeyboardInterrupt, RuntimeError])
-@pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg"])
+@pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg", ".m4a"])
 def test_nothing_is_left_when_stopped(tmp_path: Path, suffix: str, error: type[BaseException]) -> None:
     (tmp_path / f"a{suffix}").write_bytes(b"old")
 
@@ -404,7 +415,7 @@ class FullDisk(io.FileIO):
         return super().write(data)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg"])
+@pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg", ".m4a"])
 @pytest.mark.parametrize("count", [12_000, 2_000_000])
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, count: int) -> None:
     if count == 12_000:

@@ -14,7 +14,7 @@ from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
 from engine.provenance.verification import verify
 
-SIGNED = (".wav", ".flac", ".mp3")
+SIGNED = (".wav", ".flac", ".mp3", ".m4a")
 STATEMENT = Statement("mia", "Mïa", "a" * 64, {"transpose": 0, "likeness": 0.5}, "b" * 64, "0.9")
 
 
