@@ -1,5 +1,6 @@
 """Python environments of a test's own, with packages from the index."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ def clean_environment(folder: Path, *wanted: str | Path) -> Path:
 
 
 def run(*command: str | Path) -> None:
-    """Run a command that may take minutes; its last words are the reason if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALLED_WITHIN_S, check=False)
+    """Run a command that may take minutes, without this project on its path: pip would count it as installed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(command, env=kept, capture_output=True, text=True, timeout=INSTALLED_WITHIN_S, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
