@@ -209,7 +209,7 @@ def _reblocked(chunks: Iterator[Samples], size: int) -> Iterator[Samples]:
 
 
 class AudioWriter:
-    """Write an audio file; the suffix selects .wav (24-bit, any length), .flac (24-bit), .mp3, .m4a, .ogg or .aiff (24-bit).
+    """Write an audio file; the suffix selects .wav (of any length), .flac or .aiff, of 24 bits, .mp3, .m4a or .ogg.
 
     Use it in a `with` statement. The samples go to a temporary file in the same folder, which is renamed to the target
     when the block succeeds and deleted when it raises. Raises AudioError if the format does not support the rate or

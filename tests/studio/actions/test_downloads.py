@@ -53,7 +53,7 @@ def test_odd_names_become_names_that_every_system_takes(studio, recording, compl
 
 
 def test_what_is_not_there_is_told(studio, other, converted):
-    with pytest.raises(Invalid, match="wav, flac, mp3"):
+    with pytest.raises(Invalid, match="wav, flac, mp3, m4a"):
         download(studio, converted, 1, "exe")
     with pytest.raises(NotFound, match="no such take"):
         download(studio, converted, 9, "mp3")

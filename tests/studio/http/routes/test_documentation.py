@@ -74,7 +74,10 @@ def test_nothing_it_refers_to_is_missing(document):
 
 def test_published_fields_are_described_exactly(document):
     convert = document["paths"]["/convert"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
-    ours = {"preset", "untrained", *(one.name for one in fields(ConversionSettings))} - {"transpose", "takes"}
+    ours = {"preset", "untrained", "effects", *(one.name for one in fields(ConversionSettings))} - {
+        "transpose",
+        "takes",
+    }
     assert set(convert["properties"]) - ours == {"audio", "model", "transpose", "generations_count"}
     assert ours < set(convert["properties"])
     assert convert["required"] == ["audio", "model"]

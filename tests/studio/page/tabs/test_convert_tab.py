@@ -100,7 +100,7 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
         page.wait_for_timeout(300)
     assert not [url for url in asked if "/queue/" in url]
 
-    for kind in ("wav", "flac", "mp3"):
+    for kind in ("wav", "flac", "mp3", "m4a"):
         with page.expect_download() as coming:
             page.locator("#convert-player").get_by_text(kind, exact=True).click()
         assert coming.value.suggested_filename == f"speech - {chosen}.{kind}"

@@ -58,8 +58,8 @@ def test_it_is_heard_before_and_after():
 def test_takes_are_offered_in_every_format_and_links_are_filled_in():
     row = with_downloads(row_of(TASK), {"a1 2 flac": {"url": "/files/2.flac", "name": "2.flac"}})
     offers = row["player"]["tracks"][2]["downloads"]
-    assert [one["label"] for one in offers] == ["wav", "flac", "mp3"]
-    assert [one.get("url") for one in offers] == ["/files/2", "/files/2.flac", None]
+    assert [one["label"] for one in offers] == ["wav", "flac", "mp3", "m4a"]
+    assert [one.get("url") for one in offers] == ["/files/2", "/files/2.flac", None, None]
     assert with_downloads(row_of(TRAINING), {})["player"] is None
 
 
