@@ -91,7 +91,7 @@ def test_any_other_value_is_one_sentence_with_the_name_and_the_range(name, value
 
 def test_transpose_may_be_left_to_the_voice():
     assert ConversionSettings(transpose="auto").transpose == "auto"
-    with pytest.raises(SettingsError, match="whole number from -12 to 12, or the word auto, not up"):
+    with pytest.raises(SettingsError, match=r"a number from -12\.0 to 12\.0, or the word auto, not up"):
         ConversionSettings(transpose="up")
 
 
