@@ -90,6 +90,18 @@ def test_verify_finds_a_flipped_bit_in_every_byte_of_the_credentials(here, tmp_p
         assert verify(tmp_path / "changed.wav", here).state == "changed", place
 
 
+def test_verify_finds_a_flipped_bit_in_every_byte_before_the_credentials_of_an_m4a(here, audio, tmp_path):
+    content = synthetic(audio, tmp_path / "made.m4a").read_bytes()
+    for place in range(80):
+        flipped = bytearray(content)
+        flipped[place] ^= 1
+        (tmp_path / "changed.m4a").write_bytes(flipped)
+        try:
+            assert verify(tmp_path / "changed.m4a", here).state == "changed", place
+        except AudioError:
+            continue  # it is no audio file any more
+
+
 def test_verify_never_calls_a_file_without_credentials_real(here, audio, tmp_path):
     write_audio(tmp_path / "plain.wav", audio)
     found = verify(tmp_path / "plain.wav", here)
