@@ -145,12 +145,17 @@ def convert_file(
 
 
 def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
-    """Raise SettingsError if one of the targets is the recording itself."""
+    """Raise SettingsError if one of the targets is the recording itself.
+
+    >>> refuse_overwriting(Path("vocal.flac"), [Path("vocal.flac")])
+    Traceback (most recent call last):
+    engine.errors.SettingsError: The result would overwrite the recording: choose another file name.
+    """
     if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
         raise SettingsError("The result would overwrite the recording: choose another file name.")
 
 
-def statement_for(voice: Voice, settings: ConversionSettings, source_sha256: str) -> Statement:
+def statement_for(voice: Voice, settings: ConversionSettings, source_sha256: str | None) -> Statement:
     """Return what takes of this voice state about how they were made."""
     card = voice.card
     return Statement(card.id, card.name, record_digest(card.consent), asdict(settings), source_sha256, engine_version())

@@ -71,6 +71,9 @@ def apply_effects_to_file(
     `report` shows progress and can cancel. statement and installation: as of AudioWriter; the statement gets the
     effects as one more setting. Raises AudioError if a file cannot be read or written, and leaves an
     existing target untouched then.
+
+    >>> apply_effects_to_file(Path("vocal.flac"), Path("hall.flac"), EffectSettings.presets["hall"], print)
+    1.0 applying effects
     """
     with open_audio(source) as opened:
         rate, channels, count = opened.rate, opened.channels, opened.sample_count

@@ -327,7 +327,8 @@ class _Training:
 
     def _write_preview(self, voice: Voice, folder: Path) -> None:
         recording = f"{self.preview}.flac"
-        source = file_digest(self.folder / ORIGINALS_FOLDER / recording)
+        original = self.folder / ORIGINALS_FOLDER / recording
+        source = file_digest(original) if original.is_file() else None  # or the voice has been deleted meanwhile
         statement = statement_for(voice, ConversionSettings(transpose="auto"), source)
         write_audio(folder / PREVIEW_FILE, replace(read_audio(folder / recording), statement=statement))
 

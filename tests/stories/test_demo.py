@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from studio.executors.visitors import COOKIE
+from studio.page.cookies import DEMO_COOKIE
 from tests.load.trial_service import TrialService, trial_service
 
 
@@ -29,7 +29,7 @@ def test_everybody_gets_the_page_and_a_cookie(client):
     answer = client.get("/")
     assert answer.status_code == 200
     assert "all your data is deleted" in answer.text
-    assert COOKIE in answer.cookies
+    assert DEMO_COOKIE in answer.cookies
 
 
 def test_there_is_no_tab_for_tokens(client):

@@ -54,6 +54,8 @@ def test_from_a_zip_to_a_voice_to_a_file_and_back(home, package, vocal):
     assert imported.stdout == "mia-2\n", imported.stderr
     cards = [json.loads((home / "voices" / name / "card.json").read_text()) for name in ("mia", "mia-2")]
     assert [card.pop("id") for card in cards] == ["mia", "mia-2"]
+    assert [card.pop("name") for card in cards] == ["Mia", "Mia 2"]
+    assert [bool(card.pop("consent_seal")) for card in cards] == [False, True]
     assert cards[0] == cards[1]
     assert (cards[0]["consent"], cards[0]["other"], cards[0]["gender"]) == ({"by": "Mia"}, {"mood": "sunny"}, "female")
 

@@ -184,7 +184,7 @@ def test_a_worker_writes_nothing_that_leaves_less_free_than_is_kept(installation
     monkeypatch.setattr("studio.store.storage.FolderStorage.free_bytes", lambda storage: free["bytes"])
     begun = []
 
-    def converting(real, source, targets, voice, settings, report, device):
+    def converting(real, source, targets, voice, settings, report, *_given):
         begun.append(source)
         free["bytes"] = 499e6
         for _ in range(200):
@@ -220,7 +220,7 @@ def test_a_cancelled_task_ends_and_leaves_nothing(installation, monkeypatch):
 
     def cancel_on_the_way(real, *given):
         tasks.request_cancel(installation.database, installation.account.id, task_id)
-        *given, report, _device = given
+        report = given[4]
         while True:  # until the heartbeat has heard it
             report(0.1, "converting")
 

@@ -291,7 +291,7 @@ def test_a_package_needs_room_on_the_disk(serve):
     full = serve(free_disk_mb=10_000_000)
     answer = full.client().get("/models/kathleen/package")
     assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")
-    assert not list((full.studio.settings.work / "outgoing").iterdir())
+    assert not list((full.studio.settings.work / "outgoing").glob("*"))
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + bytes(60)])
