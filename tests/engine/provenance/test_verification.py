@@ -13,6 +13,7 @@ from engine.provenance import certificates
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
 from engine.provenance.verification import verify
+from engine.voices.card import DEMO_VOICES, PREVIEW_FILE
 
 SIGNED = (".wav", ".flac", ".mp3", ".m4a")
 STATEMENT = Statement("mia", "Mïa", "a" * 64, {"transpose": 0, "likeness": 0.5}, "b" * 64, "0.9")
@@ -115,6 +116,13 @@ def test_verify_refuses_what_is_no_audio(here, tmp_path):
         verify(tmp_path / "text.wav", here)
     with pytest.raises(AudioError, match="cannot be read"):
         verify(tmp_path / "none.wav", here)
+
+
+@pytest.mark.parametrize("voice", sorted(folder.name for folder in DEMO_VOICES.iterdir()))
+def test_previews_of_the_demo_voices_say_that_they_are_synthetic(here, voice):
+    found = verify(DEMO_VOICES / voice / PREVIEW_FILE, here)
+    assert (found.state, found.synthetic) == ("made_elsewhere", True)
+    assert found.statement["voice"]["id"] == voice
 
 
 def test_files_from_before_a_rotation_stay_made_here(here, audio, tmp_path):
