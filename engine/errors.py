@@ -9,6 +9,7 @@ EngineError            anything the user can understand and fix
 |-- VoiceError         a voice that is unknown, damaged or unusable
 |-- TrainingError      a training run that cannot start or continue
 |-- EditError          a take that cannot be edited
+|-- SeparationError    a separator that is missing or not the pinned one
 |-- ProvenanceError    keys or credentials that cannot be used
 Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
@@ -57,6 +58,10 @@ class TrainingError(EngineError):
 
 class EditError(EngineError):
     """A take that cannot be edited, or no longer can."""
+
+
+class SeparationError(EngineError):
+    """A separator that is missing, or whose file is not the pinned one."""
 
 
 class ProvenanceError(EngineError):

@@ -47,6 +47,35 @@ def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
     yield resampler.push(np.zeros((source.channels, 0), np.float32), last=True)
 
 
+class Reader:
+    """Read consecutive blocks (channels, n) in pieces of any length, forward only."""
+
+    def __init__(self, blocks: Iterable[np.ndarray], channels: int) -> None:
+        self._blocks = iter(blocks)
+        self._rest = np.zeros((channels, 0), np.float32)
+        self.position = 0  # samples read so far
+        self.ended = False
+
+    def read(self, count: int) -> np.ndarray:
+        """Return the next `count` samples, float32 (channels, n): fewer at the end, none after it."""
+        held, have = [self._rest], self._rest.shape[1]
+        while have < count and not self.ended:
+            block = next(self._blocks, None)
+            self.ended = block is None
+            if block is not None:
+                held.append(block)
+                have += block.shape[1]
+        joined = np.concatenate(held, axis=1) if len(held) > 1 else self._rest
+        self._rest = joined[:, count:]
+        self.position += min(count, have)
+        return joined[:, :count]
+
+    def skip_to(self, position: int) -> None:
+        """Go forward to this sample; stays where it is if that has been passed. Stops at the end."""
+        while self.position < position and self.read(min(position - self.position, _BLOCK)).shape[1]:
+            pass
+
+
 def stretch_of(blocks: Iterable[np.ndarray], first: int, stop: int | None) -> Iterator[np.ndarray]:
     """Yield samples first..stop-1 of consecutive blocks (channels, n), or all from `first`; no more are read."""
     passed = 0

@@ -26,6 +26,7 @@ ENGINE = {
     "voices": "profiles, cards, weights, packages, blends",
     "conversion": "a recording in another voice, and edits of takes",
     "effects": "EQ, dynamics and reverb on a finished vocal",
+    "songs": "a vocal out of a song, its stretches in several voices, and mixed again",
     "datasets": "recordings a voice is made of, and the report on them",
     "evaluation": "scores",
     "training": "a voice from its data set",

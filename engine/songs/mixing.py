@@ -1,0 +1,235 @@
+"""Mix lanes again: a converted vocal at the loudness and the place its original had, with the backing.
+
+A converted vocal has the place in the stereo field and the tail of its original already (engine/audio/channels.py,
+engine/conversion/renderer.py follow its level frame by frame); here it gets its loudness over the whole recording
+(ITU-R BS.1770-4), so that it stands to the backing as the original did. Then the sum is kept below the ceiling by one
+gain for all of it, measured at four times the rate (BS.1770-4, annex 2): a limiter would change the balance.
+
+Files are read in up to three passes, a block at a time: measure the loudness, measure the peak, write.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from scipy import signal
+
+from engine.analysis.programme_loudness import LoudnessMeter
+from engine.audio.files import AudioWriter, open_audio
+from engine.audio.streams import Reader, at_engine_rate
+from engine.errors import AudioError, SettingsError
+from engine.progress import Report, no_report
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement
+from engine.settings import check_settings, setting
+from engine.units import SAMPLE_RATE
+
+CEILING_DB = -1.0  # true peak; EBU R 128 leaves as much for lossy formats
+LARGEST_CORRECTION_DB = 12.0  # of a converted vocal's loudness
+SILENT_DB = -60.0  # a fader as far down as this is closed
+_BLOCK = 1 << 17  # samples mixed at a time
+_OVERSAMPLING = 4
+_TAPS_AROUND = 24  # samples on both sides that the interpolation of a peak needs
+
+
+@dataclass(frozen=True)
+class Fader:
+    """One lane's level, and whether it sounds."""
+
+    gain_db: float = setting(0.0, SILENT_DB, 12.0, "Level of the lane against what it had.", step=0.5)
+    mute: bool = False
+    solo: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises SettingsError for a gain outside its range."""
+        check_settings(self)
+
+    @property
+    def gain(self) -> float:
+        """The gain as a factor, 0 when it is muted or closed."""
+        return 0.0 if self.mute or self.gain_db <= SILENT_DB else 10.0 ** (self.gain_db / 20.0)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A recording in the mix.
+
+    offset: samples at SAMPLE_RATE by which it begins after the others' zero, negative if before. original: the
+    recording it was converted from, whose loudness it gets. statement: what it states, if it is synthetic.
+    """
+
+    path: Path
+    fader: Fader = field(default_factory=Fader)
+    offset: int = 0
+    original: Path | None = None
+    statement: Statement | None = None
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What a mix did: its length in samples, the gain of the whole, and the loudness correction of each lane, in dB.
+
+    unsigned: why it carries no content credentials, if it should.
+    """
+
+    sample_count: int
+    gain_db: float
+    corrections_db: list[float]
+    unsigned: str | None = None
+
+
+def mix_files(
+    lanes: Sequence[Lane],
+    target: Path,
+    stems: Sequence[Path] = (),
+    report: Report = no_report,
+    installation: Installation | None = None,
+) -> Mix:
+    """Mix the lanes into `target`, and write each lane as it is in the mix into `stems`, if there are as many.
+
+    The mix lasts from the first lane's beginning to the last lane's end, at SAMPLE_RATE; a mono lane goes to all
+    channels. The stems together are the mix, unless a lane is muted. The suffixes select the formats; the files appear
+    together at the end. Raises SettingsError if no lane sounds, AudioError if one cannot be read or written or their
+    channels do not fit.
+
+    >>> mix_files([Lane(Path("vocal.flac")), Lane(Path("vocal.flac"), Fader(-6))], Path("mix.wav")).sample_count
+    132300
+    """
+    faders = audible([lane.fader for lane in lanes])
+    if not any(fader.gain for fader in faders):
+        raise SettingsError("No lane of the mix sounds: open a fader, or unmute one.")
+    if stems and len(stems) != len(lanes):
+        raise ValueError(f"{len(lanes)} lanes need as many stems, not {len(stems)}")
+    channels = _channels(lanes)
+    corrections_db = [_correction_db(lane) for lane in lanes]
+    gains = [
+        0.0 if not fader.gain else fader.gain * 10.0 ** (correction_db / 20.0)
+        for fader, correction_db in zip(faders, corrections_db, strict=True)
+    ]
+    report(0.3, "mixing")
+    peak = TruePeak(channels)
+    count = 0
+    for blocks in _together(lanes, channels):
+        peak.push(sum_of(blocks, gains))
+        count += blocks[0].shape[1]
+        report(min(0.6, 0.3 + count / (count + 60 * SAMPLE_RATE) * 0.3), "mixing")
+    gain_db = min(0.0, CEILING_DB - peak.db())
+    scaled = [gain * 10.0 ** (gain_db / 20.0) for gain in gains]
+    with ExitStack() as stack:
+        statement = next((lane.statement for lane in lanes if lane.statement), None)
+        writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels, statement, installation))
+        exported = [
+            stack.enter_context(AudioWriter(path, SAMPLE_RATE, channels, lane.statement, installation))
+            for path, lane in zip(stems, lanes, strict=False)
+        ]
+        written = 0
+        for blocks in _together(lanes, channels):
+            writer.write(sum_of(blocks, scaled))
+            for stem, block, gain in zip(exported, blocks, scaled, strict=False):
+                stem.write(block * np.float32(gain))
+            written += blocks[0].shape[1]
+            report(0.6 + 0.4 * written / max(count, 1), "mixing")
+    return Mix(count, gain_db, corrections_db, writer.unsigned)
+
+
+def audible(faders: Sequence[Fader]) -> list[Fader]:
+    """Return the faders as they count: where one is soloed, all that are not are muted.
+
+    >>> [fader.mute for fader in audible([Fader(solo=True), Fader()])]
+    [False, True]
+    """
+    soloed = any(fader.solo for fader in faders)
+    return [Fader(fader.gain_db, fader.mute or (soloed and not fader.solo)) for fader in faders]
+
+
+def programme_lufs(path: Path) -> float | None:
+    """Measure the loudness of a file (ITU-R BS.1770-4); None for silence. Raises AudioError."""
+    with open_audio(path) as source:
+        meter = LoudnessMeter(source.rate, source.channels)
+        for block in source.blocks(_BLOCK):
+            meter.push(block)
+    return meter.lufs()
+
+
+def sum_of(blocks: Sequence[np.ndarray], gains: Sequence[float]) -> np.ndarray:
+    """Add blocks (channels, n) at these gains, float32."""
+    total = np.zeros_like(blocks[0])
+    for block, gain in zip(blocks, gains, strict=True):
+        if gain:
+            total += block * np.float32(gain)
+    return total
+
+
+class TruePeak:
+    """The highest level between samples too, measured at four times the rate."""
+
+    def __init__(self, channels: int) -> None:
+        self._last = np.zeros((channels, 2 * _TAPS_AROUND), np.float32)
+        self._peak = 0.0
+
+    def push(self, samples: np.ndarray) -> None:
+        """Add the next samples, float32 (channels, n)."""
+        joined = np.concatenate([self._last, samples], axis=1)
+        self._last = joined[:, -2 * _TAPS_AROUND :]
+        highest = float(np.abs(joined).max(initial=0.0))
+        if 2.0 * highest > self._peak:  # between samples it is hardly ever 6 dB higher
+            # at its ends, where samples are cut off, the interpolation rings; they overlap with the next ones
+            edge = _OVERSAMPLING * _TAPS_AROUND
+            between = signal.resample_poly(joined, _OVERSAMPLING, 1, axis=1)[:, edge:-edge]
+            self._peak = max(self._peak, highest, float(np.abs(between).max(initial=0.0)))
+
+    def db(self) -> float:
+        """Return the peak so far in dB of full scale."""
+        return 20.0 * float(np.log10(max(self._peak, 1e-6)))
+
+
+def _correction_db(lane: Lane) -> float:
+    """Return what brings a converted lane to the loudness of its original; 0 for others, and where one is silent."""
+    if lane.original is None:
+        return 0.0
+    wanted, found = programme_lufs(lane.original), programme_lufs(lane.path)
+    if wanted is None or found is None:
+        return 0.0
+    return float(np.clip(wanted - found, -LARGEST_CORRECTION_DB, LARGEST_CORRECTION_DB))
+
+
+def _channels(lanes: Sequence[Lane]) -> int:
+    found = {}
+    for lane in lanes:
+        with open_audio(lane.path) as source:
+            found[source.channels] = lane.path.name
+    several = sorted(set(found) - {1})
+    if len(several) > 1:
+        text = " and ".join(f'"{found[channels]}" has {channels} channels' for channels in several[:2])
+        raise AudioError(f"{text}: give both in mono or stereo.")
+    return several[0] if several else 1
+
+
+def _together(lanes: Sequence[Lane], channels: int) -> Iterator[list[np.ndarray]]:
+    """Yield what all lanes hold at the same time, (channels, n) each, until the last has ended."""
+    first = min(0, *(lane.offset for lane in lanes))
+    with ExitStack() as stack:
+        readers = []
+        for lane in lanes:
+            source = stack.enter_context(open_audio(lane.path))
+            readers.append(
+                Reader(_later(at_engine_rate(source), source.channels, lane.offset - first), source.channels)
+            )
+        while True:
+            pieces = [reader.read(_BLOCK) for reader in readers]
+            longest = max(piece.shape[1] for piece in pieces)
+            if not longest:
+                return
+            yield [
+                np.broadcast_to(np.pad(piece, ((0, 0), (0, longest - piece.shape[1]))), (channels, longest))
+                for piece in pieces
+            ]
+
+
+def _later(blocks: Iterator[np.ndarray], channels: int, samples: int) -> Iterator[np.ndarray]:
+    """Yield silence of so many samples, then the blocks."""
+    for start in range(0, samples, _BLOCK):
+        yield np.zeros((channels, min(_BLOCK, samples - start)), np.float32)
+    yield from blocks

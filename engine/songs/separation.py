@@ -1,0 +1,142 @@
+"""Separate the vocal of a song from its backing.
+
+A separator is one small interface: stereo samples at SAMPLE_RATE in, the vocal out. The backing is the song less the
+vocal, so that both together are the song, to the bit. Here it is a network in ONNX Runtime, HTDemucs (Rouard, Massa and
+Défossez, 2023) fine-tuned for vocals as demucs-onnx exports it, run over overlapping windows of fixed length: a window
+at a time is in memory, however long the song is.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import soundfile as sf
+
+from engine.audio.files import open_audio, writing_errors
+from engine.audio.streams import Reader, at_engine_rate
+from engine.errors import AudioError, SeparationError
+from engine.files import replacing
+from engine.progress import Report
+from engine.units import SAMPLE_RATE
+
+INSTALL = "pip install 'timbre-studio[separation]'"
+_NO_VOCAL_DB = -40.0  # a vocal so far below the song is what leaks of other instruments
+_OVERLAP = 4  # windows overlap by a quarter, as the network's authors do
+_CHANNELS = 2
+_BLOCK = 1 << 17
+
+
+class Separator(Protocol):
+    """Finds the vocal in a song."""
+
+    name: str
+
+    def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        """Yield the vocal of consecutive blocks, float32 (2, n) at SAMPLE_RATE, in total as many samples."""
+        ...
+
+
+class OnnxSeparator:
+    """A network with the input `mix` (1, 2, samples) and the output `stems` (1, stems, 2, samples).
+
+    path: a file of `engine.songs.separator_file`, checked before. Raises SeparationError if demucs-onnx is missing, or
+    the file holds no such network.
+    """
+
+    name = "htdemucs_ft vocals"
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import onnxruntime
+            from demucs_onnx.inference import N_SAMPLES, SOURCES
+            from demucs_onnx.providers import resolve_providers
+        except ImportError as cause:
+            raise SeparationError(f"Separation needs the package demucs-onnx: {INSTALL}.") from cause
+        self.window, self._row = int(N_SAMPLES), SOURCES.index("vocals")
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3  # errors
+        options.add_session_config_entry(
+            "session.intra_op.allow_spinning", "0"
+        )  # else idle threads keep the cores busy
+        try:
+            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=resolve_providers("auto"))
+        except Exception as cause:  # ONNX Runtime's errors share no base but this
+            raise SeparationError(f'"{path.name}" holds no network that ONNX Runtime can run.') from cause
+        found = {one.name: one.shape for one in (*self._session.get_inputs(), *self._session.get_outputs())}
+        wanted = {"mix": [1, _CHANNELS, self.window], "stems": [1, len(SOURCES), _CHANNELS, self.window]}
+        if found != wanted:
+            raise SeparationError(f'"{path.name}" is not the network for vocals: it takes and gives other shapes.')
+
+    def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        """Yield the vocal, a window's step at a time: windows fade into each other over a quarter of their length."""
+        fade_count = self.window // _OVERLAP
+        step = self.window - fade_count
+        fade = ((np.arange(fade_count) + 0.5) / fade_count).astype(np.float32)
+        reader = Reader(blocks, _CHANNELS)
+        held, tail = reader.read(self.window), None
+        while held.shape[1]:
+            following = reader.read(step)
+            vocal = self._run(held)
+            if tail is not None:
+                shared = min(fade_count, vocal.shape[1])
+                vocal[:, :shared] = tail[:, :shared] * (1 - fade[:shared]) + vocal[:, :shared] * fade[:shared]
+            if not following.shape[1]:
+                yield vocal
+                return
+            yield vocal[:, :step]
+            tail = vocal[:, step:]
+            held = np.concatenate([held[:, step:], following], axis=1)
+
+    def _run(self, samples: np.ndarray) -> np.ndarray:
+        """Run the network on a window (2, n), padded with silence to its length; returns (2, n)."""
+        count = samples.shape[1]
+        padded = np.pad(samples, ((0, 0), (0, self.window - count)))[None]
+        stems = self._session.run(["stems"], {"mix": np.ascontiguousarray(padded, np.float32)})[0]
+        return np.array(stems[0, self._row, :, :count])
+
+
+def separate_file(song: Path, vocal: Path, backing: Path, separator: Separator, report: Report) -> None:
+    """Write the vocal of a song and its backing, stereo wav of 32-bit floats at SAMPLE_RATE, together at the end.
+
+    `report` shows progress, and may raise Cancelled between windows. Raises AudioError if the song cannot be read or
+    holds no vocal, or a file cannot be written.
+    """
+    power = {"song": 0.0, "vocal": 0.0}
+    with open_audio(song) as opened, open_audio(song) as again:
+        duration_s = opened.duration_s or 0.0
+        reader = Reader(in_stereo(again), _CHANNELS)
+        with float_file(vocal, _CHANNELS) as sung, float_file(backing, _CHANNELS) as played:
+            report(0.0, "separating")
+            for block in separator.vocal_of(in_stereo(opened)):
+                whole = reader.read(block.shape[1])
+                power["song"] += float(np.square(whole, dtype=np.float64).sum())
+                power["vocal"] += float(np.square(block, dtype=np.float64).sum())
+                sung.write(block.T)
+                played.write((whole - block).T)
+                done_s = reader.position / SAMPLE_RATE
+                report(min(1.0, done_s / duration_s) if duration_s else 0.5, "separating")
+            if power["vocal"] <= power["song"] * 10.0 ** (_NO_VOCAL_DB / 10.0):
+                raise AudioError(f'There is no vocal in "{song.name}": nothing is left to convert.')
+
+
+def in_stereo(source: Any) -> Iterator[np.ndarray]:
+    """Yield blocks (2, n) of a source at SAMPLE_RATE: mono twice, of more channels the first two with the mean of the
+    others."""
+    for block in at_engine_rate(source):
+        if block.shape[0] > _CHANNELS:
+            yield (block[:_CHANNELS] + block[_CHANNELS:].mean(0)).astype(np.float32)
+        else:
+            yield np.repeat(block, _CHANNELS // block.shape[0], axis=0)
+
+
+@contextmanager
+def float_file(path: Path, channels: int) -> Iterator[sf.SoundFile]:
+    """Write a wav of 32-bit floats, which clips nothing; it appears when the block succeeds. Raises AudioError."""
+    with writing_errors(path), replacing(path) as unfinished:
+        try:
+            with sf.SoundFile(unfinished, "w", SAMPLE_RATE, channels, format="WAV", subtype="FLOAT") as file:
+                yield file
+        except sf.LibsndfileError as cause:
+            raise AudioError(f'"{path.name}" could not be written: {cause.error_string}') from cause

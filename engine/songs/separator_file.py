@@ -1,0 +1,102 @@
+"""The networks that separate songs: a pinned list, and the check that a file is one of them.
+
+A file counts by its SHA-256 alone, wherever it comes from; nothing else is ever loaded. Nothing is downloaded here.
+"""
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import SeparationError
+from engine.files import replacing
+from engine.progress import Report, no_report
+
+FOLDER = "separators"  # in the data folder
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class SeparatorFile:
+    """A file that separates vocals: what it is, where it comes from, and its exact contents."""
+
+    name: str
+    file_name: str
+    size: int  # bytes
+    sha256: str
+    url: str
+    licence: str
+    origin: str
+
+    @property
+    def megabytes(self) -> int:
+        """Size in millions of bytes."""
+        return round(self.size / 1e6)
+
+
+# Revision, size and checksum as other programs pin the same file; the machine this was written on could not fetch it.
+HTDEMUCS_FT_VOCALS = SeparatorFile(
+    name="htdemucs_ft vocals",
+    file_name="htdemucs_ft_vocals_fp16weights.onnx",
+    size=165_612_636,
+    sha256="0cbe651f535415c9d26a7bb614f7d322dd5a080fa0298f2e50f478030a994dce",
+    url=(
+        "https://huggingface.co/StemSplitio/htdemucs-ft-vocals-onnx/resolve/"
+        "2ef0d757d3e226d0da85fb8c71514f464fcabdd0/htdemucs_ft_vocals_fp16weights.onnx"
+    ),
+    licence="MIT",
+    origin="Meta (facebookresearch/demucs), exported by StemSplit",
+)
+PINNED = (HTDEMUCS_FT_VOCALS,)
+
+
+def stored_separator(folder: Path, pinned: SeparatorFile = HTDEMUCS_FT_VOCALS) -> Path | None:
+    """Return the file of a separator in `folder` if one of the right size lies there, unchecked; else None."""
+    path = folder / pinned.file_name
+    return path if path.is_file() and path.stat().st_size == pinned.size else None
+
+
+def checked_separator(folder: Path, pinned: SeparatorFile = HTDEMUCS_FT_VOCALS) -> Path:
+    """Return the file of a separator in `folder`, its checksum verified. Raises SeparationError if it is missing or
+    another."""
+    path = stored_separator(folder, pinned)
+    if path is None:
+        raise SeparationError(
+            f"Songs cannot be separated yet: python -m studio separation fetch ({pinned.megabytes} MB), "
+            "or give the vocal and its backing."
+        )
+    refuse_other(path, pinned)
+    return path
+
+
+def refuse_other(path: Path, pinned: SeparatorFile = HTDEMUCS_FT_VOCALS, report: Report = no_report) -> None:
+    """Raise SeparationError unless the file is the pinned one to the bit."""
+    digest, done = hashlib.sha256(), 0
+    try:
+        if path.stat().st_size == pinned.size:
+            with path.open("rb") as file:
+                while block := file.read(_BLOCK):
+                    digest.update(block)
+                    done += len(block)
+                    report(done / pinned.size, "checking")
+    except OSError as cause:
+        raise SeparationError(f'"{path.name}" cannot be read: {cause.strerror or cause}.') from cause
+    if digest.hexdigest() != pinned.sha256:
+        raise SeparationError(
+            f'"{path.name}" is not {pinned.name}: its checksum is another. It was not used; fetch it again.'
+        )
+
+
+def accept_separator(
+    path: Path, folder: Path, pinned: SeparatorFile = HTDEMUCS_FT_VOCALS, report: Report = no_report
+) -> Path:
+    """Copy a file that the user has into `folder`, if it is the pinned one. Raises SeparationError."""
+    refuse_other(path, pinned, report)
+    target = folder / pinned.file_name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(target, durable=True) as unfinished:
+            shutil.copyfile(path, unfinished)
+    except OSError as cause:
+        raise SeparationError(f'"{target}" cannot be written: {cause.strerror or cause}.') from cause
+    return target

@@ -1,0 +1,256 @@
+"""From a finished track to a finished track: separate, convert, mix.
+
+    song --> separate --> vocal --> convert its parts --> mix --> mix, vocal, backing
+                  `-----> backing ------------------------^
+    or a vocal and its backing, aligned                   |
+    further stems, each with voices of its own, or kept --'
+
+The output of each stage is a file, found again by what it was made of, so that a song that was interrupted goes on from
+the last stage that was finished.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol, get_args
+
+from engine.analysis.style import Style
+from engine.conversion.convert import Chosen
+from engine.devices import AUTO
+from engine.errors import SettingsError
+from engine.files import write_atomically
+from engine.networks.base import load_base
+from engine.progress import Report, no_report
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement, canonical_json, file_digest
+from engine.songs.alignment import Alignment, align
+from engine.songs.mixing import Fader, Lane, Mix, mix_files
+from engine.songs.parts import KEEP, Part, PartsConversion, VoiceNamed, convert_parts
+from engine.songs.separation import Separator, separate_file
+from engine.songs.two_pitches import find_two_pitches
+from engine.voices.voice import networks_digest
+
+_SEPARATED, _CONVERTED = 0.6, 0.95  # of the progress, if there is something to separate
+_TRACE_DB = -30.0  # a trace of the vocal in the backing that is worth a sentence
+
+
+class Stages(Protocol):
+    """Keeps the outputs of finished stages."""
+
+    def find(self, name: str) -> Path | None:
+        """Return the file of a stage, if it was finished."""
+        ...
+
+    def new(self, name: str) -> Path:
+        """Return where to write the file of a stage."""
+        ...
+
+    def keep(self, name: str) -> Path:
+        """Keep the file written there; return where it is now."""
+        ...
+
+
+@dataclass(frozen=True)
+class FolderStages:
+    """Stages kept in a folder."""
+
+    folder: Path
+
+    def find(self, name: str) -> Path | None:
+        """Return the file of a stage, if it was finished."""
+        path = self.new(name)
+        return path if path.is_file() else None
+
+    def new(self, name: str) -> Path:
+        """Return where to write the file of a stage."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self.folder / name
+
+    def keep(self, name: str) -> Path:
+        """Keep the file where it is: it appeared whole."""
+        return self.new(name)
+
+
+@dataclass(frozen=True)
+class Stem:
+    """A recording of one singer and the voices it gets, or KEEP for a stem that is left as it is. fader: in the mix."""
+
+    path: Path
+    parts: Sequence[Part]
+    fader: Fader = field(default_factory=Fader)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether nothing of it is converted."""
+        return all(part.voice == KEEP for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Song:
+    """What to make a track of.
+
+    lead: the song if `separates`, else its vocal. backing: the instrumental; None for what is left of the song.
+    offset_s: how much later than the backing the lead begins, None to find it. stems: of further singers, beginning
+    with the lead.
+    """
+
+    lead: Stem
+    backing: Path | None = None
+    separates: bool = False
+    offset_s: float | None = None
+    stems: Sequence[Stem] = ()
+    backing_fader: Fader = field(default_factory=Fader)
+
+
+@dataclass(frozen=True)
+class SongFiles:
+    """Where the mix goes, and the lanes as they are in it: the lead, the backing, the further stems."""
+
+    mix: Path
+    vocal: Path
+    backing: Path
+    stems: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
+class FinishedSong:
+    """What was made. conversions: of the lead and the further stems, None for one that was kept. notes: sentences for
+    the user."""
+
+    alignment: Alignment
+    conversions: list[PartsConversion | None]
+    mix: Mix
+    notes: list[str]
+
+    @property
+    def statement(self) -> Statement:
+        """Return what the mix states of how it was made."""
+        return next(one.statement for one in self.conversions if one)
+
+
+def make_song(
+    song: Song,
+    files: SongFiles,
+    voice_named: VoiceNamed,
+    stages: Stages,
+    separator: Callable[[], Separator],
+    settings: Chosen | None = None,
+    report: Report = no_report,
+    work: "Work | None" = None,
+) -> FinishedSong:
+    """Make the track: separate, convert and mix, beginning with the first stage that is not finished.
+
+    separator: called only if there is something to separate. `report` shows progress and may raise Cancelled; finished
+    stages stay. Raises SettingsError, AudioError and SeparationError with a sentence for the user; then none of the
+    `files` is touched.
+    """
+    _refuse_impossible(song)
+    work = work or Work()
+    start = _SEPARATED if song.separates else 0.0
+    lead, backing = song.lead.path, song.backing
+    if song.separates:
+        lead, apart = _separated(song.lead.path, stages, separator, within(report, 0.0, _SEPARATED))
+        backing = song.backing or apart
+    assert backing is not None
+    if not song.separates:
+        alignment = align(lead, backing, song.offset_s)
+    elif song.backing:
+        alignment = align(song.lead.path, song.backing, song.offset_s, may_hold=True)
+    else:
+        alignment = Alignment(0.0, "separated from the same song")
+    stems = [Stem(lead, song.lead.parts, song.lead.fader), *song.stems]
+    conversions, lanes, notes = [], [], _notes(alignment)
+    for number, stem in enumerate(stems):
+        share = [start + (_CONVERTED - start) * (number + ahead) / len(stems) for ahead in (0, 1)]
+        if sentence := find_two_pitches(stem.path).sentence:
+            notes.append(sentence if len(stems) == 1 else f'"{stem.path.name}": {sentence}')
+        done, path = _converted(stem, stages, voice_named, settings, within(report, *share), work)
+        conversions.append(done)
+        original = stem.path if done else None
+        statement = done.statement if done else None
+        lanes.append(Lane(path, stem.fader, alignment.samples, original, statement))
+    lanes.insert(1, Lane(backing, song.backing_fader))
+    exported = [files.vocal, files.backing, *files.stems]
+    mixed = mix_files(
+        lanes, files.mix, exported[: len(lanes)] if len(exported) >= len(lanes) else (),
+        within(report, _CONVERTED, 1.0), work.installation,
+    )  # fmt: skip
+    return FinishedSong(alignment, conversions, mixed, notes)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Where a song is computed, and what signs it."""
+
+    device: str = AUTO
+    installation: Installation | None = None
+
+
+def within(report: Report, first: float, last: float) -> Report:
+    """Return a report that covers this part of another's progress."""
+    return lambda fraction, message: report(first + (last - first) * fraction, message)
+
+
+def stage_name(name: str, *made_of: Any) -> str:
+    """Name a stage by what it is made of: paths count by their contents, the rest as it is written."""
+    parts = [file_digest(one) if isinstance(one, Path) else repr(one) for one in made_of]
+    return f"{name}-{sha256(canonical_json({'of': parts})).hexdigest()[:24]}"
+
+
+def _refuse_impossible(song: Song) -> None:
+    if not song.separates and song.backing is None:
+        raise SettingsError("There is no backing: give one, or separate the song.")
+    if song.lead.is_kept and all(stem.is_kept for stem in song.stems):
+        raise SettingsError("Nothing is converted: give the vocal, or one of the stems, a voice.")
+
+
+def _separated(song: Path, stages: Stages, separator: Callable[[], Separator], report: Report) -> tuple[Path, Path]:
+    """Return the vocal and the backing of a song, from an earlier run if they were finished."""
+    names = [f"{stage_name(name, song)}.wav" for name in ("vocal", "backing")]
+    vocal, backing = (stages.find(name) for name in names)
+    if vocal is None or backing is None:
+        separate_file(song, stages.new(names[0]), stages.new(names[1]), separator(), report)
+        vocal, backing = (stages.keep(name) for name in names)
+    report(1.0, "separating")
+    return vocal, backing
+
+
+def _converted(
+    stem: Stem, stages: Stages, voice_named: VoiceNamed, settings: Chosen | None, report: Report, work: Work
+) -> tuple[PartsConversion | None, Path]:
+    """Return how a stem was converted and the file, or None and the stem itself where it is kept."""
+    if stem.is_kept:
+        return None, stem.path
+    voices = {part.voice: voice_named(part.voice) for part in stem.parts if part.voice != KEEP}
+    networks = [networks_digest(load_base(), voice) for voice in voices.values()]
+    name = stage_name("converted", stem.path, tuple(stem.parts), networks, _described(settings))
+    path, record = stages.find(f"{name}.wav"), stages.find(f"{name}.json")
+    if path is None or record is None:
+        target = stages.new(f"{name}.wav")
+        done = convert_parts(
+            stem.path, target, stem.parts, voices.__getitem__, settings, report, work.device, work.installation
+        )
+        write_atomically(stages.new(f"{name}.json"), json.dumps(asdict(done)))
+        return done, [stages.keep(f"{name}{suffix}") for suffix in (".json", ".wav")][1]
+    report(1.0, "converting")
+    said = json.loads(record.read_text(encoding="utf-8"))
+    return PartsConversion(**said | {"statement": Statement(**said["statement"])}), path
+
+
+def _described(settings: Chosen | None) -> str:
+    """Write settings as text, also where they depend on the style of the recording."""
+    if callable(settings):
+        return repr([settings(style) for style in get_args(Style)])
+    return repr(settings)
+
+
+def _notes(alignment: Alignment) -> list[str]:
+    notes = []
+    if alignment.offset_s:
+        later = "later" if alignment.offset_s > 0 else "earlier"
+        notes.append(f"The vocal begins {abs(alignment.offset_s):.3f} s {later} than the backing ({alignment.reason}).")
+    if alignment.trace_db is not None and alignment.trace_db > _TRACE_DB:
+        notes.append(f"The backing holds a trace of the vocal, {-alignment.trace_db:.0f} dB below it.")
+    return notes

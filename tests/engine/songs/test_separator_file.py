@@ -1,0 +1,51 @@
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+
+from engine.errors import SeparationError
+from engine.songs.separator_file import (
+    HTDEMUCS_FT_VOCALS,
+    PINNED,
+    accept_separator,
+    checked_separator,
+    stored_separator,
+)
+
+CONTENT = b"weights" * 1000
+FILE = replace(HTDEMUCS_FT_VOCALS, size=len(CONTENT), sha256=sha256(CONTENT).hexdigest())
+
+
+def test_a_file_of_the_user_is_accepted_by_its_checksum_whatever_its_name(tmp_path):
+    (tmp_path / "from a friend.bin").write_bytes(CONTENT)
+    stored = accept_separator(tmp_path / "from a friend.bin", tmp_path / "data", FILE)
+    assert stored == checked_separator(tmp_path / "data", FILE)
+    assert stored.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT[:-1] + b"S", b""])
+def test_another_file_is_refused_and_not_stored(tmp_path, content):
+    (tmp_path / FILE.file_name).write_bytes(content)
+    with pytest.raises(SeparationError, match="checksum is another"):
+        accept_separator(tmp_path / FILE.file_name, tmp_path / "data", FILE)
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_stored_file_that_has_changed_is_not_used(tmp_path):
+    (tmp_path / FILE.file_name).write_bytes(CONTENT[:-1] + b"S")
+    assert stored_separator(tmp_path, FILE)
+    with pytest.raises(SeparationError, match="not used"):
+        checked_separator(tmp_path, FILE)
+
+
+def test_without_a_file_the_remedy_is_named(tmp_path):
+    with pytest.raises(SeparationError, match=r"separation fetch \(166 MB\)"):
+        checked_separator(tmp_path)
+
+
+def test_pinned_files_state_revision_and_checksum():
+    for one in PINNED:
+        assert "/resolve/main/" not in one.url  # a branch may change
+        assert one.url.startswith("https://")
+        assert one.url.endswith(one.file_name)
+        assert len(bytes.fromhex(one.sha256)) == 32

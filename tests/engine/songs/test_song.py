@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+
+from engine.audio.files import read_audio
+from engine.errors import AudioError, Cancelled, SettingsError
+from engine.provenance.installation import Installation
+from engine.provenance.verification import verify
+from engine.songs.mixing import programme_lufs
+from engine.songs.parts import Part
+from engine.songs.separation import OnnxSeparator
+from engine.songs.song import FolderStages, Song, SongFiles, Stem, Work, make_song
+from engine.voices.card import list_voices
+from engine.voices.voice import load_voice
+from tests.engine.songs.conftest import chords, save
+
+VOICE = list_voices()[0].id
+PARTS = (Part(0.0, VOICE),)
+
+
+class Counting:
+    """Counts how often there is something to separate, and how often a voice is used."""
+
+    def __init__(self, network):
+        self.network, self.separated = network, 0
+
+    def __call__(self):
+        self.separated += 1
+        return OnnxSeparator(self.network)
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "out").mkdir()
+    return SongFiles(*(tmp_path / "out" / f"{name}.wav" for name in ("mix", "vocal", "backing")))
+
+
+@pytest.fixture(scope="module")
+def stems(sing):
+    return sing(5.0), chords(5.0)
+
+
+@pytest.fixture
+def song(stems, tmp_path):
+    vocal, sides = stems
+    return save(tmp_path / "song.wav", vocal + sides, vocal - sides)
+
+
+def test_a_song_is_separated_converted_and_mixed(song, stems, files, network, tmp_path):
+    work = Work(installation=Installation(tmp_path / "home"))
+    made = make_song(
+        Song(Stem(song, PARTS), separates=True), files, load_voice, FolderStages(tmp_path / "work"),
+        Counting(network), work=work,
+    )  # fmt: skip
+    mix, vocal, backing = (read_audio(path).samples for path in (files.mix, files.vocal, files.backing))
+    assert mix.shape == read_audio(song).samples.shape
+    gain = 10 ** (made.mix.gain_db / 20)
+    np.testing.assert_allclose(backing, gain * np.stack([stems[1], -stems[1]]), atol=5e-6)  # the song's own
+    np.testing.assert_allclose(mix - backing, vocal, atol=5e-6)  # nothing else is in the mix
+    original = save(tmp_path / "original.wav", stems[0], stems[0])
+    difference = programme_lufs(files.vocal) - programme_lufs(original) - made.mix.gain_db
+    assert abs(difference) < 0.5
+    states = [verify(path, work.installation).state for path in (files.mix, files.vocal, files.backing)]
+    assert states == ["made_here", "made_here", "no_credentials"]
+    assert made.statement.voice == VOICE
+
+
+def test_a_vocal_with_its_backing_needs_no_separator(stems, files, tmp_path):
+    vocal, backing = save(tmp_path / "v.wav", stems[0]), save(tmp_path / "b.wav", stems[1], stems[1])
+
+    def none():
+        raise AssertionError("there is nothing to separate")
+
+    make_song(Song(Stem(vocal, PARTS), backing), files, load_voice, FolderStages(tmp_path / "work"), none)
+    assert read_audio(files.mix).samples.shape == (2, len(stems[0]))
+
+
+def test_a_song_goes_on_from_the_stage_that_was_finished(song, files, network, tmp_path):
+    stages, separator = FolderStages(tmp_path / "work"), Counting(network)
+    wanted = Song(Stem(song, PARTS), separates=True)
+
+    def stop_at(message):
+        def report(fraction, now):
+            if now == message:
+                raise Cancelled
+
+        return report
+
+    for message in ("converting", "mixing"):
+        with pytest.raises(Cancelled):
+            make_song(wanted, files, load_voice, stages, separator, report=stop_at(message))
+        assert not list(files.mix.parent.iterdir())
+    seen = []
+    made = make_song(wanted, files, load_voice, stages, separator, report=lambda *one: seen.append(one[1]))
+    assert separator.separated == 1
+    assert "analysing" not in seen  # nothing was converted again
+    assert made.statement.voice == VOICE
+    whole = FolderStages(tmp_path / "again")
+    afresh = SongFiles(*(path.with_stem(f"{path.stem}2") for path in (files.mix, files.vocal, files.backing)))
+    make_song(wanted, afresh, load_voice, whole, separator)
+    np.testing.assert_array_equal(read_audio(files.mix).samples, read_audio(afresh.mix).samples)
+
+
+def test_two_stems_are_two_lanes_and_a_harmony_may_be_kept(stems, files, sing, tmp_path):
+    lead, harmony = save(tmp_path / "lead.wav", stems[0]), save(tmp_path / "harmony.wav", 0.5 * sing(5.0, hertz=227.0))
+    backing = save(tmp_path / "b.wav", stems[1])
+    targets = SongFiles(files.mix, files.vocal, files.backing, [files.mix.with_name("harmony.wav")])
+    made = make_song(
+        Song(Stem(lead, PARTS), backing, stems=[Stem(harmony, (Part(0.0, "keep"),))]), targets, load_voice,
+        FolderStages(tmp_path / "work"), lambda: pytest.fail("nothing to separate"),
+    )  # fmt: skip
+    assert [done is None for done in made.conversions] == [False, True]
+    gain = 10 ** (made.mix.gain_db / 20)
+    np.testing.assert_allclose(read_audio(targets.stems[0]).samples, gain * read_audio(harmony).samples, atol=5e-6)
+
+
+def test_bad_input_is_a_sentence_and_nothing_is_written(song, stems, files, network, tmp_path):
+    vocal, silent = save(tmp_path / "v.wav", stems[0]), save(tmp_path / "s.wav", 0 * stems[0])
+    long, kept = save(tmp_path / "long.wav", chords(9.0)), (Part(0.0, "keep"),)
+    for wanted, sentence in (
+        (Song(Stem(vocal, PARTS)), "There is no backing"),
+        (Song(Stem(vocal, kept), long), "Nothing is converted"),
+        (Song(Stem(vocal, PARTS), long), "lasts 5 seconds, the backing 9 seconds"),
+        (Song(Stem(vocal, PARTS), song), "already holds the vocal"),
+        (Song(Stem(silent, PARTS), song), "is silent"),
+        (Song(Stem(silent, PARTS), separates=True), "There is no vocal"),
+    ):
+        with pytest.raises((AudioError, SettingsError), match=sentence):
+            make_song(wanted, files, load_voice, FolderStages(tmp_path / "work"), Counting(network))
+    assert not list(files.mix.parent.iterdir())
