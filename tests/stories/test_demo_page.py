@@ -83,7 +83,7 @@ def test_one_who_waits_is_told_for_how_many_and_about_how_long(new_visitor, tmp_
     is_converted(second)  # from then on it is known how long one takes
     drop(first, recording(tmp_path / "song.wav", 55.0))
     expect(first.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
-    first.locator("#convert-settings").get_by_role("slider", name=re.compile("Takes")).fill("10")
+    first.locator("#convert").get_by_role("slider", name=re.compile("Takes")).fill("10")
     first.get_by_role("button", name="Convert", exact=True).click()
     expect(first.locator("#convert-bar")).to_contain_text("%", timeout=WORK_MS)  # it is under way
     second.get_by_role("button", name="Convert", exact=True).click()

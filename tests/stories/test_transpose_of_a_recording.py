@@ -20,7 +20,7 @@ def auto(page: Page):
 
 
 def transpose(page: Page):
-    return page.locator("#convert-settings").get_by_role("spinbutton", name="Transpose")
+    return page.locator("#convert").get_by_role("spinbutton", name="Transpose")
 
 
 def put_in(page: Page, sample: str) -> None:
@@ -51,7 +51,7 @@ def test_a_transposition_stays_with_its_recording(page, new_visitor, studio_page
     expect(transpose(other)).to_have_value("3")
     put_in(other, "Speech")
     expect(auto(other)).to_be_checked()
-    page.locator("#convert-settings").get_by_role("slider", name="Takes").fill("2")  # remembers the settings here again
+    page.locator("#convert").get_by_role("slider", name="Takes").fill("2")  # remembers the settings here again
     page.wait_for_timeout(500)
     other.reload()
     expect(other.locator("#convert-facts")).to_contain_text("speech.flac", timeout=WORK_MS)

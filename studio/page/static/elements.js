@@ -3,6 +3,7 @@ import "./restart.js";
 import "./returning.js";
 import "./address.js";
 import "./audio-files.js";
+import "./help.js";
 import "./keyboard.js";
 import "./player.js";
 import "./roll.js";

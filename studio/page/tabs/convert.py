@@ -11,6 +11,7 @@ from studio.page.parts.notice import notice, silent, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_batch import Batch
 from studio.page.tabs.convert_fit import Fit
+from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
 from studio.page.tabs.convert_result import Result
 from studio.page.tabs.convert_settings import Settings
@@ -28,36 +29,34 @@ class ConvertTab:
 
     def __init__(self, page: Page, tab: gr.Tab) -> None:
         self.alone = alone = gr.State(True)  # whether one recording is converted, and not several
-        with gr.Row(elem_id="convert"):
-            with gr.Column(scale=7, min_width=320):
-                with gr.Tabs(elem_id="convert-input") as self.number:
-                    with gr.Tab("One recording", id="one") as one:
-                        self.recording = Recording(page)
-                    with gr.Tab("Several at once", id="several") as several:
-                        self.batch = Batch(page)
-                self.voice = Voice(page, tab, self.recording, alone)
-            with gr.Column(scale=5, min_width=320, elem_id="convert-settings"):
-                self.fit = fit = Fit(page, self.recording, alone, self.voice)
-                start = gr.Column(elem_id="convert-go", render=False)
-                self.settings = Settings(page, self.recording, alone, fit, start)
-                with start:
-                    self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
-                    self.problem = notice("convert-problem")
-                    progress_place = gr.Column(elem_id="convert-progress")
-        self.result = Result(page, tab, progress_place)
+        layout = Layout()
+        self.input = layout.input
+        with layout.stage:
+            self.recording = Recording(page)
+        self.batch = Batch(page, layout)
+        with layout.voice:
+            self.voice = Voice(page, tab, self.recording, alone)
+        self.fit = fit = Fit(page, layout, self.recording, alone, self.voice)
+        self.settings = Settings(page, layout, self.recording, alone, fit)
+        with layout.go:
+            self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
+            self.problem = notice("convert-problem")
+        with layout.result:
+            self.result = Result(page, tab, layout.progress)
         self.batch.wire(self.voice, self.settings)
         self._wire(page)
-        # several have a button of their own beside them
-        shift = [fit.auto, fit.transpose, fit.put_aside]
-        for choice, is_one in ((one, True), (several, False)):
-            page.on(choice.select, self.turn_to(is_one), [alone, *shift], [self.start, alone, *shift])
+        # each tab of the input has its button in the dock
+        self.buttons = {"one": self.start, "several": self.batch.start}
+        shift = [alone, fit.auto, fit.transpose, fit.put_aside]
+        for choice in (layout.one, layout.several):
+            page.on(choice.select, self.turn_to(str(choice.id)), shift, [*self.buttons.values(), *shift])
 
     def _wire(self, page: Page) -> None:
         recording, voice, settings, result = self.recording, self.voice, self.settings, self.result
         inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls}
         outputs = [*result.watched, *voice.outputs]
         page.on(self.start.click, self.convert, inputs, outputs, notice=self.problem, **IN_TURN)
-        filled = [self.number, self.alone, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
+        filled = [self.input, self.alone, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
         pitch = result.takes.pitch
         page.on(recording.chosen.change, pitch.make_way, [recording.chosen, pitch.known])
         page.on(recording.chosen.change, self.come_round, [recording.chosen], [self.problem])
@@ -66,12 +65,13 @@ class ConvertTab:
         kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows]
         page.on(page.blocks.load, self.come_back, kept, [*filled, *self.batch.outputs])
 
-    def turn_to(self, is_one: bool) -> Callable[..., Updates]:
-        """Return what is done when one recording, or several, are turned to."""
+    def turn_to(self, choice: str) -> Callable[..., Updates]:
+        """Return what is done when a tab of the input is turned to."""
 
         def turn(visit: Visit, was_one: bool, *shift: Any) -> Updates:
-            turned = {self.start: gr.Button(visible=is_one), self.alone: is_one}
-            return turned | (self.fit.exchange(*shift) if is_one != was_one else {})
+            is_one = choice == "one"
+            seen = {button: gr.Button(visible=name == choice) for name, button in self.buttons.items()}
+            return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
         return turn
 
@@ -107,7 +107,7 @@ class ConvertTab:
         if model := wish.get("voice"):
             updates |= self.voice.choose(visit, model)
         if wish.get("recording") or wish.get("task"):
-            updates |= {self.number: gr.Tabs(selected="one"), self.alone: True}
+            updates |= {self.input: gr.Tabs(selected="one"), self.alone: True}
         if analysis := wish.get("recording"):
             updates |= self.recording.take(analysis)
         if task_id := wish.get("task"):

@@ -18,6 +18,7 @@ from studio.page.parts.notice import notice, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs.analyses import BUSY
+from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_settings import Settings
 from studio.page.tabs.convert_voice import GONE, Voice
 
@@ -33,22 +34,24 @@ _FETCH = """text => {
 class Batch:
     """The part of the tab for several recordings. rows: {file_name, task, error} of each, which stay."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, layout: Layout) -> None:
         self.page = page
         self.rows = remembered("convert-batch", [])
         self.timer = gr.Timer(_POLL_S, active=False)
-        self.files = gr.File(
-            label="Recordings", file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150,
-            elem_id="convert-files",
-        )  # fmt: skip
-        self.start = gr.Button("Convert all", variant="primary")
-        self.problem = notice("convert-batch-problem")
-        self.table = gr.HTML(visible=False, elem_id="convert-batch")
-        with gr.Row(visible=False) as self.going:
-            self.cancel = gr.Button("Cancel remaining", size="sm")
-        with gr.Row(visible=False) as self.done:
-            self.kind = gr.Dropdown(list(FORMATS), value=FORMATS[0], label="Format", scale=1, min_width=130)
-            self.fetch = gr.Button("Download all as ZIP", scale=2, min_width=160)
+        with layout.batch:
+            self.files = gr.File(
+                label="Recordings", file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150,
+                elem_id="convert-files",
+            )  # fmt: skip
+            self.problem = notice("convert-batch-problem")
+            self.table = gr.HTML(visible=False, elem_id="convert-batch")
+            with gr.Row(visible=False) as self.going:
+                self.cancel = gr.Button("Cancel remaining", size="sm")
+            with gr.Row(visible=False) as self.done:
+                self.kind = gr.Dropdown(list(FORMATS), value=FORMATS[0], label="Format", scale=1, min_width=130)
+                self.fetch = gr.Button("Download all as ZIP", scale=2, min_width=160)
+        with layout.go:
+            self.start = gr.Button("Convert all", variant="primary", size="lg", visible=False)
         self.link = gr.Textbox(visible=False)
 
     def wire(self, voice: Voice, settings: Settings) -> None:

@@ -10,6 +10,7 @@ from studio.actions.fits import fit_view
 from studio.page.parts.controls import controls
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
 from studio.page.tabs.convert_voice import Voice
 
@@ -30,13 +31,15 @@ class Fit:
     alone: whether the recording is what is converted, and not several.
     """
 
-    def __init__(self, page: Page, recording: Recording, alone: gr.State, voice: Voice) -> None:
+    def __init__(self, page: Page, layout: Layout, recording: Recording, alone: gr.State, voice: Voice) -> None:
         self.recording, self.alone, self.voice = recording, alone, voice
         self.found = gr.Number(0, visible="hidden", container=False)  # of the server, in semitones
-        gr.HTML("<h2>Pitch</h2>")
-        self.picture = element("fit", elem_id="convert-fit")
-        self.auto = gr.Checkbox(True, label="Auto transpose", elem_id="convert-auto")
-        self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
+        with layout.pitch:
+            gr.HTML("<h2>Pitch</h2>")
+            self.picture = element("fit", elem_id="convert-fit")
+        with layout.transpose:
+            self.auto = gr.Checkbox(True, label="Auto transpose", elem_id="convert-auto")
+            self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
         self.owner = gr.State(None)  # id of the recording that the shift was set for
         self.put_aside = gr.State((True, 0))  # for several recordings while there is one, and the other way round
         asked = [recording.chosen, self.owner]

@@ -12,6 +12,7 @@ from studio.page.parts.controls import STYLES, controls, settings_of
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_fit import Fit
+from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
 
 _OF_ONE = "Detected in the recording. Choose another if it suits better."
@@ -36,17 +37,17 @@ _ADVANCED = [one.name for one in fields(ConversionSettings) if one.name not in _
 class Settings:
     """The part of the tab with the settings. kept: what the browser remembers of them.
 
-    alone: whether the recording is what is converted, and not several. start: what begins the conversion, before the
-    fold.
+    alone: whether the recording is what is converted, and not several.
     """
 
-    def __init__(self, page: Page, recording: Recording, alone: gr.State, fit: Fit, start: gr.Column) -> None:
+    def __init__(self, page: Page, layout: Layout, recording: Recording, alone: gr.State, fit: Fit) -> None:
         self.recording, self.alone, self.fit = recording, alone, fit
-        self.preset = gr.Radio(_choices(None), value=None, label="Style", info=_OF_ONE)
+        with layout.pitch:
+            self.preset = gr.Radio(_choices(None), value=None, label="Style", info=_OF_ONE)
         self.detected = gr.State(None)  # the style that is chosen because it was detected
-        self.takes = controls(ConversionSettings, ["takes"])["takes"]
-        start.render()  # type: ignore[no-untyped-call]
-        with gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced"):
+        with layout.takes:
+            self.takes = controls(ConversionSettings, ["takes"])["takes"]
+        with layout.advanced:
             effects = [(name.capitalize(), name) for name in EffectSettings.presets]
             self.effects = gr.Radio(effects, value=OFF, label="Effects", info=_EFFECTS, elem_id="convert-effects")
             self.advanced = controls(ConversionSettings, _ADVANCED)

@@ -58,7 +58,7 @@ def seconds(page: Page) -> float:
 
 
 def slider(page: Page, name: str):
-    return page.locator("#convert-settings").get_by_role("slider", name=re.compile(name))
+    return page.locator("#convert").get_by_role("slider", name=re.compile(name))
 
 
 def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, photographed, tmp_path):

@@ -1,0 +1,27 @@
+// <timbre-help>: the one "?" of the page. Help texts under the controls (gradio's .info-text, our .help-text) are hidden
+// until it is pressed, and with it the list of keys. The key ? does the same.
+
+import { Listener, make } from "./dom.js";
+
+class Help extends Listener {
+  #button = make("button", { type: "button", "aria-expanded": "false", "aria-label": "Help", title: "Explain the controls (?)", onclick: () => this.#toggle() }, "?");
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.replaceChildren(this.#button);
+  }
+
+  #toggle() {
+    this.#button.setAttribute("aria-expanded", document.body.classList.toggle("help"));
+  }
+
+  #key = (event) => {
+    if (event.key !== "?" || event.target.matches?.("input, textarea, select, [contenteditable]")) return;
+    event.preventDefault();
+    this.#toggle();
+  };
+
+  heard = [[document, "keydown", this.#key]];
+}
+
+customElements.define("timbre-help", Help);
