@@ -22,7 +22,7 @@ _MEDIAN_FRAMES = 7
 _NEW_NOTE = 6.0  # cost of a new note: as much as this many semitones for one frame
 _FURTHEST = 2.0  # semitones; greater distances cost no more
 _ATTACK_DB = 9.0  # a rise by this much starts the same note again
-_TICKS_PER_S, _VELOCITY = 960, 80  # of MIDI files
+_TICKS_PER_BEAT, _TEMPO_BPM, _VELOCITY = 480, 120.0, 80  # of MIDI files
 
 CHROMATIC = "chromatic"
 _MAJOR = (0, 2, 4, 5, 7, 9, 11)
@@ -82,16 +82,28 @@ def measure_histogram(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:
     return np.bincount(np.clip(voiced, 0, SEMITONES - 1), minlength=SEMITONES) / FRAME_RATE
 
 
-def notes_as_midi(notes: Sequence[Note]) -> bytes:
-    """Write notes as a standard MIDI file with one track at 120 beats per minute: a second is two beats."""
-    events = [(round(note.start_s * _TICKS_PER_S), True, note.midi) for note in notes]
-    events += [(round(note.end_s * _TICKS_PER_S), False, note.midi) for note in notes]
-    track, now = bytearray(), 0
-    for tick, begins, midi in sorted(events):  # at equal times, note-offs come first
-        track += _variable_length(tick - now) + bytes((0x90 if begins else 0x80, midi, _VELOCITY))
+def notes_as_midi(
+    notes: Sequence[Note], tempo_bpm: float = _TEMPO_BPM, markers: Sequence[tuple[float, str]] = ()
+) -> bytes:
+    """Write notes as a standard MIDI file with one track.
+
+    tempo_bpm: of the file, so that the notes lie on the bars of a song with this tempo; their times stay the same.
+    markers: (seconds, text), which sequencers show in their marker track.
+    """
+    ticks_per_s = _TICKS_PER_BEAT * tempo_bpm / 60
+    events: list[tuple[int, int, bytes]] = [
+        (round(start_s * ticks_per_s), 0, b"\xff\x06" + _variable_length(len(text.encode())) + text.encode())
+        for start_s, text in markers
+    ]
+    events += [(round(note.end_s * ticks_per_s), 1, bytes((0x80, note.midi, _VELOCITY))) for note in notes]
+    events += [(round(note.start_s * ticks_per_s), 2, bytes((0x90, note.midi, _VELOCITY))) for note in notes]
+    track = bytearray(b"\x00\xff\x51\x03" + round(60e6 / tempo_bpm).to_bytes(3, "big"))
+    now = 0
+    for tick, _, message in sorted(events):  # at equal times, note-offs come before note-ons
+        track += _variable_length(tick - now) + message
         now = tick
     track += b"\x00\xff\x2f\x00"
-    head = struct.pack(">4sLHHH", b"MThd", 6, 0, 1, _TICKS_PER_S // 2)
+    head = struct.pack(">4sLHHH", b"MThd", 6, 0, 1, _TICKS_PER_BEAT)
     return head + struct.pack(">4sL", b"MTrk", len(track)) + bytes(track)
 
 

@@ -70,14 +70,18 @@ def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
         raise AudioError(f"A FLAC file cannot hold a rate of {rate} Hz: use .wav.")
 
 
-def open_encoder(file: BinaryIO, suffix: str, rate: int, channels: int, comment: str = "") -> Encoder:
+def open_encoder(
+    file: BinaryIO, suffix: str, rate: int, channels: int, comment: str = "", time_reference: int | None = None
+) -> Encoder:
     """Open the encoder for a suffix; `comment` becomes a tag of the file.
+
+    time_reference: the sample of a song at which the file begins; only .wav can hold it.
 
     Raises AudioError if the format does not support the rate or channels.
     """
     refuse_unwritable(suffix, rate, channels)
     if suffix == ".wav":
-        return WavEncoder(file, rate, channels, comment)
+        return WavEncoder(file, rate, channels, comment, time_reference)
     if suffix == M4A:
         return AacEncoder(file, rate, channels, comment)
     return SndfileEncoder(file, suffix, rate, channels, comment)
@@ -86,11 +90,14 @@ def open_encoder(file: BinaryIO, suffix: str, rate: int, channels: int, comment:
 class WavEncoder:
     """Encode 24-bit PCM. A JUNK chunk reserves space for RF64's ds64 chunk, needed only beyond 4 GB."""
 
-    def __init__(self, file: BinaryIO, rate: int, channels: int, comment: str = "") -> None:
+    def __init__(
+        self, file: BinaryIO, rate: int, channels: int, comment: str = "", time_reference: int | None = None
+    ) -> None:
         self._file, self._rate, self._channels = file, rate, channels
         self._data_size = 0
         self._tags = wav_comment(comment) if comment else b""
-        file.write(wav_header(rate, channels, 0))
+        self._broadcast = b"" if time_reference is None else broadcast_extension(time_reference)
+        file.write(wav_header(rate, channels, 0, before=self._broadcast))
 
     def write(self, block: Samples) -> None:
         data = pcm24(block)
@@ -102,7 +109,7 @@ class WavEncoder:
             self._file.write(b"\0")
         self._file.write(self._tags)
         self._file.seek(0)
-        self._file.write(wav_header(self._rate, self._channels, self._data_size, len(self._tags)))
+        self._file.write(wav_header(self._rate, self._channels, self._data_size, len(self._tags), self._broadcast))
 
     def abandon(self) -> None:
         pass
@@ -122,14 +129,22 @@ def wav_comment(text: str) -> bytes:
     return struct.pack("<4sI4s4sI", b"LIST", len(content) + 12, b"INFO", b"ICMT", len(content)) + content
 
 
-def wav_header(rate: int, channels: int, data_size: int, size_after: int = 0) -> bytes:
+def broadcast_extension(time_reference: int) -> bytes:
+    """Return a bext chunk (EBU Tech 3285, version 1) that says at which sample of a song the file begins."""
+    low, high = time_reference & 0xFFFF_FFFF, time_reference >> 32
+    content = struct.pack("<256s32s32s10s8sIIH254x", b"", b"Timbre Studio", b"", b"", b"", low, high, 1)
+    return struct.pack("<4sI", b"bext", len(content)) + content
+
+
+def wav_header(rate: int, channels: int, data_size: int, size_after: int = 0, before: bytes = b"") -> bytes:
     """Return the 80 bytes before the samples: RIFF, or RF64 if the sizes need more than 32 bits.
 
-    size_after: bytes of the chunks after the samples.
+    size_after: bytes of the chunks after the samples; before: further chunks ahead of them.
     """
     frame = channels * BYTES_PER_SAMPLE
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * frame, frame, 8 * BYTES_PER_SAMPLE)
-    riff_size = 72 + data_size + data_size % 2 + size_after
+    form = before + form
+    riff_size = 72 + len(before) + data_size + data_size % 2 + size_after
     if riff_size <= LARGEST_RIFF:
         start = struct.pack("<4sI4s4sI28x", b"RIFF", riff_size, b"WAVE", b"JUNK", 28)
         return start + form + struct.pack("<4sI", b"data", data_size)

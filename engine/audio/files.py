@@ -217,7 +217,7 @@ class AudioWriter:
 
     statement: how the recording was made, if it is synthetic: it becomes a tag, and where the format can hold them
     content credentials, signed by `installation` (by default that of the environment). If they cannot be signed, the
-    file is written without them, and `unsigned` gives the reason.
+    file is written without them, and `unsigned` gives the reason. time_reference: see `open_encoder`.
     """
 
     def __init__(
@@ -227,6 +227,7 @@ class AudioWriter:
         channels: int,
         statement: Statement | None = None,
         installation: Installation | None = None,
+        time_reference: int | None = None,
     ) -> None:
         self.path, self.rate, self.channels = Path(path), rate, channels
         self._count = 0
@@ -244,7 +245,7 @@ class AudioWriter:
         try:
             with writing_errors(self.path):
                 comment = self._statement.as_tag() if self._statement else ""
-                self._encoder = open_encoder(self._file, self._suffix, rate, channels, comment)
+                self._encoder = open_encoder(self._file, self._suffix, rate, channels, comment, time_reference)
         except BaseException:
             self._delete_temporary()
             raise

@@ -22,6 +22,7 @@ import json
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -30,7 +31,7 @@ import numpy as np
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
 from studio.actions.arrivals import borrowed
 from studio.actions.names import named_file
-from studio.actions.recordings import check_recording, shown_name, suffix_of
+from studio.actions.recordings import Origin, check_recording, origin_of, origin_of_file, shown_name, suffix_of
 from studio.errors import NotFound, TooMany, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
@@ -45,8 +46,12 @@ _LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
 _GONE = "This recording has been deleted: analysed recordings are kept for a day. Add it again."
 
 
-def start_analysis(studio: Studio, account: Account, recording: Path, file_name: str) -> str:
+def start_analysis(
+    studio: Studio, account: Account, recording: Path, file_name: str, origin: Origin | None = None
+) -> str:
     """Move a recording into the storage and queue its analysis; return the task's id.
+
+    origin: what the recording is a part or a copy of; by default it is a recording of its own.
 
     Raises NotReadable for a file that is not audio, Invalid for a recording that is too long, TooMany, Unavailable,
     DiskFull; then nothing is left behind.
@@ -55,7 +60,11 @@ def start_analysis(studio: Studio, account: Account, recording: Path, file_name:
     refuse_full_disk(studio, TAKE_BYTES * length.channel_seconds)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
-    parameters = {"input_key": f"{place}/input{suffix_of(file_name, recording)}", "file_name": shown_name(file_name)}
+    parameters: dict[str, Any] = {
+        "input_key": f"{place}/input{suffix_of(file_name, recording)}",
+        "file_name": shown_name(file_name),
+        **asdict(origin or origin_of_file(recording)),
+    }
     studio.storage.put_file(recording, parameters["input_key"])
     try:
         with studio.database.write() as connection:
@@ -119,14 +128,14 @@ def _performed(studio: Studio, task: Task) -> Performed:
 
 
 @contextmanager
-def taken_recording(studio: Studio, account: Account, task_id: str) -> Iterator[tuple[Path, str]]:
-    """Link or copy the recording of an analysis; yield it, which may be moved, and its file name.
+def taken_recording(studio: Studio, account: Account, task_id: str) -> Iterator[tuple[Path, str, Origin]]:
+    """Link or copy the recording of an analysis; yield it, which may be moved, its file name and its origin.
 
     Raises NotFound if it does not exist or has been deleted, Unavailable, DiskFull.
     """
     task = _find(studio, account, task_id)
     with borrowed(studio, task.parameters["input_key"], _GONE) as copy:
-        yield copy, task.parameters["file_name"]
+        yield copy, task.parameters["file_name"], origin_of(task.parameters) or origin_of_file(copy)
 
 
 def _find(studio: Studio, account: Account, task_id: str) -> Task:

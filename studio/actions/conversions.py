@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,14 @@ from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, effects_named
 from engine.progress import Report
 from studio.actions.consent import refuse_without_consent
-from studio.actions.recordings import check_recording, refuse_too_costly, shown_name, suffix_of
+from studio.actions.recordings import (
+    Origin,
+    check_recording,
+    origin_of_file,
+    refuse_too_costly,
+    shown_name,
+    suffix_of,
+)
 from studio.errors import TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import find_usable
@@ -52,10 +59,13 @@ def start_conversion(
     file_name: str,
     request: ConversionRequest,
     *,
+    origin: Origin | None = None,
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
 ) -> str:
     """Move a recording into the storage and queue its conversion; return the task's id.
+
+    origin: what the recording is a part or a copy of; by default it is a recording of its own.
 
     Raises SettingsError for a setting out of range, NotFound for an unknown voice, WrongState for an untrained one,
     NotReadable for a file that is not audio, Invalid for a recording that is too long, TooMany, Unavailable, DiskFull;
@@ -84,6 +94,7 @@ def start_conversion(
         "effects": request.effects,
         "model_account": DEMO if voice.is_demo else account.id,
         "untrained": voice.is_untrained,
+        **asdict(origin or origin_of_file(audio)),
     }
 
     def act(connection: Connection) -> dict[str, Any]:

@@ -130,6 +130,7 @@ def _submitted(
     copies[origin.edit_data_key] = original["groundwork"]
     parameters = task.parameters | {
         "input_key": input_key,
+        "recording": task.recording,
         "settings": task.parameters["settings"] | {"takes": 1},
         "edit": {
             "of": of,

@@ -1,8 +1,11 @@
 """Check and name the recordings that users provide."""
 
+import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Any
 
 from engine.audio.decoders import recognise_container
 from engine.audio.files import open_audio
@@ -32,6 +35,33 @@ class Length:
     def channel_seconds(self) -> float:
         """Seconds x channels: what work on the recording costs."""
         return self.seconds * self.channels
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the recording of a task comes from: what is converted from the same recording is one project.
+
+    recording: the SHA-256 of the whole file; start_s: where in it the task's recording begins.
+    """
+
+    recording: str
+    start_s: float = 0.0
+
+    def from_second(self, start_s: float) -> "Origin":
+        """Return the origin of a part that begins there."""
+        return Origin(self.recording, self.start_s + start_s)
+
+
+def origin_of_file(audio: Path) -> Origin:
+    """Return the origin of a file that has not been seen before, or has."""
+    with audio.open("rb") as file:
+        return Origin(hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def origin_of(parameters: Mapping[str, Any]) -> Origin | None:
+    """Return the origin that a task's parameters hold; None for a task of an earlier version."""
+    recording = parameters.get("recording")
+    return Origin(recording, parameters.get("start_s", 0.0)) if recording else None
 
 
 def check_recording(audio: Path, file_name: str, service: ServiceSettings | None = None) -> Length:

@@ -11,6 +11,7 @@ from studio.actions.analyses import start_analysis, taken_recording
 from studio.actions.arrivals import borrowed
 from studio.actions.conversions import KIND, ConversionRequest, start_conversion
 from studio.actions.names import name_of_take
+from studio.actions.recordings import Origin, origin_of
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.studio import Studio
@@ -35,13 +36,13 @@ def convert_recording(
     The voice may be untrained. recording: the id of its analysis. stretch: the part to convert, in seconds; default:
     all of it. Raises NotFound, SettingsError for an invalid stretch, and what `start_conversion` raises.
     """
-    with taken_recording(studio, account, recording) as (copy, file_name):
+    with taken_recording(studio, account, recording) as (copy, file_name, origin):
         if stretch is not None:
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
-            copy, file_name = cut, f"{PurePath(file_name).stem}.wav"
+            copy, file_name, origin = cut, f"{PurePath(file_name).stem}.wav", origin.from_second(stretch[0])
         request = ConversionRequest(model, settings, preset, untrained=True, effects=effects)
-        return start_conversion(studio, account, copy, file_name, request)
+        return start_conversion(studio, account, copy, file_name, request, origin=origin)
 
 
 def convert_again(studio: Studio, account: Account, task_id: str, model: str | None = None) -> str:
@@ -59,14 +60,14 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
             untrained=True,
             effects=task.parameters.get("effects", OFF),
         )
-        return start_conversion(studio, account, copy, task.parameters["file_name"], request)
+        return start_conversion(studio, account, copy, task.parameters["file_name"], request, origin=_origin(task))
 
 
 def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
     """Analyse the recording of a conversion; return the id of the analysis. Raises NotFound, TooMany."""
     task = find(studio.database, account.id, task_id, kind=KIND)
     with borrowed(studio, task.parameters["input_key"], _GONE) as copy:
-        return start_analysis(studio, account, copy, task.parameters["file_name"])
+        return start_analysis(studio, account, copy, task.parameters["file_name"], _origin(task))
 
 
 def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> str:
@@ -79,6 +80,11 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
     name = name_of_take(studio.database, account, task, take, PurePath(key).suffix[1:])
     with borrowed(studio, key, _GONE) as copy:
         return start_analysis(studio, account, copy, name)
+
+
+def _origin(task: Task) -> Origin | None:
+    """Return the origin of a conversion's recording; one of an earlier version is a project by itself."""
+    return origin_of(task.parameters) or (Origin(task.recording) if task.recording else None)
 
 
 def key_of_take(task: Task, take: int, dry: bool = False) -> str:

@@ -3,6 +3,8 @@
 accounts --< tokens
     |------< models    a voice: pending -> training -> completed | failed
         |------< tasks     the queue and the record of all work
+        |------< projects  names and timelines of recordings; the conversions of a recording are its project
+        |------< presets   saved settings of conversions
         `------< answers   answers to POST calls with an Idempotency-Key
     rates                  calls of each account in the present minute
     duties                 leader locks: which process of the installation holds each
@@ -45,6 +47,7 @@ accounts = Table(
     Column("id", String(32), primary_key=True),
     Column("name", String(200), nullable=False, unique=True),
     Column("created_at", Float, nullable=False),
+    Column("preferences", JSON),  # see studio.actions.preferences
 )
 
 tokens = Table(
@@ -121,11 +124,14 @@ tasks = Table(
     Column("started_at", Float),
     Column("finished_at", Float),
     Column("outputs_deleted_at", Float),  # retention
+    Column("recording", String(64)),  # SHA-256 of what a conversion was made from: the project
+    Column("texts", Text),  # searchable text, case-folded
     Index(None, "account_id", "created_at", "id"),
     Index(None, "account_id", "state", "created_at", "id"),
     Index(None, "account_id", "kind", "created_at", "id"),
     Index(None, "account_id", "model_id", "kind", "created_at", "id"),
     Index(None, "account_id", "kind", "state"),
+    Index(None, "account_id", "recording", "created_at", "id"),
     Index(None, "finished_at"),
     # only one training per voice may run, also under concurrent claims
     Index(
@@ -135,6 +141,25 @@ tasks = Table(
 )  # fmt: skip
 
 Index("ix_tasks_queue", tasks.c.state, tasks.c.queue, tasks.c.turn, tasks.c.created_at, tasks.c.id)
+
+projects = Table(
+    "projects",
+    METADATA,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("id", String(64), primary_key=True),  # as tasks.recording
+    Column("name", String(200), nullable=False),
+    Column("texts", Text, nullable=False),  # the name, case-folded
+    Column("timeline", JSON, nullable=False),  # fields of engine.analysis.timeline.Timeline
+)
+
+presets = Table(
+    "presets",
+    METADATA,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("name", String(60), primary_key=True),
+    Column("conversion", JSON, nullable=False),  # preset, settings and effects of ConversionRequest
+    Column("saved_at", Float, nullable=False),
+)
 
 answers = Table(
     "answers",

@@ -47,12 +47,11 @@ from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.store.database import Database, Now
 from studio.store.paging import cursor_after, place_of
 from studio.store.tables import accounts, tasks
+from studio.store.task_filter import TaskFilter
 from studio.tracing import span
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
 Kind = Literal["conversion", "training", "report", "blend", "estimate", "checkup", "analysis"]
-# short tasks that the page shows in place: not part of the history
-UNLISTED = ("estimate", "checkup", "analysis")
 LONG = "long conversion"
 # the queues of each kind of worker; a queue holds the tasks of one kind, but conversions are in two
 LANES: Mapping[str, tuple[str, ...]] = {
@@ -113,6 +112,8 @@ class Task:
     started_at: float | None
     finished_at: float | None
     outputs_deleted_at: float | None
+    recording: str | None  # of a conversion: the project it belongs to
+    texts: str | None  # searchable
 
     @property
     def has_ended(self) -> bool:
@@ -134,7 +135,10 @@ def submit(
     task_id: str | None = None,
     request_id: str | None = None,
 ) -> str:
-    """Queue a task in the caller's transaction; return its id. cost: seconds x channels x takes of its audio."""
+    """Queue a task in the caller's transaction; return its id. cost: seconds x channels x takes of its audio.
+
+    Of the parameters, `recording` is the project of a conversion, and `file_name` can be searched for.
+    """
     task_id = task_id or secrets.token_hex(12)
     queue = LONG if kind == "conversion" and cost > LONG_COST else kind
     with span(f"submit {kind}", "producer") as traced:
@@ -153,6 +157,8 @@ def submit(
                 request_id=request_id,
                 traceparent=traced.traceparent,
                 created_at=Now(),
+                recording=parameters.get("recording"),
+                texts=str(parameters.get("file_name") or "").casefold(),
             )
         )
     return task_id
@@ -461,21 +467,20 @@ def list_tasks(
     kind: str | None = None,
     limit: int = 50,
     cursor: str | None = None,
+    wanted: TaskFilter | None = None,
 ) -> tuple[list[Task], str | None]:
     """Return the account's tasks, newest first, and the `cursor` of the next page. Raises Invalid.
 
-    UNLISTED kinds are included only if requested.
+    wanted: in place of state and kind. UNLISTED kinds are included only if requested.
     """
     if not 1 <= limit <= MOST_LISTED:
         raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
     place = row_of(tasks.c.created_at, tasks.c.id)
-    wanted = select(tasks).where(tasks.c.account_id == account_id)
-    if state is not None:
-        wanted = wanted.where(tasks.c.state == state)
-    wanted = wanted.where(tasks.c.kind.not_in(UNLISTED) if kind is None else tasks.c.kind == kind)
+    found_by = (wanted or TaskFilter(state, kind)).condition()
+    selected = select(tasks).where(tasks.c.account_id == account_id, found_by)
     if cursor is not None:
-        wanted = wanted.where(place < row_of(*place_of(cursor, float, str)))
-    newest = wanted.order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(limit + 1)
+        selected = selected.where(place < row_of(*place_of(cursor, float, str)))
+    newest = selected.order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(limit + 1)
     with database.read() as connection:
         found = [_task(row) for row in connection.execute(newest)]
     following = cursor_after(found[limit - 1].created_at, found[limit - 1].id) if len(found) > limit else None

@@ -100,8 +100,8 @@ def test_notes_follow_one_another_within_the_recording(parts, vibrato):
 # ---- MIDI
 
 
-def read_midi(data: bytes) -> list[tuple[float, bool, int]]:
-    """(seconds, whether it begins, note) of a file of one track at 120 beats a minute, read by the standard."""
+def read_midi(data: bytes) -> list[tuple[float, bool | str, int]]:
+    """(seconds, whether it begins or a marker's text, note) of a file of one track, read by the standard."""
     assert data[:4] == b"MThd"
     assert data[4:8] == b"\x00\x00\x00\x06"
     kind, tracks, division = (int.from_bytes(data[at : at + 2], "big") for at in (8, 10, 12))
@@ -109,7 +109,7 @@ def read_midi(data: bytes) -> list[tuple[float, bool, int]]:
     assert data[14:18] == b"MTrk"
     body = data[22:]
     assert len(body) == int.from_bytes(data[18:22], "big")
-    at, tick, events = 0, 0, []
+    at, tick, events, beat_s = 0, 0, [], 0.5
     while True:
         wait = 0
         while True:
@@ -120,10 +120,18 @@ def read_midi(data: bytes) -> list[tuple[float, bool, int]]:
         tick += wait
         status = body[at]
         if status == 0xFF:
-            assert body[at:] == b"\xff\x2f\x00"
-            return events
+            kind, size = body[at + 1 : at + 3]
+            content, at = body[at + 3 : at + 3 + size], at + 3 + size
+            if kind == 0x51:
+                beat_s = int.from_bytes(content, "big") / 1e6
+            elif kind == 0x06:
+                events.append((tick / division * beat_s, content.decode(), 0))
+            else:
+                assert (kind, body[at:]) == (0x2F, b"")
+                return events
+            continue
         assert status in (0x80, 0x90)
-        events.append((tick / division / 2, status == 0x90, body[at + 1]))
+        events.append((tick / division * beat_s, status == 0x90, body[at + 1]))
         at += 3
 
 
@@ -132,6 +140,13 @@ def test_a_midi_file_holds_the_notes():
     assert read_midi(notes_as_midi(notes)) == [
         (0.5, True, 60), (1.0, False, 60), (1.0, True, 62), (1.25, False, 62), (100.0, True, 40), (300.0, False, 40),
     ]  # fmt: skip
+
+
+def test_a_midi_file_has_the_tempo_of_a_song_and_markers_and_keeps_its_times():
+    written = notes_as_midi([Note(1.0, 2.0, 60, 0.0)], 96.0, [(1.0, "phrase 1"), (2.0, "Größe")])
+    events = [(pytest.approx(1.0), "phrase 1", 0), (pytest.approx(1.0), True, 60)]
+    events += [(pytest.approx(2.0), "Größe", 0), (pytest.approx(2.0), False, 60)]
+    assert read_midi(written) == events
 
 
 def test_a_midi_file_without_notes_is_one():

@@ -183,10 +183,10 @@ def test_the_recording_can_be_taken_for_something_else(studio, vocal):
     audio = vocal()
     was = audio.read_bytes()
     task_id = looked_at(studio, audio)
-    with taken_recording(studio, studio.local, task_id) as (copy, name):
+    with taken_recording(studio, studio.local, task_id) as (copy, name, _):
         assert (copy.read_bytes(), name) == (was, "My vocal.wav")
         copy.unlink()  # as it is when it is moved
-    with taken_recording(studio, studio.local, task_id) as (copy, _):
+    with taken_recording(studio, studio.local, task_id) as (copy, _, _):
         assert copy.exists()
     assert not copy.exists()
     with pytest.raises(NotFound, match="a voice"), taken_recording(studio, studio.local, task_id):

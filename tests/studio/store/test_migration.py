@@ -45,11 +45,22 @@ DROP INDEX ix_tasks_finished_at
 CREATE INDEX ix_tasks_state_kind_priority_created_at ON tasks (state, kind, priority, created_at)
 ALTER TABLE tasks DROP COLUMN model_name
 ALTER TABLE tasks DROP COLUMN traceparent
+DROP INDEX ix_tasks_account_id_recording_created_at_id
+ALTER TABLE tasks DROP COLUMN recording
+ALTER TABLE tasks DROP COLUMN texts
+ALTER TABLE accounts DROP COLUMN preferences
+DROP TABLE projects
+DROP TABLE presets
 DROP TABLE rates
 CREATE TABLE rates (account_id VARCHAR(32) NOT NULL, minute BIGINT NOT NULL, calls INTEGER NOT NULL)
 INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)
 INSERT INTO models (account_id, id, name, card, state, epoch, epochs, failure_told, created_at, updated_at) \
 VALUES ('a', 'mia', 'Mia', '{}', 'pending', 40, 100, 0, 1, 1)
+INSERT INTO tasks (id, account_id, kind, parameters, state, not_before, attempt, fence, cancel_requested, progress, \
+message, created_at) VALUES ('c1', 'a', 'conversion', '{"file_name": "Größe.wav"}', 'completed', 0, 1, 1, 0, 1, '', 1)
+INSERT INTO tasks (id, account_id, kind, parameters, state, not_before, attempt, fence, cancel_requested, progress, \
+message, created_at) VALUES \
+('c2', 'a', 'conversion', '{"edit": {"conversion": "c1"}}', 'completed', 0, 1, 1, 0, 1, '', 1)
 UPDATE alembic_version SET version_num = '0001'
 """
 
@@ -66,6 +77,9 @@ def test_new_and_migrated_databases_have_the_tables(database, first):
             assert connection.execute(text("SELECT name, folded_name, epoch, epochs FROM models")).one() == (
                 "Mia", "mia", 0, 0,
             )  # fmt: skip
+            # an earlier conversion is a project with its edits
+            found = connection.execute(text("SELECT id, recording, texts FROM tasks ORDER BY id")).all()
+            assert found == [("c1", "c1", "grösse.wav"), ("c2", "c1", "")]
     with database.read() as connection:
         options = {"compare_type": True, "compare_server_default": True}
         assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA) == []

@@ -12,10 +12,11 @@ from sqlalchemy import Connection, update
 
 from studio.client import Client
 from studio.executors.job import insist
-from studio.store import tasks
 from studio.store.accounts import local_account
 from studio.store.database import Database, Now, database_url, open_database
 from studio.store.tables import tasks as rows
+from studio.store.task_filter import UNLISTED
+from studio.store.tasks import submit
 
 RATE = 16_000
 WORK_MS = 120_000  # for what the engine does, on a busy machine
@@ -49,7 +50,7 @@ def clean(studio_page, database) -> Iterator[None]:
     """Nothing is in the history before and after."""
 
     def forget(connection: Connection) -> None:
-        connection.execute(rows.delete().where(rows.c.kind.not_in(tasks.UNLISTED)))
+        connection.execute(rows.delete().where(rows.c.kind.not_in(UNLISTED)))
 
     written(database, forget)
     yield
@@ -74,7 +75,7 @@ def put(database: Database, *names: str, **values) -> None:
         for number, name in enumerate(names):
             task_id = secrets.token_hex(12)
             parameters = {"input_key": f"tasks/{task_id}/input.wav", "file_name": name, "settings": {"takes": 1}}
-            tasks.submit(connection, account.id, "conversion", parameters, model_id="kathleen", task_id=task_id)
+            submit(connection, account.id, "conversion", parameters, model_id="kathleen", task_id=task_id)
             state = values or {"not_before": Now() + 1000.0}
             created = Now() - len(names) + number
             connection.execute(update(rows).where(rows.c.id == task_id).values(created_at=created, **state))

@@ -1,0 +1,40 @@
+"""Phrases: what is sung or spoken between two breaths."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import binary_closing
+
+from engine.analysis.notes import audible
+from engine.analysis.pitch import Pitch
+from engine.analysis.runs import true_runs
+from engine.units import FRAME_RATE
+
+SHORTEST_REST_S = 0.35  # consonants and breaths within a phrase are shorter
+_SHORTEST_S = 0.2
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase, from its first voiced frame to its last."""
+
+    start_s: float
+    end_s: float
+
+
+def find_phrases(pitch: Pitch, loudness_db: np.ndarray) -> list[Phrase]:
+    """Find the phrases of a recording in order of time: what is voiced without a rest of SHORTEST_REST_S.
+
+    loudness_db: (frames,) as returned by measure_loudness, as long as `pitch`.
+
+    >>> from engine import analyse, read_audio
+    >>> analysis = analyse(read_audio("vocal.flac"))
+    >>> phrases = find_phrases(analysis.pitch, analysis.loudness_db)
+    >>> all(one.end_s < other.start_s for one, other in zip(phrases, phrases[1:]))
+    True
+    """
+    bridged = round(SHORTEST_REST_S * FRAME_RATE)
+    voiced = np.pad(audible(pitch, loudness_db), bridged)  # closing would shrink what touches the ends
+    runs = true_runs(binary_closing(voiced, np.ones(bridged))) - bridged
+    found = [Phrase(start / FRAME_RATE, stop / FRAME_RATE) for start, stop in runs.tolist()]
+    return [one for one in found if one.end_s - one.start_s >= _SHORTEST_S]
