@@ -66,6 +66,7 @@ def examine() -> Iterator[Finding]:
         yield _tried("audio files", _audio_files, "pip install --force-reinstall soundfile av soxr")
         yield _tried("conversion", _conversion, "fix the faults above, or report this with the whole output")
     yield _disk()
+    yield _separation()
     for subject, (names, remedy) in OPTIONAL.items():
         yield _optional(subject, names, remedy)
 
@@ -154,6 +155,15 @@ def _disk() -> Finding:
         f"{free / 10**9:.1f} GB",
         "free some space: an hour of stereo takes about 1 GB" if free < LITTLE_DISK else "",
     )
+
+
+def _separation() -> Finding:
+    from engine.provenance.installation import Installation
+    from engine.songs.separator_file import FOLDER, separator_state
+
+    found = separator_state(Installation.from_environment().data / FOLDER)
+    missing = "its package is not installed" if found.package is None else "not fetched"
+    return Finding("separation of songs", f"{found.file.name}, {found.path or missing}", found.remedy)
 
 
 def _optional(subject: str, names: tuple[str, ...], remedy: str) -> Finding:

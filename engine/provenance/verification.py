@@ -3,6 +3,7 @@
 Credentials can be removed, and tags can be written by anyone: a file without credentials may be real or synthetic.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from engine.provenance.certificates import serial_of
 from engine.provenance.framing import is_untouched
 from engine.provenance.installation import Installation
 from engine.provenance.manifest import MEDIA_TYPES, STATEMENT_LABEL, read_manifests
-from engine.provenance.statement import PROGRAM
+from engine.provenance.statement import PROGRAM, Statement
 
 State = Literal["made_here", "made_elsewhere", "changed", "no_credentials"]
 _UNKNOWN_SIGNER = {"signingCredential.untrusted"}
@@ -28,6 +29,9 @@ _STARTS = {b"fLaC": "flac", b"OggS": "ogg", b"FORM": "aiff", b"\x1aE\xdf\xa3": "
 _BLOCK = 1 << 20  # bytes
 _LONGEST_SHOWN = 200  # characters, of what a file says of itself
 _NOT_PROOF = "This says nothing about whether it is real: credentials can be removed."
+
+
+_OUR_TAG = re.compile(rf"Synthetic: converted by {PROGRAM} (?P<engine>\S+) to the voice (?P<voice>[^.]+)\.")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,23 @@ def verify(path: Path, installation: Installation | None = None) -> Verdict:
         return _without_credentials(path, name, tags)
     except OSError as cause:
         raise AudioError(f'"{path.name}" cannot be read: {cause.strerror or cause}.') from cause
+
+
+def statement_of(path: Path, installation: Installation | None = None) -> Statement | None:
+    """Return what a file of this program states of how it was made, so that what is made of it can state it too.
+
+    By its credentials while they hold, else by its tags, which name the voice alone; None for any other file. Raises as
+    `verify` does.
+    """
+    verdict = verify(path, installation)
+    if verdict.statement and isinstance(verdict.statement.get("voice"), dict):
+        said, voice = verdict.statement, verdict.statement["voice"]
+        return Statement(
+            str(voice.get("id")), str(voice.get("name")), voice.get("consent_sha256"), said.get("settings") or {},
+            said.get("source_sha256"), str(said.get("engine")),
+        )  # fmt: skip
+    tag = _OUR_TAG.search(verdict.tags or "")
+    return Statement(tag["voice"], tag["voice"], None, {}, None, tag["engine"]) if tag else None
 
 
 def _report(path: Path, name: str | None, anchors: bytes) -> dict[str, Any] | None:

@@ -19,9 +19,9 @@ from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
 from engine.files import replacing
 from engine.progress import Report
+from engine.songs.separator_file import INSTALL
 from engine.units import SAMPLE_RATE
 
-INSTALL = "pip install 'timbre-studio[separation]'"
 _NO_VOCAL_DB = -40.0  # a vocal so far below the song is what leaks of other instruments
 _OVERLAP = 4  # windows overlap by a quarter, as the network's authors do
 _CHANNELS = 2

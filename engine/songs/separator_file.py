@@ -6,6 +6,7 @@ A file counts by its SHA-256 alone, wherever it comes from; nothing else is ever
 import hashlib
 import shutil
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from engine.errors import SeparationError
@@ -13,6 +14,8 @@ from engine.files import replacing
 from engine.progress import Report, no_report
 
 FOLDER = "separators"  # in the data folder
+INSTALL = "pip install 'timbre-studio[separation]'"
+FETCH = "python -m studio separation fetch"
 _BLOCK = 1 << 22
 
 
@@ -50,27 +53,53 @@ HTDEMUCS_FT_VOCALS = SeparatorFile(
 PINNED = (HTDEMUCS_FT_VOCALS,)
 
 
-def stored_separator(folder: Path, pinned: SeparatorFile = HTDEMUCS_FT_VOCALS) -> Path | None:
+@dataclass(frozen=True)
+class SeparatorState:
+    """Whether songs can be separated. package: version of demucs-onnx, None if it is missing; path: None until the file
+    is fetched; remedy: the next step, empty if there is none."""
+
+    file: SeparatorFile
+    package: str | None
+    path: Path | None
+
+    @property
+    def remedy(self) -> str:
+        """The next step, empty if songs can be separated."""
+        return INSTALL if self.package is None else FETCH if self.path is None else ""
+
+
+def separator_state(folder: Path) -> SeparatorState:
+    """Return whether songs can be separated with what lies in `folder`, its contents unchecked."""
+    try:
+        package = version("demucs-onnx")
+    except PackageNotFoundError:
+        package = None
+    return SeparatorState(PINNED[0], package, stored_separator(folder))
+
+
+def stored_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path | None:
     """Return the file of a separator in `folder` if one of the right size lies there, unchecked; else None."""
+    pinned = pinned or PINNED[0]
     path = folder / pinned.file_name
     return path if path.is_file() and path.stat().st_size == pinned.size else None
 
 
-def checked_separator(folder: Path, pinned: SeparatorFile = HTDEMUCS_FT_VOCALS) -> Path:
+def checked_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path:
     """Return the file of a separator in `folder`, its checksum verified. Raises SeparationError if it is missing or
     another."""
+    pinned = pinned or PINNED[0]
     path = stored_separator(folder, pinned)
     if path is None:
         raise SeparationError(
-            f"Songs cannot be separated yet: python -m studio separation fetch ({pinned.megabytes} MB), "
-            "or give the vocal and its backing."
+            f"Songs cannot be separated yet: {FETCH} ({pinned.megabytes} MB), or give the vocal and its backing."
         )
     refuse_other(path, pinned)
     return path
 
 
-def refuse_other(path: Path, pinned: SeparatorFile = HTDEMUCS_FT_VOCALS, report: Report = no_report) -> None:
+def refuse_other(path: Path, pinned: SeparatorFile | None = None, report: Report = no_report) -> None:
     """Raise SeparationError unless the file is the pinned one to the bit."""
+    pinned = pinned or PINNED[0]
     digest, done = hashlib.sha256(), 0
     try:
         if path.stat().st_size == pinned.size:
@@ -87,10 +116,9 @@ def refuse_other(path: Path, pinned: SeparatorFile = HTDEMUCS_FT_VOCALS, report:
         )
 
 
-def accept_separator(
-    path: Path, folder: Path, pinned: SeparatorFile = HTDEMUCS_FT_VOCALS, report: Report = no_report
-) -> Path:
+def accept_separator(path: Path, folder: Path, pinned: SeparatorFile | None = None, report: Report = no_report) -> Path:
     """Copy a file that the user has into `folder`, if it is the pinned one. Raises SeparationError."""
+    pinned = pinned or PINNED[0]
     refuse_other(path, pinned, report)
     target = folder / pinned.file_name
     try:

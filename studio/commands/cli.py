@@ -21,7 +21,9 @@ from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
 from studio.commands.failures import in_one_sentence
 from studio.commands.mcp import mcp
+from studio.commands.separation import separation
 from studio.commands.serve import serve
+from studio.commands.songs import mix
 from studio.commands.token import token
 from studio.commands.train import train
 from studio.commands.voices import voices
@@ -79,6 +81,8 @@ def doctor() -> None:
 
 app.command()(with_options(serve, []))  # Commands completes it
 app.command()(with_options(convert, []))  # as above
+app.command()(mix)
+app.add_typer(separation, name="separation")
 app.add_typer(voices, name="voices")
 app.command()(create)
 app.command()(report)

@@ -10,13 +10,16 @@ import typer
 from engine.errors import EngineError
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
+from studio.commands.songs import SongOptions, convert_song
 from studio.settings.options import DeviceOption, read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.analysis.style import Style
     from engine.conversion.settings import ConversionSettings
+    from engine.voices.voice import Voice
 
 DEFAULT_VOICE = "kathleen"
+_SONGS = "Songs and several voices"
 SAMPLE = "singing.flac"  # in the engine's folder of samples
 
 Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
@@ -46,6 +49,35 @@ def convert(
     ] = "off",
     scores: Annotated[bool, typer.Option("--scores", help="Score each result against the recording.")] = False,
     device: DeviceOption = "auto",
+    separate: Annotated[bool, typer.Option("--separate", help="IN is a whole song.", rich_help_panel=_SONGS)] = False,
+    backing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|keep", rich_help_panel=_SONGS, help="Mix with this instrumental, or what is left of the song."
+        ),
+    ] = None,
+    offset: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", rich_help_panel=_SONGS, help="How much later than the backing the vocal begins."
+        ),
+    ] = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar='"1:42 ID"',
+            rich_help_panel=_SONGS,
+            help="From there another voice, or keep. Repeat it.",
+        ),
+    ] = None,
+    stem: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE=ID", rich_help_panel=_SONGS, help="A further singer's stem and voice, or =keep."),
+    ] = None,
+    vocal_db: Annotated[
+        float, typer.Option(metavar="-60..12", rich_help_panel=_SONGS, help="The vocal's fader in the mix.")
+    ] = 0.0,
     **given: str | None,
 ) -> None:
     """Convert a recording to another voice; prints the path of each result."""
@@ -58,19 +90,26 @@ def convert(
     from studio.commands.in_process import local_studio
 
     settings, chain = read_settings(ConversionSettings(), given), effects_named(effects)
-    with local_studio() as studio, progress_bar() as report:  # of making an untrained voice
-        loaded = load_voice(usable_voice_folder(studio, studio.local, voice, report, device))
-    if loaded.card.is_untrained:
-        typer.echo(
-            f"{loaded.card.name} is untrained: python -m studio train {voice} makes it more like the recordings.",
-            err=True,
-        )
+    song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
+    song.check(settings.takes, not chain.is_off)
     targets = _targets(source, output, voice, settings.takes)
     refuse_overwriting(source, targets)
 
     def chosen(style: "Style") -> "ConversionSettings":
         return read_settings(ConversionSettings.presets[style if preset == "auto" else preset], given)
 
+    def voice_named(name: str) -> "Voice":
+        with local_studio() as studio, progress_bar() as report:  # of making an untrained voice
+            found = load_voice(usable_voice_folder(studio, studio.local, name, report, device))
+        if found.card.is_untrained:
+            more = f"python -m studio train {name} makes it more like the recordings."
+            typer.echo(f"{found.card.name} is untrained: {more}", err=True)
+        return found
+
+    if song.is_song or song.parts:
+        convert_song(source, targets[0], song, voice, voice_named, chosen, device)
+        return
+    loaded = voice_named(voice)
     with progress_bar() as report, TemporaryDirectory() as folder:
         # through wav, so that no format loses twice
         dry = targets if chain.is_off else [Path(folder) / f"{number}.wav" for number in range(len(targets))]

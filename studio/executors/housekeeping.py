@@ -31,7 +31,7 @@ _KINDS = (VOICES, DATASETS, TRAININGS, PACKAGES, DRAFTS, _TASKS)
 _LATE_S = 3600.0  # after a task's end, files may still be written
 _LOOKED_BACK_S = 3 * DAY_S
 _DRAFTS_KEPT_S = 14 * DAY_S
-_PASSING = re.compile(rf"(voice|training)-[0-9a-f]{{16}}|{GONE}[0-9a-f]{{16}}")
+_PASSING = re.compile(rf"(voice|training|song)-[0-9a-f]{{16}}|{GONE}[0-9a-f]{{16}}")
 _UNFINISHED_S = 600.0  # what nobody has written to for so long was left by a killed process
 _UNFINISHED = re.compile(rf"\.(.+\.[0-9a-f]{{8}}|[0-9a-f]{{16}})\{UNFINISHED}")
 
@@ -112,8 +112,9 @@ def _needed(row: Any) -> set[str]:
     """Return the keys of a conversion's recording, its takes, and the sources of their edits."""
     result, edited = row.result or {}, row.parameters.get("edit") or {}
     edit_data = [result["groundwork"]] if "groundwork" in result else []
-    takes = (*result.get("outputs", ()), *result.get("dry", ()))
-    return {row.parameters["input_key"], *takes, *edit_data, *edited.get("original", {}).values()}
+    takes = (*result.get("outputs", ()), *result.get("dry", ()), *result.get("lanes", {}).values())
+    sent = (row.parameters.get("song") or {}).get("keys", {}).values()
+    return {row.parameters["input_key"], *takes, *edit_data, *edited.get("original", {}).values(), *sent}
 
 
 def delete_analyses(database: Database, storage: Storage, kept_s: float = DAY_S, account_id: str | None = None) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.errors import SettingsError
 from engine.provenance.installation import HOME_VARIABLE, ON, Installation, data_folder
 from engine.provenance.installation import VARIABLES as PREFIX
+from engine.songs.separator_file import FOLDER
 from studio.settings.options import read_settings
 from studio.settings.service import DEMO, ServiceSettings
 
@@ -31,6 +32,11 @@ class Settings:
     def datasets(self) -> Path:
         """Recordings of voices with their trainings, one folder each."""
         return self.data / "datasets"
+
+    @property
+    def separators(self) -> Path:
+        """Networks that separate songs, once they are fetched."""
+        return self.data / FOLDER
 
     @property
     def work(self) -> Path:

@@ -25,7 +25,17 @@ _LIMITS = {
     "link_hours": ("Audio links valid for", "{:g} hours"),
     "free_disk_mb": ("Disk space kept free", "{:g} MB"),
 }
-_MACHINE = ("device", "conversion", "base model", "pitch model", "audio files", "Python", "torch", "free disk")
+_MACHINE = (
+    "device",
+    "conversion",
+    "base model",
+    "pitch model",
+    "audio files",
+    "Python",
+    "torch",
+    "free disk",
+    "separation",
+)
 
 
 def size(count: float) -> str:

@@ -1,0 +1,65 @@
+"""`separation`: the network that takes a vocal out of a song; fetched only here, and only when asked."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from studio.commands.failures import in_one_sentence
+from studio.commands.progress import progress_bar
+
+separation = typer.Typer(
+    help="Fetch the network that separates songs, or show its state.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+
+
+@separation.command()
+@in_one_sentence
+def status(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Show whether songs can be separated here, and what is missing."""
+    from engine.songs.separator_file import separator_state
+    from studio.settings.environment import load_settings
+
+    found = separator_state(load_settings().separators)
+    shown = {
+        "name": found.file.name, "megabytes": found.file.megabytes, "origin": found.file.origin,
+        "licence": found.file.licence, "url": found.file.url, "sha256": found.file.sha256,
+        "package": found.package, "path": found.path and str(found.path),
+    }  # fmt: skip
+    if as_json:
+        typer.echo(json.dumps(shown | {"remedy": found.remedy}))
+        return
+    for name, value in shown.items():
+        typer.echo(f"{name:<11}{'missing' if value is None else value}")
+    typer.echo(f"Next: {found.remedy}" if found.remedy else "Songs can be separated.")
+
+
+@separation.command()
+@in_one_sentence
+def fetch(
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="Use this file instead of fetching it.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Fetch the network for vocals, check it against its pinned checksum, and store it in the data folder."""
+    from engine.songs.separator_file import separator_state
+    from studio.actions.separators import accept_file, fetch_separator
+    from studio.commands.in_process import local_studio
+
+    with local_studio() as studio:
+        found = separator_state(studio.settings.separators)
+        if file is None and found.path is None:
+            one = found.file
+            typer.echo(f"{one.name}, {one.megabytes} MB, licence {one.licence}, by {one.origin}: {one.url}", err=True)
+            if not yes:
+                typer.confirm("Fetch it?", abort=True, err=True)
+        with progress_bar() as report:
+            path = accept_file(studio, file, report) if file else fetch_separator(studio, report)
+        typer.echo(path)
+        if remedy := separator_state(studio.settings.separators).remedy:
+            typer.echo(f"Next: {remedy}", err=True)

@@ -1,0 +1,98 @@
+"""The command line in this process, with a network of a few hundred bytes in place of the pinned one."""
+
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from engine.audio.files import Audio, read_audio, write_audio
+from engine.provenance.verification import verify
+from engine.songs import separator_file
+from studio.commands.cli import app
+from tests.engine.songs.conftest import chords, save, write_network
+
+RATE = 44_100
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def stems(vocal, tmp_path):
+    sung, played = vocal(4.0, 200.0).astype(np.float32), chords(4.0)
+    return save(tmp_path / "vocal.wav", sung), save(tmp_path / "backing.wav", played, played)
+
+
+def run(*arguments, code=0):
+    told = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert told.exit_code == code, told.stderr
+    return told
+
+
+def test_convert_mixes_a_vocal_with_its_backing_in_two_voices(stems, tmp_path):
+    told = run(
+        "convert", stems[0], "--voice", "koguchi", "--from", "0:02 kathleen", "--backing", stems[1], "-o", "x.flac"
+    )
+    assert told.stdout.split() == ["x.flac", "x.vocal.flac", "x.backing.flac"]
+    assert "koguchi, " in told.stderr
+    assert "kathleen, " in told.stderr
+    mixed, lanes = read_audio("x.flac").samples, [read_audio(f"x.{lane}.flac").samples for lane in ("vocal", "backing")]
+    np.testing.assert_allclose(mixed, sum(lanes), atol=1e-6)
+    assert verify(tmp_path / "x.flac").state == "made_here"
+
+
+def test_convert_in_two_voices_needs_no_backing(stems):
+    assert run("convert", stems[0], "--from", "0:02 keep", "-o", "x.wav").stdout.split() == ["x.wav"]
+    assert read_audio("x.wav").sample_count == 4 * RATE
+
+
+def test_convert_separates_a_song_with_the_pinned_network_alone(stems, tmp_path, monkeypatch, home):
+    song = (read_audio(path).samples for path in stems)
+    sung, played = song
+    write_audio("song.wav", Audio(np.stack([sung[0] + played[0], sung[0] - played[0]]), RATE))
+    refused = run("convert", "song.wav", "--separate", "--backing", "keep", code=1)
+    assert "separation fetch (166 MB)" in refused.stderr
+    network = write_network(tmp_path / "middle.onnx").read_bytes()
+    pinned = replace(separator_file.PINNED[0], size=len(network), sha256=sha256(network).hexdigest())
+    monkeypatch.setattr(separator_file, "PINNED", (pinned,))
+    run("separation", "fetch", "--file", tmp_path / "middle.onnx")
+    told = run("convert", "song.wav", "--voice", "koguchi", "--separate", "--backing", "keep")
+    assert told.stdout.split() == ["song.koguchi.wav", "song.koguchi.vocal.wav", "song.koguchi.backing.wav"]
+    found = read_audio("song.koguchi.backing.wav").samples
+    np.testing.assert_allclose(found, np.stack([played[0], -played[0]]), atol=1e-5)
+    assert not list((home / "work").glob("song-*"))  # stages are kept only until it is finished
+
+
+def test_mix_keeps_level_place_and_marks(stems, tmp_path):
+    run("convert", stems[0], "--voice", "koguchi", "-o", "take.wav")
+    quiet = read_audio("take.wav")
+    assert run("mix", "take.wav", stems[1], "--original", stems[0], "-o", "mix.wav").stdout == "mix.wav\n"
+    mixed, backing = read_audio("mix.wav").samples, read_audio(stems[1]).samples
+    vocal = mixed - backing
+    share = float((vocal[0] * quiet.samples[0]).sum() / (quiet.samples[0] ** 2).sum())
+    assert 0.5 < share < 2.0
+    np.testing.assert_allclose(vocal, share * quiet.samples.repeat(2, axis=0), atol=1e-4)
+    assert verify(tmp_path / "mix.wav").statement["voice"]["id"] == "koguchi"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--backing", "keep"], "needs --separate"),
+        (["--offset", "1"], "need --backing"),
+        (["--backing", "none.wav"], "does not exist"),
+        (["--backing", "backing.wav", "--takes", "2"], "made in one take"),
+        (["--backing", "backing.wav", "--stem", "harmony.wav"], "FILE=VOICE"),
+        (["--backing", "backing.wav", "--from", "9:00 koguchi"], "begins after the end"),
+        (["--backing", "backing.wav", "--voice", "keep"], "Nothing is converted"),
+        (["--backing", "backing.wav", "--effects", "hall"], "Effects"),
+    ],
+)
+def test_options_that_cannot_be_are_a_sentence_and_nothing_is_written(stems, tmp_path, options, sentence):
+    told = run("convert", stems[0], "-o", "x.wav", *options, code=1)
+    assert sentence in told.stderr
+    assert not list(tmp_path.glob("x*"))
