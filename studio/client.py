@@ -91,7 +91,7 @@ class Client:
         self,
         audio: Path | str | bytes,
         model: str,
-        transpose: int | Literal["auto"] = 0,
+        transpose: int | Literal["auto", "best"] = 0,
         generations_count: int = 1,
         idempotency_key: str | None = None,
         *,
@@ -99,7 +99,7 @@ class Client:
     ) -> str:
         """Queue the conversion of a recording, a file or its bytes; return the task's id.
 
-        transpose: semitones, or auto. untrained: accept a voice that has not been trained yet. With your own
+        transpose: semitones, auto or best. untrained: accept a voice that has not been trained yet. With your own
         `idempotency_key` even a restarted program starts nothing twice.
         """
         fields = {"model": model, "transpose": str(transpose), "generations_count": str(generations_count)}
@@ -147,7 +147,7 @@ class Client:
         self,
         audio: Path | str | bytes,
         model: str,
-        transpose: int | Literal["auto"] = 0,
+        transpose: int | Literal["auto", "best"] = 0,
         generations_count: int = 1,
         *,
         folder: Path | str = ".",

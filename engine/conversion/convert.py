@@ -22,9 +22,10 @@ from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, AudioWriter, open_audio
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
+from engine.conversion.key_fit import best_key_for
 from engine.conversion.pitch_shaping import fitting_transpose
 from engine.conversion.renderer import Renderer, ShapedMelody
-from engine.conversion.settings import ConversionSettings
+from engine.conversion.settings import BEST, ConversionSettings
 from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
@@ -185,9 +186,14 @@ def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> No
 
 
 def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> float:
-    """Return the transposition in semitones: that of the settings, or the one that fits the voice."""
+    """Return the transposition in semitones: that of the settings, or the one that fits the voice.
+
+    Raises SettingsError for the best key if the voice's range is not known.
+    """
     if not isinstance(settings.transpose, str):
         return settings.transpose
+    if settings.transpose == BEST:
+        return best_key_for(survey.seconds_of_notes, voice.card).semitones
     return fitting_transpose(survey.pitch, voice.card, survey.style == "melodic") if survey.voiced else 0
 
 

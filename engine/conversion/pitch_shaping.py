@@ -10,7 +10,8 @@ from engine.voices.card import VoiceCard
 
 _NOTE_MS = 300.0  # slower changes are the note, faster ones vibrato (5 Hz and more) and glides
 _SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next
-LARGEST_TRANSPOSE = 12
+LARGEST_TRANSPOSE = 24  # by hand, or for the best key
+_LARGEST_FITTING = 12  # by octaves, or of speech
 _NEARER = 2.0  # semitones by which another octave must bring singing nearer to the voice
 
 
@@ -58,4 +59,4 @@ def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool) -> 
     step = 12 if sung else 1
     if sung and abs(distance) < 6 + _NEARER / 2:
         return 0
-    return int(np.clip(step * round(distance / step), -LARGEST_TRANSPOSE, LARGEST_TRANSPOSE))
+    return int(np.clip(step * round(distance / step), -_LARGEST_FITTING, _LARGEST_FITTING))

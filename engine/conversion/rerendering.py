@@ -18,6 +18,7 @@ import torch
 
 from engine.analysis.envelope import Level
 from engine.analysis.loudness import without_rumble
+from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begin_of, cut_windows
 from engine.audio.channels import mid_of
@@ -287,6 +288,7 @@ def _survey(edit_data: EditData) -> Survey:
         bands=edit_data.bands,
         voiced=edit_data.voiced,
         sustained=SustainedNotes(torch.from_numpy(edit_data.sustained)),
+        seconds_of_notes=np.zeros(SEMITONES),  # only needed to choose the transposition
     )
 
 

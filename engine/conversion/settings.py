@@ -13,6 +13,7 @@ from engine.errors import SettingsError
 from engine.settings import check_settings, setting
 
 AUTO: Final = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
+BEST: Final = "best"  # the transposition that leaves the fewest notes outside the voice's range
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,11 @@ class ConversionSettings:
 
     presets: ClassVar[dict[str, "ConversionSettings"]]
 
-    transpose: float | Literal["auto"] = setting(
+    transpose: float | Literal["auto", "best"] = setting(
         0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE),
-        "Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves.",
-        words=(AUTO,), step=1,
+        "Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves; best "
+        "is the key that leaves the fewest notes outside the voice's range.",
+        words=(AUTO, BEST), step=1,
     )  # fmt: skip
     takes: int = setting(
         1, 1, 10, "How many performances to make: the first is the plain one, the others vary a little."

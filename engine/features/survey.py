@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.analysis.envelope import BANDS, LOW_BANDS, Level, measure_level
 from engine.analysis.loudness import measure_loudness
+from engine.analysis.notes import measure_histogram
 from engine.analysis.pitch import Pitch
 from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.analysis.style import Style, measure_style
@@ -42,6 +43,7 @@ class Survey:
     bands: int  # how many bands, from the lowest, hold signal
     voiced: bool
     sustained: SustainedNotes  # none unless it is singing
+    seconds_of_notes: np.ndarray  # how long each semitone is sung, float64 (SEMITONES,) by MIDI number
 
 
 def survey_recording(
@@ -81,7 +83,8 @@ def survey_recording(
             timbre = base.timbre(timbre_input(piece[None].to(base.device), level.nepers))
             timbres.append(timbre[0].cpu() * len(piece))
     semitones = pitch.voiced_semitones
-    style = measure_style(pitch, np.concatenate(loudness))
+    loudness_db = np.concatenate(loudness)
+    style = measure_style(pitch, loudness_db)
     return Survey(
         level=level,
         feature_mean=mean.cpu(),
@@ -93,6 +96,7 @@ def survey_recording(
         sustained=gather_sustained_notes(base, listened, mean, envelope[beginning], pitch.voicing[beginning], level)
         if style == "melodic"
         else no_sustained_notes(),
+        seconds_of_notes=measure_histogram(pitch, loudness_db),
     )
 
 

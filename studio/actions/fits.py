@@ -1,8 +1,13 @@
 """Compare a recording with a voice: both ranges, and the shift that a conversion would choose."""
 
+from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
+from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch_statistics import PitchStatistics
+from engine.conversion.key_fit import best_key
 from engine.conversion.pitch_shaping import fitting_transpose
 from engine.errors import VoiceError
 from engine.units import note_number
@@ -20,7 +25,8 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
     """Return data for <timbre-fit>: the range of the voice, and the notes of a recording (from `analysis_view`).
 
     `auto` is the shift `transpose: auto` would give, as far as known beforehand; None without a recording, or if no
-    part of it has a pitch. Raises NotFound for an unknown voice.
+    part of it has a pitch. `best` is the key that leaves the fewest notes outside the range: {semitones, outside}, with
+    the share outside, 0..1; None without notes or without a range. Raises NotFound for an unknown voice.
     """
     model = find_model(studio.database, account, model_id)
     card = _card(studio, model)
@@ -32,11 +38,23 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
     if source is not None and card is not None:
         heard = PitchStatistics(source["low"], source["median"], source["high"])
         auto = fitting_transpose(heard, card, summary["style"] == "melodic")
+    histogram = (looked_at or {}).get("pitch_histogram") or []
     return {
         "voice": {"name": model.name, "low": ends[0], "high": ends[1]},
-        "histogram": (looked_at or {}).get("pitch_histogram") or [],
+        "histogram": histogram,
         "auto": auto,
+        "best": _best(histogram, ends),
     }
+
+
+def _best(histogram: list[dict[str, Any]], ends: list[int | None]) -> dict[str, Any] | None:
+    low, high = ends
+    if low is None or high is None or not histogram:
+        return None
+    seconds = np.zeros(SEMITONES)
+    for one in histogram:
+        seconds[one["midi"]] = one["seconds"]
+    return asdict(best_key(seconds, low, high))
 
 
 def _card(studio: Studio, model: Model) -> VoiceCard | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engine.conversion.settings import AUTO
+from engine.conversion.settings import AUTO, BEST
 from engine.effects.settings import OFF
 from engine.units import note_number
 from studio.actions.conversions import KIND, was_untrained
@@ -61,7 +61,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "preset": task.parameters.get("preset", AUTO),
         "effects": task.parameters.get("effects", OFF),
         "settings": result.get("settings") or task.parameters["settings"],
-        "asked_settings": task.parameters["settings"],
+        "asked_settings": _asked(task),
         "transpose": found.get("transpose"),
         "style": found.get("vocal_style"),
         "input_url": studio.link(task.parameters["input_key"], base_url, now_s) if is_there else None,
@@ -84,6 +84,13 @@ def best_first(marks: Sequence[float | None]) -> list[int]:
     """Return the numbers of takes, from 1 on, best `kept_share` first."""
     # the first take has no variation, so it leads among equals
     return sorted(range(1, len(marks) + 1), key=lambda number: (-(marks[number - 1] or 0.0), number))
+
+
+def _asked(task: Task) -> dict[str, Any]:
+    """Return the requested settings; the best key as the semitones it was, which the controls of the page can show."""
+    asked = dict(task.parameters["settings"])
+    found = (task.result or {}).get("output_settings", {})
+    return asked | {"transpose": found.get("transpose", AUTO)} if asked.get("transpose") == BEST else asked
 
 
 def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ from typing import Any
 
 from studio.http.routes.fields import Fields
 
+_PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more elsewhere
+
 
 def setting_named(settings: type[Any], name: str) -> "Field[Any]":
     """Return the field of a settings dataclass with this name."""
@@ -49,6 +51,8 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
 
 
 def _in_the_call(one: "Field[Any]", is_published: bool) -> Mapping[str, Any]:
-    """Return a setting's metadata; the published fields take whole numbers only."""
-    ends = {end: int(one.metadata[end]) for end in ("minimum", "maximum")} if is_published else {}
-    return {**one.metadata, **ends}
+    """Return a setting's metadata; the published fields keep their whole numbers and limits."""
+    if not is_published:
+        return one.metadata
+    lowest, highest = _PUBLISHED_RANGES.get(one.name, (int(one.metadata["minimum"]), int(one.metadata["maximum"])))
+    return {**one.metadata, "minimum": lowest, "maximum": highest}

@@ -1,13 +1,15 @@
-// <timbre-fit>: which notes of a recording are within a voice's range, live while the transpose slider moves.
+// <timbre-fit>: which notes of a recording are within a voice's range, live while the transpose slider moves, and the
+// key in which most are.
 //
-// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, transpose, isAnalysed}. isAnalysed: whether there is a
+// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, best, transpose, isAnalysed}. isAnalysed: whether there is a
 // recording; low, high: MIDI numbers or null; auto: the shift that auto would choose, or null; transpose: a number, or
-// null for auto. The slider dispatches "timbre-transpose" {semitones} on the document, null for auto.
+// null for auto; best: {semitones, outside} or null. The slider dispatches "timbre-transpose" {semitones} on the
+// document, null for auto. Tells `best` {semitones} when the best key is chosen.
 
-import { Listener, make } from "./dom.js";
+import { Listener, make, tell } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
 
-const LARGEST_SHIFT = 12;
+const DRAWN_SHIFT = 12; // the picture has room for this much, and for the present one
 const HEIGHT = 64, KEYS = 14; // of the picture, in its own units
 const KEY = 8; // wide
 const BLACK = [1, 3, 6, 8, 10];
@@ -42,15 +44,26 @@ class Fit extends Listener {
     if (!this.#data) return this.replaceChildren();
     const { voice, histogram, auto } = this.#data;
     const shift = this.#semitones ?? auto ?? 0;
-    this.replaceChildren(this.#picture(shift), this.#sentence(shift, this.#semitones === null));
+    this.replaceChildren(this.#picture(shift), this.#sentence(shift, this.#semitones === null), ...this.#offer(shift));
     this.dataset.outside = String(outside(histogram, voice, shift).length);
+  }
+
+  /** Return a button for the best key, with what it gains over the present one; none where it gains nothing. */
+  #offer(shift) {
+    const { voice, histogram, best } = this.#data;
+    if (!best) return [];
+    const [gained, now] = [best.outside, sum(outside(histogram, voice, shift)) / sum(histogram)].map((share) => Math.round(100 * share));
+    if (gained >= now) return [];
+    const key = best.semitones === 0 ? "original key" : `${best.semitones > 0 ? "+" : "\u2212"}${Math.abs(best.semitones)}`;
+    const act = () => tell(this, "best", { semitones: best.semitones });
+    return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, `Best key: ${key}`), ` ${gained} % outside instead of ${now} %`)];
   }
 
   #picture(shift) {
     const { voice, histogram } = this.#data;
     const sung = histogram.filter((one) => one.seconds >= SHORTEST_S).map((one) => one.midi);
     const known = [voice.low, voice.high].filter((note) => note !== null);
-    const ends = [...known, ...sung.map((note) => note - LARGEST_SHIFT), ...sung.map((note) => note + LARGEST_SHIFT)];
+    const ends = [...known, ...sung.map((note) => note - DRAWN_SHIFT), ...sung.map((note) => note + DRAWN_SHIFT), ...sung.map((note) => note + shift)];
     const lowest = Math.max(21, Math.min(48, ...ends) - 1), highest = Math.min(108, Math.max(72, ...ends) + 1);
     const width = (highest - lowest + 1) * KEY, at = (note) => (note - lowest) * KEY;
     const size = { viewBox: `0 0 ${width} ${HEIGHT + KEYS}`, preserveAspectRatio: "none" };

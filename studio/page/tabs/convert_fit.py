@@ -36,7 +36,7 @@ class Fit:
         self.found = gr.Number(0, visible="hidden", container=False)  # of the server, in semitones
         with layout.pitch:
             gr.HTML("<h2>Pitch</h2>")
-            self.picture = element("fit", elem_id="convert-fit")
+            self.picture = element("fit", events=("best",), elem_id="convert-fit")
         with layout.transpose:
             self.auto = gr.Checkbox(True, label="Auto transpose", elem_id="convert-auto")
             self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
@@ -49,6 +49,7 @@ class Fit:
         for event in (voice.chosen.change, recording.analysed.change, alone.change):
             fitted = page.on(event, self.fit, seen, [self.picture, self.found])
             fitted.then(None, [*both, self.found], self.transpose, js=_FOUND, **_IN_BROWSER)
+        page.on_data(self.picture.best, self.take_best, [], [self.auto, self.transpose])
         self.transpose.input(None, self.transpose, self.auto, js=_MOVED, **_IN_BROWSER)
         self.auto.input(None, both, self.transpose, js=_FITTED, **_IN_BROWSER)
         gr.on([self.auto.change, self.transpose.change], None, both, None, js=_CHANGED, **_IN_BROWSER)
@@ -58,6 +59,9 @@ class Fit:
         now = chosen["id"] if chosen else None
         is_another = owner is not None and owner != now and not (chosen or {}).get("settled")
         return {self.owner: now} | ({self.auto: True} if is_another else {})
+
+    def take_best(self, visit: Visit, best: Mapping[str, Any]) -> Updates:
+        return {self.auto: False, self.transpose: best["semitones"]}
 
     def exchange(self, is_auto: bool, semitones: float, put_aside: tuple[bool, float]) -> dict[Any, Any]:
         """Return updates between one recording and several, each with a shift of its own."""

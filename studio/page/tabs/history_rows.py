@@ -97,8 +97,8 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
         if found:
             facts.append(["Detected style", STYLES[found["vocal_style"]]])
         for name, value in task["settings"].items():
-            moved = found.get("transpose") if name == "transpose" and value == "auto" else None
-            facts.append([title_of(name), _said(value) if moved is None else f"auto: {moved:+d}"])
+            moved = found.get("transpose") if name == "transpose" and isinstance(value, str) else None
+            facts.append([title_of(name), _said(value) if moved is None else f"{value}: {moved:+g}"])
     elif task["kind"] == "training":
         facts = [["Epochs", str(task["epochs"])]]
         facts += [[title_of(name), _said(value)] for name, value in task["settings"].items()]

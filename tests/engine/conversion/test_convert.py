@@ -21,7 +21,7 @@ from engine.errors import AudioError, Cancelled, EngineError, SettingsError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.networks.base import load_base
 from engine.networks.listener import listen
-from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones, semitones_to_hertz
+from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones, note_number, semitones_to_hertz
 
 SPEECH = Path(module.__file__).parents[1] / "samples" / "speech.flac"
 FIELDS = {field.name: field.metadata for field in fields(ConversionSettings)}
@@ -230,6 +230,14 @@ def test_transposing_by_itself_goes_to_where_the_voice_lives(sing, voice):
         if result.style == "melodic":
             assert result.transpose in {-12, 0, 12}
     assert convert(Audio(np.zeros((1, 1000), np.float32), SAMPLE_RATE), voice, settings_).transpose == 0
+
+
+def test_the_best_key_brings_all_notes_into_the_range(sing, voice):
+    """Notes 13 and 15 semitones above the range, which no octave of `auto` reaches."""
+    highest = note_number(voice.card.vocal_range["max"])
+    recording = Audio(sing(1.0, hertz=float(semitones_to_hertz(highest + 13)))[None], SAMPLE_RATE)
+    moved = convert(recording, voice, ConversionSettings(transpose="best")).transpose
+    assert -17 <= moved <= -13
 
 
 def test_the_loudness_follows_the_recording(sung, voice):

@@ -44,6 +44,12 @@ def test_the_voice_says_where_it_lies(studio):
     assert fit["histogram"] == [{"midi": 60, "seconds": 1.5}]
 
 
+def test_best_key_is_offered_with_what_stays_outside(studio):
+    looked = looked_at(60.0) | {"pitch_histogram": [{"midi": 55, "seconds": 3.0}, {"midi": 61, "seconds": 1.0}]}
+    assert fit_view(studio, studio.local, "kerstin", looked)["best"] == {"semitones": -2, "outside": 0.0}
+    assert fit_view(studio, studio.local, "kerstin", None)["best"] is None
+
+
 @pytest.mark.parametrize("nothing", [None, {"summary": None, "pitch_histogram": []}, looked_at(None)])
 def test_without_a_pitch_there_is_no_shift(studio, nothing):
     assert fit_view(studio, studio.local, "kerstin", nothing)["auto"] is None

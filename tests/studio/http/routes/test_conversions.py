@@ -55,6 +55,7 @@ def test_what_the_fields_say_arrives(http, singing):
         ({"transpose": "-12", "generations_count": "10"}, (-12, 10)),
         ({"transpose": "+12"}, (12, 1)),
         ({"transpose": "auto"}, ("auto", 1)),
+        ({"transpose": "best"}, ("best", 1)),
         ({"transpose": "", "generations_count": ""}, (0, 1)),
     ):
         said = parameters(http, convert(client, singing, **given))

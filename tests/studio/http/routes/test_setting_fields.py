@@ -22,7 +22,9 @@ def read(**texts: str) -> dict[str, int | float | str]:
 def test_every_setting_is_a_field_with_its_range():
     said = setting_properties(ConversionSettings, PUBLISHED)
     assert set(said) == {PUBLISHED.get(one.name, one.name) for one in fields(ConversionSettings)}
-    assert said["transpose"]["oneOf"][1] == {"type": "string", "enum": ["auto"]}
+    assert said["transpose"]["oneOf"][1] == {"type": "string", "enum": ["auto", "best"]}
+    number = said["transpose"]["oneOf"][0]  # as published, although the command line has more
+    assert (number["type"], number["minimum"], number["maximum"]) == ("integer", -12, 12)
     assert (said["transpose"]["default"], said["generations_count"]["default"]) == (0, 1)
     assert "default" not in said["likeness"]  # the preset's
     assert said["seed"]["type"] == "integer"
