@@ -76,10 +76,9 @@ class _Tools:
         """Convert a recording on this machine to another voice, and write the takes as wav files.
 
         recording: path of a wav, flac, mp3, ogg, opus, m4a or aiff file. voice: an id from `voices`. transpose: in
-        semitones; or auto, which moves the recording into the voice's range by octaves; or best, the key that leaves the
-        fewest notes outside that range. takes: 1 to 10 renderings.
-        folder: where the takes go; default: beside the recording. wait_s: if the state is still queued or running after
-        these seconds, ask with `task`.
+        semitones; or auto, which moves the recording into the voice's range by octaves; or best, the key that leaves
+        the fewest notes outside that range. takes: 1 to 10 renderings. folder: where the takes go; default: beside the
+        recording. wait_s: if the state is still queued or running after these seconds, ask with `task`.
         """
         source = Path(recording).expanduser()
         target = Path(folder).expanduser() if folder else source.parent

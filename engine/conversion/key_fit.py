@@ -1,4 +1,4 @@
-"""The key in which a recording fits a voice best: which of its notes lie outside the voice's range, and where fewest do."""
+"""The key in which a recording fits a voice best: the one that leaves the fewest notes outside the voice's range."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ def share_outside(seconds: np.ndarray, low: int, high: int, semitones: float = 0
 
 
 def best_key(seconds: np.ndarray, low: int, high: int, largest: int = LARGEST_TRANSPOSE) -> BestKey:
-    """Return the transposition that leaves the fewest notes outside the notes `low` to `high`, the smallest among equals.
+    """Return the transposition that leaves the fewest notes outside `low` to `high`, the smallest among equals.
 
     seconds: as for `share_outside`; largest: semitones up or down.
 

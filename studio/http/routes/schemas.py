@@ -47,12 +47,12 @@ class Problem(BaseModel):
                     "type": "/docs#invalid",
                     "title": "Unprocessable Entity",
                     "status": 422,
-                    "detail": "transpose must be a whole number from -12 to 12, or the word auto, or the word best, not '13'.",
+                    "detail": "likeness must be a number from 0.0 to 1.0, not '2'.",
                     "code": "invalid",
                     "errors": [
                         {
-                            "field": "transpose",
-                            "message": "transpose must be a whole number from -12 to 12, or the word auto, or the word best, not '13'.",
+                            "field": "likeness",
+                            "message": "likeness must be a number from 0.0 to 1.0, not '2'.",
                         }
                     ],
                 }
@@ -77,7 +77,9 @@ class OutputSettings(_Exact):
     """The settings of a conversion."""
 
     model: str = Field(examples=["kathleen"])
-    transpose: int = Field(examples=[0], description="Semitones, positive up; with `auto` or `best`, the number chosen.")
+    transpose: int = Field(
+        examples=[0], description="Semitones, positive up; with `auto` or `best`, the number chosen."
+    )
     vocal_style: Literal["melodic", "rhythmic", "spoken"] = Field(description="Measured from the recording.")
 
 
