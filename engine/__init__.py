@@ -25,6 +25,7 @@ _OFFERS = {
     "voices.package": "export_voice import_voice",
     "voices.voice": "load_voice save_voice",
     "provenance.verification": "verify",
+    "conversion.comping": "Part comp comp_files joins",
     "conversion.convert": "convert convert_file",
     "conversion.pitch_edits": "Draw FixOctave Shift Smooth Snap",
     "conversion.preview": "render_preview",

@@ -33,8 +33,8 @@ class ConversionSettings:
 
     transpose: float | Literal["auto", "best"] = setting(
         0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE),
-        "Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves; best is "
-        "the key that leaves the fewest notes outside the voice's range.",
+        "Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves; "
+        "best is the key that leaves the fewest notes outside the voice's range.",
         words=(AUTO, BEST), step=1,
     )  # fmt: skip
     takes: int = setting(

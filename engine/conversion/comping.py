@@ -1,0 +1,176 @@
+"""Comping: one take out of several, phrase by phrase, joined where the recording is quiet.
+
+All takes of a recording are equally long and keep its timing, so a join needs no alignment, only a place and a
+cross-fade. The place is the quietest moment between two phrases. The cross-fade keeps the power whatever the takes have
+in common there: with gains 1 - t and t and the correlation r of two takes, the sum has (1 - t)² + t² + 2 t (1 - t) r
+times the power of one of them, by whose root it is divided (Fink, Holters and Zölzer, "Signal-matched
+power-complementary cross-fading and dry-wet mixing", DAFx 2016). Equal takes (r = 1) are thus faded linearly, unrelated
+ones (r = 0) with equal power.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from engine.analysis.phrases import Phrase
+from engine.audio.files import Audio, AudioWriter, open_audio, quietest_frame
+from engine.audio.streams import Reader, Source
+from engine.errors import EditError, SettingsError
+from engine.progress import Report, no_report
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement
+from engine.units import FRAME_RATE
+
+FADE_S = 0.03
+_SHORTEST_PART_S = 2 * FADE_S
+_BLOCK_S = 4
+_SMOOTH_FRAMES = 5  # a join lies in this much quiet, not in one low frame
+_LEAST_CORRELATION = 0.0  # of opposite phases, whose sum could only be raised to full power by raising its noise
+
+
+@dataclass(frozen=True)
+class Part:
+    """From `start_s` to the next part, this take is heard; the first take is 0."""
+
+    start_s: float
+    take: int
+
+
+def joins(phrases: Sequence[Phrase], loudness_db: np.ndarray) -> list[float]:
+    """Return where the part of each phrase begins, in seconds: 0, then the quietest moment before each later phrase.
+
+    loudness_db: (frames,) of the recording.
+
+    >>> level = np.full(300, -60.0)
+    >>> level[20:100] = level[180:280] = -20.0
+    >>> joins([Phrase(0.2, 1.0), Phrase(1.8, 2.8)], level)
+    [0.0, 1.4]
+    """
+    smooth = np.convolve(loudness_db, np.ones(_SMOOTH_FRAMES) / _SMOOTH_FRAMES, "same")
+    found = [0.0]
+    for before, after in pairwise(phrases):
+        start, stop = round(before.end_s * FRAME_RATE), round(after.start_s * FRAME_RATE) + 1
+        found.append(quietest_frame(np.round(smooth, 1), start, stop) / FRAME_RATE)
+    return found
+
+
+def parts_of(starts_s: Sequence[float], choice: Sequence[int]) -> list[Part]:
+    """Return the parts for a take chosen for each phrase; neighbours of the same take are one part.
+
+    starts_s: as `joins` returns them; choice: takes, the first is 0. Raises SettingsError unless they are as many.
+    """
+    if len(choice) != len(starts_s):
+        count = f"{len(starts_s)} phrase{'s' if len(starts_s) != 1 else ''}"
+        raise SettingsError(f"Choose one take for each phrase: the recording has {count}, not {len(choice)}.")
+    parts = [Part(start_s, take) for start_s, take in zip(starts_s, choice, strict=True)]
+    return [part for number, part in enumerate(parts) if number == 0 or part.take != parts[number - 1].take]
+
+
+def comp(takes: Sequence[Audio], parts: Sequence[Part]) -> Audio:
+    """Return one take out of several in memory, exactly as long as they are.
+
+    parts: in order of time, the first from 0 s. Raises EditError unless the takes are equally long and have the same
+    rate and channels, SettingsError for a part that is unknown, too short, or not in order.
+
+    >>> takes = [Audio(np.full((1, 44_100), level, np.float32), 44_100) for level in (0.1, 0.3)]
+    >>> one = comp(takes, [Part(0.0, 0), Part(0.5, 1)])
+    >>> one.sample_count, float(one.samples[0, 0].round(3)), float(one.samples[0, -1].round(3))
+    (44100, 0.1, 0.3)
+    """
+    rate = _refuse_unlike(takes)
+    return Audio(np.concatenate(list(_pieces(takes, parts)), 1), rate, takes[0].statement)
+
+
+def comp_files(
+    takes: Sequence[Path],
+    parts: Sequence[Part],
+    target: Path,
+    report: Report = no_report,
+    statement: Statement | None = None,
+    installation: Installation | None = None,
+) -> str | None:
+    """Write one take out of several files of any length; return why it carries no content credentials, if it should.
+
+    The suffix of the target selects its format. statement, installation: as of AudioWriter. Raises as `comp`, and
+    AudioError for a file that cannot be read or written; `report` may raise Cancelled. Then nothing is written.
+    """
+    with ExitStack() as stack:
+        sources = [stack.enter_context(open_audio(path)) for path in takes]
+        rate = _refuse_unlike(sources)
+        writer = stack.enter_context(AudioWriter(target, rate, sources[0].channels, statement, installation))
+        written, length_s = 0, sources[0].duration_s
+        for piece in _pieces(sources, parts):
+            writer.write(piece)
+            written += piece.shape[1]
+            report(min(1.0, written / rate / length_s) if length_s else 0.5, "comping")
+    return writer.unsigned
+
+
+def _refuse_unlike(takes: Sequence[Source]) -> int:
+    if not takes:
+        raise EditError("Give the takes to choose from.")
+    if len({(take.rate, take.channels) for take in takes}) > 1:
+        raise EditError("The takes differ in sample rate or channels: they are not takes of one recording.")
+    return takes[0].rate
+
+
+def _pieces(takes: Sequence[Source], parts: Sequence[Part]) -> Iterator[np.ndarray]:
+    """Yield samples (channels, n) of the comp. All takes are read to the end, so that unequal lengths are found."""
+    _refuse_wrong_parts(parts, len(takes))
+    rate = takes[0].rate
+    half, block = round(FADE_S * rate / 2), _BLOCK_S * rate
+    streams = _Streams(takes, block)
+    for part, following in zip(parts, [*parts[1:], None], strict=True):
+        if following is None:
+            while (pieces := streams.read(block)).shape[2]:
+                yield pieces[part.take]
+            return
+        stop = round(following.start_s * rate) - half
+        while streams.position < stop:
+            yield streams.read(min(block, stop - streams.position), whole=True)[part.take]
+        both = streams.read(2 * half, whole=True)
+        yield _cross_fade(both[part.take], both[following.take])
+
+
+class _Streams:
+    """The takes, read together: (takes, channels, n)."""
+
+    def __init__(self, takes: Sequence[Source], block: int) -> None:
+        self._readers = [Reader(take.blocks(block), take.channels) for take in takes]
+        self.position = 0
+
+    def read(self, count: int, whole: bool = False) -> np.ndarray:
+        """Return the next samples; whole: all `count` of them must be there. Raises EditError, SettingsError."""
+        pieces = [reader.read(count) for reader in self._readers]
+        lengths = {piece.shape[1] for piece in pieces}
+        if len(lengths) > 1:
+            raise EditError("The takes are not equally long: they are not takes of one recording.")
+        if whole and lengths != {count}:
+            raise SettingsError(f"A part begins after the end of the takes, which are {self.position} samples long.")
+        self.position += count
+        return np.stack(pieces)
+
+
+def _refuse_wrong_parts(parts: Sequence[Part], takes: int) -> None:
+    starts = [part.start_s for part in parts]
+    if not parts or starts[0] != 0.0:
+        raise SettingsError("The first part must begin at 0 s.")
+    if any(not later - earlier >= _SHORTEST_PART_S for earlier, later in pairwise(starts)):
+        raise SettingsError(f"The parts must be in order of time, and at least {_SHORTEST_PART_S:g} s long.")
+    for part in parts:
+        if not 0 <= part.take < takes:
+            raise SettingsError(f"There is no take {part.take + 1}: there are {takes}.")
+
+
+def _cross_fade(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Fade from one take to the other, (channels, n) each, at equal power for the correlation that they have."""
+    rise = (np.arange(before.shape[1]) + 0.5) / before.shape[1]
+    energy = float(np.sqrt(np.square(before, dtype=float).sum() * np.square(after, dtype=float).sum()))
+    common = float((before.astype(float) * after).sum()) / energy if energy else 1.0
+    common = max(common, _LEAST_CORRELATION)
+    power = (1 - rise) ** 2 + rise**2 + 2 * rise * (1 - rise) * common
+    return ((before * (1 - rise) + after * rise) / np.sqrt(power)).astype(np.float32)
