@@ -52,7 +52,7 @@ _ROUTERS = (
 
 
 def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
-    """The service as an ASGI app, without a page; something may be mounted at "/" afterwards."""
+    """Return the service as an ASGI app, without a page; something may be mounted at "/" afterwards."""
     app = FastAPI(
         openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=TELEMETRY
     )
@@ -189,7 +189,7 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    """An error as a problem document; 405 names all methods of the address, whichever route refused."""
+    """Return an error as a problem document; 405 names all methods of the address, whichever route refused."""
     response = problem_of(error).response()
     if response.status_code == 405:
         response.headers["Allow"] = ", ".join(sorted(_methods(request))) or "GET, HEAD"  # those of static files
@@ -207,7 +207,7 @@ class _UnknownAddress:
     """Refuses unknown addresses below the service's own, so that a page mounted later does not answer them."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises HTTPException 405 for a method that the address does not have, else 404."""
+        """Raise HTTPException 405 for a method that the address does not have, else 404."""
         raise HTTPException(405 if _methods(Request(scope)) else 404)
 
 

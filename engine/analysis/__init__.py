@@ -1,0 +1,1 @@
+"""Measures a recording: pitch, envelope, loudness, notes, vocal range, style."""

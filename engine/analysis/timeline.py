@@ -29,7 +29,7 @@ class Timeline:
     start_s: float = setting(0.0, 0.0, 86_400.0, "Where in the song the recording begins, in seconds.")
 
     def __post_init__(self) -> None:
-        """Raises SettingsError, naming the setting and its range, for any value outside it."""
+        """Raise SettingsError, naming the setting and its range, for any value outside it."""
         check_settings(self)
 
     def position(self, seconds: float) -> str:

@@ -1,0 +1,1 @@
+"""Reads, writes, resamples and streams audio files."""

@@ -1,0 +1,1 @@
+"""Converts recordings: settings, pitch edits, rendering, takes."""

@@ -64,7 +64,7 @@ class ConversionSettings:
     pitch_snap: float = setting(0.0, 0.0, 1.0, "Pulls held notes to the nearest semitone.")
 
     def __post_init__(self) -> None:
-        """Raises SettingsError, naming the setting and its range, for any value outside it."""
+        """Raise SettingsError, naming the setting and its range, for any value outside it."""
         check_settings(self)
 
 

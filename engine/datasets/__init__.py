@@ -1,0 +1,1 @@
+"""Prepares the recordings of a voice: clips, quality report, measurements."""

@@ -1,0 +1,1 @@
+"""Small experiments that the notebooks show."""

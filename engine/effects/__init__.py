@@ -1,0 +1,1 @@
+"""After-effects of a take: noise reduction, EQ, de-esser, compressor, reverb."""

@@ -38,7 +38,7 @@ class EffectSettings:
     reverb_size: float = setting(0.4, 0.0, 1.0, "The size of the room.")
 
     def __post_init__(self) -> None:
-        """Raises SettingsError, naming the setting and its range, for any value outside it."""
+        """Raise SettingsError, naming the setting and its range, for any value outside it."""
         check_settings(self)
 
     @property

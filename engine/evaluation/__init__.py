@@ -1,0 +1,1 @@
+"""Judges conversions: likeness, words, sound quality, pitch."""

@@ -1,0 +1,1 @@
+"""Turns clips into what the networks learn from and hear."""

@@ -59,7 +59,7 @@ class Clip:
         return len(self.pitch) / FRAME_RATE
 
     def piece(self, first: int, stop: int) -> "Clip":
-        """The frames from `first` up to `stop`, at the level of the whole."""
+        """Return the frames from `first` up to `stop`, at the level of the whole."""
         rows = slice(first, stop)
         return replace(
             self,
@@ -158,7 +158,7 @@ def _save(path: Path, clip: Clip) -> None:
 
 
 def _load(path: Path, name: str) -> Clip | None:
-    """The clip in a file of the cache; None where there is none, or it is damaged or of another format."""
+    """Read a clip from a file of the cache; None if it is missing, damaged or of another format."""
     try:
         with safe_open(path, "numpy") as file:
             notes = file.metadata()

@@ -23,7 +23,7 @@ _BLOCK_FRAMES = 3000  # looked at at a time, so that memory does not grow with t
 def measure_feature_mean(
     encoder: ContentEncoder, features: np.ndarray, envelope: np.ndarray, voicing: np.ndarray, level_nepers: float
 ) -> Tensor:
-    """The likeliest mean (FEATURES,) of a recording's features (k, FEATURES) every 20 ms, where the encoder is.
+    """Return the likeliest mean (FEATURES,) of a recording's features (k, FEATURES) every 20 ms, where the encoder is.
 
     envelope: (frames, BANDS), absolute log; voicing: (frames,) 0..1; both on the engine's grid.
     """

@@ -19,11 +19,11 @@ class ForeignContent:
     semitones: Tensor  # (pieces,): median pitch
 
     def to(self, device: torch.device) -> "ForeignContent":
-        """The same on a device."""
+        """Move it to a device."""
         return ForeignContent(**{name: value.to(device) for name, value in vars(self).items()})
 
 
 @lru_cache(maxsize=1)
 def load_foreign(path: Path = WEIGHTS / "foreign.safetensors") -> ForeignContent:
-    """The pieces that ship with the base, loaded once. Raises VoiceError where they are missing or damaged."""
+    """Load the pieces that ship with the base, once. Raises VoiceError if they are missing or damaged."""
     return ForeignContent(**load_weights(path))

@@ -1,0 +1,1 @@
+"""The networks: listener, content and timbre encoders, decoder, synthesizer."""

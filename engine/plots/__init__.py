@@ -1,0 +1,1 @@
+"""Draws recordings, comparisons and trainings with matplotlib."""

@@ -1,0 +1,1 @@
+"""Content credentials and signed consent: states and verifies what was made here."""

@@ -151,7 +151,7 @@ def _said_of_making(manifest: dict[str, Any]) -> tuple[bool | None, dict[str, An
 
 
 def _format(path: Path) -> str | None:
-    """The format by the first bytes, as FFmpeg names it; it never guesses, so no playlist can make it open others."""
+    """Return the format that the first bytes show, as FFmpeg names it; a playlist is none and opens no other files."""
     with path.open("rb") as file:
         head = file.read(12)
         if head[:3] == b"ID3":  # a tag before FLAC or MP3, with seven bits of its size in each byte
@@ -170,7 +170,7 @@ def _format(path: Path) -> str | None:
 
 
 def _tags(path: Path, name: str) -> str | None:
-    """What the container's tags say about this program; None if nothing."""
+    """Return what the container's tags say about this program; None if nothing."""
     try:
         with av.open(str(path), format=name, metadata_errors="replace") as file:
             streams = [one.metadata for one in file.streams.audio]

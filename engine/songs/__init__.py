@@ -1,0 +1,1 @@
+"""Songs: separates, aligns, converts parts, mixes."""

@@ -43,7 +43,7 @@ class Fader:
     solo: bool = False
 
     def __post_init__(self) -> None:
-        """Raises SettingsError for a gain outside its range."""
+        """Raise SettingsError for a gain outside its range."""
         check_settings(self)
 
     @property

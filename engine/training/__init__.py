@@ -1,0 +1,1 @@
+"""Trains a voice from its data set."""

@@ -103,7 +103,7 @@ class FineTuning:
         plan: TrainingPlan,
         precision: torch.dtype = torch.float32,
     ) -> None:
-        """base: on the device to train on; precision: of matrix products."""
+        """Prepare the training. base: on the device to train on; precision: of matrix products."""
         self.base, self.clips, self.plan = base, clips, plan
         self.device, self.precision = base.device, precision
         timbres = speaker_timbres(base, clips)

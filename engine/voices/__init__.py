@@ -1,0 +1,1 @@
+"""Voices on disk: profile, card, weights, package, blend."""

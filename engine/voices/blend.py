@@ -32,7 +32,7 @@ _CLAUSES = re.compile(r"(?<![A-Z])(BY|NC|SA|ND)(?![A-Z])", re.IGNORECASE)  # wha
 
 
 def blend_voices(first: Voice, second: Voice, share: float, name: str, identifier: str) -> Voice:
-    """The voice that is `share` (0..1) of the second and the rest of the first; at 0 and 1 it sounds exactly like one.
+    """Blend two voices: `share` (0..1) of the second, the rest of the first; at 0 and 1 it sounds exactly like one.
 
     It has no preview yet: that is rendered with it. Raises SettingsError for a share outside 0..1, VoiceError for a
     name or an id that no voice can have.
@@ -59,7 +59,7 @@ def blend_voices(first: Voice, second: Voice, share: float, name: str, identifie
 
 
 def _between(first: Tensor, second: Tensor, share: float) -> Tensor:
-    """The weighted mean; exactly one of the two at the ends, which torch.lerp does not promise."""
+    """Return the weighted mean, at the ends exactly one of the two, which torch.lerp does not guarantee."""
     if share in (0.0, 1.0):
         return (second if share else first).clone()
     return (1.0 - share) * first + share * second
@@ -160,7 +160,7 @@ def _traits(parts: list[VoiceCard], nearer: VoiceCard) -> list[str]:
 def _voice_type(
     parts: list[VoiceCard], vocal_range: dict[str, str], pitch: PitchStatistics, gender: str | None
 ) -> str | None:
-    """What both are, or else the one between them that the blended range fits."""
+    """Return the value both share, or else the one between them that the blended range fits."""
     ladder, stated = FEMALE + MALE, {card.voice_type for card in parts}
     if len(stated) == 1:
         return stated.pop()
@@ -183,7 +183,7 @@ def _licence(licences: list[str]) -> str:
 
 
 def _asked(licence: str) -> set[str]:
-    """What a licence asks: its clauses, or all of it, whatever that is, where it is none of Creative Commons'."""
+    """Return the terms of a licence: its clauses, or its whole text if it is not one of Creative Commons'."""
     asked = set()
     for one in _PARTS.split(licence):
         if _CREATIVE_COMMONS.search(one):
@@ -194,7 +194,7 @@ def _asked(licence: str) -> set[str]:
 
 
 def _consent(parts: list[VoiceCard]) -> dict[str, str]:
-    """What each has stated, under its name; it also shows where one has stated nothing."""
+    """Return the statements of both under their names, empty ones too."""
     if len(parts) == 1:
         return dict(parts[0].consent)
     keys = dict.fromkeys(chain.from_iterable(card.consent for card in parts))
@@ -203,7 +203,7 @@ def _consent(parts: list[VoiceCard]) -> dict[str, str]:
 
 
 def _origin(card: VoiceCard) -> dict[str, Any]:
-    """What must be known of a voice that a blend is made of, word for word."""
+    """Return the record of a voice in a blend, word for word."""
     return {
         "id": card.id,
         "name": card.name,

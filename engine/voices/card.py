@@ -92,7 +92,7 @@ class VoiceCard:
 
 
 def card_text(card: VoiceCard) -> str:
-    """The card as the text of a card.json. Raises VoiceError for a card that could not be read again."""
+    """Return the text of a card.json. Raises VoiceError for a card that could not be read again."""
     try:
         text = json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
         _card_from(json.loads(text))
@@ -102,7 +102,7 @@ def card_text(card: VoiceCard) -> str:
 
 
 def load_card(folder: Path) -> VoiceCard:
-    """The card of the voice in `folder`. Raises VoiceError where it is missing, damaged, or of a later version."""
+    """Read the card of the voice in `folder`. Raises VoiceError if it is missing, damaged, or of a later version."""
     try:
         with (folder / CARD_FILE).open("rb") as file:
             content = file.read(_LARGEST_CARD + 1)
@@ -114,7 +114,7 @@ def load_card(folder: Path) -> VoiceCard:
 
 
 def read_card(content: bytes, where: str) -> VoiceCard:
-    """The card a card.json holds; `where` says in the text of a VoiceError whose it is."""
+    """Parse the text of a card.json; `where` names the file in a VoiceError."""
     try:
         if len(content) > _LARGEST_CARD:
             raise ValueError("it is too large")
@@ -139,7 +139,7 @@ TRAIN_AGAIN = "train again"  # the state of a voice that was made on an earlier 
 
 
 def earlier_voice(name: str) -> str:
-    """What to do about a voice that was made on an earlier base."""
+    """Return the advice for a voice made on an earlier base."""
     return (
         f"The voice '{name}' was made with an earlier version of Timbre Studio and cannot be used with this one. "
         "Train it again if its recordings are here; otherwise import one that was made with this version, or blend it "
@@ -148,12 +148,12 @@ def earlier_voice(name: str) -> str:
 
 
 def damaged_weights(name: str) -> str:
-    """What to do about weights that cannot be used."""
+    """Return the advice for weights that cannot be used."""
     return f"The weights of the voice '{name}' are missing or damaged; import the voice or make it again."
 
 
 def _card_from(values: Any) -> VoiceCard:
-    """A card of what JSON gave; fields of later versions are passed over. ValueError says which field is wrong."""
+    """Make a card from parsed JSON; unknown fields are ignored. Raises ValueError naming the wrong field."""
     if not isinstance(values, dict):
         raise ValueError("it is no object")
     known = {one.name: values[one.name] for one in fields(VoiceCard) if one.name in values}
@@ -175,7 +175,7 @@ def _card_from(values: Any) -> VoiceCard:
 
 @lru_cache(maxsize=1)
 def _card_type() -> tuple[TypeAdapter[VoiceCard], dict[str, str]]:
-    """The rules of a card, and by field what a value must be."""
+    """Return the schema of a card, and for each field a description of its values."""
     hints = get_type_hints(VoiceCard, include_extras=True)
     return TypeAdapter(VoiceCard), {name: hint.__metadata__[-1] for name, hint in hints.items()}
 
@@ -204,7 +204,7 @@ def _several(folder: Path | Sequence[Path]) -> Sequence[Path]:
 
 
 def find_voice(identifier: str, folder: Path | Sequence[Path]) -> Path:
-    """The folder of the voice with this id; of several folders, the first that has it.
+    """Find the folder of the voice with this id, in the first of several folders that has it.
 
     Raises VoiceError, naming the voices there are, where the id is unknown.
     """
@@ -230,7 +230,7 @@ def _home(identifier: str, folders: Sequence[Path]) -> Path | None:
 
 @contextmanager
 def new_voice_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to fill; what it then holds becomes the voice in `folder` in one step, or leaves no trace.
+    """Give an empty folder to fill; its content becomes the voice in `folder` in one step, or leaves no trace.
 
     A voice that is there is moved aside, and deleted once the new one is in its place: a crash at any moment leaves
     one of them whole where `load_voice` finds it. Raises VoiceError for what the system refuses.
@@ -260,7 +260,7 @@ def new_voice_folder(folder: Path) -> Iterator[Path]:
 
 
 def new_identifier(name: str, taken: Collection[str] = ()) -> str:
-    """An id made of a voice's name that none of `taken` has: Gökhan -> gokhan, or gokhan-2 where there is one.
+    """Make an id from a voice's name that is not `taken`: Gökhan -> gokhan, or gokhan-2 if there is one.
 
     >>> new_identifier("Gökhan"), new_identifier("Gökhan", {"gokhan"})
     ('gokhan', 'gokhan-2')
@@ -277,7 +277,7 @@ def new_identifier(name: str, taken: Collection[str] = ()) -> str:
 
 
 def why_refused(cause: Exception) -> str:
-    """The system's reason for not writing or deleting a file, as part of a sentence."""
+    """Return the system's reason for not writing or deleting a file, to go into a sentence."""
     if is_full_disk(cause):
         return "the disk is full"
     if isinstance(cause, OSError):

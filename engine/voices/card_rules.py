@@ -29,7 +29,7 @@ def is_identifier(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """A whole number, which True is not."""
+    """Return a whole number; True is none."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -141,7 +141,7 @@ def _sealed(card: VoiceCard, folder: Path, recorded_by: Installation | None) -> 
 
 
 def _contents(card: VoiceCard, folder: Path) -> dict[str, bytes]:
-    """The files of a package, in its order. Raises OSError."""
+    """Return the files of a package, in its order. Raises OSError."""
     statistics = {
         "pitch": asdict(card.pitch),
         "vocal_range": card.vocal_range,
@@ -178,7 +178,7 @@ def _check_stored_weights(card: VoiceCard, path: Path) -> None:
 
 
 def _shapes(weights: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
-    """The shapes of a voice's weights; a voice has as many retrieval frames as its recordings gave."""
+    """Return the shapes of a voice's weights; a voice has as many retrieval frames as its recordings gave."""
     return {name: values.shape[name == RETRIEVAL_FRAMES :] for name, values in weights.items()}
 
 
@@ -206,7 +206,7 @@ def _licence(card: VoiceCard) -> str:
 
 
 def _checked(package: Path, folder: Path, paths: Collection[Any]) -> VoiceCard:
-    """The card of the package that is unpacked in `folder`, if all of it is right. Raises VoiceError."""
+    """Check the package unpacked in `folder` and return its card. Raises VoiceError."""
     names = {str(path) for path in paths}
     if CHECKSUMS_FILE not in names:
         raise VoiceError(f'"{package.name}" is not a voice: it has no {CHECKSUMS_FILE}.')
@@ -245,7 +245,7 @@ def _checked(package: Path, folder: Path, paths: Collection[Any]) -> VoiceCard:
 
 
 def _check_said(package: Path, card: VoiceCard) -> None:
-    """What a card says of its voice must be what a profile can say: lists of voices show it, and are narrowed by it."""
+    """Refuse a card whose values a profile cannot have: lists of voices show them and filter by them."""
     try:
         read_profile({name: getattr(card, name) for name in _SAID} | {"traits": list(card.traits)})
     except ProfileError as cause:

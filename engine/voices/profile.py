@@ -63,7 +63,7 @@ class VoiceProfile:
 
 
 def read_profile(values: Mapping[str, Any]) -> VoiceProfile:
-    """The profile in the values of model.json. Null and blank texts count as left out; `license` means `licence`.
+    """Read a profile from the values of model.json. Null and blank texts count as absent; `license` means `licence`.
 
     Raises ProfileError with every wrong field: parts of a field are named as `consent.date`.
     """
@@ -90,7 +90,7 @@ def read_profile(values: Mapping[str, Any]) -> VoiceProfile:
 
 
 def profile_as_json(profile: VoiceProfile) -> dict[str, Any]:
-    """The values of model.json, fields that say nothing left out; `read_profile` of them gives the profile again."""
+    """Return the values of model.json without empty fields; `read_profile` gives the profile again."""
     values = {name: getattr(profile, name) for name in _FIELDS}
     values["traits"] = list(profile.traits)
     said = {name: value for name, value in values.items() if value is not None and value not in ("", [], {})}
@@ -98,12 +98,12 @@ def profile_as_json(profile: VoiceProfile) -> dict[str, Any]:
 
 
 def profile_text(profile: VoiceProfile) -> str:
-    """The text of model.json."""
+    """Return the text of model.json."""
     return json.dumps(profile_as_json(profile), indent=2, ensure_ascii=False) + "\n"
 
 
 def merge_values(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of model.json with those given besides, which win where they say something; of a consent, each part
+    """Merge the values of model.json with those given, which win unless they are empty; of a consent, each part
     by itself."""
     stronger = {name: value for name, value in _british(given).items() if not is_blank(value) and value not in ([], {})}
     both = _british(values) | stronger
@@ -142,7 +142,7 @@ def _name(given: dict[str, Any], problems: _Problems) -> str:
 
 
 def _text(value: Any, name: str, problems: _Problems, longest: int = LONGEST_TEXT, one_line: bool = False) -> str:
-    """A text without spaces around it; empty, and a problem noted, for what is none."""
+    """Return a text stripped of spaces; if it is no text, note a problem and return an empty one."""
     if is_blank(value):
         return ""
     if not isinstance(value, str):
@@ -247,7 +247,7 @@ def _is_day(text: str) -> bool:
 
 
 def _other(values: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
-    """The keys of model.json that are none of ours, checked only to be such as the card of the voice can hold."""
+    """Return the keys of model.json that are not ours, checked only to fit into a card."""
     other = {}
     for name, value in values.items():
         if name in _KNOWN:
@@ -274,7 +274,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _one_licence(values: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
-    """The values with `license` as `licence`; a problem where both are there and differ."""
+    """Rename `license` to `licence`; note a problem if both are there and differ."""
     one, another = values.get("licence"), values.get(_OTHER_SPELLING)
     if not is_blank(one) and not is_blank(another) and one != another:
         problems.add("licence", f"and {_OTHER_SPELLING} say different things; keep one of them")
@@ -282,7 +282,7 @@ def _one_licence(values: Mapping[str, Any], problems: _Problems) -> dict[str, An
 
 
 def _british(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with `license`, where `licence` says nothing, as `licence`."""
+    """Rename `license` to `licence` if that is empty."""
     licence = values.get("licence")
     if is_blank(licence):
         licence = values.get(_OTHER_SPELLING)
@@ -291,7 +291,7 @@ def _british(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(value: Any) -> str:
-    """What a value is, in words."""
+    """Describe the type of a value in words."""
     kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
         (bool, "true or false"),
         ((int, float), "a number"),
@@ -303,7 +303,7 @@ def _kind(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A wrong value fit to be shown in a sentence."""
+    """Shorten a wrong value for a sentence."""
     if not isinstance(value, str):
         return _kind(value)
     text = _LINE_ENDS.sub(" ", _UNWELCOME.sub("�", value.strip()))

@@ -14,12 +14,12 @@ _STATE_FIELD = 0
 
 
 def owner_of(pid: int) -> str:
-    """A unique id for the worker in the running process `pid`."""
+    """Return a unique id for the worker in the running process `pid`."""
     return f"{_machine()}/{pid}.{_began(pid)}/{secrets.token_hex(4)}"
 
 
 def dead_among(owners: Iterable[str]) -> list[str]:
-    """The owners that are known to be dead: processes of this machine that have ended."""
+    """Return the owners that are dead: processes of this machine that have ended."""
     return [owner for owner in owners if _is_dead(owner)]
 
 

@@ -1,0 +1,1 @@
+"""The HTTP service: middleware, problems, uploads, ranges, routes."""

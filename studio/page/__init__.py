@@ -1,0 +1,1 @@
+"""The Gradio page: tabs, their parts, scripts and styles."""

@@ -1,0 +1,1 @@
+"""Settings of the service, from the command line and the environment."""

@@ -1,0 +1,1 @@
+"""What the studio keeps: database, files, links, tasks, voices."""
