@@ -5,10 +5,12 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from engine.analysis.notes import Note
 from engine.analysis.phrases import Phrase
 from engine.settings import check_settings, setting
-from engine.units import note_name
+from engine.units import FRAME_RATE, note_name
 
 _TICKS = 960  # per beat, as most sequencers count
 _CUE_SHEET = ("phrase", "position", "start_s", "end_s", "lowest", "highest", "notes")
@@ -64,3 +66,22 @@ def marker_labels(phrases: Sequence[Phrase]) -> str:
     return "".join(
         f"{phrase.start_s:.6f}\t{phrase.end_s:.6f}\tphrase {number}\n" for number, phrase in enumerate(phrases, 1)
     )
+
+
+def pitch_table(
+    hertz: np.ndarray,
+    confidence: np.ndarray,
+    loudness_db: np.ndarray,
+    step_s: float = 1 / FRAME_RATE,
+    start_s: float = 0.0,
+) -> str:
+    """Write curves (points,) as a table (CSV): seconds, hertz where it is above 0, confidence 0..1 and loudness.
+
+    start_s: the time of the first point.
+    """
+    values = zip(hertz.tolist(), confidence.tolist(), loudness_db.tolist(), strict=True)
+    lines = (
+        f"{start_s + i * step_s:.2f},{f'{frequency:.2f}' if frequency else ''},{sure:.3f},{level_db:.2f}"
+        for i, (frequency, sure, level_db) in enumerate(values)
+    )
+    return "\n".join(("seconds,hertz,confidence,loudness_db", *lines, ""))

@@ -1,7 +1,8 @@
 """Settings of the effects on a finished vocal, their ranges and presets. All effects are off by default."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting
@@ -59,6 +60,32 @@ EffectSettings.presets = {
     ),
     "hall": EffectSettings(low_cut_hertz=80.0, compressor_ratio=2.0, reverb=0.35, reverb_size=0.8),
 }
+
+Effects = str | Mapping[str, Any]  # the name of a preset, or fields of EffectSettings; omitted ones are off
+
+
+def effects_of(chosen: Effects) -> EffectSettings:
+    """Return the effects of a preset, or of single values. Raises SettingsError for what is neither.
+
+    >>> effects_of("hall").reverb, effects_of({"reverb": 0.2}).reverb
+    (0.35, 0.2)
+    """
+    if isinstance(chosen, str):
+        return effects_named(chosen)
+    try:
+        return EffectSettings(**chosen)
+    except TypeError as cause:
+        raise SettingsError(f"There is no such effect ({cause}).") from cause
+
+
+def plain_effects(chosen: Effects) -> Effects:
+    """Return effects as they are stored: the preset that has these values, else the values.
+
+    >>> plain_effects({"reverb": 0.2})["reverb"], plain_effects({"low_db": 0.0})
+    (0.2, 'off')
+    """
+    settings = effects_of(chosen)
+    return next((name for name, one in EffectSettings.presets.items() if one == settings), asdict(settings))
 
 
 def effects_named(preset: str) -> EffectSettings:

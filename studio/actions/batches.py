@@ -3,16 +3,16 @@
 import hashlib
 import zipfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from engine.conversion.settings import AUTO
-from engine.effects.settings import OFF
+from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND, ConversionRequest, start_conversion
 from studio.actions.downloads import stored_take
-from studio.actions.names import name_of_take, named_file, voice_name
+from studio.actions.names import name_of_take, named_file, unlike, voice_name
 from studio.actions.recordings import shown_name
 from studio.errors import Invalid, NotFound, WrongState
 from studio.executors.recovery import settle
@@ -32,7 +32,7 @@ def start_batch(
     model: str,
     settings: Mapping[str, Any],
     preset: str = AUTO,
-    effects: str = OFF,
+    effects: Effects = OFF,
 ) -> list[Row]:
     """Queue a conversion of each recording (a file to move, and its name); return a row for each, in order.
 
@@ -102,16 +102,7 @@ def batch_zip(
                 for task in tasks:
                     for take in range(1, len((task.result or {})["outputs"]) + 1):
                         file = studio.storage.fetch(stored_take(studio, task, take, kind), place / task.id)
-                        archive.write(file, _unlike(name_of_take(studio.database, account, task, take, kind), taken))
+                        archive.write(file, unlike(name_of_take(studio.database, account, task, take, kind), taken))
             studio.storage.put_file(made, key)
     voice = voice_name(studio.database, account, tasks[0])
     return {"url": studio.link(key, base_url, now_s), "name": named_file(f"{voice} - {len(tasks)} recordings", "zip")}
-
-
-def _unlike(name: str, taken: set[str]) -> str:
-    """Return the name, numbered if a file of the zip has it on any system."""
-    path, unlike, number = PurePath(name), name, 2
-    while unlike.casefold() in taken:
-        unlike, number = f"{path.stem} ({number}){path.suffix}", number + 1
-    taken.add(unlike.casefold())
-    return unlike

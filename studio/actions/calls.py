@@ -35,7 +35,8 @@ def _lines(task: Task, base_url: str) -> Iterator[str]:
         fields = [_file("audio", given.get("file_name") or "recording.wav"), _field("model", task.model_id)]
         fields += [_field("untrained", "true")] if given.get("untrained") else []
         fields += [_field("preset", given["preset"])] if given.get("preset", "auto") != "auto" else []
-        fields += [_field("effects", given["effects"])] if given.get("effects", OFF) != OFF else []
+        effects = given.get("effects", OFF)  # the service has the presets only
+        fields += [_field("effects", effects)] if isinstance(effects, str) and effects != OFF else []
         fields += [_field(_NAMES.get(name, name), value) for name, value in given["settings"].items()]
         yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
         yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])

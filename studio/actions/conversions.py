@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.conversion.settings import AUTO, by_style
-from engine.effects.settings import OFF, effects_named
+from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
 from studio.actions.consent import refuse_without_consent
 from studio.actions.recordings import (
@@ -42,14 +42,14 @@ class ConversionRequest:
 
     settings: fields of ConversionSettings; omitted ones come from the preset, or with `auto` from the preset for the
     recording's style. untrained: whether a voice without a training is accepted; a trained voice ignores it.
-    effects: the name of a preset of EffectSettings.
+    effects: the name of a preset of EffectSettings, or its fields.
     """
 
     model: str
     settings: Mapping[str, Any]
     preset: str = AUTO
     untrained: bool = False
-    effects: str = OFF
+    effects: Effects = OFF
 
 
 def start_conversion(
@@ -74,7 +74,7 @@ def start_conversion(
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
     by_style(request.preset, request.settings)
-    effects_named(request.effects)
+    effects_of(request.effects)
     voice = find_usable(studio.database, account, request.model, request.untrained)
     refuse_without_consent(studio, voice.card.get("consent"))
     length = check_recording(audio, file_name, studio.service)
@@ -91,7 +91,7 @@ def start_conversion(
         "format": "wav",
         "preset": request.preset,
         "settings": dict(request.settings),
-        "effects": request.effects,
+        "effects": plain_effects(request.effects),
         "model_account": DEMO if voice.is_demo else account.id,
         "untrained": voice.is_untrained,
         **asdict(origin or origin_of_file(audio)),

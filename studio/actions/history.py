@@ -1,5 +1,6 @@
 """The task history of an account, and repeating its tasks."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from studio.actions.conversions import KIND as CONVERSION
@@ -8,12 +9,15 @@ from studio.actions.repeats import convert_again
 from studio.actions.tasks import task_views
 from studio.actions.trainings import KIND as TRAINING
 from studio.actions.trainings import start_training
-from studio.errors import WrongState
+from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
+from studio.store.catalogue import all_models
 from studio.store.studio import Studio
+from studio.store.task_filter import TaskFilter
 from studio.store.tasks import ENDED, Task, find, places
 
 PAGE = 20  # tasks
+_MOST_WORDS = 8
 
 
 def history_view(
@@ -22,20 +26,54 @@ def history_view(
     base_url: str,
     now_s: float,
     *,
-    kind: str | None = None,
-    state: str | None = None,
+    wanted: TaskFilter | None = None,
     cursor: str | None = None,
     limit: int = PAGE,
 ) -> dict[str, Any]:
     """Return tasks as `task_views` does, each with its `place` in the queue while it waits.
 
-    Raises Invalid for an unknown cursor.
+    wanted: by default all that is part of the history. Raises Invalid for an unknown cursor.
     """
-    found = task_views(studio, account, base_url, now_s, kind=kind, state=state, cursor=cursor, limit=limit)
+    found = task_views(studio, account, base_url, now_s, wanted=wanted, cursor=cursor, limit=limit)
     waiting = {task["kind"] for task in found["tasks"] if task["state"] == "queued"}
     placed = {task_id: place for one in waiting for task_id, place in places(studio.database, one).items()}
     shown = [task | {"place": placed.get(task["id"])} for task in found["tasks"]]
     return {"tasks": shown, "next_cursor": found["next_cursor"]}
+
+
+def search(
+    studio: Studio,
+    account: Account,
+    text: str = "",
+    *,
+    model_id: str | None = None,
+    since: str = "",
+    until: str = "",
+    kind: str | None = None,
+    state: str | None = None,
+) -> TaskFilter:
+    """Return a filter of tasks and projects from what a user typed.
+
+    text: words of which each is in the name of the file, the project or the voice. since, until: days as 2026-03-31,
+    until included, in the time of this machine. Raises Invalid for what is no day.
+    """
+    words = tuple(text.split())[:_MOST_WORDS]
+    named = all_models(studio.database, account) if words else []
+    by_word = {word: {one.id for one in named if word.casefold() in one.name.casefold()} for word in words}
+    return TaskFilter(
+        state, kind, words=words, model_ids_by_word=by_word, model_id=model_id,
+        since=_day("since", since, 0), until=_day("until", until, 1),
+    )  # fmt: skip
+
+
+def _day(field: str, text: str, later: int) -> float | None:
+    """Return when a day begins, or the one that many days later; None for no text."""
+    if not text.strip():
+        return None
+    try:
+        return (datetime.strptime(text.strip(), "%Y-%m-%d") + timedelta(days=later)).timestamp()
+    except (ValueError, OverflowError) as cause:
+        raise Invalid([(field, f"'{text.strip()[:20]}' is not a day: write it like 2026-03-31.")]) from cause
 
 
 def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
@@ -64,4 +102,4 @@ def _trained_again(studio: Studio, account: Account, task: Task) -> str:
             f"This voice has already been trained for {epochs} epochs: choose more epochs on the Train tab.",
             "already_trained",
         )
-    return task_views(studio, account, "", 0.0, kind=TRAINING, limit=1)["tasks"][0]["id"]
+    return task_views(studio, account, "", 0.0, wanted=TaskFilter(kind=TRAINING), limit=1)["tasks"][0]["id"]

@@ -49,6 +49,15 @@ def named_file(stem: str, kind: str) -> str:
     return f"{_cut(_fit(stem), _LONGEST_STEM_BYTES)}.{kind}"
 
 
+def unlike(name: str, taken: set[str]) -> str:
+    """Return the name, numbered if one of those `taken` is the same on any system, and take it."""
+    path, other, number = PurePath(name), name, 2
+    while other.casefold() in taken:
+        other, number = f"{path.stem} ({number}){path.suffix}", number + 1
+    taken.add(other.casefold())
+    return other
+
+
 def _fit(text: str) -> str:
     return _UNFIT.sub(" ", text).strip()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.audio.streams import cut_recording
 from engine.conversion.settings import AUTO
-from engine.effects.settings import OFF
+from engine.effects.settings import OFF, Effects
 from studio.actions.analyses import start_analysis, taken_recording
 from studio.actions.arrivals import borrowed
 from studio.actions.conversions import KIND, ConversionRequest, start_conversion
@@ -28,7 +28,7 @@ def convert_recording(
     model: str,
     settings: Mapping[str, Any],
     preset: str = AUTO,
-    effects: str = OFF,
+    effects: Effects = OFF,
     stretch: tuple[float, float] | None = None,
 ) -> str:
     """Queue the conversion of an analysed recording; return the task's id.

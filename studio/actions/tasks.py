@@ -1,5 +1,7 @@
 """Show, cancel and delete tasks, and delete their results."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,9 +11,12 @@ from engine.effects.settings import OFF
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.conversions import audio_links, was_untrained
 from studio.actions.names import voice_names
+from studio.errors import NotFound, WrongState
 from studio.executors.recovery import settle
 from studio.store.accounts import Account, account_prefix
+from studio.store.projects import forget_empty
 from studio.store.studio import Studio
+from studio.store.task_filter import TaskFilter
 from studio.store.tasks import Task, find, forget_outputs, list_tasks, remove, request_cancel
 from studio.tracing import trace_id_of
 
@@ -27,16 +32,24 @@ def task_views(
     base_url: str,
     now_s: float,
     *,
-    state: str | None = None,
-    kind: str | None = None,
+    wanted: TaskFilter | None = None,
     limit: int = 50,
     cursor: str | None = None,
 ) -> dict[str, Any]:
-    """Return the account's tasks, newest first, and the next page's cursor. Raises Invalid for an unknown cursor."""
-    found, following = list_tasks(studio.database, account.id, state=state, kind=kind, limit=limit, cursor=cursor)
+    """Return the account's tasks, newest first, and the next page's cursor. Raises Invalid for an unknown cursor.
+
+    wanted: by default all that is part of the history.
+    """
+    found, following = list_tasks(studio.database, account.id, wanted=wanted, limit=limit, cursor=cursor)
+    return {"tasks": task_views_of(studio, account, found, base_url, now_s), "next_cursor": following}
+
+
+def task_views_of(
+    studio: Studio, account: Account, found: Sequence[Task], base_url: str, now_s: float
+) -> list[dict[str, Any]]:
+    """Return tasks that were read before as `task_view` has them."""
     named = voice_names(studio.database, account, found)
-    views = [_view(studio, task, named[task.id], base_url, now_s) for task in found]
-    return {"tasks": views, "next_cursor": following}
+    return [_view(studio, task, named[task.id], base_url, now_s) for task in found]
 
 
 def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
@@ -54,8 +67,22 @@ def delete_task(studio: Studio, account: Account, task_id: str) -> None:
 
         def also(connection: Connection, task: Task) -> None:
             take_away(f"{account_prefix(account)}tasks/{task.id}")
+            forget_empty(connection, account.id)
 
         remove(studio.database, account.id, task_id, also)
+
+
+def delete_tasks(studio: Studio, account: Account, task_ids: Sequence[str]) -> list[str]:
+    """Delete those of these tasks that have ended, as `delete_task` does; return their ids.
+
+    Queued and running ones stay, and what other tasks hold, even of the same recording. Raises Unavailable.
+    """
+    deleted = []
+    for task_id in dict.fromkeys(task_ids):
+        with suppress(NotFound, WrongState):  # it has not ended, or another window was faster
+            delete_task(studio, account, task_id)
+            deleted.append(task_id)
+    return deleted
 
 
 def delete_results(studio: Studio, account: Account, task_id: str) -> None:
@@ -92,6 +119,8 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
     }
     result = task.result or {}
     if task.kind == CONVERSION:
+        view["project"] = task.recording
+        view["start_s"] = task.parameters.get("start_s", 0.0)
         view["file_name"] = task.parameters.get("file_name")
         view["preset"] = task.parameters.get("preset")
         view["effects"] = task.parameters.get("effects", OFF)

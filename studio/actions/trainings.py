@@ -15,6 +15,7 @@ from studio.errors import WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import FAILED, TRAININGS, Model, all_models, find_model, held_model, training_forgotten
 from studio.store.studio import Studio
+from studio.store.task_filter import TaskFilter
 from studio.store.tasks import ACTIVE, Task, latest, latest_in, places, submit
 from studio.store.workspaces import refuse_in_training
 
@@ -72,7 +73,9 @@ def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) ->
     found = [
         task
         for state in ACTIVE
-        for task in task_views(studio, account, base_url, now_s, state=state, kind=KIND, limit=_MOST_SHOWN)["tasks"]
+        for task in task_views(studio, account, base_url, now_s, wanted=TaskFilter(state, KIND), limit=_MOST_SHOWN)[
+            "tasks"
+        ]
     ]
     placed = places(studio.database, KIND) if found else {}
     views = [task | {"place": placed.get(task["id"])} for task in found]

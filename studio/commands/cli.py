@@ -21,6 +21,8 @@ from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
 from studio.commands.failures import in_one_sentence
 from studio.commands.mcp import mcp
+from studio.commands.presets import presets
+from studio.commands.projects import projects
 from studio.commands.separation import separation
 from studio.commands.serve import serve
 from studio.commands.songs import mix
@@ -84,6 +86,8 @@ app.command()(with_options(convert, []))  # as above
 app.command()(mix)
 app.add_typer(separation, name="separation")
 app.add_typer(voices, name="voices")
+app.add_typer(projects, name="projects")
+app.add_typer(presets, name="presets")
 app.command()(create)
 app.command()(report)
 app.command()(with_options(train, []))  # as above

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.analysis.style import Style
     from engine.conversion.settings import ConversionSettings
     from engine.voices.voice import Voice
+    from studio.actions.presets import Preset
 
 DEFAULT_VOICE = "kathleen"
 _SONGS = "Songs and several voices"
@@ -41,12 +42,20 @@ def convert(
         ),
     ] = None,
     preset: Annotated[
-        Literal["auto", "melodic", "rhythmic", "spoken"],
-        typer.Option(help="Settings for singing, rap or speech; auto detects the style."),
+        str,
+        typer.Option(
+            metavar="auto|melodic|rhythmic|spoken|NAME",
+            help="Settings for singing, rap or speech, or saved on the page; auto detects the style.",
+        ),
     ] = "auto",
     effects: Annotated[
-        str, typer.Option(metavar="PRESET", help="EQ, dynamics and reverb on the takes: clean, vocal, speech or hall.")
-    ] = "off",
+        str | None,
+        typer.Option(
+            metavar="PRESET",
+            help="EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. "
+            "(Default: off, or the preset's.)",
+        ),
+    ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Score each result against the recording.")] = False,
     device: DeviceOption = "auto",
     separate: Annotated[bool, typer.Option("--separate", help="IN is a whole song.", rich_help_panel=_SONGS)] = False,
@@ -82,21 +91,23 @@ def convert(
 ) -> None:
     """Convert a recording to another voice; prints the path of each result."""
     from engine.conversion.convert import convert_file, refuse_overwriting
-    from engine.conversion.settings import ConversionSettings
+    from engine.conversion.settings import AUTO, by_style
     from engine.effects.chain import apply_effects_to_file
-    from engine.effects.settings import effects_named
+    from engine.effects.settings import effects_of
     from engine.voices.voice import load_voice
     from studio.actions.conversions import usable_voice_folder
     from studio.commands.in_process import local_studio
 
-    settings, chain = read_settings(ConversionSettings(), given), effects_named(effects)
+    saved = _preset(preset)
+    chosen_by = by_style(saved.style, saved.settings)
+    settings, chain = read_settings(chosen_by("melodic"), given), effects_of(effects or saved.effects)
     song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
     song.check(settings.takes, not chain.is_off)
     targets = _targets(source, output, voice, settings.takes)
     refuse_overwriting(source, targets)
 
     def chosen(style: "Style") -> "ConversionSettings":
-        return read_settings(ConversionSettings.presets[style if preset == "auto" else preset], given)
+        return read_settings(chosen_by(style), given)
 
     def voice_named(name: str) -> "Voice":
         with local_studio() as studio, progress_bar() as report:  # of making an untrained voice
@@ -117,7 +128,7 @@ def convert(
         for path, target in zip(dry, targets, strict=True):
             if path != target:
                 apply_effects_to_file(path, target, chain, report, conversion.statement)
-    used = conversion.style if preset == "auto" else preset
+    used = conversion.style if preset == AUTO else preset
     typer.echo(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+g} semitones.", err=True)
     if conversion.unsigned:
         typer.echo(f"Without content credentials. {conversion.unsigned}", err=True)
@@ -147,6 +158,18 @@ def bundled_sample() -> Path:
     if not sample.is_file():
         raise EngineError(f'The bundled recording "{SAMPLE}" is missing: install the project again.')
     return sample
+
+
+def _preset(name: str) -> "Preset":
+    """Return a preset of the program, or one that was saved. Raises NotFound."""
+    from engine.conversion.settings import AUTO, ConversionSettings
+    from studio.actions.presets import Preset, find_preset
+    from studio.commands.in_process import local_studio
+
+    if name == AUTO or name in ConversionSettings.presets:
+        return Preset(name, {})
+    with local_studio() as studio:
+        return find_preset(studio, studio.local, name)
 
 
 def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[Path]:

@@ -42,7 +42,7 @@ def explore(job: Job) -> None:
         name = job.task.parameters.get("file_name") or "the recording"
         raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
     (folder / CURVES).write_text(_curves_json(found.curves))
-    (folder / TABLE).write_text(_curves_csv(found.curves))
+    (folder / TABLE).write_text(_table(found.curves))
     (folder / MIDI).write_bytes(notes_as_midi(found.notes))
     result = {
         "duration_s": found.analysis.duration_s,
@@ -145,14 +145,10 @@ def _curves_json(curves: "Curves") -> str:
     )
 
 
-def _curves_csv(curves: "Curves") -> str:
-    """Write the curves as a table for other programs."""
-    values = zip(curves.hertz.tolist(), curves.confidence.tolist(), curves.loudness_db.tolist(), strict=True)
-    lines = (
-        f"{i * curves.step_s:.2f},{f'{hertz:.2f}' if hertz else ''},{confidence:.3f},{loudness_db:.2f}"
-        for i, (hertz, confidence, loudness_db) in enumerate(values)
-    )
-    return "\n".join(("seconds,hertz,confidence,loudness_db", *lines, ""))
+def _table(curves: "Curves") -> str:
+    from engine.analysis.timeline import pitch_table
+
+    return pitch_table(curves.hertz, curves.confidence, curves.loudness_db, curves.step_s)
 
 
 def _numbers(values: np.ndarray, digits: int) -> list[float]:

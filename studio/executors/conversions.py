@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.audio.files import open_audio
 from engine.conversion.settings import AUTO, by_style
-from engine.effects.settings import OFF, effects_named
+from engine.effects.settings import OFF, effects_of
 from engine.errors import AudioError, VoiceError
 from engine.units import in_words
 from studio.errors import Invalid, NotFound, Unavailable
@@ -106,7 +106,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
 
 def _takes(job: Job, targets: list[Path], statement: "Statement") -> dict[str, list[str]]:
     """Store the takes, and with effects also as they are without, since pitch edits need those."""
-    effects = effects_named(job.task.parameters.get("effects", OFF))
+    effects = effects_of(job.task.parameters.get("effects", OFF))
     if effects.is_off:
         return {"outputs": [_stored(job, target) for target in targets]}
     from engine.effects.chain import apply_effects_to_file

@@ -10,6 +10,7 @@ from studio.http.routes.call import Calling
 from studio.http.routes.documentation import problems
 from studio.http.routes.identifiers import known_task_id
 from studio.http.routes.schemas import Tasks, TaskView
+from studio.store.task_filter import TaskFilter
 
 MOST_TASKS = 200
 
@@ -31,7 +32,7 @@ async def list_tasks(
     """List the account's tasks, newest first."""
     found = await call.quickly(
         task_views, call.studio, call.account, call.base_url, call.now_s,
-        state=state, kind=kind, limit=limit, cursor=cursor,
+        wanted=TaskFilter(state, kind), limit=limit, cursor=cursor,
     )  # fmt: skip
     return JSONResponse(found)
 

@@ -11,6 +11,7 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice, told
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.history_rows import KINDS, STATES, row_of, with_downloads
+from studio.store.task_filter import TaskFilter
 
 _POLL_S = 1.0
 _ALL = ""
@@ -130,5 +131,5 @@ def _filter(label: str, every: str, choices: dict[str, str]) -> gr.Dropdown:
 def _found(visit: Visit, kind: str, state: str, cursors: Cursors) -> dict[str, Any]:
     return history_view(
         visit.studio, visit.account, visit.base_url, visit.now_s,
-        kind=kind or None, state=state or None, cursor=cursors[-1],
+        wanted=TaskFilter(state or None, kind or None), cursor=cursors[-1],
     )  # fmt: skip

@@ -9,6 +9,7 @@ from studio.actions.tasks import cancel_task, delete_task
 from studio.actions.trainings import start_training
 from studio.actions.voices import delete_model, model_view
 from studio.errors import NotFound, WrongState
+from studio.store.task_filter import TaskFilter
 from studio.store.tasks import claim, complete, fail, find, list_tasks, submit
 
 
@@ -37,7 +38,7 @@ def finish(studio, state="completed"):
 
 
 def shown(studio, account=None, **narrowed):
-    return history_view(studio, account or studio.local, "", 0.0, **narrowed)["tasks"]
+    return history_view(studio, account or studio.local, "", 0.0, wanted=TaskFilter(**narrowed))["tasks"]
 
 
 def test_tasks_are_told_newest_first_with_names_and_places(studio, conversion):

@@ -1,0 +1,91 @@
+"""Projects: recordings with their conversions, found again as one thing, named, placed in a song, and deleted."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from engine.analysis.timeline import Timeline
+from engine.errors import SettingsError
+from studio.actions.names import voice_names
+from studio.actions.tasks import delete_tasks, task_views_of
+from studio.errors import Invalid, WrongState
+from studio.store.accounts import Account
+from studio.store.projects import LONGEST_NAME, Project, find_project, list_projects, save_project
+from studio.store.studio import Studio
+from studio.store.task_filter import TaskFilter
+
+PAGE = 20  # projects
+
+
+def projects_view(
+    studio: Studio,
+    account: Account,
+    base_url: str,
+    now_s: float,
+    *,
+    wanted: TaskFilter | None = None,
+    cursor: str | None = None,
+    limit: int = PAGE,
+) -> dict[str, Any]:
+    """Return the projects that have a wanted conversion, the last changed first, and the next page's cursor.
+
+    Each is as `project_view` has it. Raises Invalid for an unknown cursor.
+    """
+    ids, following = list_projects(studio.database, account.id, wanted or TaskFilter(), limit, cursor)
+    return {"projects": [project_view(studio, account, one, base_url, now_s) for one in ids], "next_cursor": following}
+
+
+def project_view(studio: Studio, account: Account, project_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """Return a project: id, name, file_name, timeline, voices, created_at and changed_at (seconds since 1970), and its
+    conversions as `task_view` has them, the newest first. Raises NotFound, Invalid."""
+    project = find_project(studio.database, account.id, project_id)
+    named = voice_names(studio.database, account, project.conversions)
+    return {
+        "id": project.id,
+        "name": project.shown_name,
+        "file_name": project.file_name,
+        "timeline": asdict(timeline_of(project)),
+        "voices": list(dict.fromkeys(name for name in reversed(named.values()) if name)),
+        "created_at": project.conversions[-1].created_at,
+        "changed_at": project.conversions[0].created_at,
+        "conversions": task_views_of(studio, account, project.conversions, base_url, now_s),
+    }
+
+
+def change_project(
+    studio: Studio,
+    account: Account,
+    project_id: str,
+    name: str | None = None,
+    timeline: Mapping[str, Any] | None = None,
+) -> None:
+    """Name a project ("": as its recording), and change fields of its Timeline; what is left out stays.
+
+    Raises NotFound, Invalid for a name that is too long, SettingsError for a value out of range.
+    """
+    project = find_project(studio.database, account.id, project_id)
+    name = (project.name or "") if name is None else " ".join(name.split())
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise Invalid([("name", f"The name of a project has at most {LONGEST_NAME} printable characters.")])
+    try:
+        changed = Timeline(**{**project.timeline, **(timeline or {})})
+    except TypeError as cause:
+        raise SettingsError(f"A timeline has no such setting ({cause}).") from cause
+    with studio.database.write() as connection:
+        save_project(connection, account.id, project.id, name, asdict(changed))
+
+
+def timeline_of(project: Project) -> Timeline:
+    """Return the tempo of a project's song, and where in it the recording begins."""
+    return Timeline(**project.timeline)
+
+
+def delete_project(studio: Studio, account: Account, project_id: str) -> int:
+    """Delete all conversions of a project with their recordings and takes; return how many.
+
+    Raises NotFound, and WrongState while one is queued or running; then nothing is deleted.
+    """
+    project = find_project(studio.database, account.id, project_id)
+    if not all(task.has_ended for task in project.conversions):
+        raise WrongState("A conversion of this project has not ended: cancel it first, or wait for it.", "task_active")
+    return len(delete_tasks(studio, account, [task.id for task in project.conversions]))

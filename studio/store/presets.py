@@ -1,0 +1,49 @@
+"""Saved settings of conversions, by name, and what an account prefers."""
+
+from typing import Any
+
+from sqlalchemy import delete, func, select, update
+
+from studio.errors import NotFound
+from studio.store.database import Database, Now, insert_into
+from studio.store.tables import accounts, presets
+
+
+def all_presets(database: Database, account_id: str) -> dict[str, dict[str, Any]]:
+    """Return the presets of an account by their names, sorted."""
+    wanted = select(presets.c.name, presets.c.conversion).where(presets.c.account_id == account_id)
+    with database.read() as connection:
+        found = {row.name: row.conversion for row in connection.execute(wanted)}
+    return dict(sorted(found.items(), key=lambda one: one[0].casefold()))
+
+
+def save(database: Database, account_id: str, name: str, conversion: dict[str, Any], most: int) -> bool:
+    """Save a preset, in place of the one with this name; return False if there are `most` others already."""
+    with database.write() as connection:
+        others = select(func.count()).where(presets.c.account_id == account_id, presets.c.name != name)
+        if (connection.scalar(others) or 0) >= most:
+            return False
+        values = {"conversion": conversion, "saved_at": Now()}
+        added = insert_into(connection, presets).values(account_id=account_id, name=name, **values)
+        connection.execute(added.on_conflict_do_update(index_elements=["account_id", "name"], set_=values))
+        return True
+
+
+def remove(database: Database, account_id: str, name: str) -> None:
+    """Delete a preset. Raises NotFound."""
+    with database.write() as connection:
+        gone = delete(presets).where(presets.c.account_id == account_id, presets.c.name == name)
+        if not connection.execute(gone).rowcount:
+            raise NotFound(f"There is no preset '{name}'.", "preset_not_found")
+
+
+def preferences_of(database: Database, account_id: str) -> dict[str, Any]:
+    """Return what an account prefers; empty for the defaults."""
+    with database.read() as connection:
+        return connection.scalar(select(accounts.c.preferences).where(accounts.c.id == account_id)) or {}
+
+
+def set_preferences(database: Database, account_id: str, preferences: dict[str, Any]) -> None:
+    """Replace what an account prefers."""
+    with database.write() as connection:
+        connection.execute(update(accounts).where(accounts.c.id == account_id).values(preferences=preferences))

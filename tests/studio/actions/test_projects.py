@@ -1,0 +1,198 @@
+"""A recording with everything made of it: found again, named, deleted, and exported for other programs."""
+
+import csv
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.errors import SettingsError
+from studio.actions.analyses import start_analysis
+from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.history import history_view, search
+from studio.actions.project_exports import export_project, project_zip
+from studio.actions.projects import change_project, delete_project, project_view, projects_view
+from studio.actions.repeats import convert_again, convert_recording, look_at_recording
+from studio.actions.tasks import delete_tasks
+from studio.errors import Invalid, NotFound, WrongState
+from studio.store.projects import find_project
+from studio.store.tasks import claim, find
+
+KATHLEEN = {"model": "kathleen", "settings": {"takes": 1}}
+
+
+def seen(studio, account=None, **narrowed):
+    return projects_view(studio, account or studio.local, "", 0.0, **narrowed)["projects"]
+
+
+@pytest.fixture
+def finish(studio, complete_task):
+    """Completes the next conversion."""
+
+    def end() -> str:
+        task = claim(studio.database, "worker", ["conversion"], 60)
+        complete_task(task)
+        return task.id
+
+    return end
+
+
+@pytest.fixture
+def song(studio, recording, finish):
+    """The id of a project: a recording of 3 s, converted, again in another voice, and its part from 1 s on."""
+    file = recording(3.0)
+    cycles = 220 * np.arange(3 * 16_000) / 16_000
+    soundfile.write(file, 0.1 * sum(np.cos(2 * np.pi * one * cycles) / one for one in range(1, 20)), 16_000)
+    analysis = start_analysis(studio, studio.local, file, "My song.wav")
+    first = convert_recording(studio, studio.local, analysis, **KATHLEEN)
+    finish()
+    convert_again(studio, studio.local, first, "koguchi")
+    finish()
+    convert_recording(studio, studio.local, analysis, stretch=(1.0, 3.0), **KATHLEEN)
+    finish()
+    return find(studio.database, studio.local.id, first).recording
+
+
+def test_what_is_made_of_one_recording_is_one_project(studio, song, recording, finish):
+    start_conversion(studio, studio.local, recording(2.0), "other.wav", ConversionRequest("kathleen", {}))
+    other = finish()
+    names = [(one["name"], len(one["conversions"])) for one in seen(studio)]
+    assert names == [("other", 1), ("My song", 3)]
+    found = project_view(studio, studio.local, song, "", 0.0)
+    assert found["voices"] == ["Kathleen", "Koguchi"]
+    assert [one["start_s"] for one in found["conversions"]] == [1.0, 0.0, 0.0]
+
+    # a stretch that is opened again, and converted further, stays where it belongs
+    again = look_at_recording(studio, studio.local, found["conversions"][0]["id"])
+    deeper = convert_recording(studio, studio.local, again, stretch=(0.5, 2.0), **KATHLEEN)
+    task = find(studio.database, studio.local.id, deeper)
+    assert (task.recording, task.parameters["start_s"]) == (song, 1.5)
+    assert find(studio.database, studio.local.id, other).recording != song
+
+
+def test_projects_are_told_in_parts(studio, recording, finish):
+    for seconds in (1.0, 1.1, 1.2):
+        start_conversion(studio, studio.local, recording(seconds), f"{seconds}.wav", ConversionRequest("kathleen", {}))
+        finish()
+    first = projects_view(studio, studio.local, "", 0.0, limit=2)
+    rest = projects_view(studio, studio.local, "", 0.0, limit=2, cursor=first["next_cursor"])
+    assert [one["file_name"] for one in first["projects"] + rest["projects"]] == ["1.2.wav", "1.1.wav", "1.0.wav"]
+    assert rest["next_cursor"] is None
+
+
+def test_a_name_and_a_timeline_are_kept_and_found(studio, song):
+    change_project(studio, studio.local, song[:8], "Sommer  Größe", {"tempo_bpm": 120.0})
+    change_project(studio, studio.local, song, timeline={"beats_per_bar": 3})
+    [found] = seen(studio, wanted=search(studio, studio.local, "sommer grösse"))
+    assert found["name"] == "Sommer Größe"
+    assert found["timeline"] == {"tempo_bpm": 120.0, "beats_per_bar": 3, "start_s": 0.0}
+    assert not seen(studio, wanted=search(studio, studio.local, "winter"))
+    change_project(studio, studio.local, song, "")
+    assert project_view(studio, studio.local, song, "", 0.0)["name"] == "My song"
+
+
+def test_wrong_values_change_nothing(studio, song, other):
+    for given, error in (
+        ({"timeline": {"tempo_bpm": 900.0}}, SettingsError),
+        ({"timeline": {"swing": 1}}, SettingsError),
+        ({"name": "x" * 300}, Invalid),
+    ):
+        with pytest.raises(error):
+            change_project(studio, studio.local, song, **given)
+    assert find_project(studio.database, studio.local.id, song).name is None
+    for project in (song[:5], "nothing", "%%%%%%"):
+        with pytest.raises(NotFound):
+            project_view(studio, studio.local, project, "", 0.0)
+    with pytest.raises(NotFound):
+        change_project(studio, other, song, "Mine")
+
+
+def test_history_is_searched_by_voice_and_day(studio, song):
+    def found(*text, **narrowed):
+        wanted = search(studio, studio.local, *text, **narrowed)
+        return len(history_view(studio, studio.local, "", 0.0, wanted=wanted)["tasks"])
+
+    assert found() == 3
+    assert found("kogu") == 1
+    assert found("song KATHLEEN") == 2
+    assert found(model_id="koguchi") == 1
+    assert found(until="2020-01-01") == 0
+    assert found(since="2020-01-01") == 3
+    with pytest.raises(Invalid, match="not a day"):
+        found(since="tomorrow")
+
+
+def test_several_are_deleted_and_nothing_else(studio, song, converted, recording):
+    waiting = start_conversion(studio, studio.local, recording(), "w.wav", ConversionRequest("kathleen", {}))
+    change_project(studio, studio.local, song, "Named")
+    ids = [one["id"] for one in project_view(studio, studio.local, song, "", 0.0)["conversions"]]
+    deleted = delete_tasks(studio, studio.local, [ids[0], waiting, ids[1], "gone", ids[0]])
+    assert deleted == ids[:2]
+    assert [one["id"] for one in project_view(studio, studio.local, song, "", 0.0)["conversions"]] == ids[2:]
+    assert not list(studio.storage.list_keys(f"tasks/{ids[0]}"))
+    assert list(studio.storage.list_keys(f"tasks/{converted}"))
+    assert find_project(studio.database, studio.local.id, song).name == "Named"
+
+    assert delete_project(studio, studio.local, song) == 1
+    with pytest.raises(NotFound):
+        project_view(studio, studio.local, song, "", 0.0)
+    waits = find(studio.database, studio.local.id, waiting).recording
+    with pytest.raises(WrongState, match="cancel it first"):
+        delete_project(studio, studio.local, waits)
+    assert find(studio.database, studio.local.id, waiting)
+
+
+def test_an_export_has_stems_that_begin_together_and_a_cue_sheet(studio, song, tmp_path):
+    change_project(studio, studio.local, song, "Song", {"tempo_bpm": 120.0, "start_s": 8.0})
+    made = export_project(studio, studio.local, song, tmp_path)
+    assert made == tmp_path / "Song.zip"
+    with zipfile.ZipFile(made) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    start = "bar 005.1.000 Song"
+    stems = {name for name in files if name.endswith(".wav")}
+    assert stems == {
+        f"stems/{start} - recording.wav", f"stems/{start} - Kathleen take 1.wav", f"stems/{start} - Koguchi take 1.wav",
+        f"stems/{start} - Kathleen take 1 (2).wav",
+    }  # fmt: skip
+    assert {soundfile.info(io.BytesIO(files[name])).frames for name in stems} == {3 * 16_000}
+    part, _ = soundfile.read(io.BytesIO(files[f"stems/{start} - Kathleen take 1 (2).wav"]))
+    assert not part[:16_000].any()
+    assert part[16_000:32_000].any()
+    assert all(name.encode() in files["project.json"] for name in stems)
+    told = json.loads(files["project.json"])
+    assert (told["timeline"]["start_s"], told["seconds"]) == (8.0, 3.0)
+    assert files[f"{start} - melody.mid"].startswith(b"MThd")
+    [phrase] = csv.DictReader(io.StringIO(files[f"{start} - phrases.csv"].decode()))
+    assert phrase["position"].startswith("bar 005.1.0")
+    assert (phrase["lowest"], phrase["highest"]) == ("A3", "A3")
+    curve = list(csv.DictReader(io.StringIO(files[f"{start} - pitch.csv"].decode())))
+    assert float(curve[150]["hertz"]) == pytest.approx(220.0, rel=0.01)
+    assert not list((studio.settings.work / "incoming").iterdir())
+
+
+def test_an_export_of_a_part_begins_with_it(studio, song, tmp_path):
+    whole = [one for one in project_view(studio, studio.local, song, "", 0.0)["conversions"] if not one["start_s"]]
+    delete_tasks(studio, studio.local, [one["id"] for one in whole])
+    with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path)) as archive:
+        assert "stems/00h00m01.000s My song - recording.wav" in archive.namelist()
+
+
+def test_the_zip_of_the_page_is_made_again_when_something_changed(studio, song):
+    first = project_zip(studio, studio.local, song, "", 0.0)
+    assert project_zip(studio, studio.local, song, "", 0.0)["url"] == first["url"]
+    assert first["name"] == "My song.zip"
+    change_project(studio, studio.local, song, "Other")
+    assert project_zip(studio, studio.local, song, "", 0.0)["url"] != first["url"]
+    assert len(list(studio.storage.list_keys("packages"))) == 1
+
+
+def test_a_project_without_takes_or_place_is_not_exported(studio, recording, song, tmp_path):
+    with pytest.raises(Invalid, match="cannot be written"):
+        export_project(studio, studio.local, song, tmp_path / "nowhere" / "song.zip")
+    waiting = start_conversion(studio, studio.local, recording(), "w.wav", ConversionRequest("kathleen", {}))
+    with pytest.raises(NotFound, match="left to export"):
+        export_project(studio, studio.local, find(studio.database, studio.local.id, waiting).recording, tmp_path)
+    assert not list(tmp_path.glob("*.zip*"))

@@ -1,0 +1,95 @@
+"""`projects` and `presets` as a user and a script see them."""
+
+import json
+import zipfile
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from engine.provenance.statement import Statement
+from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.presets import Preset, save_preset
+from studio.commands.cli import app
+from studio.commands.in_process import local_studio
+from studio.store.tasks import claim, complete
+
+RATE = 16_000
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "200"})
+
+
+def refused(result) -> str:
+    assert (result.exit_code, result.stdout) == (1, "")
+    [sentence] = result.stderr.splitlines()
+    return sentence
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> str:
+    """The beginning of the id of a project of one take; its folder is the current one."""
+    monkeypatch.chdir(tmp_path)
+    time_s = np.arange(RATE) / RATE
+    for name in ("song.wav", "take.wav"):
+        soundfile.write(tmp_path / name, 0.2 * np.sin(2 * np.pi * 220 * time_s), RATE)
+    with local_studio() as studio:
+        start_conversion(studio, studio.local, tmp_path / "song.wav", "song.wav", ConversionRequest("kathleen", {}))
+        task = claim(studio.database, "worker", ["conversion"], 60)
+        key = f"tasks/{task.id}/1/take-1.wav"
+        studio.storage.put_file(tmp_path / "take.wav", key)
+        result = {"outputs": [key], "statement": asdict(Statement("kathleen", "Kathleen", None, {}, None, "0.9"))}
+        with studio.database.write() as connection:
+            complete(connection, task, result)
+        return task.recording[:8]
+
+
+def test_a_project_is_named_listed_exported_and_deleted(project, tmp_path):
+    assert run("projects", "set", project, "--name", "Summer", "--tempo", 120, "--at", 4).exit_code == 0
+    [row] = [line for line in run("projects").stdout.splitlines() if "Summer" in line]
+    assert row.startswith(project)
+    assert "Kathleen" in row
+    assert "Summer" not in run("projects", "--search", "winter").stdout
+    [told] = json.loads(run("projects", "--json").stdout)["projects"]
+    assert told["timeline"] == {"tempo_bpm": 120.0, "beats_per_bar": 4, "start_s": 4.0}
+
+    assert run("projects", "export", project).stdout == "Summer.zip\n"
+    with zipfile.ZipFile(tmp_path / "Summer.zip") as archive:
+        assert "stems/bar 003.1.000 Summer - Kathleen take 1.wav" in archive.namelist()
+    assert run("projects", "export", project, "--tempo", 0, "-o", "other.zip").stdout == "other.zip\n"
+    with zipfile.ZipFile(tmp_path / "other.zip") as archive:
+        assert "stems/00h00m04.000s Summer - recording.wav" in archive.namelist()
+
+    assert run("projects", "delete", project).stderr == "Deleted 1 conversion.\n"
+    assert refused(run("projects", "export", project)) == "There is no such project."
+
+
+def test_what_is_wrong_is_one_sentence(project):
+    assert "tempo_bpm must be" in refused(run("projects", "export", project, "--tempo", 1000))
+    assert "not a day" in refused(run("projects", "--since", "yesterday"))
+    assert "cannot be written" in refused(run("projects", "export", project, "-o", "no/such/folder.zip"))
+
+
+def test_presets_are_listed_used_and_deleted(project):
+    assert "No presets yet" in run("presets").stderr
+    with local_studio() as studio:
+        save_preset(studio, studio.local, "Dark", Preset("melodic", {"formant_shift_semitones": -2.0}, "hall"))
+    assert run("presets").stdout == "Dark\n"
+    assert json.loads(run("presets", "show", "Dark").stdout)["effects"] == "hall"
+    assert run("presets", "delete", "Dark").exit_code == 0
+    assert "There is no preset 'Dark'" in refused(run("convert", "take.wav", "--preset", "Dark"))
+
+
+@pytest.mark.slow
+def test_a_saved_preset_changes_a_conversion_and_options_win(project, tmp_path):
+    with local_studio() as studio:
+        save_preset(studio, studio.local, "Low", Preset("melodic", {"formant_shift_semitones": -4.0}))
+    for name, options in {"plain": [], "low": ["--preset", "Low"], "same": ["--preset", "Low"]}.items():
+        more = ["--formant-shift-semitones", 0] if name == "same" else []
+        assert run("convert", "take.wav", "-o", f"{name}.wav", "--preset", "melodic", *options, *more).exit_code == 0
+    plain, low, same = (soundfile.read(tmp_path / f"{name}.wav")[0] for name in ("plain", "low", "same"))
+    assert (plain == same).all()
+    assert np.abs(plain - low).max() > 0.01
