@@ -31,7 +31,7 @@ def last_call(studio: Studio, account: Account) -> dict[str, str] | None:
 
 def _lines(task: Task, base_url: str) -> Iterator[str]:
     given = task.parameters
-    if task.kind == CONVERSION and "edit" not in given:
+    if task.kind == CONVERSION and not {"edit", "comp"} & set(given):
         fields = [_file("audio", given.get("file_name") or "recording.wav"), _field("model", task.model_id)]
         fields += [_field("untrained", "true")] if given.get("untrained") else []
         fields += [_field("preset", given["preset"])] if given.get("preset", "auto") != "auto" else []

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from studio.actions.comps import repeat_comp
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.pitch_edits import repeat_edit
 from studio.actions.repeats import convert_again
@@ -18,6 +19,7 @@ from studio.store.tasks import ENDED, Task, find, places
 
 PAGE = 20  # tasks
 _MOST_WORDS = 8
+_REPEATED_BY = {"edit": repeat_edit, "comp": repeat_comp}
 
 
 def history_view(
@@ -86,7 +88,7 @@ def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
     if task.state not in ENDED:
         raise WrongState("This task has not finished yet.", "task_active")
     if task.kind == CONVERSION:
-        again = repeat_edit if "edit" in task.parameters else convert_again
+        again = next((_REPEATED_BY[one] for one in _REPEATED_BY if one in task.parameters), convert_again)
         return again(studio, account, task_id)
     if task.kind == TRAINING:
         return _trained_again(studio, account, task)

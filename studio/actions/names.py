@@ -7,6 +7,7 @@ from pathlib import PurePath
 from studio.store.accounts import Account
 from studio.store.catalogue import names_of
 from studio.store.database import Database
+from studio.store.take_labels import label_of
 from studio.store.tasks import Task
 
 _UNFIT = re.compile(r'[\s\x00-\x1f\x7f"*/:<>?\\|]+')  # not allowed in file names on some system
@@ -28,15 +29,16 @@ def voice_name(database: Database, account: Account, task: Task) -> str:
 def name_of_take(database: Database, account: Account, task: Task, take: int, kind: str) -> str:
     """Name an existing take as `named_take` does."""
     takes = len((task.result or {}).get("outputs", []))
-    return named_take(task.parameters["file_name"], voice_name(database, account, task), take, takes, kind)
+    voice = voice_name(database, account, task)
+    return named_take(task.parameters["file_name"], voice, take, takes, kind, label_of(task, take).name)
 
 
-def named_take(file_name: str, voice: str, take: int, takes: int, kind: str) -> str:
-    """Name the file of a take: recording, voice and, if there are several, the take.
+def named_take(file_name: str, voice: str, take: int, takes: int, kind: str, name: str = "") -> str:
+    """Name the file of a take: recording, voice, the take if there are several, and the name that the user gave it.
 
     The recording's name is shortened first, then the voice's: both stand before what distinguishes the takes.
     """
-    number = f" {take}" if takes > 1 else ""
+    number = (f" {take}" if takes > 1 else "") + (f" {_fit(name)}" if name else "")
     recording, voice = _fit(PurePath(file_name).stem), _fit(voice)
     room = _LONGEST_STEM_BYTES - len(f" - {number}".encode())
     recording = _cut(recording, max(room - len(voice.encode()), _LEAST_OF_RECORDING_BYTES))

@@ -29,6 +29,7 @@ from studio.store.tasks import Task, find, submit
 _GONE = "The data needed to edit this take has been deleted: convert the recording again, then edit the new take."
 _VOICE_GONE = "The voice '{}' has been deleted: convert the recording with another voice, then edit the new take."
 _TOO_OLD = "This take was made before takes could be edited: convert the recording again, then edit it."
+_COMPED = "The pitch of a comp cannot be edited: edit the takes, then comp them again."
 _NOTHING = "Nothing to render: the pitch curve is unchanged."
 
 
@@ -179,6 +180,8 @@ def _origin(task: Task, take: int) -> _Origin:
         original = edited["original"]
         earlier = {"key": key, "edits": edited["edits"]}
         return _Origin(edited["conversion"], edited["take"], original["take"], original["groundwork"], earlier)
+    if "comp" in task.parameters:
+        raise WrongState(_COMPED, "not_editable")
     edit_data = (task.result or {}).get("groundwork")
     if edit_data is None:
         raise WrongState(_TOO_OLD, "not_editable")

@@ -12,6 +12,7 @@ from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
 from studio.store.studio import Studio
+from studio.store.take_labels import label_of
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
 _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
@@ -31,7 +32,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         file_name, preset, effects, settings    as requested; all settings once it is completed
         transpose, style     as determined by the conversion, None until it is completed
         input_url            the recording; None once it has been deleted
-    takes                [{number, url, mark, scores}], the best first; mark: 0..1 or None
+    takes                [{number, url, mark, scores, name, starred}], the best first; mark: 0..1 or None
+        phrases              where each phrase of the recording begins, in seconds
     edited               the task whose take this one is an edit of, or None
         note                 a sentence for the user, or None
     """
@@ -66,6 +68,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "style": found.get("vocal_style"),
         "input_url": studio.link(task.parameters["input_key"], base_url, now_s) if is_there else None,
         "takes": _takes(studio, task, base_url, now_s) if is_there else [],
+        "phrases": result.get("phrase_starts_s", []),
+        "is_comp": "comp" in task.parameters,
         "edited": (task.parameters.get("edit") or {}).get("of"),
         "note": result.get("unsigned") if is_there else _DELETED,
     }
@@ -101,6 +105,8 @@ def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict
             "number": number,
             "url": studio.link(key, base_url, now_s),
             "scores": scores[number - 1] if number <= len(scores) else {},
+            "name": label_of(task, number).name,
+            "starred": label_of(task, number).starred,
         }
         for number, key in enumerate(outputs, 1)
     ]

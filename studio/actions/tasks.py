@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from studio.executors.recovery import settle
 from studio.store.accounts import Account, account_prefix
 from studio.store.projects import forget_empty
 from studio.store.studio import Studio
+from studio.store.take_labels import label_of
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import Task, find, forget_outputs, list_tasks, remove, request_cancel
 from studio.tracing import trace_id_of
@@ -127,6 +129,10 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         view["settings"] = result.get("settings") or task.parameters["settings"]  # all of them once it is completed
         edit = task.parameters.get("edit") or {}
         view["edit_of"], view["edit_count"] = edit.get("of"), len(edit.get("edits", []))
+        view["comp"] = (task.parameters.get("comp") or {}).get("choice")
+        view["phrase_starts_s"] = result.get("phrase_starts_s", [])
+        labels = [label_of(task, take) for take in range(1, len(result.get("outputs", [])) + 1)]
+        view["take_labels"] = [asdict(label) for label in labels]
         view["untrained"] = was_untrained(task)
         view["unsigned"] = result.get("unsigned")
         view["scores"] = result.get("scores", [])

@@ -20,6 +20,7 @@ from studio.store.workspaces import voice_folder
 if TYPE_CHECKING:
     import numpy as np
 
+    from engine.analysis.pitch import Pitch
     from engine.conversion.convert import Chosen, FileConversion
     from engine.evaluation.scores import Performance
     from engine.provenance.statement import Statement
@@ -35,7 +36,8 @@ def convert(job: Job) -> None:
     started = time.monotonic()
     source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
     try:
-        result = (_edit if "edit" in job.task.parameters else _convert)(job, source)
+        act = _edit if "edit" in job.task.parameters else _comp if "comp" in job.task.parameters else _convert
+        result = act(job, source)
     except AudioError as cause:  # it names the stored file, not the user's
         name = job.task.parameters.get("file_name") or "the recording"
         raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
@@ -53,7 +55,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
     _refuse_too_long(source, len(targets), job.bench.service)
     voice = _voice(job)
     found = _converted(job, source, targets, settings, voice)
-    scores = _scores(job, source, targets, found.transpose)
+    scores, starts_s = _scores(job, source, targets, found.transpose, found.edit_data.pitch(0))
     write_edit_data(job.place / "groundwork.npz", found.edit_data)
     return {
         **_takes(job, targets, found.statement),
@@ -61,6 +63,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
         "settings": asdict(found.settings),
         "untrained": voice.card.is_untrained,
         "scores": scores,
+        "phrase_starts_s": starts_s,
         "statement": asdict(found.statement),
         "unsigned": found.unsigned,
         "groundwork": _stored(job, job.place / "groundwork.npz"),
@@ -89,10 +92,13 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
         job.bench.device,
         job.bench.installation,
     )
+    pitch = edit_data.pitch(wanted["take"] - 1)
+    scores, starts_s = _scores(job, source, [target], edit_data.transpose, pitch, done.plan.moved)
     return {
         "statement": asdict(done.statement),
         "unsigned": done.unsigned,
-        "scores": _scores(job, source, [target], edit_data.transpose, done.plan.moved),
+        "scores": scores,
+        "phrase_starts_s": starts_s,
         **_takes(job, [target], done.statement),
         "output_settings": {
             "model": job.task.model_id,
@@ -101,6 +107,36 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
         },
         "settings": asdict(edit_data.settings) | {"takes": 1},
         "untrained": voice.card.is_untrained,
+    }
+
+
+def _comp(job: Job, source: Path) -> dict[str, Any]:
+    """Put one take together out of several."""
+    from engine.conversion.comping import Part, comp_files
+    from engine.provenance.statement import Statement
+
+    wanted = job.task.parameters["comp"]
+    of = wanted["of"]
+    takes = [_fetched_as(job, key, f"take-{number}") for number, key in enumerate(wanted["takes"], 1)]
+    target, statement = job.place / "take-1.wav", Statement(**of["statement"])
+    unsigned = comp_files(
+        takes,
+        [Part(**one) for one in wanted["parts"]],
+        target,
+        lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
+        statement,
+        job.bench.installation,
+    )
+    scores, _ = _scores(job, source, [target], of["output_settings"]["transpose"])
+    return {
+        **_takes(job, [target], statement),
+        "output_settings": of["output_settings"],
+        "settings": of["settings"] | {"takes": 1},
+        "untrained": of["untrained"],
+        "scores": scores,
+        "phrase_starts_s": of["phrase_starts_s"],
+        "statement": of["statement"],
+        "unsigned": unsigned,
     }
 
 
@@ -168,10 +204,19 @@ def _voice_folder(job: Job) -> Path:
 
 
 def _scores(
-    job: Job, source: Path, targets: list[Path], transpose: float, semitones: "np.ndarray | None" = None
-) -> list[dict[str, Any]]:
-    """Score how much of the performance each take preserved; semitones: the intended shift per frame besides
-    `transpose`."""
+    job: Job,
+    source: Path,
+    targets: list[Path],
+    transpose: float,
+    pitch: "Pitch | None" = None,
+    semitones: "np.ndarray | None" = None,
+) -> tuple[list[dict[str, Any]], list[float]]:
+    """Score how much of the performance each take preserved; return also where its phrases begin, in seconds.
+
+    pitch: where the recording is voiced, for the phrases. semitones: the intended shift per frame besides `transpose`.
+    """
+    from engine.analysis.phrases import find_phrases
+    from engine.conversion.comping import joins
     from engine.evaluation.scores import compare_performances, moved, trace_file
 
     def traced(path: Path, number: int) -> "Performance":
@@ -181,9 +226,14 @@ def _scores(
 
         return trace_file(path, report)
 
-    original = traced(source, 0) if semitones is None else moved(traced(source, 0), semitones)
+    recording = traced(source, 0)
+    original = recording if semitones is None else moved(recording, semitones)
     takes = (traced(target, number) for number, target in enumerate(targets, 1))
-    return [asdict(compare_performances(original, take, transpose)) for take in takes]
+    scores = [asdict(compare_performances(original, take, transpose)) for take in takes]
+    frames = min(len(pitch), len(recording.level_db)) if pitch is not None else 0
+    if pitch is None or not frames:
+        return scores, [0.0]
+    return scores, joins(find_phrases(pitch[:frames], recording.level_db[:frames]), recording.level_db[:frames])
 
 
 def _stored(job: Job, target: Path) -> str:

@@ -126,6 +126,7 @@ tasks = Table(
     Column("outputs_deleted_at", Float),  # retention
     Column("recording", String(64)),  # SHA-256 of what a conversion was made from: the project
     Column("texts", Text),  # searchable text, case-folded
+    Column("take_labels", JSON),  # see studio.store.take_labels
     Index(None, "account_id", "created_at", "id"),
     Index(None, "account_id", "state", "created_at", "id"),
     Index(None, "account_id", "kind", "created_at", "id"),

@@ -114,6 +114,7 @@ class Task:
     outputs_deleted_at: float | None
     recording: str | None  # of a conversion: the project it belongs to
     texts: str | None  # searchable
+    take_labels: dict[str, Any] | None  # see studio.store.take_labels
 
     @property
     def has_ended(self) -> bool:

@@ -11,6 +11,7 @@ from studio.http.bodies import Form, UploadedFile
 # what Python, JSON and JavaScript write for a number: 0.30000000000000004, 5e-324
 _NUMBER = re.compile(r"[+-]?[0-9]{1,24}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
+_NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 _FLAGS = {"true": True, "false": False}
 _SHOWN = 40  # characters of a wrong value
 
@@ -53,6 +54,17 @@ class Fields:
         if value and value not in _FLAGS:
             self._wrong(name, f"must be true or false, not {shown(value)}.")
         return _FLAGS.get(value, default)
+
+    def numbers(self, name: str, most: int = 10_000) -> list[int]:
+        """Read whole numbers above zero, separated by commas; required."""
+        text = self._form.fields.get(name, "").replace(" ", "")
+        if not text:
+            self._wrong(name, "is missing.")
+            return []
+        if not _NUMBERS.fullmatch(text) or text.count(",") >= most:
+            self._wrong(name, f"must be whole numbers separated by commas, not {shown(text)}.")
+            return []
+        return [int(one) for one in text.split(",")]
 
     def setting(self, name: str, metadata: Mapping[str, Any], default: int | float | None = None) -> int | float | str:
         """Read a value in the range of a setting's metadata; required without a default."""

@@ -191,10 +191,21 @@ class TaskView(BaseModel):
     untrained: bool | None = Field(None, description="For a conversion: whether the voice was untrained.")
     unsigned: str | None = Field(None, description="Why the takes carry no content credentials; null if they do.")
     cost_minutes: float | None = Field(None, description="For a conversion: minutes x channels x takes.")
+    comp: list[Any] | None = Field(None, description="Of a comp, the task and take of each phrase.")
+    phrase_starts_s: list[float] | None = Field(None, description="Where each phrase of the recording begins.")
+    take_labels: list[Any] | None = Field(None, description="Name and star of each take.")
     edit_of: str | None = Field(None, description="The conversion whose take was edited")
     edit_count: int | None = Field(None, description="The number of pitch edits.")
     input_audio_url: Url | None = None
     output_audio_urls: list[Url] | None = None
+
+
+class LabelledTake(_Exact):
+    """The name and the star of a take."""
+
+    number: int = Field(ge=1)
+    name: str
+    starred: bool
 
 
 class Tasks(_Exact):

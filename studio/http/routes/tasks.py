@@ -2,14 +2,18 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from starlette.responses import JSONResponse, Response
 
+from studio.actions.comps import start_comp
+from studio.actions.takes import LONGEST_NAME, label_take
 from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
+from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
-from studio.http.routes.documentation import problems
+from studio.http.routes.documentation import OF_UPLOADS, body, problems
+from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_task_id
-from studio.http.routes.schemas import Tasks, TaskView
+from studio.http.routes.schemas import LabelledTake, TaskId, Tasks, TaskView
 from studio.store.task_filter import TaskFilter
 
 MOST_TASKS = 200
@@ -56,3 +60,55 @@ async def remove_results(call: Calling, task_id: str) -> Response:
     """Delete the recording and the takes of a conversion that has ended; their links end with them."""
     await call.at_length(delete_results, call.studio, call.account, known_task_id(task_id))
     return Response(status_code=204)
+
+
+_COMP_FIELDS = {
+    "takes": {
+        "type": "string", "pattern": "^[0-9]+(,[0-9]+)*$", "examples": ["1,2,1"],
+        "description": "The take for each phrase, 1 for the first; the phrases are those of `phrase_starts_s`.",
+    }
+}  # fmt: skip
+
+
+@router.post(
+    "/tasks/{task_id}/comp",
+    response_model=TaskId,
+    responses=problems(404, 409, *OF_UPLOADS),
+    openapi_extra=body(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON),
+)
+async def comp(call: Calling, task_id: str) -> JSONResponse:
+    """Put one take together out of the takes of a conversion, phrase by phrase, as a conversion of its own."""
+    task_id = known_task_id(task_id)
+    async with call.form() as form:
+        fields = Fields(form)
+        numbers = fields.numbers("takes")
+        fields.check()
+        choice = [{"task": task_id, "take": number} for number in numbers]
+        idempotency = call.idempotency(f"comp {task_id}", form)
+        new_id = await call.at_length(start_comp, call.studio, call.account, task_id, choice, idempotency)
+    call.note(task_id=new_id)
+    return JSONResponse({"task_id": new_id})
+
+
+_LABEL_FIELDS = {
+    "name": {"type": "string", "maxLength": LONGEST_NAME, "description": "A name, or nothing for none."},
+    "starred": {"type": "boolean", "description": "Whether the take is starred."},
+}
+
+
+@router.put(
+    "/tasks/{task_id}/takes/{number}",
+    response_model=LabelledTake,
+    responses=problems(404, *OF_UPLOADS),
+    openapi_extra=body(_LABEL_FIELDS, (), MULTIPART, URLENCODED, JSON),
+)
+async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, le=100)]) -> JSONResponse:
+    """Name or star a take; a field that is left out stays as it is. The name is part of file names."""
+    task_id = known_task_id(task_id)
+    async with call.form() as form:
+        fields = Fields(form)
+        starred = fields.flag("starred", False) if fields.has("starred") else None
+        fields.check()
+        name = form.fields.get("name")
+        found = await call.quickly(label_take, call.studio, call.account, task_id, number, name, starred)
+    return JSONResponse(found)

@@ -50,6 +50,12 @@ def progress_line(view: dict[str, Any]) -> str:
     return ", ".join(filter(None, [done, time_left(view["left_s"])]))
 
 
+def labelled(label: str, name: str, starred: bool) -> str:
+    """Return the label of a take with the name and the star that the user gave it."""
+    named = f"{label}: {name}" if name else label
+    return f"{named} \N{BLACK STAR}" if starred else named
+
+
 def kept_note(share: float | None, is_best: bool) -> str | None:
     """Return the note beside a take: whether it is the best of several, and its `kept_share`; None for neither."""
     said = None if share is None else f"{100 * share:.0f} % of the melody kept"

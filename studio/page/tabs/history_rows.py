@@ -9,7 +9,7 @@ from studio.actions.downloads import offered
 from studio.actions.names import named_take
 from studio.actions.results import best_first, kept_share
 from studio.page.parts.controls import STYLES, title_of
-from studio.page.tabs.convert_scores import kept_note
+from studio.page.tabs.convert_scores import kept_note, labelled
 
 KINDS = {"conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend"}
 STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
@@ -61,7 +61,13 @@ def _title(task: Mapping[str, Any]) -> str:
 
 
 def _kind(task: Mapping[str, Any]) -> str:
-    kind = "Edited take" if task.get("edit_of") else KINDS.get(task["kind"], str(task["kind"]).capitalize())
+    kind = (
+        "Comp"
+        if task.get("comp")
+        else "Edited take"
+        if task.get("edit_of")
+        else KINDS.get(task["kind"], str(task["kind"]).capitalize())
+    )
     return f"{kind}, {task['epochs']} epochs" if task["kind"] == "training" else kind
 
 
@@ -118,14 +124,18 @@ def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
     scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
     shares = [kept_share(score) for score in scores]
     order = best_first(shares)
+    labels = task.get("take_labels") or [{"name": "", "starred": False}] * len(takes)
     heard = [
         {
-            "label": f"Take {number}" if len(takes) > 1 else "After",
+            "label": labelled(f"Take {number}" if len(takes) > 1 else "After", **labels[number - 1]),
             "url": takes[number - 1],
             "note": kept_note(shares[number - 1], len(takes) > 1 and number == order[0]),
             "take": number,
             "downloads": offered(
-                {"url": takes[number - 1], "name": named_take(name, voice, number, len(takes), "wav")}
+                {
+                    "url": takes[number - 1],
+                    "name": named_take(name, voice, number, len(takes), "wav", labels[number - 1]["name"]),
+                }
             ),
         }
         for number in order

@@ -62,10 +62,12 @@ def package(tmp_path: Path, recording: Callable[..., Path]) -> Callable[..., Pat
 
 
 @pytest.fixture
-def complete_task(studio: Studio, recording: Callable[..., Path]) -> Callable[[Task], None]:
-    """Ends a conversion that was claimed, as a worker would: every take is a second of a tone, and take 2 is better."""
+def complete_task(studio: Studio, recording: Callable[..., Path]) -> Callable[..., None]:
+    """Ends a conversion that was claimed, as a worker would: every take is a second of a tone, and take 2 is better.
 
-    def end(task: Task) -> None:
+    more: further parts of the result."""
+
+    def end(task: Task, **more: Any) -> None:
         outputs = []
         for take in range(1, task.parameters["settings"].get("takes", 1) + 1):
             outputs.append(f"{task.parameters['input_key'].rpartition('/')[0]}/{task.fence}/take-{take}.wav")
@@ -78,7 +80,7 @@ def complete_task(studio: Studio, recording: Callable[..., Path]) -> Callable[[T
             "scores": [{"pitch_accuracy": 0.8 if one == outputs[0] else 1.0, "voicing_error": 0.1} for one in outputs],
         }
         with studio.database.write() as connection:
-            complete(connection, task, result)
+            complete(connection, task, result | more)
 
     return end
 

@@ -5,6 +5,8 @@ import pytest
 import soundfile
 
 from engine.conversion import rerendering
+from engine.provenance.verification import statement_of
+from studio.actions.comps import comp_view, start_comp
 from studio.actions.pitch_edits import edit_view, start_edit
 from studio.executors.work import run_task
 from studio.store import tasks
@@ -125,3 +127,20 @@ def test_one_that_is_cancelled_ends_so(installation, monkeypatch):
 
     monkeypatch.setattr(rerendering, "edit_file", cancel_on_the_way)
     assert run_task(installation.bench(), task) == "cancelled"
+
+
+def test_a_comp_has_each_phrase_from_the_take_that_was_chosen(shared_installation, studio, converted, edited):
+    starts_s = comp_view(studio, studio.local, edited, "", 0.0)["starts_s"]
+    assert starts_s == shared_installation.task(converted).result["phrase_starts_s"]
+    assert len(starts_s) >= 2
+    choice = [{"task": converted, "take": 1}, *[{"task": edited, "take": 1}] * (len(starts_s) - 1)]
+    comp = start_comp(studio, studio.local, edited, choice)
+    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    first, second = samples(shared_installation, converted, 1), samples(shared_installation, edited)
+    made, join = samples(shared_installation, comp), round(starts_s[1] * 44_100)
+    assert len(made) == len(first) == len(second)
+    np.testing.assert_allclose(made[: join - 1000], first[: join - 1000], atol=512)  # of 24 bits
+    np.testing.assert_allclose(made[join + 1000 :], second[join + 1000 :], atol=512)
+    result = shared_installation.task(comp).result
+    assert result["scores"][0]["pitch_accuracy"] > 0.8
+    assert statement_of(shared_installation.settings.data / result["outputs"][0]).voice == "kathleen"

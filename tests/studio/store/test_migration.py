@@ -48,6 +48,7 @@ ALTER TABLE tasks DROP COLUMN traceparent
 DROP INDEX ix_tasks_account_id_recording_created_at_id
 ALTER TABLE tasks DROP COLUMN recording
 ALTER TABLE tasks DROP COLUMN texts
+ALTER TABLE tasks DROP COLUMN take_labels
 ALTER TABLE accounts DROP COLUMN preferences
 DROP TABLE projects
 DROP TABLE presets

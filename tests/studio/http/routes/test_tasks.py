@@ -76,3 +76,17 @@ def test_results_are_deleted_and_the_task_stays(http, singing):
     after = client.get(f"/tasks/{task_id}").json()
     assert (after["state"], after["input_audio_url"], after["output_audio_urls"]) == ("completed", None, [])
     assert client.delete(f"/tasks/{'0' * 24}/results").status_code == 404
+
+
+def test_takes_are_named_starred_and_comped(http, singing):
+    client = http.client("comping")
+    made = client.post("/convert", files={"audio": singing.read_bytes()}, data={"model": "kathleen"}).json()["task_id"]
+    http.work("comping", [b"RIFF-1", b"RIFF-2"])
+    said = client.put(f"/tasks/{made}/takes/2", data={"name": "best", "starred": "true"})
+    assert said.json() == {"number": 2, "name": "best", "starred": True}
+    assert client.put(f"/tasks/{made}/takes/2", json={"starred": "false"}).json()["name"] == "best"
+    assert client.get(f"/tasks/{made}").json()["take_labels"][1] == {"name": "best", "starred": False}
+    assert client.put(f"/tasks/{made}/takes/3", data={"name": "x"}).json()["code"] == "take_not_found"
+    assert client.put(f"/tasks/{made}/takes/1", data={"name": "x" * 61}).status_code == 422
+    assert client.post(f"/tasks/{made}/comp", data={"takes": "1,two"}).json()["errors"][0]["field"] == "takes"
+    assert client.post(f"/tasks/{made}/comp", data={"takes": "1,2"}).json()["code"] == "not_compable"

@@ -1,0 +1,171 @@
+"""Comp: one take out of several of a recording, phrase by phrase, as a conversion of its own.
+
+Its takes must be of one recording in one voice, as its content credentials state one voice. They may be of several
+conversions with other settings, and edited ones. It keeps copies of those that are heard, so it can be made again when
+the originals are gone.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from sqlalchemy import Connection
+
+from engine.conversion.comping import Part, parts_of
+from studio.actions.conversions import KIND, refuse_full_queue
+from studio.actions.names import voice_name
+from studio.actions.repeats import key_of_take
+from studio.errors import Invalid, NotFound, WrongState
+from studio.store.accounts import Account, account_prefix
+from studio.store.idempotency import Idempotency, answered, once
+from studio.store.studio import Studio
+from studio.store.take_labels import label_of
+from studio.store.task_filter import TaskFilter
+from studio.store.tasks import Task, find, list_tasks, submit
+
+_KEPT = ("output_settings", "settings", "untrained", "statement", "phrase_starts_s")  # of the result
+MOST_TASKS = 40  # of a recording and a voice, whose takes are offered
+_GONE = "A take of this comp has been deleted: convert the recording again, then choose anew."
+_TOO_OLD = "This take was made before takes could be comped: convert the recording again."
+TakeOf = Mapping[str, Any]  # {"task": id, "take": 1 for the first}
+
+
+def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """Return what can be comped with a conversion. Raises NotFound, WrongState.
+
+    starts_s       where each phrase begins, from 0 s
+    takes          [{task, take, title, url, name, starred}], the oldest first: of the same recording in the same
+                   voice; title: "Take 1", "Edited take", "Comp"
+    choice         for a comp, the take of each phrase: [{task, take}]; else None
+    """
+    task = _find(studio, account, task_id)
+    wanted = TaskFilter("completed", KIND, recording=task.recording, model_id=task.model_id)
+    found = list_tasks(studio.database, account.id, limit=MOST_TASKS, wanted=wanted)[0] if task.recording else [task]
+    takes = [
+        {
+            "task": one.id,
+            "take": take,
+            "title": _title(one, take),
+            "url": studio.link(key_of_take(one, take), base_url, now_s),
+            "name": label_of(one, take).name,
+            "starred": label_of(one, take).starred,
+        }
+        for one in reversed(found)
+        if one.outputs_deleted_at is None and _starts(one) == _starts(task)
+        for take in range(1, len((one.result or {}).get("outputs", [])) + 1)
+    ]
+    return {"starts_s": _starts(task), "takes": takes, "choice": (task.parameters.get("comp") or {}).get("choice")}
+
+
+def start_comp(
+    studio: Studio, account: Account, task_id: str, choice: Sequence[TakeOf], idempotency: Idempotency | None = None
+) -> str:
+    """Queue a comp of a conversion's recording: a take for each phrase; return the new task's id.
+
+    choice: as many as `comp_view` has `starts_s`. Raises NotFound for an unknown or deleted take, WrongState,
+    SettingsError for another number of takes than phrases, Invalid for takes that do not belong together, TooMany,
+    Unavailable, DiskFull; then nothing is left behind.
+    """
+    if known := answered(studio, account, idempotency):
+        return str(known["task_id"])
+    task = _find(studio, account, task_id)
+    used: list[tuple[str, int]] = []
+    numbers = []
+    for one in choice:
+        named = (str(one["task"]), int(one["take"]))
+        used += [named] if named not in used else []
+        numbers.append(used.index(named))
+    parts = parts_of(_starts(task), numbers)
+    keys = [_key(studio, account, task, *named) for named in used]
+    plain = [{"task": used[number][0], "take": used[number][1]} for number in numbers]
+    return _submitted(studio, account, task, _comp(task, keys, parts, plain), idempotency)
+
+
+def repeat_comp(studio: Studio, account: Account, task_id: str) -> str:
+    """Queue the same comp again; return the new task's id. Raises as `start_comp`."""
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    return _submitted(studio, account, task, task.parameters["comp"], None)
+
+
+def _comp(task: Task, keys: Sequence[str], parts: Sequence[Part], choice: list[Any]) -> dict[str, Any]:
+    """Return what the worker needs: the takes' keys, the parts, and what the conversion says of itself."""
+    result = task.result or {}
+    return {
+        "takes": list(keys),
+        "parts": [{"start_s": part.start_s, "take": part.take} for part in parts],
+        "choice": choice,
+        "of": {name: result.get(name) for name in _KEPT},
+    }
+
+
+def _submitted(
+    studio: Studio, account: Account, task: Task, comp: dict[str, Any], idempotency: Idempotency | None
+) -> str:
+    """Queue a comp with copies of its sources. task: whose recording and effects it has."""
+    new_id = secrets.token_hex(12)
+    place = f"{account_prefix(account)}tasks/{new_id}"
+    input_key = f"{place}/input{PurePath(task.parameters['input_key']).suffix}"
+    takes = [f"{place}/takes/{number}{PurePath(key).suffix}" for number, key in enumerate(comp["takes"], 1)]
+    parameters = {name: value for name, value in task.parameters.items() if name not in ("edit", "comp")} | {
+        "input_key": input_key,
+        "recording": task.recording,
+        "settings": task.parameters["settings"] | {"takes": 1},
+        "comp": comp | {"takes": takes},
+    }
+
+    def act(connection: Connection) -> dict[str, Any]:
+        refuse_full_queue(studio, account, connection)
+        cost = task.cost / task.parameters["settings"].get("takes", 1)
+        submit(connection, account.id, KIND, parameters, model_id=task.model_id, cost=cost, task_id=new_id)
+        return {"task_id": new_id}
+
+    kept = False
+    try:
+        for key, copy in zip([task.parameters["input_key"], *comp["takes"]], [input_key, *takes], strict=True):
+            _copy(studio, key, copy)
+        answer, kept = once(studio, account, idempotency, act)
+    finally:
+        if not kept:
+            studio.storage.delete_below(place)
+    studio.wake()
+    return str(answer["task_id"])
+
+
+def _find(studio: Studio, account: Account, task_id: str) -> Task:
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    if task.state != "completed":
+        raise WrongState("Takes can be comped once their conversion has finished.", "not_done")
+    if task.outputs_deleted_at is not None:
+        raise NotFound(_GONE, "recording_gone")
+    if not _starts(task):
+        raise WrongState(_TOO_OLD, "not_compable")
+    return task
+
+
+def _starts(task: Task) -> list[float]:
+    return list((task.result or {}).get("phrase_starts_s") or [])
+
+
+def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) -> str:
+    """Return the storage key of a chosen take, without its effects: those follow the comp, whose tails they keep."""
+    other = task if task_id == task.id else _find(studio, account, task_id)
+    if other.model_id != task.model_id:
+        names = [voice_name(studio.database, account, one) for one in (task, other)]
+        raise Invalid([("choice", f"These takes are in two voices, {names[0]} and {names[1]}: choose those of one.")])
+    if other.recording != task.recording or _starts(other) != _starts(task):
+        raise Invalid([("choice", "These takes are of two recordings: choose those of one.")])
+    return key_of_take(other, take, dry=True)
+
+
+def _copy(studio: Studio, key: str, target: str) -> None:
+    try:
+        studio.storage.copy(key, target)
+    except NotFound as cause:
+        raise NotFound(_GONE, "recording_gone") from cause
+
+
+def _title(task: Task, take: int) -> str:
+    if "comp" in task.parameters:
+        return "Comp"
+    return "Edited take" if "edit" in task.parameters else f"Take {take}"

@@ -1,0 +1,40 @@
+"""Names and stars that users give to the takes of their conversions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from studio.errors import NotFound
+from studio.store.tables import tasks
+from studio.store.tasks import Task
+
+
+@dataclass(frozen=True)
+class TakeLabel:
+    """The name of a take, "" for none, and whether it is starred."""
+
+    name: str = ""
+    starred: bool = False
+
+
+def label_of(task: Task, take: int) -> TakeLabel:
+    """Return the label of a take, 1 for the first."""
+    return _read((task.take_labels or {}).get(str(take)))
+
+
+def write_label(connection: Connection, task: Task, take: int, label: TakeLabel) -> None:
+    """Replace the label of a take, 1 for the first. Raises NotFound if the task is gone."""
+    own = (tasks.c.id == task.id, tasks.c.account_id == task.account_id)
+    row = connection.execute(select(tasks.c.take_labels).where(*own).with_for_update()).one_or_none()
+    if row is None:
+        raise NotFound("There is no such task.", "task_not_found")
+    labels: dict[str, Any] = {one: found for one, found in (row.take_labels or {}).items() if one != str(take)}
+    if label != TakeLabel():
+        labels[str(take)] = {"name": label.name, "starred": label.starred}
+    connection.execute(update(tasks).where(*own).values(take_labels=labels))
+
+
+def _read(found: Mapping[str, Any] | None) -> TakeLabel:
+    return TakeLabel(**found) if found else TakeLabel()
