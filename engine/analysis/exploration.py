@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from engine.analysis.clipping import ClippingMeter
 from engine.analysis.notes import Note, audible, find_notes, measure_histogram
 from engine.analysis.pitch import TRUSTED
 from engine.analysis.programme_loudness import LoudnessMeter
@@ -71,6 +72,7 @@ class Exploration:
     pitch_quantiles: tuple[float, float, float] | None  # semitones: 5th percentile, median, 95th percentile
     loudness_lufs: float | None  # None for silence
     peak_db: float  # sample peak; not below -120
+    clipped_runs: int  # flat tops
     pictures: Sequence[Picture]
 
 
@@ -109,6 +111,7 @@ def explore_file(
         pitch_quantiles=(low, middle, high) if len(voiced) else None,
         loudness_lufs=reading.meter.lufs(),
         peak_db=max(20.0 * np.log10(max(reading.peak, 1e-12)), _SILENT_DB),
+        clipped_runs=reading.clipping.runs,
         pictures=[_drawn(one, scale, column_s, folder) for one, scale in zip(shades, scales, strict=True)],
     )
 
@@ -120,13 +123,13 @@ class _Reading:
         self._path, self._step = path, samples_per_point
         self._extremes: list[np.ndarray] = []
         self.peak = 0.0
-        self.meter = LoudnessMeter(SAMPLE_RATE, 1)
+        self.meter, self.clipping = LoudnessMeter(SAMPLE_RATE, 1), ClippingMeter(SAMPLE_RATE)
 
     def pieces(self) -> Iterator[np.ndarray]:
         """Yield the recording as mono at SAMPLE_RATE, float32 (samples,), a few seconds at a time."""
         rest = np.zeros(0, np.float32)
         with open_audio(self._path) as source:
-            self.meter = LoudnessMeter(source.rate, source.channels)
+            self.meter, self.clipping = LoudnessMeter(source.rate, source.channels), ClippingMeter(source.rate)
             for mono in mono_from(self._metered(source), source.rate):
                 rest = self._take_in(np.concatenate((rest, mono)))
                 yield mono
@@ -135,6 +138,7 @@ class _Reading:
     def _metered(self, source: AudioSource) -> Iterator[np.ndarray]:
         for block in source.blocks(_BLOCK_S * source.rate):
             self.meter.push(block)
+            self.clipping.add(block)
             self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
             yield block
 

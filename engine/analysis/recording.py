@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.analysis.dryness import Dryness, DrynessMeter
 from engine.analysis.loudness import measure_loudness
 from engine.analysis.pitch import TRUSTED, Pitch, detect_pitch
 from engine.analysis.style import Style, measure_style
@@ -34,6 +35,7 @@ class Analysis:
     style: Style
     vocal_range: VocalRange | None  # None where nothing is voiced
     duration_s: float  # to within a sample at SAMPLE_RATE
+    dryness: Dryness
 
     def __post_init__(self) -> None:
         if self.loudness_db.shape != (len(self.pitch),):
@@ -78,10 +80,12 @@ def mono_pieces(source: AudioSource) -> Iterator[np.ndarray]:
 def _analyse(pieces: Iterable[np.ndarray], expected_s: float | None, report: Report) -> Analysis:
     pitches: list[Pitch] = []
     levels: list[np.ndarray] = []
-    kept_frames, done_s = 0, 0.0
+    kept_frames, done_s, meter = 0, 0.0, DrynessMeter()
     for window, kept in _windows(pieces):
-        pitches.append(detect_pitch(window, SAMPLE_RATE)[kept])
-        levels.append(measure_loudness(window)[kept])
+        found, level_db = detect_pitch(window, SAMPLE_RATE), measure_loudness(window)
+        meter.add(window, found, level_db, kept)
+        pitches.append(found[kept])
+        levels.append(level_db[kept])
         done_s = ((kept_frames - kept.start) * HOP + len(window)) / SAMPLE_RATE
         kept_frames += len(levels[-1])
         # without a known length it approaches 1
@@ -94,6 +98,7 @@ def _analyse(pieces: Iterable[np.ndarray], expected_s: float | None, report: Rep
         style=measure_style(pitch, loudness_db),
         vocal_range=measure_range(pitch, loudness_db),
         duration_s=done_s,
+        dryness=meter.finish(loudness_db, done_s),
     )
 
 

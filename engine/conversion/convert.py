@@ -73,6 +73,7 @@ class FileConversion:
     edit_data: EditData
     statement: Statement
     unsigned: str | None = None
+    warning: str | None = None  # that the recording is no dry vocal
 
 
 def convert(
@@ -110,11 +111,13 @@ def convert_file(
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
+    surveyed: Callable[[Survey], None] = lambda survey: None,
 ) -> FileConversion:
     """Convert a file of any length into one file for each take, in memory that does not grow with the length.
 
     settings, report and device: as for `convert`. The suffix of each target chooses its format. installation: signs the
-    takes' content credentials; by default that of the environment. Raises AudioError for a
+    takes' content credentials; by default that of the environment. `surveyed` receives what is known of the recording
+    before it is converted, and may raise. Raises AudioError for a
     file that cannot be read or written, and SettingsError if the targets are not as many as the takes, or if the device
     does not work or runs out of memory. The targets are written atomically at the end.
 
@@ -129,6 +132,7 @@ def convert_file(
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s)
         renderer, transpose = _surveyed(opened, voice, settings, progress, device)
+    surveyed(renderer.survey)
     chosen = renderer.settings
     _refuse_other_count(chosen, targets)
     statement = statement_for(voice, replace(chosen, transpose=transpose), file_digest(source))
@@ -142,7 +146,9 @@ def convert_file(
                 writer.write(piece)
     unsigned = next((writer.unsigned for writer in writers if writer.unsigned), None)
     edit_data = _edit_data(renderer, transpose)
-    return FileConversion(list(targets), transpose, renderer.survey.style, chosen, edit_data, statement, unsigned)
+    return FileConversion(
+        list(targets), transpose, renderer.survey.style, chosen, edit_data, statement, unsigned, _warning(renderer)
+    )
 
 
 def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
@@ -225,6 +231,10 @@ def _edit_data(renderer: Renderer, transpose: float) -> EditData:
         phases=np.array([window.phases for window in sung]).T,
         sustained=survey.sustained.rows.numpy(),
     )
+
+
+def _warning(renderer: Renderer) -> str | None:
+    return renderer.survey.dryness.warning if renderer.survey.dryness else None
 
 
 class _Progress:

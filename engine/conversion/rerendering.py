@@ -288,6 +288,7 @@ def _survey(edit_data: EditData) -> Survey:
         bands=edit_data.bands,
         voiced=edit_data.voiced,
         sustained=SustainedNotes(torch.from_numpy(edit_data.sustained)),
+        dryness=None,
         seconds_of_notes=np.zeros(SEMITONES),  # only needed to choose the transposition
     )
 

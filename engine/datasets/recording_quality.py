@@ -3,12 +3,9 @@
 The file is read once, block by block, for measures that need its samples (clipping, bandwidth); everything else comes
 from the curves of its clip, which are analysed anyway. Memory use does not grow with the length.
 
-    clipping       repeated flat tops at an extreme, at full scale or below; a lossy codec rounds the corners, so
-                   samples beyond full scale count too
+    clipping       flat tops (engine/analysis/clipping.py)
     noise          the level of the voice relative to the level of the pauses
-    reverberation  when a sound stops, it decays no faster than the room. The fastest decays in six bands are therefore
-                   those of the room (the idea of blind estimates from free decays: Ratnam et al., 2003; Prego et al.,
-                   2015)
+    reverberation  the fastest free decays in six bands (engine/analysis/reverberation.py)
     bandwidth      where the long-term spectrum drops sharply and does not recover
 """
 
@@ -18,9 +15,10 @@ import numpy as np
 from scipy import fft
 from scipy.ndimage import binary_dilation, binary_erosion, uniform_filter1d
 
+from engine.analysis.clipping import ClippingMeter
 from engine.analysis.envelope import band_centres, band_widths
 from engine.analysis.pitch import TRUSTED
-from engine.analysis.runs import true_runs
+from engine.analysis.reverberation import free_decays
 from engine.audio.streams import Source
 from engine.features.clips import Clip
 from engine.units import FRAME_RATE, decibels
@@ -31,11 +29,6 @@ SILENT_DB = -80.0  # below full scale; quieter counts as silence in any case
 _BLOCK_S = 4
 _NEAR_VOICE_FRAMES = 30  # consonants and breaths are this close to voiced sound
 
-_FLAT = 1e-4  # of the extreme: largest variation within a flat top
-_SAME_EXTREME = 1e-3  # of the extreme: blocks whose extremes differ by more were not clipped at the same level
-_FLAT_SAMPLES = 3  # at 44.1 kHz; at higher rates the peaks of an unclipped wave are longer
-_FEWEST_FLAT_TOPS = 3
-_LOWEST_CLIPPING = 0.05  # of full scale
 
 _REST_GAP_FRAMES = 6  # a voice this close still reaches into a frame, directly or as an echo
 _FEWEST_REST_FRAMES = 20
@@ -51,11 +44,6 @@ _DEEP_CLIFF_DB = 30.0  # ... so that of a recording must be deeper
 _CLIFF_BANDS = 3  # on each side of the edge, and the width of the edge itself
 
 _DECAY_EDGES_HERTZ = (300.0, 600.0, 1000.0, 1700.0, 2800.0, 4500.0, 7500.0)
-_SMOOTHING_FRAMES = 5  # reverberation tails fluctuate
-_LOUD_START_DB = 20.0  # a decay begins at most this far below the loud moments ...
-_DECAY_START_DB, _DECAY_FLOOR_DB = 3.0, 3.0  # ... and is measured from below its start to above the quiet moments
-_SHORTEST_DECAY_FRAMES = 6
-_LEAST_DECAY_DB = 6.0
 _FEWEST_DECAYS = 6
 _DECAY_PERCENTILE = 25
 
@@ -83,7 +71,7 @@ def measure_quality(recording: Source, clip: Clip) -> RecordingQuality:
     frames = len(clip.pitch)
     audible = audible_frames(clip)
     clipped = np.zeros(frames, bool)
-    clipped[np.minimum(np.rint(sound.clipped_s() * FRAME_RATE).astype(int), frames - 1)] = True
+    clipped[np.minimum(np.rint(sound.clipping.times_s() * FRAME_RATE).astype(int), frames - 1)] = True
     voiced = clip.pitch.voiced & audible
     near_voice = binary_dilation(voiced, iterations=_NEAR_VOICE_FRAMES) if voiced.any() else voiced
     usable = audible & near_voice & ~binary_dilation(clipped)
@@ -96,7 +84,7 @@ def measure_quality(recording: Source, clip: Clip) -> RecordingQuality:
         level_db=level_db,
         peak_db=float(decibels(np.array(sound.peak))),
         clipped_share=float((clipped & audible).sum()) / count if count else 0.0,
-        clipped_runs=sound.clipped_runs,
+        clipped_runs=sound.clipping.runs,
         snr_db=_signal_to_noise_db(clip, level_db) if voiced.any() else None,
         reverberation_s=_reverberation_s(clip) if voiced.any() else None,
         bandwidth_hertz=sound.bandwidth_hertz(),
@@ -141,24 +129,8 @@ def _decay_times_s(clip: Clip) -> np.ndarray:
     for band in range(1, len(_DECAY_EDGES_HERTZ)):
         columns = bands == band
         power = np.exp(2 * clip.envelope[:, columns].astype(np.float32)) @ band_widths()[columns].astype(np.float32)
-        found += _decays(10 * np.log10(np.maximum(power, 1e-12)))
+        found += free_decays(10 * np.log10(np.maximum(power, 1e-12)))
     return np.array(found)
-
-
-def _decays(level_db: np.ndarray) -> list[float]:
-    """Measure the seconds per 60 dB of every section in which a band's level (frames,) only falls."""
-    smooth = uniform_filter1d(level_db.astype(np.float64), _SMOOTHING_FRAMES, mode="nearest")
-    floor_db = np.percentile(smooth, 5) + _DECAY_FLOOR_DB
-    loud_db = np.percentile(smooth, 95) - _LOUD_START_DB
-    falling = np.concatenate([np.diff(smooth) < 0, [False]])
-    found = []
-    for start, stop in true_runs(falling).tolist():
-        line = smooth[start : stop + 1]
-        line = line[(line < line[0] - _DECAY_START_DB) & (line > floor_db)]
-        if smooth[start] < loud_db or len(line) < _SHORTEST_DECAY_FRAMES or line[0] - line[-1] < _LEAST_DECAY_DB:
-            continue
-        found.append(float(-60.0 / (np.polyfit(np.arange(len(line)), line, 1)[0] * FRAME_RATE)))
-    return found
 
 
 # ---- samples ----
@@ -171,60 +143,19 @@ class _Sound:
     rate: int
     samples: int = 0
     peak: float = 0.0
-    # flat tops of each channel and sign: extreme of the block, first samples, lengths
-    flat_tops: dict[tuple[int, int], list[tuple[float, np.ndarray, np.ndarray]]] = field(default_factory=dict)
     power: np.ndarray | None = None
     spectra: int = 0
     rest: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
 
-    @property
-    def clipped_runs(self) -> int:
-        return sum(len(starts) for starts, _ in self._clipped())
-
-    def clipped_s(self) -> np.ndarray:
-        """Return times in seconds of clipped samples, at least one per 5 ms of clipping."""
-        step = max(1, self.rate // 200)
-        times = [
-            np.arange(start, start + length, step)
-            for starts, lengths in self._clipped()
-            for start, length in zip(starts, lengths, strict=True)
-        ]
-        return np.concatenate(times) / self.rate if times else np.zeros(0)
-
-    def _clipped(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        found = []
-        for tops in self.flat_tops.values():
-            extreme = max(level for level, _, _ in tops)
-            same = [top for top in tops if top[0] >= extreme * (1 - _SAME_EXTREME)]
-            enough = sum(len(starts) for _, starts, _ in same) >= _FEWEST_FLAT_TOPS
-            for level, starts, lengths in tops:
-                # a quieter part, clipped before it was combined with the rest, has enough by itself
-                at_extreme = enough and level >= extreme * (1 - _SAME_EXTREME)
-                if at_extreme or len(starts) >= _FEWEST_FLAT_TOPS:
-                    found.append((starts, lengths))
-        return found
+    def __post_init__(self) -> None:
+        self.clipping = ClippingMeter(self.rate)
 
     def add(self, block: np.ndarray) -> None:
         """Measure the next block, float32 (channels, n)."""
         self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
-        for channel, samples in enumerate(block):
-            for sign in (1, -1):
-                self._find_flat_tops((channel, sign), samples * sign)
+        self.clipping.add(block)
         self._add_spectra(block.mean(0))
         self.samples += block.shape[1]
-
-    def _find_flat_tops(self, key: tuple[int, int], samples: np.ndarray) -> None:
-        extreme = float(samples.max(initial=0.0))
-        if extreme < _LOWEST_CLIPPING:
-            return
-        beyond = extreme > 1.0
-        at_top = samples >= (1.0 if beyond else extreme * (1 - _FLAT))
-        starts, stops = true_runs(at_top).T
-        lengths = stops - starts
-        long = lengths >= (1 if beyond else max(_FLAT_SAMPLES, round(_FLAT_SAMPLES * self.rate / 44_100)))
-        # a block without flat tops counts too: its extreme shows that the recording goes higher
-        tops = (min(extreme, 1.0), starts[long] + self.samples, lengths[long])
-        self.flat_tops.setdefault(key, []).append(tops)
 
     def _add_spectra(self, mono: np.ndarray) -> None:
         size = round(_SPECTRUM_S * self.rate)

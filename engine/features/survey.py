@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.analysis.dryness import Dryness, DrynessMeter
 from engine.analysis.envelope import BANDS, LOW_BANDS, Level, measure_level
 from engine.analysis.loudness import measure_loudness
 from engine.analysis.notes import measure_histogram
@@ -43,6 +44,7 @@ class Survey:
     bands: int  # how many bands, from the lowest, hold signal
     voiced: bool
     sustained: SustainedNotes  # none unless it is singing
+    dryness: Dryness | None  # None for a survey made of stored data
     seconds_of_notes: np.ndarray  # how long each semitone is sung, float64 (SEMITONES,) by MIDI number
 
 
@@ -59,13 +61,16 @@ def survey_recording(
     """
     analysed = analysed or AnalysedWindows(base.listener)
     envelopes, pitches, loudness, timbres = [], [], [], []
+    meter = DrynessMeter()
     features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough
     for number, window in enumerate(cut_windows(blocks)):
         if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
             found = analysed.analyse(window)
             envelopes.append(found.envelope[window.core])
             pitches.append(found.pitch[window.core])
-            loudness.append(measure_loudness(found.mid)[window.core])
+            level_db = measure_loudness(found.mid)
+            meter.add(found.mid, found.pitch, level_db, window.core)
+            loudness.append(level_db[window.core])
             if window.core_stop <= KEPT_FRAMES or not features:
                 features.append(found.features[window.core_features])
         report(window.core_stop / FRAME_RATE)
@@ -96,6 +101,7 @@ def survey_recording(
         sustained=gather_sustained_notes(base, listened, mean, envelope[beginning], pitch.voicing[beginning], level)
         if style == "melodic"
         else no_sustained_notes(),
+        dryness=meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
         seconds_of_notes=measure_histogram(pitch, loudness_db),
     )
 

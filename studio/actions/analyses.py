@@ -7,7 +7,8 @@ The fields of `analysis_view`:
     origin                                a sentence on its content credentials, None before 0.9
     summary                               style, vocal_range {min, max, lowest, highest} or None,
                                           pitch {low, median, high} in semitones or None, voiced_s, loudness_lufs or
-                                          None, peak_db
+                                          None, peak_db, clipped_runs (flat tops), warning (a sentence if it is no dry
+                                          vocal, else None)
     notes                                 [{start_s, end_s, midi, cents}]
         pitch_histogram                       [{midi, seconds}], rising, sung notes only
     roll                                  data of <timbre-roll>, to which the caller adds `follows`

@@ -134,6 +134,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         labels = [label_of(task, take) for take in range(1, len(result.get("outputs", [])) + 1)]
         view["take_labels"] = [asdict(label) for label in labels]
         view["untrained"] = was_untrained(task)
+        view["warning"] = result.get("warning")
         view["unsigned"] = result.get("unsigned")
         view["scores"] = result.get("scores", [])
         view["output_settings"] = result.get("output_settings")

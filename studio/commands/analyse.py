@@ -31,6 +31,7 @@ def analyse(
         "duration_s": round(analysis.duration_s, 3),
         "vocal_style": analysis.style,
         "vocal_range": {"min": notes.min, "max": notes.max} if notes else None,
+        "warning": analysis.dryness.warning,
     }
     if plot:
         from engine.plots.recording import plot_file
@@ -42,3 +43,5 @@ def analyse(
     typer.echo(f"length      {analysis.duration_s:.2f} s")
     typer.echo(f"style       {analysis.style}")
     typer.echo(f"range       {f'{notes.min} to {notes.max}' if notes else 'no notes found'}")
+    if analysis.dryness.warning:
+        typer.echo(analysis.dryness.warning, err=True)

@@ -16,6 +16,7 @@ from studio.settings.options import DeviceOption, read_settings
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.analysis.style import Style
     from engine.conversion.settings import ConversionSettings
+    from engine.features.survey import Survey
     from engine.voices.voice import Voice
     from studio.actions.presets import Preset
 
@@ -124,7 +125,7 @@ def convert(
     with progress_bar() as report, TemporaryDirectory() as folder:
         # through wav, so that no format loses twice
         dry = targets if chain.is_off else [Path(folder) / f"{number}.wav" for number in range(len(targets))]
-        conversion = convert_file(source, dry, loaded, chosen, report, device)
+        conversion = convert_file(source, dry, loaded, chosen, report, device, surveyed=_warn)
         for path, target in zip(dry, targets, strict=True):
             if path != target:
                 apply_effects_to_file(path, target, chain, report, conversion.statement)
@@ -179,6 +180,12 @@ def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[
         first = first / f"{source.stem}.{voice}.wav"
     rest = [first.with_name(f"{first.stem}.take{number}{first.suffix}") for number in range(2, takes + 1)]
     return [first, *rest]
+
+
+def _warn(survey: "Survey") -> None:
+    """Say before the conversion that the recording is no dry vocal."""
+    if survey.dryness and survey.dryness.warning:
+        typer.echo(survey.dryness.warning, err=True)
 
 
 def _print_scores(source: Path, result: Path, transpose: float) -> None:

@@ -66,6 +66,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
         "phrase_starts_s": starts_s,
         "statement": asdict(found.statement),
         "unsigned": found.unsigned,
+        "warning": found.warning,
         "groundwork": _stored(job, job.place / "groundwork.npz"),
     }
 

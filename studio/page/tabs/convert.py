@@ -17,6 +17,7 @@ from studio.page.tabs.convert_result import Result
 from studio.page.tabs.convert_settings import Settings
 from studio.page.tabs.convert_takes import view_of
 from studio.page.tabs.convert_voice import GONE, Voice
+from studio.page.tabs.convert_warnings import Warnings
 
 _NO_RECORDING = (
     "Add a recording first: drop a file, record one, or try a sample. "
@@ -38,6 +39,7 @@ class ConvertTab:
             self.voice = Voice(page, tab, self.recording, alone)
         self.fit = fit = Fit(page, layout, self.recording, alone, self.voice)
         self.settings = Settings(page, layout, self.recording, alone, fit)
+        Warnings(page, layout, self.recording)
         with layout.go:
             self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
             self.problem = notice("convert-problem")

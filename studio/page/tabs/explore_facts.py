@@ -51,8 +51,9 @@ def _facts(view: View) -> Iterator[tuple[str, str]]:
     lufs = summary["loudness_lufs"]
     yield "Loudness", "Silence" if lufs is None else f"{_signed(lufs)} LUFS"
     peak_db = summary["peak_db"]
-    clipped = " (may be clipped)" if peak_db > -0.05 else ""
+    clipped = " (clipped)" if summary.get("clipped_runs", peak_db > -0.05) else ""
     yield "Peak", _NOTHING if lufs is None else f"{_signed(peak_db)} dB{clipped}"
+    yield "Dry vocal", summary.get("warning") or "Yes" if voice else _NOTHING
     yield "Origin", view["origin"] or _NOTHING
 
 

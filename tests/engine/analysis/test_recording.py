@@ -131,7 +131,7 @@ def test_a_file_that_is_not_sound_is_refused(tmp_path):
 def test_curves_of_different_lengths_are_refused():
     good = analyse(Audio(np.zeros((1, 4_410), np.float32), 44_100))
     with pytest.raises(ValueError, match="11 frames"):
-        Analysis(good.pitch, good.loudness_db[1:], good.style, None, 0.1)
+        Analysis(good.pitch, good.loudness_db[1:], good.style, None, 0.1, good.dryness)
 
 
 def test_the_pitch_through_silence_is_a_straight_line_between_the_notes():

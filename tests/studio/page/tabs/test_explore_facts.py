@@ -50,7 +50,7 @@ def test_facts_claim_nothing_of_too_little_voice():
 
 def test_facts_of_two_recordings_are_a_table():
     told = facts([view(), view("other.wav", style="rhythmic")])
-    assert told.count("<th scope=") == 2 + 9
+    assert told.count("<th scope=") == 2 + 10
     assert "Rap" in told
 
 

@@ -1,0 +1,155 @@
+"""Whether a recording is a dry vocal: one voice, without accompaniment, without a second singer, hardly any room.
+
+Conversion renders the one pitch that the detector finds, so whatever else sounds is lost or spoils what is left. Three
+measures tell mixes from dry vocals, all from curves that the analysis has anyway:
+
+    between_db   the power between the harmonics of the detected pitch relative to that on them, up to 2.5 kHz: the
+                 upper quartile of steady voiced moments. A voice alone has breath there, a mix the notes of the others
+    floor_db     how far the quiet moments are below the loud ones. A singer breathes; accompaniment fills the pauses
+    decay_s      seconds for 60 dB of the sound's free decays, of the faster ones
+
+The first two form a fixed linear score, fitted on half of the mixes of engine/benchmark/dryness.py and checked on the
+other half. Its errors favour "dry": a mix that is not recognised is converted as before, a false alarm would be noise.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft
+
+from engine.analysis.pitch import Pitch
+from engine.analysis.reverberation import free_decays
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
+
+# the linear score: a mix above zero
+BETWEEN_WEIGHT, LOW_FLOOR_WEIGHT, HIGH_FLOOR_WEIGHT, OFFSET = 0.235, 0.104, 0.228, 10.0
+LEAST_BETWEEN_DB = -19.0  # less is a voice alone, however seldom it pauses
+LONGEST_DECAY_S = 0.4
+SHORTEST_S, SHORTEST_VOICED_S = 3.0, 0.5  # of a recording that is judged
+
+_LOW_FLOOR, _HIGH_FLOOR, _LOUD = 5, 20, 95  # percentiles of the loudness
+_UNKNOWN_BETWEEN_DB = -20.0  # where hardly anything is steady: that of the median dry vocal
+_FEWEST_MOMENTS, _FEWEST_DECAYS = 5, 3
+_EVERY_FRAMES = 10
+_STEADY_FRAMES, _STEADY_SEMITONES = 4, 0.35  # on each side
+_LOUD_MOMENT_DB = 20.0  # below the loudest frames
+_SPAN, _DECIMATION = 4096, 8  # samples
+_LOWEST_HERTZ, _HIGHEST_HERTZ = 60.0, 2500.0
+_HARMONIC_SHARE, _HARMONIC_HERTZ = 0.25, 25.0  # of the fundamental on each side; the main lobe of the window
+
+
+@dataclass(frozen=True)
+class Dryness:
+    """The measures behind the decision; None where they cannot be determined."""
+
+    duration_s: float
+    voiced_s: float
+    between_db: float | None
+    floors_db: tuple[float, float]  # 5th and 20th percentile of the loudness, relative to the 95th
+    decay_s: float | None
+
+    @property
+    def score(self) -> float:
+        """Return the linear score: a mix above zero."""
+        between_db = _UNKNOWN_BETWEEN_DB if self.between_db is None else self.between_db
+        low_db, high_db = self.floors_db
+        return BETWEEN_WEIGHT * between_db + LOW_FLOOR_WEIGHT * low_db + HIGH_FLOOR_WEIGHT * high_db + OFFSET
+
+    @property
+    def is_mix(self) -> bool:
+        """Whether more than one voice sounds: accompaniment, a second voice, or a voice with its own long echo."""
+        if not self._is_judged:
+            return False
+        is_alone = self.between_db is not None and self.between_db < LEAST_BETWEEN_DB
+        return not is_alone and self.score > 0
+
+    @property
+    def is_reverberant(self) -> bool:
+        """Whether the sound decays as in a large room."""
+        return self._is_judged and self.decay_s is not None and self.decay_s > LONGEST_DECAY_S
+
+    @property
+    def _is_judged(self) -> bool:
+        return self.duration_s >= SHORTEST_S and self.voiced_s >= SHORTEST_VOICED_S
+
+    @property
+    def warning(self) -> str | None:
+        """Return a sentence for the user; None for a dry vocal."""
+        if self.is_mix:
+            return (
+                "This does not sound like a dry vocal: there seems to be accompaniment, a second voice or a long "
+                "reverberation in it. Only one voice is converted, so use the vocal track alone."
+            )
+        if self.is_reverberant:
+            return (
+                f"This recording has much reverberation (about {self.decay_s:.1f} s), which blurs the conversion. "
+                "Use the vocal without it, and add it afterwards."
+            )
+        return None
+
+
+class DrynessMeter:
+    """Measures a recording window by window; `finish` returns the result."""
+
+    def __init__(self) -> None:
+        self._between_db: list[float] = []
+        self._voiced = 0
+
+    def add(self, samples: np.ndarray, pitch: Pitch, loudness_db: np.ndarray, kept: slice) -> None:
+        """Measure the kept frames of a window, mono (samples,) at SAMPLE_RATE, with its pitch and loudness."""
+        self._voiced += int(pitch.voiced[kept].sum())
+        frames = _steady_frames(pitch, loudness_db)
+        frames = frames[(frames >= kept.start) & (frames < kept.stop)][::_EVERY_FRAMES]
+        starts = frames * HOP - _SPAN // 2
+        inside = (starts >= 0) & (starts + _SPAN <= len(samples))
+        self._between_db += _between_harmonics(samples, starts[inside], pitch.hertz[frames[inside]])
+
+    def finish(self, loudness_db: np.ndarray, duration_s: float) -> Dryness:
+        """Return the result; loudness_db: (frames,) of the whole recording."""
+        low_db, high_db, loud_db = np.percentile(loudness_db, (_LOW_FLOOR, _HIGH_FLOOR, _LOUD)).tolist()
+        between = self._between_db if len(self._between_db) >= _FEWEST_MOMENTS else None
+        decays = free_decays(loudness_db)
+        return Dryness(
+            duration_s,
+            self._voiced / FRAME_RATE,
+            None if between is None else float(np.percentile(between, 75)),
+            (low_db - loud_db, high_db - loud_db),
+            float(np.percentile(decays, 25)) if len(decays) >= _FEWEST_DECAYS else None,
+        )
+
+
+def _steady_frames(pitch: Pitch, loudness_db: np.ndarray) -> np.ndarray:
+    """Return the loud voiced frames whose pitch hardly moves, int64 (found,)."""
+    frames = np.arange(_STEADY_FRAMES, len(pitch) - _STEADY_FRAMES)
+    if not len(frames):
+        return frames
+    semitones, voiced = pitch.semitones, pitch.voiced
+    steady = loudness_db[frames] > np.percentile(loudness_db, _LOUD) - _LOUD_MOMENT_DB
+    for by in (-_STEADY_FRAMES, 0, _STEADY_FRAMES):
+        steady &= voiced[frames + by] & (np.abs(semitones[frames + by] - semitones[frames]) < _STEADY_SEMITONES)
+    return frames[steady]
+
+
+def _between_harmonics(samples: np.ndarray, starts: np.ndarray, hertz: np.ndarray) -> list[float]:
+    """Return the power between the harmonics relative to that on them, in dB, for each moment."""
+    if not len(starts):
+        return []
+    # decimated by averaging: what folds back is 13 dB softer, and a voice has little above 4 kHz
+    spans = np.lib.stride_tricks.sliding_window_view(samples, _SPAN)[starts]
+    spans = spans.reshape(len(starts), -1, _DECIMATION).mean(2)
+    size = spans.shape[1]
+    power = np.abs(fft.rfft(spans * np.hanning(size).astype(np.float32), axis=1)) ** 2
+    bins = fft.rfftfreq(size, _DECIMATION / SAMPLE_RATE)
+    inside = (bins > _LOWEST_HERTZ) & (bins < _HIGHEST_HERTZ)
+    bins, power = bins[inside], power[:, inside]
+    return list(_ratios_db(bins, power, hertz))
+
+
+def _ratios_db(bins: np.ndarray, power: np.ndarray, hertz: np.ndarray) -> Iterator[float]:
+    harmonic = bins[None] / hertz[:, None]
+    apart_hertz = np.abs(harmonic - np.round(harmonic)) * hertz[:, None]
+    on = (apart_hertz < np.maximum(_HARMONIC_SHARE * hertz, _HARMONIC_HERTZ)[:, None]) & (harmonic > 0.5)
+    between = ~on & (harmonic > 0.5)
+    ratios = ((power * between).sum(1) + 1e-12) / ((power * on).sum(1) + 1e-12)
+    yield from (10 * np.log10(ratios)).tolist()

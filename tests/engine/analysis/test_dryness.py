@@ -1,0 +1,61 @@
+"""A dry vocal beside the same with something else in it."""
+
+import numpy as np
+import pytest
+
+from engine.analysis.dryness import Dryness
+from engine.analysis.recording import analyse
+from engine.audio.files import Audio
+from engine.benchmark.mixes import beside, chords, hiss, in_a_room
+from engine.units import SAMPLE_RATE
+
+
+@pytest.fixture(scope="module")
+def vocal(sing) -> np.ndarray:
+    """Eight seconds of notes with rests."""
+    return sing(8.0).astype(np.float64)
+
+
+def dryness(samples: np.ndarray) -> Dryness:
+    return analyse(Audio((0.5 * samples / np.abs(samples).max())[None].astype(np.float32), SAMPLE_RATE)).dryness
+
+
+def test_a_voice_alone_is_dry(vocal, sing):
+    for samples in (vocal, beside(vocal, hiss(len(vocal), np.random.default_rng(0)), -40.0)):
+        found = dryness(samples)
+        assert (found.is_mix, found.is_reverberant, found.warning) == (False, False, None)
+
+
+def test_a_long_note_without_a_rest_is_dry():
+    time_s = np.arange(6 * SAMPLE_RATE) / SAMPLE_RATE
+    note = sum(np.sin(2 * np.pi * 220 * number * time_s) / number for number in range(1, 12))
+    found = dryness(note)
+    assert found.floors_db[1] > -6
+    assert not found.is_mix
+
+
+@pytest.mark.parametrize("level_db", [-6.0, 0.0])
+def test_accompaniment_is_recognised(vocal, level_db):
+    found = dryness(beside(vocal, chords(len(vocal), np.random.default_rng(1)), level_db))
+    assert found.is_mix
+    assert "accompaniment" in str(found.warning)
+
+
+def test_a_second_voice_is_recognised(vocal, sing):
+    other = np.roll(sing(8.0, hertz=180 * 2 ** (4.4 / 12), seed=1).astype(np.float64), SAMPLE_RATE)
+    alone, both = dryness(vocal), dryness(beside(vocal, other, 0.0))
+    assert both.between_db > alone.between_db + 10
+    assert both.is_mix
+
+
+def test_a_large_room_is_recognised(vocal):
+    found = dryness(in_a_room(vocal, 0.8, np.random.default_rng(2), -6.0))
+    assert found.decay_s == pytest.approx(0.8, rel=0.5)
+    assert found.warning is not None
+
+
+def test_silence_and_short_recordings_are_not_judged(vocal):
+    silent = analyse(Audio(np.zeros((1, 4 * SAMPLE_RATE), np.float32), SAMPLE_RATE)).dryness
+    assert (silent.between_db, silent.is_mix) == (None, False)
+    short = beside(vocal, chords(len(vocal), np.random.default_rng(1)), 0.0)[: 2 * SAMPLE_RATE]
+    assert dryness(short).warning is None
