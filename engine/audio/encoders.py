@@ -25,6 +25,7 @@ BYTES_PER_SAMPLE = 3
 LARGEST_RIFF = 0xFFFF_FFFF  # bytes; beyond it the file becomes RF64
 CHUNK = 65_536  # samples per channel passed to libsndfile at once: its Vorbis encoder overflows the stack on more
 MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
+LOWEST_MPEG1_RATE = 32_000  # Hz
 HIGHEST_ODD_FLAC_RATE = 65_535  # Hz; above, FLAC stores the rate in tens
 SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
     ".flac": {"format": "FLAC", "subtype": "PCM_24"},
@@ -71,11 +72,18 @@ def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
 
 
 def open_encoder(
-    file: BinaryIO, suffix: str, rate: int, channels: int, comment: str = "", time_reference: int | None = None
+    file: BinaryIO,
+    suffix: str,
+    rate: int,
+    channels: int,
+    comment: str = "",
+    time_reference: int | None = None,
+    mp3_kbps: int = 0,
 ) -> Encoder:
     """Open the encoder for a suffix; `comment` becomes a tag of the file.
 
-    time_reference: the sample of a song at which the file begins; only .wav can hold it.
+    time_reference: the sample of a song at which the file begins; only .wav can hold it. mp3_kbps: the constant rate of
+    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate.
 
     Raises AudioError if the format does not support the rate or channels.
     """
@@ -84,7 +92,7 @@ def open_encoder(
         return WavEncoder(file, rate, channels, comment, time_reference)
     if suffix == M4A:
         return AacEncoder(file, rate, channels, comment)
-    return SndfileEncoder(file, suffix, rate, channels, comment)
+    return SndfileEncoder(file, suffix, rate, channels, comment, mp3_kbps)
 
 
 class WavEncoder:
@@ -156,9 +164,13 @@ def wav_header(rate: int, channels: int, data_size: int, size_after: int = 0, be
 class SndfileEncoder:
     """Encode FLAC, MP3, OGG and AIFF with libsndfile; `_HonestFile` keeps the cause of a failed write."""
 
-    def __init__(self, file: BinaryIO, suffix: str, rate: int, channels: int, comment: str = "") -> None:
+    def __init__(
+        self, file: BinaryIO, suffix: str, rate: int, channels: int, comment: str = "", mp3_kbps: int = 0
+    ) -> None:
         self._target = _HonestFile(file)
         options = SNDFILE_OPTIONS[suffix]
+        if suffix == ".mp3" and mp3_kbps:
+            options = options | {"bitrate_mode": "CONSTANT", "compression_level": _mp3_level(rate, mp3_kbps)}
         try:
             self._file = sf.SoundFile(self._target, "w", rate, channels, **options)
             if comment:
@@ -181,6 +193,13 @@ class SndfileEncoder:
     def abandon(self) -> None:
         with suppress(sf.SoundFileError, AssertionError):
             self._file.close()
+
+
+def _mp3_level(rate: int, kbps: int) -> float:
+    """Return what libsndfile calls the compression level: 0 for the highest constant rate of MPEG 1 or 2, 1 for the
+    lowest."""
+    highest, lowest = (320, 32) if rate >= LOWEST_MPEG1_RATE else (160, 8)
+    return float(np.clip((highest - kbps) / (highest - lowest), 0.0, 1.0))
 
 
 class AacEncoder:

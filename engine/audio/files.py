@@ -217,7 +217,8 @@ class AudioWriter:
 
     statement: how the recording was made, if it is synthetic: it becomes a tag, and where the format can hold them
     content credentials, signed by `installation` (by default that of the environment). If they cannot be signed, the
-    file is written without them, and `unsigned` gives the reason. time_reference: see `open_encoder`.
+    file is written without them, and `unsigned` gives the reason. time_reference, mp3_kbps: see
+    `open_encoder`.
     """
 
     def __init__(
@@ -228,6 +229,7 @@ class AudioWriter:
         statement: Statement | None = None,
         installation: Installation | None = None,
         time_reference: int | None = None,
+        mp3_kbps: int = 0,
     ) -> None:
         self.path, self.rate, self.channels = Path(path), rate, channels
         self._count = 0
@@ -245,7 +247,9 @@ class AudioWriter:
         try:
             with writing_errors(self.path):
                 comment = self._statement.as_tag() if self._statement else ""
-                self._encoder = open_encoder(self._file, self._suffix, rate, channels, comment, time_reference)
+                self._encoder = open_encoder(
+                    self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps
+                )
         except BaseException:
             self._delete_temporary()
             raise

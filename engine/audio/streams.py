@@ -95,10 +95,11 @@ def cut_recording(
     stop_s: float = float("inf"),
     statement: Statement | None = None,
     installation: Installation | None = None,
+    mp3_kbps: int = 0,
 ) -> None:
     """Copy `source` from `start_s` to `stop_s` into `target`, at the same rate and with the same channels.
 
-    The suffix of the target selects its format. statement, installation: as of AudioWriter, for synthetic recordings.
+    The suffix of the target selects its format. statement, installation, mp3_kbps: as of AudioWriter.
     Raises SettingsError for a part that is too short or outside the recording, AudioError for a file that cannot be
     read or written.
     """
@@ -107,7 +108,9 @@ def cut_recording(
     with open_audio(source) as recording:
         first = round(start_s * recording.rate)
         last = None if stop_s == float("inf") else round(stop_s * recording.rate)
-        with AudioWriter(target, recording.rate, recording.channels, statement, installation) as writer:
+        with AudioWriter(
+            target, recording.rate, recording.channels, statement, installation, mp3_kbps=mp3_kbps
+        ) as writer:
             written = 0
             for piece in stretch_of(recording.blocks(_BLOCK), first, last):
                 writer.write(piece)

@@ -4,48 +4,60 @@ from pathlib import PurePath
 from typing import Any
 
 from engine.audio.streams import cut_recording
+from engine.effects.settings import Effects
 from engine.provenance.statement import Statement
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import KIND
+from studio.actions.effects import wet_take
 from studio.actions.names import name_of_take
-from studio.actions.repeats import key_of_take
+from studio.actions.preferences import FORMATS, preferences_of
 from studio.errors import Invalid
 from studio.store.accounts import Account
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
-FORMATS = ("wav", "flac", "mp3", "m4a")
-
 
 def take_download(
-    studio: Studio, account: Account, task_id: str, take: int, kind: str, base_url: str, now_s: float
+    studio: Studio,
+    account: Account,
+    task_id: str,
+    take: int,
+    kind: str,
+    base_url: str,
+    now_s: float,
+    effects: Effects | None = None,
 ) -> dict[str, str]:
     """Return the `url` and `name` of a take in this format, which is made on first request and kept beside the take.
 
-    take: 1 for the first. Raises NotFound, Invalid for a format not in FORMATS, DiskFull, Unavailable.
+    take: 1 for the first; effects: instead of its own. Names and mp3 are as the account prefers them. Raises NotFound,
+    Invalid for a format not in FORMATS, DiskFull, Unavailable.
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
-    key = stored_take(studio, task, take, kind)
+    kbps = preferences_of(studio.database, account).mp3_kbps
+    key = stored_take(studio, task, take, kind, effects=effects, mp3_kbps=kbps)
     return {"url": studio.link(key, base_url, now_s), "name": name_of_take(studio.database, account, task, take, kind)}
 
 
-def stored_take(studio: Studio, task: Task, take: int, kind: str) -> str:
+def stored_take(
+    studio: Studio, task: Task, take: int, kind: str, *, effects: Effects | None = None, mp3_kbps: int = 0
+) -> str:
     """Return the key of a take in this format, made on first request. Raises as `take_download`."""
     if kind not in FORMATS:
         raise Invalid([("format", f"The formats are {', '.join(FORMATS)}, not {kind}.")])
-    original = key_of_take(task, take)
-    key = str(PurePath(original).with_suffix(f".{kind}"))
+    original = wet_take(studio, task, take, effects)
+    rate = f".{mp3_kbps}" if kind == "mp3" and mp3_kbps else ""
+    key = str(PurePath(original).with_suffix(f"{rate}.{kind}"))
     if key != original and studio.storage.head(key) is None:
         with workplace(studio) as place:
             made = place / f"take.{kind}"
             stated = (task.result or {}).get("statement")
             statement = Statement(**stated) if stated else None  # of a task before 0.9
             source = studio.storage.fetch(original, place)
-            cut_recording(source, made, statement=statement, installation=studio.installation)
+            cut_recording(source, made, statement=statement, installation=studio.installation, mp3_kbps=mp3_kbps)
             studio.storage.put_file(made, key)
     return key
 
 
-def offered(first: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Return the downloads <timbre-player> offers: the first exists, the others are made on request."""
-    return [first | {"label": FORMATS[0]} if first else {"label": FORMATS[0]}, *({"label": one} for one in FORMATS[1:])]
+def offered(preferred: str = FORMATS[0]) -> list[dict[str, Any]]:
+    """Return the downloads <timbre-player> offers, the preferred format first; all are made on request."""
+    return [{"label": one} for one in (preferred, *(other for other in FORMATS if other != preferred))]

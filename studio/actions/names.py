@@ -1,9 +1,12 @@
 """Readable names of voices and files."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import PurePath
+from types import MappingProxyType
 
+from studio.actions.preferences import Preferences, preferences_of
 from studio.store.accounts import Account
 from studio.store.catalogue import names_of
 from studio.store.database import Database
@@ -27,23 +30,40 @@ def voice_name(database: Database, account: Account, task: Task) -> str:
 
 
 def name_of_take(database: Database, account: Account, task: Task, take: int, kind: str) -> str:
-    """Name an existing take as `named_take` does."""
-    takes = len((task.result or {}).get("outputs", []))
-    voice = voice_name(database, account, task)
-    return named_take(task.parameters["file_name"], voice, take, takes, kind, label_of(task, take).name)
+    """Name an existing take as `named_take` does, by the pattern that the account prefers."""
+    result = task.result or {}
+    transpose = (result.get("output_settings") or {}).get("transpose") or 0
+    day = datetime.fromtimestamp(task.created_at).strftime("%Y-%m-%d")
+    voice, takes = voice_name(database, account, task), len(result.get("outputs", []))
+    pattern, facts = preferences_of(database, account).naming, {"date": day, "transpose": f"{transpose:+g}"}
+    name = label_of(task, take).name
+    return named_take(task.parameters["file_name"], voice, take, takes, kind, name, pattern, facts)
 
 
-def named_take(file_name: str, voice: str, take: int, takes: int, kind: str, name: str = "") -> str:
-    """Name the file of a take: recording, voice, the take if there are several, and the name that the user gave it.
+def named_take(
+    file_name: str,
+    voice: str,
+    take: int,
+    takes: int,
+    kind: str,
+    name: str = "",
+    pattern: str = Preferences().naming,
+    facts: Mapping[str, str] = MappingProxyType({"date": "", "transpose": ""}),
+) -> str:
+    """Name the file of a take by a pattern: recording, voice, the take if there are several, and its given `name`.
 
-    The recording's name is shortened first, then the voice's: both stand before what distinguishes the takes.
+    take, takes: its number, and how many there are. facts: the other parts of the pattern. The recording's name is
+    shortened first, then the voice's: what distinguishes the takes stays. A pattern without {take} gets its number at
+    the end.
     """
-    number = (f" {take}" if takes > 1 else "") + (f" {_fit(name)}" if name else "")
+    number = " ".join(filter(None, [str(take) if takes > 1 else "", _fit(name)]))
+    pattern = pattern if "{take}" in pattern or not number else f"{pattern} {{take}}"
+    parts = {**facts, "take": number, "recording": "", "voice": ""}
     recording, voice = _fit(PurePath(file_name).stem), _fit(voice)
-    room = _LONGEST_STEM_BYTES - len(f" - {number}".encode())
+    room = _LONGEST_STEM_BYTES - len(pattern.format(**parts).encode())
     recording = _cut(recording, max(room - len(voice.encode()), _LEAST_OF_RECORDING_BYTES))
     voice = _cut(voice, room - len(recording.encode()))
-    return named_file(f"{recording} - {voice}{number}", kind)
+    return named_file(pattern.format(**parts | {"recording": recording, "voice": voice}) or "take", kind)
 
 
 def named_file(stem: str, kind: str) -> str:

@@ -28,6 +28,7 @@ from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import PACKAGES
 from studio.store.projects import Project, find_project
 from studio.store.studio import Studio
+from studio.store.take_labels import label_of
 from studio.store.tasks import Task
 
 Part = TypeVar("Part", Note, Phrase)
@@ -194,9 +195,11 @@ def _done(project: Project) -> list[Task]:
 
 
 def _takes(task: Task, voice: str, dry: bool) -> Iterator[_Sound]:
-    edited = " edited" if "edit" in task.parameters else ""
+    made = next((word for word in ("comp", "edit") if word in task.parameters), "take")
     for take in range(1, len((task.result or {}).get("outputs", ())) + 1):
-        yield _Sound(f"{voice}{edited} take {take}", key_of_take(task, take, dry), _start_s(task), task, take)
+        number = f"{'edited' if made == 'edit' else made}{f' {take}' if made == 'take' else ''}"
+        label = " ".join(filter(None, [voice, number, label_of(task, take).name]))
+        yield _Sound(label, key_of_take(task, take, dry), _start_s(task), task, take)
 
 
 def _later(part: Part, by_s: float) -> Part:
@@ -216,6 +219,7 @@ def _told(sound: _Sound, name: str) -> dict[str, Any]:
     scores = result.get("scores") or []
     return facts | {
         "take": sound.take,
+        "starred": label_of(sound.task, sound.take).starred,
         "voice": sound.task.model_id,
         "settings": result.get("settings") or sound.task.parameters["settings"],
         "effects": sound.task.parameters.get("effects"),

@@ -1,10 +1,13 @@
 """Voice cards: description, state and preview of each voice to choose from."""
 
+from dataclasses import asdict
 from typing import Any
 
 from engine.errors import EngineError
 from engine.voices.card import DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, load_card
+from studio.actions.avatars import avatar_of
 from studio.actions.checkpoints import kept_card
+from studio.actions.voice_uses import uses_of
 from studio.actions.voices import model_view
 from studio.store.accounts import Account
 from studio.store.catalogue import COMPLETED, Model, all_models, find_model
@@ -19,8 +22,9 @@ def voice_cards(
     """Return cards of the account's voices and the demo voices, by name, for the element <timbre-voices>.
 
     ready_only: only those that can convert, trained or untrained. Each has the published fields, its `state`
-    (TRAIN_AGAIN if it was made with an earlier base), `untrained` (whether it can convert only because that is allowed
-    untrained), whether it is a `demo` voice, and `preview_url`, or None without a preview.
+    (TRAIN_AGAIN if it was made with an earlier base), its `avatar`, the `uses` that it is good for, `untrained`
+    (whether it can convert only because that is allowed untrained), whether it is a `demo` voice, and `preview_url`, or
+    None without a preview.
     """
     found = all_models(studio.database, account)
     return [
@@ -45,6 +49,8 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
         model_view(studio, account, model_id)
         | _state(model)
         | {
+            "avatar": avatar_of(model.name),
+            "uses": [] if card is None else uses_of(asdict(card)),
             "preview_url": preview_link(studio, model, base_url, now_s),
             "has_recordings": model.dataset_key is not None,
             "learned": card.training if card is not None else {},
@@ -72,6 +78,8 @@ def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> dict[str
         | _state(model)
         | {
             "demo": model.is_demo,
+            "avatar": avatar_of(model.name),
+            "uses": uses_of(model.card),
             "preview_url": preview_link(studio, model, base_url, now_s),
         }
     )

@@ -1,5 +1,6 @@
-// <timbre-voice>: the heading of a voice. data: {name, state, badge, kind: [words], description, traits}.
+// <timbre-voice>: the heading of a voice. data: {name, avatar, state, badge, kind: [words], description, uses, traits}.
 
+import { avatar } from "./avatar.js";
 import { make } from "./dom.js";
 
 class VoiceHead extends HTMLElement {
@@ -9,11 +10,12 @@ class VoiceHead extends HTMLElement {
 
   #parts(voice) {
     const badge = voice.badge ? make("span", { class: "badge", "data-state": voice.state }, voice.badge) : null;
-    const title = make("div", { class: "title" }, make("h2", {}, voice.name), badge);
+    const title = make("div", { class: "title" }, avatar(voice.avatar), make("h2", {}, voice.name), badge);
     const kind = voice.kind.length ? make("p", { class: "kind" }, voice.kind.join(" · ")) : null;
     const description = voice.description ? make("p", { class: "description" }, voice.description) : null;
+    const good = voice.uses?.length ? make("p", { class: "uses" }, voice.uses.join(" · ")) : null;
     const traits = make("ul", { class: "traits", "aria-label": "Traits" }, voice.traits.map((trait) => make("li", {}, trait)));
-    return [title, kind, description, voice.traits.length ? traits : null].filter(Boolean);
+    return [title, kind, good, description, voice.traits.length ? traits : null].filter(Boolean);
   }
 }
 

@@ -1,11 +1,12 @@
 // <timbre-voices>: voices as cards to search, filter, listen to and choose from.
 //
 // data: {voices: [{id, name, description, gender, age, genre, voice_type, base_language, traits, vocal_range: {min,
-// max}, demo, preview_url, state}], chosen, range: {low, high, label}}. Without `chosen` the choice is kept. range (MIDI
+// max}, demo, avatar, uses: [words], preview_url, state}], chosen, range: {low, high, label}}. Without `chosen` the choice is kept. range (MIDI
 // numbers): that of a recording, drawn on every card for comparison. A `state` other than "completed" is shown on the
 // card, which can still be chosen. Sends `chosen` {id}.
 // Keys: arrows, Home and End move between the cards, P plays the preview of one.
 
+import { avatar } from "./avatar.js";
 import { Listener, iconButton, make, tell } from "./dom.js";
 import { Listening } from "./listening.js";
 
@@ -13,7 +14,7 @@ const FILTERS = { gender: "Gender", genre: "Genre", voice_type: "Voice type", ba
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
 const FEW = 6; // voices: no search is needed
-const MOST_TRAITS = 4; // on a card
+const MOST_USES = 4; // on a card
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 
 export class Voices extends Listener {
@@ -85,15 +86,15 @@ export class Voices extends Listener {
     const title = make("span", { class: "title" }, make("b", { class: "name" }, voice.name || voice.id), state);
     const kind = [voice.voice_type, voice.gender, voice.age === "adult" ? "" : voice.age];
     const more = [voice.genre === "other" ? "" : voice.genre, said("base_language", voice.base_language)];
-    const traits = (voice.traits ?? []).slice(0, MOST_TRAITS).map((trait) => make("span", { class: "trait" }, trait));
+    const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, use));
     const choose = make(
       "button",
       { type: "button", role: "radio", class: "choose", "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
-      title,
+      make("span", { class: "who" }, avatar(voice.avatar), title),
       make("span", { class: "kind" }, [...kind, ...more].filter(Boolean).join(" · ")),
       voice.description ? make("span", { class: "description" }, voice.description) : null,
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
-      traits.length ? make("span", { class: "traits" }, traits) : null,
+      uses.length ? make("span", { class: "uses" }, uses) : null,
     );
     const card = make("div", { class: "card" }, choose, voice.preview_url ? this.#preview(voice) : null);
     card.dataset.id = voice.id;

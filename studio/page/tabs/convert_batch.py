@@ -11,7 +11,7 @@ import gradio as gr
 from engine.datasets.dataset import AUDIO_SUFFIXES
 from studio.actions.arrivals import take_upload, workplace
 from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
-from studio.actions.downloads import FORMATS
+from studio.actions.preferences import FORMATS
 from studio.errors import Invalid
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, told_error

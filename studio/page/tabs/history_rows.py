@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.units import rounded_duration
 from studio.actions.downloads import offered
-from studio.actions.names import named_take
+from studio.actions.preferences import FORMATS
 from studio.actions.results import best_first, kept_share
 from studio.page.parts.controls import STYLES, title_of
 from studio.page.tabs.convert_scores import kept_note, labelled
@@ -25,8 +25,8 @@ _QUESTIONS = {"conversion": "Delete this conversion with its recording and takes
 _DELETE = {"name": "delete", "label": "Delete"}
 
 
-def row_of(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a task from `history_view` or `queue_view`."""
+def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, Any]:
+    """Return the row of a task from `history_view` or `queue_view`. preferred: the format offered first."""
     return {
         "id": task["id"],
         "title": _title(task),
@@ -39,7 +39,7 @@ def row_of(task: Mapping[str, Any]) -> dict[str, Any]:
         "created_s": _seconds(task["created_at"]),
         "took": _took(task),
         "facts": _facts(task),
-        "player": _player(task),
+        "player": _player(task, preferred),
         "note": _note(task),
         "actions": _actions(task),
     }
@@ -115,12 +115,11 @@ def _said(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
+def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
     takes = task.get("output_audio_urls") or []
     if not takes:
         return None
     before = [{"label": "Before", "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
-    name, voice = task.get("file_name") or "recording", task["model_name"] or ""
     scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
     shares = [kept_share(score) for score in scores]
     order = best_first(shares)
@@ -131,12 +130,7 @@ def _player(task: Mapping[str, Any]) -> dict[str, Any] | None:
             "url": takes[number - 1],
             "note": kept_note(shares[number - 1], len(takes) > 1 and number == order[0]),
             "take": number,
-            "downloads": offered(
-                {
-                    "url": takes[number - 1],
-                    "name": named_take(name, voice, number, len(takes), "wav", labels[number - 1]["name"]),
-                }
-            ),
+            "downloads": offered(preferred),
         }
         for number in order
     ]

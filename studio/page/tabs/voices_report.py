@@ -48,6 +48,8 @@ def head(voice: Mapping[str, Any]) -> dict[str, Any]:
     badge = "built-in" if voice["demo"] else BADGES.get(voice["state"], "")
     return {
         "name": voice["name"],
+        "avatar": voice["avatar"],
+        "uses": voice["uses"],
         "state": voice["state"],
         "badge": badge,
         "kind": [voice[name] for name in _KINDS if voice.get(name) and voice[name] not in ("other", "adult")],

@@ -5,7 +5,8 @@ import pytest
 from engine.audio.files import read_audio
 from engine.provenance.verification import verify
 from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.downloads import FORMATS, take_download
+from studio.actions.downloads import take_download
+from studio.actions.preferences import FORMATS, change_preferences
 from studio.errors import Invalid, NotFound
 from studio.store.signed_links import check
 from studio.store.tasks import claim
@@ -66,3 +67,16 @@ def test_other_formats_say_too_that_they_are_synthetic(studio, converted, tmp_pa
     found = verify(file_of(studio, download(studio, converted, 1, kind)["url"], tmp_path), studio.installation)
     assert (found.state, found.synthetic) == ("made_here", True)
     assert found.statement["voice"]["name"] == "Kathleen"
+
+
+def test_names_and_the_mp3_rate_are_as_the_account_prefers(studio, converted):
+    plain = take_download(studio, studio.local, converted, 1, "mp3", "", 0.0)
+    wanted = {"naming": "{voice} sings {recording} {transpose}", "mp3_kbps": 64}
+    change_preferences(studio.database, studio.local, wanted)
+    made = take_download(studio, studio.local, converted, 1, "mp3", "", 0.0)
+    assert made["name"] == "Kathleen sings my vocal -2 1.mp3"  # without {take}, takes would overwrite each other
+    sizes = []
+    for link in (plain, made):
+        key = link["url"].partition("/files/")[2].partition("?")[0]
+        sizes.append(studio.storage.head(key).size)
+    assert sizes[1] - 4000 == pytest.approx(64_000 / 8, rel=0.3)  # of a second, beside the credentials

@@ -20,7 +20,7 @@ def test_cards_say_who_a_voice_is_and_what_it_sounds_like(studio):
     cards = voice_cards(studio, studio.local, "", NOW_S)
     assert [card["id"] for card in cards] == ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
     for card in cards:
-        assert set(card) == {*PUBLISHED, "state", "untrained", "demo", "preview_url"}
+        assert set(card) == {*PUBLISHED, "state", "untrained", "demo", "avatar", "uses", "preview_url"}
         assert (card["state"], card["untrained"], card["demo"]) == ("completed", False, True)
         assert card["preview_url"] == f"/demo-voices/{card['id']}/preview.wav"
         assert (DEMO_VOICES / card["id"] / "preview.wav").exists()

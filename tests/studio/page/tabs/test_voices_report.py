@@ -4,7 +4,7 @@ VOICE = {
     "id": "mia", "name": "Mia", "state": "completed", "demo": False, "error": None, "description": "", "traits": [],
     "gender": "female", "age": "adult", "genre": "other", "voice_type": "alto",
     "vocal_range": {"min": "F3", "max": "D5"},
-    "licence": "", "source": "", "consent": {}, "consent_origin": "", "learned": {},
+    "licence": "", "source": "", "avatar": {}, "uses": [], "consent": {}, "consent_origin": "", "learned": {},
 }  # fmt: skip
 
 

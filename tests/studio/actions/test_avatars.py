@@ -1,0 +1,55 @@
+"""Each voice has a look of its own, and says what it is good for."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.voices.card import DEMO_VOICES
+from studio.actions.avatars import LEAST_CONTRAST, avatar_of, contrast
+from studio.actions.voice_cards import voice_cards, voice_details
+from studio.actions.voice_uses import uses_of
+
+
+@given(st.text(max_size=40))
+def test_every_name_has_a_legible_avatar_that_stays(name):
+    avatar = avatar_of(name)
+    assert re.fullmatch("#[0-9a-f]{6}", avatar["colour"])
+    assert contrast(avatar["colour"]) >= LEAST_CONTRAST
+    assert 1 <= len(avatar["initials"]) <= 2
+    assert all(0.25 <= bar <= 1.0 for bar in avatar["bars"])
+    assert avatar == avatar_of(f" {name}  ")
+
+
+def test_contrast_is_that_of_the_standard():
+    assert contrast("#000000") == pytest.approx(21.0)
+    assert contrast("#ffffff") == pytest.approx(1.0)
+    assert contrast("#767676") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "initials"), [("Mia", "M"), ("Mia and Koguchi", "MK"), ("ä.b", "Ä"), ("  ", "?"), ("💥", "?")]
+)
+def test_initials(name, initials):
+    assert avatar_of(name)["initials"] == initials
+
+
+def test_names_that_differ_look_different():
+    assert len({avatar_of(path.name)["colour"] for path in DEMO_VOICES.iterdir() if path.is_dir()}) == 5
+
+
+def test_cards_say_what_a_voice_is_good_for(studio):
+    cards = {card["id"]: card for card in voice_cards(studio, studio.local, "", 0.0)}
+    assert cards["kathleen"]["uses"] == ["speaks", "12 min of training", "likeness 0.93", "clarity 1.00"]
+    assert cards["koguchi"]["uses"][0] == "speaks and sings"
+    assert (
+        cards["koguchi"]["avatar"]
+        == avatar_of("Koguchi")
+        == voice_details(studio, studio.local, "koguchi", "", 0.0)["avatar"]
+    )
+
+
+def test_nothing_is_said_of_an_untrained_voice():
+    assert uses_of({"name": "Mia"}) == []
+    assert uses_of({"training": {"minutes": 0.5, "scores": {"likeness": None}}}) == ["30 s of training"]
