@@ -37,9 +37,9 @@ def ready(page: Page) -> Page:
 
 def convert_a_sample(page: Page) -> None:
     page.get_by_role("button", name="Speech", exact=True).click()
-    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
-    expect(page.locator("timbre-roll canvas").first).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#convert-title h2")).to_be_visible(timeout=WORK_MS)
 
 
 def test_axe_finds_nothing_on_any_tab(new_visitor, open_tab):
@@ -103,7 +103,7 @@ def test_arrow_keys_move_between_tabs_and_the_first_stop_skips_them(new_visitor)
 def test_everything_is_large_enough_for_a_finger(new_visitor):
     page = ready(new_visitor(viewport=PHONE, has_touch=True))
     page.get_by_role("button", name="Speech", exact=True).click()
-    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     assert page.evaluate(SMALL) == []
     tabs = page.locator("#tabs > .tab-wrapper [role=tab]:visible")
     cut = tabs.evaluate_all(

@@ -40,7 +40,7 @@ def drop(page: Page, file: Path) -> None:
 
 def convert_sample(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
-    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
 
 
@@ -54,9 +54,9 @@ def test_each_browser_converts_for_itself(new_visitor, open_tab, photographed):
     expect(one.locator("#tabs > .tab-wrapper").first.get_by_role("tab")).to_have_text(TABS)
     convert_sample(one, "Speech")
     is_converted(one)
-    expect(one.locator("#convert-player").get_by_role("radio")).to_have_count(2)
-    one.locator("#convert-player").get_by_role("button", name="Play").click()
-    expect(one.locator("timbre-player .wave")).not_to_have_attribute("aria-valuenow", "0")
+    expect(one.locator("#convert-instrument .track")).to_have_count(2)
+    one.locator("#convert-instrument").get_by_role("button", name="Play").click()
+    one.wait_for_function("document.querySelector('timbre-instrument').seconds > 0.1")
     photographed(one, "demo-result")
 
     other = new_visitor("History")
@@ -82,7 +82,7 @@ def test_one_who_waits_is_told_for_how_many_and_about_how_long(new_visitor, tmp_
     convert_sample(second, "Speech")
     is_converted(second)  # from then on it is known how long one takes
     drop(first, recording(tmp_path / "song.wav", 55.0))
-    expect(first.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(first.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     first.locator("#convert").get_by_role("slider", name=re.compile("Takes")).fill("10")
     first.get_by_role("button", name="Convert", exact=True).click()
     expect(first.locator("#convert-bar")).to_contain_text("%", timeout=WORK_MS)  # it is under way

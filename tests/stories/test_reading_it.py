@@ -66,9 +66,9 @@ FAINT = """
 def used(visitor, open_tab) -> Page:
     """The page of somebody who has converted a sample, and had another looked at."""
     visitor.get_by_role("button", name="Speech", exact=True).click()
-    expect(visitor.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(visitor.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     visitor.get_by_role("button", name="Convert", exact=True).click()
-    expect(visitor.locator("timbre-roll canvas").first).to_be_visible(timeout=WORK_MS)
+    expect(visitor.locator("#convert-title h2")).to_be_visible(timeout=WORK_MS)
     open_tab(visitor, "Explore")
     visitor.locator("[role=tabpanel]:visible").first.get_by_text("Speech", exact=True).click()
     expect(visitor.locator("#explore-facts")).to_contain_text("speech.flac", timeout=WORK_MS)

@@ -90,6 +90,6 @@ def test_it_answers_with_the_page_and_with_json(studio_page):
 
 def test_a_visitor_converts_a_sample(visitor):
     visitor.get_by_role("button", name="Speech", exact=True).click()
-    expect(visitor.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(visitor.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     visitor.get_by_role("button", name="Convert", exact=True).click()
     expect(visitor.locator("#convert-title h2")).to_contain_text("speech.flac by", timeout=WORK_MS)

@@ -63,7 +63,7 @@ def test_a_voice_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_vi
     here, there, third = new_visitor("Convert"), new_visitor("Voices"), new_visitor("Voices")
     here.get_by_role("radio", name="Mia").click()
     here.get_by_role("button", name="Speech", exact=True).click()
-    expect(here.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(here.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     third.locator("#voices-cards").get_by_role("radio", name="Mia").click()
     expect(third.locator("#voice-head h2")).to_have_text("Mia")
     leave(third)
@@ -110,9 +110,9 @@ def test_what_a_worker_has_done_is_seen_without_leaving(new_visitor, voice):
 def test_a_result_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_visitor):
     here, there = new_visitor("Convert"), new_visitor("Convert")
     here.get_by_role("button", name="Speech", exact=True).click()
-    expect(here.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(here.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     here.get_by_role("button", name="Convert", exact=True).click()
-    expect(here.locator("#convert-player .play")).to_be_visible(timeout=WORK_MS)
+    expect(here.locator("#convert-instrument .track")).to_have_count(2, timeout=WORK_MS)
     leave(here)
     there.get_by_role("tab", name="History", exact=True).click()
     newest = there.locator("timbre-tasks .task").first
@@ -123,4 +123,4 @@ def test_a_result_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_v
 
     come_back(here)
     expect(here.locator("#convert-ended")).to_contain_text("deleted in the history")
-    expect(here.locator("#convert-player")).to_be_hidden()
+    expect(here.locator("#convert-instrument .track")).to_have_count(0)

@@ -3,7 +3,7 @@
 
 import { make } from "./dom.js";
 
-const ROW = "#tabs [role=tablist], .samples, #tabs fieldset:has(input[type=radio])";
+const ROW = "#tabs [role=tablist], .samples, .transport, #convert-facts-row, #tabs fieldset:has(input[type=radio])";
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 // gradio's second ways to the same: the slider beside its number, the button beside the place to drop
 const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";

@@ -1,7 +1,9 @@
-// <timbre-pitch-editor>: selects and edits stretches of a take's pitch, over its spectrogram.
+// <timbre-pitch-editor>: selects and edits stretches of a take's pitch, on a roll that it is given and that it has to
+// itself meanwhile.
 //
-// data: {id, duration_s, step_s, hertz, confidence, edits, changes: [{first, hertz}], tools, follows, picture, pictures,
-//   notes, range, isBusy}, as `studio.actions.pitch_edits.edit_view` gives it, the last of them as <timbre-roll> has them.
+// data: {id, duration_s, step_s, hertz, confidence, edits, changes: [{first, hertz}], tools, isBusy}, as
+//   `studio.actions.pitch_edits.edit_view` gives it. roll: a <timbre-roll>, set before. screen: the node with it that is
+//   shown between the tools; else the roll. backdrop: what the roll shows beside the pitch, as its data.
 // Later data of the same id may be partial: {id, version, changes} answers `changed`, or {id, version, isRefused: true}.
 // Tells `changed` {id, edits, version} with each step, `ordered` {id, edits} to have them rendered, and `wanted` {id} where
 // it receives partial data of an id it does not have.
@@ -33,23 +35,20 @@ export class PitchEditor extends HTMLElement {
   #now = null;
   #rendered = null;
   #pending = []; // where the last two differ: [seconds, seconds]
-  #roll = null;
+  roll = null;
+  screen = null;
+  #backdrop = {};
   #tools = null;
   #drag = null; // what the pointer is doing: {does, ...}
 
   set data(given) {
     if (!given) {
-      this.#data = null;
-      this.#roll = this.#tools = null;
-      this.replaceChildren();
+      this.#leave();
     } else if (given.hertz) this.#open(given);
     else if (given.id !== this.#data?.id) tell(this, "wanted", { id: given.id });
     else {
       if (given.version !== undefined) this.#answer(given);
-      else {
-        Object.assign(this.#data, given);
-        this.#feed();
-      }
+      else Object.assign(this.#data, given);
       this.#show();
     }
   }
@@ -58,14 +57,18 @@ export class PitchEditor extends HTMLElement {
     return this.#data;
   }
 
+  set backdrop(given) {
+    this.#backdrop = given;
+    if (this.#data) this.#feed();
+  }
+
   get edits() {
     return this.#history.now;
   }
 
   #open(given) {
     const isSame = given.id === this.#data?.id;
-    const { picture, pictures, notes } = isSame ? this.#data : {}; // until those of this version arrive
-    this.#data = { picture, pictures, notes, ...given };
+    this.#data = given;
     this.#before = given.hertz;
     this.#now = this.#with(given.changes);
     this.#rendered = this.#now.slice();
@@ -117,7 +120,7 @@ export class PitchEditor extends HTMLElement {
   /** Select the note before (-1) or after (1) the selection, or the cursor. */
   selectNote(step) {
     const notes = this.#notes();
-    const { start, end } = this.selection ?? { start: this.#roll.seconds, end: this.#roll.seconds };
+    const { start, end } = this.selection ?? { start: this.roll.seconds, end: this.roll.seconds };
     const found = step > 0 ? notes.find((note) => note.start_s >= end - 0.02) : notes.findLast((note) => note.end_s <= start + 0.02);
     if (found) this.#selectAndLook(found.start_s, found.end_s);
   }
@@ -185,8 +188,8 @@ export class PitchEditor extends HTMLElement {
 
   #selectAndLook(start, end) {
     this.select(start, end);
-    const { start: from, end: to, span } = this.#roll.plot;
-    if (start < from || end > to) this.#roll.show((start + end - span) / 2, (start + end + span) / 2);
+    const { start: from, end: to, span } = this.roll.plot;
+    if (start < from || end > to) this.roll.show((start + end - span) / 2, (start + end + span) / 2);
   }
 
   #key = (event) => {
@@ -204,8 +207,8 @@ export class PitchEditor extends HTMLElement {
             arrowright: () => this.selectNote(1),
           }
         : {
-            "[": onStage && (() => this.select(this.#roll.seconds, Math.max(this.selection?.end ?? 0, this.#roll.seconds + SHORTEST_S))),
-            "]": onStage && (() => this.select(Math.min(this.selection?.start ?? Infinity, this.#roll.seconds - SHORTEST_S), this.#roll.seconds)),
+            "[": onStage && (() => this.select(this.roll.seconds, Math.max(this.selection?.end ?? 0, this.roll.seconds + SHORTEST_S))),
+            "]": onStage && (() => this.select(Math.min(this.selection?.start ?? Infinity, this.roll.seconds - SHORTEST_S), this.roll.seconds)),
             escape: this.selection && (() => this.select(null)),
           };
     const act = acts[event.key.toLowerCase()];
@@ -234,7 +237,7 @@ export class PitchEditor extends HTMLElement {
 
   /** Return what a press here begins. */
   #task(place, reach) {
-    const { plot } = this.#roll;
+    const { plot } = this.roll;
     if (this.#tools.chosen === "draw") return { does: "draw", points: [place] };
     if (this.selection) {
       const { start, end } = this.selection;
@@ -247,7 +250,7 @@ export class PitchEditor extends HTMLElement {
   }
 
   #isNear(place, reach) {
-    const { plot } = this.#roll;
+    const { plot } = this.roll;
     const frame = Math.round(place.seconds / this.#data.step_s);
     const around = this.#now.slice(Math.max(0, frame - 6), frame + 7);
     return around.some((hertz) => Math.abs(plot.y(hertz) - place.y) < NEAR * reach);
@@ -257,7 +260,7 @@ export class PitchEditor extends HTMLElement {
     const drag = this.#drag;
     if (!drag || event.pointerId !== drag.pointer) return;
     const { left, top } = this.#stage().getBoundingClientRect();
-    const { plot } = this.#roll, { box } = plot;
+    const { plot } = this.roll, { box } = plot;
     const x = Math.min(Math.max(event.clientX - left, box.x), box.x + box.width);
     const y = Math.min(Math.max(event.clientY - top, box.y), box.y + box.height);
     const place = { x, y, seconds: plot.seconds(x), hertz: plot.hertz(y) };
@@ -268,7 +271,7 @@ export class PitchEditor extends HTMLElement {
       const semitones = toMidi(place.hertz) - toMidi(drag.from.hertz);
       drag.semitones = event.shiftKey ? Math.round(semitones) : Math.round(20 * semitones) / 20;
     } else drag.points.push(place);
-    this.#roll.redrawOver();
+    this.roll.redrawOver();
   };
 
   #released = (event) => {
@@ -280,16 +283,10 @@ export class PitchEditor extends HTMLElement {
     const { isStill, from } = this.#drag;
     this.#drag = null;
     if (!drag) this.#show();
-    else if (isStill) this.#playFrom(from.seconds);
+    else if (isStill) this.roll.seek(from.seconds);
     else if (drag.does === "shift" && drag.semitones) this.apply({ tool: "shift", semitones: drag.semitones });
     else if (drag.does === "draw") this.#drawn(drag.points);
-    this.#roll.redraw();
-  }
-
-  #playFrom(seconds) {
-    if (this.#data.follows == null) return;
-    const detail = { id: this.#data.follows, seconds: Math.min(Math.max(seconds, 0), this.#data.duration_s) };
-    document.dispatchEvent(new CustomEvent("timbre-seek", { detail, bubbles: true }));
+    this.roll.redraw();
   }
 
   /** Apply a curve drawn in either direction; of points at the same time the last counts. */
@@ -311,25 +308,34 @@ export class PitchEditor extends HTMLElement {
   // ---- what is seen
 
   #stage() {
-    return this.#roll.querySelector(".roll-stage");
+    return this.roll.querySelector(".roll-stage");
   }
 
   #build() {
-    if (this.#roll) return;
-    this.#roll = make("timbre-roll", {});
-    customElements.upgrade(this.#roll);
-    this.#roll.grasp = (place, event) => this.#grasp(place, event);
-    this.#roll.paintOver = (context, plot, colours) => this.#paint(context, plot, colours);
+    if (this.#tools) return;
+    this.roll.grasp = (place, event) => this.#grasp(place, event);
+    this.roll.paintOver = (context, plot, colours) => this.#paint(context, plot, colours);
     this.#tools = new PitchTools(this, this.#data.tools);
-    this.replaceChildren(this.#tools.element, this.#roll, this.#tools.steps);
+    this.replaceChildren(this.#tools.element, this.screen ?? this.roll, this.#tools.steps);
     this.addEventListener("keydown", this.#key, { capture: true });
   }
 
+  /** Give the roll back. */
+  #leave() {
+    if (this.#tools) {
+      delete this.roll.grasp;
+      delete this.roll.paintOver;
+      this.#stage().style.touchAction = "";
+    }
+    this.#data = this.#tools = this.#drag = this.selection = null;
+    this.replaceChildren();
+  }
+
   #feed() {
-    const { id, duration_s, step_s, confidence, follows, picture, pictures, notes, range } = this.#data;
+    const { id, duration_s, step_s, confidence } = this.#data;
     const curve = (label, colour, hertz) => ({ label, colour, step_s, hertz, confidence });
-    this.#roll.data = {
-      id: `pitch-${id}`, duration_s, follows, picture, pictures, notes, range, shown: [], isClose: true, label: "Pitch of the take", hint: HINT,
+    this.roll.data = {
+      shown: [], ...this.#backdrop, id: `pitch-${id}`, duration_s, isClose: true, label: "Pitch of the take", hint: HINT,
       curves: [curve("As converted", BEFORE_COLOUR, this.#before), curve("Edited", NOW_COLOUR, this.#now)],
     };
     const stage = this.#stage();
@@ -340,7 +346,7 @@ export class PitchEditor extends HTMLElement {
     for (const name of ["pointerup", "pointercancel"]) stage.addEventListener(name, this.#released);
     stage.addEventListener("dblclick", (event) => {
       const { left } = stage.getBoundingClientRect();
-      if (this.#tools.chosen !== "draw") this.selectNoteAt(this.#roll.plot.seconds(event.clientX - left));
+      if (this.#tools && this.#tools.chosen !== "draw") this.selectNoteAt(this.roll.plot.seconds(event.clientX - left));
     });
   }
 
@@ -366,7 +372,7 @@ export class PitchEditor extends HTMLElement {
     if (used?.disabled) this.#stage().focus({ preventScroll: true });
     const takesTouch = this.#tools.chosen === "draw" || this.selection;
     this.#stage().style.touchAction = takesTouch ? "none" : "pan-y";
-    this.#roll.redraw();
+    this.roll.redraw();
   }
 
   #where(middle) {
@@ -390,7 +396,7 @@ export class PitchEditor extends HTMLElement {
 
   /** Return the notes of the take; until they are known, stretches without a rest or a leap. */
   #notes() {
-    if (this.#data.notes?.length) return this.#data.notes;
+    if (this.#backdrop.notes?.length) return this.#backdrop.notes;
     const { confidence, step_s: step } = this.#data, found = [];
     let first = null;
     for (let i = 0; i <= this.#now.length; i++) {

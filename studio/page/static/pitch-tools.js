@@ -155,7 +155,7 @@ function button(text, title, does, label = null) {
 }
 
 function hint(text) {
-  return make("span", { class: "pitch-hint" }, text);
+  return make("span", { class: "pitch-hint help-text" }, text);
 }
 
 function number(name, { minimum, maximum }, value, step) {

@@ -1,7 +1,7 @@
 // <timbre-player>: one track, or several to switch between at the same position.
 //
-// data: {id, tracks: [{label, url, note, downloads: [{label, url, name}]}], chosen, reveal}. reveal: new data scrolls
-// into view. A download without a url is requested by `download` {index, label}; it begins as soon as data with its url
+// data: {id, tracks: [{label, url, offset_s, note, downloads: [{label, url, name}]}], chosen}. offset_s: where a track
+// begins on the timeline, whose seconds are meant everywhere. A download without a url is requested by `download` {index, label}; it begins as soon as data with its url
 // arrives. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
 // playing}, and listens for "timbre-seek" {id, seconds}.
 // Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, L to repeat.
@@ -20,7 +20,8 @@ export class Player extends Listener {
   #data = null;
   #chosen = 0;
   #position = 0; // seconds, where it stands still
-  #duration = 0;
+  #duration = 0; // of the chosen track by itself
+  #offset = 0; // of the sound that plays
   #playing = null; // the sound that plays
   #repeats = false;
   #sounds = new Map(); // url -> promise of a sound
@@ -42,7 +43,6 @@ export class Player extends Listener {
     this.#forget();
     this.#build();
     if (this.#data) this.#show();
-    if (this.#data?.reveal && old?.id !== this.#data.id) this.scrollIntoView({ behavior: "smooth", block: "center" });
   }
 
   get data() {
@@ -51,12 +51,22 @@ export class Player extends Listener {
 
   /** The position in seconds. */
   get seconds() {
-    return this.#playing ? this.#playing.seconds : this.#position;
+    return this.#playing ? this.#playing.seconds + this.#offset : this.#position;
   }
 
-  /** The duration of the chosen track in seconds; 0 until it is known. */
+  /** The duration of the timeline in seconds; 0 until it is known. */
   get duration() {
-    return this.#duration;
+    return this.#duration && this.#duration + this.#offsetOf(this.#chosen);
+  }
+
+  /** The index of the chosen track. */
+  get chosen() {
+    return this.#chosen;
+  }
+
+  /** Whether it begins again at the end. */
+  get repeats() {
+    return this.#repeats;
   }
 
   get isPlaying() {
@@ -67,14 +77,25 @@ export class Player extends Listener {
 
   /** The stretch that is played, in seconds. */
   get stretch() {
-    return { start: 0, stop: this.#duration };
+    const start = this.#offsetOf(this.#chosen);
+    return { start, stop: start + this.#duration };
   }
 
-  /** drawn(wave): called when the waveform's element was made. */
-  drawn() {}
+  /** Return the sound of a track, opened once; a promise. */
+  sound(track) {
+    if (!this.#sounds.has(track.url)) {
+      const opening = openSound(track.url, track.peaks);
+      opening.catch(() => this.#sounds.delete(track.url));
+      this.#sounds.set(track.url, opening);
+    }
+    return this.#sounds.get(track.url);
+  }
 
-  /** Called when the duration of the chosen track is known. */
-  opened() {}
+  /** Called when another track was chosen, and when a track's sound is there. */
+  changed() {}
+
+  /** drawn(bar, wave): called when everything was made. */
+  drawn() {}
 
   disconnectedCallback() {
     super.disconnectedCallback();
@@ -88,20 +109,21 @@ export class Player extends Listener {
     const turn = ++this.#turn;
     document.dispatchEvent(new CustomEvent("timbre-play", { detail: { player: this } }));
     await this.#handOver(turn);
-    this.#data?.tracks.forEach((track) => this.#sound(track).catch(() => {})); // so that switching is quick
+    this.#data?.tracks.forEach((track) => this.sound(track).catch(() => {})); // so that switching is quick
   }
 
   choose(index, tells = true) {
     if (!this.#data?.tracks[index] || index === this.#chosen) return;
     this.#chosen = index;
     this.#mark();
+    this.changed();
     this.#show();
     if (this.#playing) this.#handOver(++this.#turn);
     if (tells) tell(this, "chosen", { index });
   }
 
   seek(seconds) {
-    this.#position = Math.max(0, Math.min(seconds, this.#duration || seconds));
+    this.#position = Math.max(0, Math.min(seconds, this.duration || seconds));
     if (this.#playing) this.#restart(this.#position);
     else this.#tellTime();
   }
@@ -111,23 +133,24 @@ export class Player extends Listener {
   async #handOver(turn) {
     let sound;
     try {
-      sound = await this.#sound(this.#data.tracks[this.#chosen]);
+      sound = await this.sound(this.#data.tracks[this.#chosen]);
     } catch (failure) {
       return this.#say(failure.message);
     }
     if (turn !== this.#turn) return;
-    const before = this.#playing;
+    const before = this.#playing, offset = this.#offsetOf(this.#chosen);
     this.#duration = sound.duration;
     const { start, stop } = this.stretch;
     if (!before && (this.#position < start || this.#position >= stop - END_S)) this.#position = start;
     try {
-      await sound.start(this.#position, before);
+      await sound.start(this.#position - offset, before, this.#offset - offset);
     } catch {
       return this.#say("This recording could not be played.");
     }
     before?.stop();
     if (turn !== this.#turn) return sound.stop();
     this.#playing = sound;
+    this.#offset = offset;
     this.#follow();
   }
 
@@ -135,14 +158,14 @@ export class Player extends Listener {
     const sound = this.#playing;
     const turn = ++this.#turn;
     sound.stop();
-    await sound.start(seconds);
+    await sound.start(seconds - this.#offset);
     if (turn !== this.#turn) sound.stop();
   }
 
   #pause() {
     this.#turn++;
     if (!this.#playing) return;
-    this.#position = this.#playing.seconds;
+    this.#position = this.seconds;
     this.#playing.stop();
     this.#playing = null;
     cancelAnimationFrame(this.#frame);
@@ -151,14 +174,14 @@ export class Player extends Listener {
   }
 
   static #quiet() {
-    if (![...document.querySelectorAll("timbre-player")].some((player) => player.isPlaying)) rest();
+    if (![...document.querySelectorAll("timbre-player, timbre-instrument")].some((player) => player.isPlaying)) rest();
   }
 
   #follow() {
     cancelAnimationFrame(this.#frame);
     if (!this.#playing) return;
     const { start, stop } = this.stretch;
-    if (this.#playing.seconds >= stop - END_S) {
+    if (this.seconds >= stop - END_S) {
       if (!this.#repeats) {
         this.#pause();
         return this.seek(stop);
@@ -169,13 +192,8 @@ export class Player extends Listener {
     this.#frame = requestAnimationFrame(() => this.#follow());
   }
 
-  #sound(track) {
-    if (!this.#sounds.has(track.url)) {
-      const opening = openSound(track.url, track.peaks);
-      opening.catch(() => this.#sounds.delete(track.url));
-      this.#sounds.set(track.url, opening);
-    }
-    return this.#sounds.get(track.url);
+  #offsetOf(index) {
+    return this.#data?.tracks[index]?.offset_s ?? 0;
   }
 
   #forget() {
@@ -193,29 +211,31 @@ export class Player extends Listener {
     if (event.detail.player !== this) this.#pause();
   };
 
-  #key = (event) => {
-    if (!this.#data || event.ctrlKey || event.metaKey || event.altKey) return;
+  /** Do what a key stands for. */
+  key = (event) => {
+    if (!this.#data || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const skip = event.shiftKey ? FINE_SKIP_S : SKIP_S;
     const on = event.target;
+    if (event.key.startsWith("Arrow") && on.closest("[role=toolbar]")) return;
     if (/^[0-9]$/.test(event.key) && this.#data.tracks.length > 1) this.choose(Number(event.key));
     else if (event.key === " " && !on.closest("button, a")) this.play();
-    else if (on.role === "radio" && ["ArrowRight", "ArrowDown"].includes(event.key)) this.#step(1);
-    else if (on.role === "radio" && ["ArrowLeft", "ArrowUp"].includes(event.key)) this.#step(-1);
+    else if (on.closest(".track") && ["ArrowRight", "ArrowDown"].includes(event.key)) this.#step(1);
+    else if (on.closest(".track") && ["ArrowLeft", "ArrowUp"].includes(event.key)) this.#step(-1);
     else if (event.key === "ArrowRight") this.seek(this.seconds + skip);
     else if (event.key === "ArrowLeft") this.seek(this.seconds - skip);
     else if (event.key === "Home") this.seek(0);
-    else if (event.key === "End") this.seek(this.#duration);
+    else if (event.key === "End") this.seek(this.duration);
     else if (event.key === "l" || event.key === "L") this.#toggleRepeat();
     else return;
     event.preventDefault();
   };
 
-  heard = [[document, "timbre-seek", this.#sought], [document, "timbre-play", this.#interrupted], [this, "keydown", this.#key]];
+  heard = [[document, "timbre-seek", this.#sought], [document, "timbre-play", this.#interrupted], [this, "keydown", this.key]];
 
   #step(by) {
     const count = this.#data.tracks.length;
     this.choose((this.#chosen + by + count) % count);
-    this.querySelector("[role=radio][aria-checked=true]")?.focus();
+    this.querySelector(".track[aria-checked=true]")?.focus();
   }
 
   #toggleRepeat() {
@@ -239,7 +259,7 @@ export class Player extends Listener {
     this.append(make("p", { class: "trouble", role: "alert", hidden: true }));
     if (this.#data.tracks.length > 1) this.append(this.#tracks());
     this.append(make("div", { class: "downloads" }));
-    this.drawn(wave);
+    this.drawn(this.firstChild, wave);
     this.#mark();
     this.#tellTime();
     if (focused) this.getElementsByClassName(focused)[0]?.focus();
@@ -249,7 +269,7 @@ export class Player extends Listener {
     const tracks = this.#data.tracks.map((track, index) =>
       make(
         "button",
-        { type: "button", role: "radio", class: `track track-${index}`, onclick: () => this.choose(index) },
+        { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note, index < 10 ? `key ${index}` : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         make("span", { class: "label" }, track.label),
         track.note ? make("span", { class: "note" }, track.note) : null,
@@ -260,7 +280,7 @@ export class Player extends Listener {
 
   /** Mark the chosen track, and offer its downloads. */
   #mark() {
-    this.querySelectorAll("[role=radio]").forEach((one, index) => {
+    this.querySelectorAll(".track").forEach((one, index) => {
       one.setAttribute("aria-checked", index === this.#chosen);
       one.tabIndex = index === this.#chosen ? 0 : -1;
     });
@@ -295,13 +315,13 @@ export class Player extends Listener {
     const track = this.#data.tracks[this.#chosen];
     this.#say("");
     try {
-      const sound = await this.#sound(track);
+      const sound = await this.sound(track);
       if (track !== this.#data?.tracks[this.#chosen]) return;
       this.#duration = sound.duration;
       this.querySelector(".wave")?.classList.toggle("plain", !sound.peaks);
       const drawn = outline(sound.peaks ?? []);
       this.querySelectorAll(".wave path").forEach((path) => path.setAttribute("d", drawn));
-      this.opened();
+      this.changed();
       this.#tellTime();
     } catch (failure) {
       if (track === this.#data?.tracks[this.#chosen]) this.#say(failure.message);
@@ -318,7 +338,7 @@ export class Player extends Listener {
   #drag(event, wave) {
     const to = (moved) => {
       const { left, width } = wave.getBoundingClientRect();
-      this.seek((this.#duration * Math.max(0, Math.min(moved.clientX - left, width))) / width);
+      this.seek((this.duration * Math.max(0, Math.min(moved.clientX - left, width))) / width);
     };
     drag(event, wave, to);
     to(event);
@@ -328,12 +348,12 @@ export class Player extends Listener {
     const { seconds } = this;
     const playing = this.isPlaying;
     const wave = this.querySelector(".wave");
-    if (wave) {
-      wave.style.setProperty("--at", this.#duration ? Math.min(1, seconds / this.#duration) : 0);
-      wave.setAttribute("aria-valuemax", this.#duration.toFixed(1));
-      wave.setAttribute("aria-valuenow", seconds.toFixed(1));
-      const [now, whole] = [seconds, this.#duration].map((one) => clock(Math.floor(one || 0), 0));
-      wave.setAttribute("aria-valuetext", `${now} of ${whole}`);
+    if (this.firstChild) {
+      const [now, whole] = [seconds, this.duration].map((one) => clock(Math.floor(one || 0), 0));
+      wave?.style.setProperty("--at", this.duration ? Math.min(1, seconds / this.duration) : 0);
+      wave?.setAttribute("aria-valuemax", this.duration.toFixed(1));
+      wave?.setAttribute("aria-valuenow", seconds.toFixed(1));
+      wave?.setAttribute("aria-valuetext", `${now} of ${whole}`);
       this.querySelector(".time").textContent = `${now} / ${whole}`;
       const play = this.querySelector(".play");
       play.querySelector("path").setAttribute("d", playing ? PAUSE : PLAY);

@@ -123,6 +123,7 @@ export function coloursOf(element) {
     pale: named("--body-text-color-subdued", "#6b7280"),
     ground: named("--background-fill-primary", "#ffffff"),
     line: named("--border-color-primary", "#e5e7eb"),
+    wave: named("--wave", "#8a94a0"),
     accent: named("--accent", "#d6246e"),
     range: named("--range", "#1769aa"),
     good: named("--good", "#2f855a"),
@@ -404,14 +405,15 @@ function drawLane(context, plot, box, timed, values, height, colour) {
   });
 }
 
-/** The waveform, in 127ths of full scale: {step_s, low, high}. */
-export function drawWaveform(context, plot, box, waveform, colours) {
+/** The waveform, in 127ths of full scale: {step_s, low, high, offset_s, gain}. */
+export function drawWaveform(context, plot, box, waveform, colour, alpha = 1) {
   const { low, high } = waveform;
   const { step, offset, first, last, every } = looked(plot, waveform, low.length, 1);
-  const middle = box.y + box.height / 2, size = box.height / 2 / 127;
+  const middle = box.y + box.height / 2, size = ((waveform.gain ?? 1) * box.height) / 2 / 127;
   const width = Math.max(1, every * step * plot.pixelsPerSecond);
   clipped(context, box, () => {
-    context.fillStyle = colours.pale;
+    context.fillStyle = colour;
+    context.globalAlpha = alpha;
     for (let i = first; i < last; i += every) {
       const top = Math.max(...high.slice(i, Math.min(i + every, last)));
       const bottom = Math.min(...low.slice(i, Math.min(i + every, last)));

@@ -9,6 +9,10 @@
 // to where one clicks. group: rolls of one group show the same seconds. shown: which of "notes", "range", "waveform",
 // "loudness", "confidence" are there at first; by default range, waveform and loudness. hidden: indices of curves that
 // are hidden at first. hint: a help text of its own. isClose: whether it is zoomed to the pitch range at first.
+// origin_s: of the player's time, what is 0 here.
+// For an instrument, which has a player's tracks as lanes: strips: [{waveform, isChosen, label}] below the picture,
+// stripHeight, gutter: the width left of everything; wave: a waveform, drawn with `layers`, of "waveform", "spectrogram"
+// and "pitch", in one place.
 //
 // Other elements extend it by replacing `paintOver` and `grasp`.
 
@@ -19,7 +23,9 @@ const LANES = { waveform: 44, loudness: 52, confidence: 40 }; // heights
 const NAMED = { notes: "Notes", range: "Range", waveform: "Waveform", loudness: "Loudness", confidence: "Confidence" };
 const SCALES = { waveform: [], loudness: ["0 dB", "−40", "−80"], confidence: ["100 %", "0"] };
 const GAP = 8, TIMES = 20, HEIGHTS = 66, NARROW_HEIGHTS = 38, HERTZ = 52, NARROW = 560, MAP = 30;
-const ZOOM = 1.6, CLICK = 4; // pixels a click may move
+const STRIP_GAP = 2;
+export const ZOOM = 1.6;
+const CLICK = 4; // pixels a click may move
 const CLOSE_UP = 4; // semitones around the pitch
 const HINT = "Click to play from there. Drag to scroll. Arrow keys move the cursor. Zoom with Ctrl+wheel, two fingers, or + and −.";
 
@@ -121,6 +127,27 @@ export class Roll extends Listener {
     return this.#filled(this.#data?.curves?.[index]);
   }
 
+  /** The toolbar. */
+  get tools() {
+    return this.#parts?.tools;
+  }
+
+  /** Where the strips are: [{x, y, width, height}]. */
+  get strips() {
+    return this.#layOut(this.#parts.stage.clientWidth, this.#parts.stage.clientHeight).filter(({ strip }) => strip).map(({ box }) => box);
+  }
+
+  zoom(factor) {
+    this.#zoom(factor, this.#zoomedAt());
+  }
+
+  /** Have the player play from here. */
+  seek(seconds) {
+    if (this.#data.follows == null) return;
+    const at = Math.min(Math.max(seconds, 0), this.#plot.duration) + (this.#data.origin_s ?? 0);
+    document.dispatchEvent(new CustomEvent("timbre-seek", { detail: { id: this.#data.follows, seconds: at }, bubbles: true }));
+  }
+
   /** Look at these seconds. */
   show(start, end) {
     this.#look(this.#plot.show(start, end));
@@ -131,10 +158,10 @@ export class Roll extends Listener {
   #timed = (event) => {
     const { id, seconds, playing } = event.detail;
     if (!this.#data || this.#data.follows == null || id !== this.#data.follows) return;
-    this.#head = seconds;
+    this.#head = seconds - (this.#data.origin_s ?? 0);
     this.#isPlaying = playing;
     const { start, end, span } = this.#plot;
-    if (playing && !this.#pointers.size && (seconds < start || seconds > end)) this.show(seconds - 0.05 * span, seconds + 0.95 * span);
+    if (playing && !this.#pointers.size && (this.#head < start || this.#head > end)) this.show(this.#head - 0.05 * span, this.#head + 0.95 * span);
     this.redrawOver();
   };
 
@@ -268,12 +295,6 @@ export class Roll extends Listener {
     this.redraw();
   }
 
-  #seek(seconds) {
-    if (this.#data.follows == null) return;
-    const id = this.#data.follows;
-    document.dispatchEvent(new CustomEvent("timbre-seek", { detail: { id, seconds }, bubbles: true }));
-  }
-
   #moveCursor(seconds, hertz = null) {
     this.#cursor = { seconds: Math.min(Math.max(seconds, 0), this.#plot.duration), hertz };
     const { start, end, span } = this.#plot;
@@ -298,13 +319,13 @@ export class Roll extends Listener {
       PageUp: () => this.#scroll(-0.9 * span),
       Home: () => this.#moveCursor(0),
       End: () => this.#moveCursor(duration),
-      Enter: () => this.#seek(this.seconds),
+      Enter: () => this.seek(this.seconds),
       Escape: () => {
         this.#cursor = null;
         this.show(start, start + span);
       },
     };
-    if (!acts[event.key]) return;
+    if (!acts[event.key] || (event.key === "0" && this.#data.strips)) return; // 0 is a lane there
     event.preventDefault();
     acts[event.key]();
   };
@@ -361,7 +382,7 @@ export class Roll extends Listener {
     if (!held || held.moved || event.type === "pointercancel") return;
     const { seconds, hertz } = this.#placeOf(event);
     this.#moveCursor(seconds, hertz ?? NaN);
-    this.#seek(Math.min(Math.max(seconds, 0), this.#plot.duration));
+    this.seek(seconds);
   };
 
   #left = () => {
@@ -419,8 +440,8 @@ export class Roll extends Listener {
 
   #zoomTools() {
     return make("span", { class: "roll-group" },
-      tool("−", { "aria-label": "Zoom out", title: "Zoom out (−)" }, () => this.#zoom(1 / ZOOM, this.#zoomedAt())),
-      tool("+", { "aria-label": "Zoom in", title: "Zoom in (+)" }, () => this.#zoom(ZOOM, this.#zoomedAt())),
+      tool("−", { "aria-label": "Zoom out", title: "Zoom out (−)" }, () => this.zoom(1 / ZOOM)),
+      tool("+", { "aria-label": "Zoom in", title: "Zoom in (+)" }, () => this.zoom(ZOOM)),
       tool("Full length", { title: "Show the whole recording (0)" }, () => this.show(0, this.#plot.duration)),
       toggle("Fit pitch", this.#isClose, "Zoom to the pitch range", (isOn) => {
         this.#isClose = isOn;
@@ -467,8 +488,12 @@ export class Roll extends Listener {
     return this.#head !== null && this.#head > start && this.#head < end ? this.#head : (start + end) / 2;
   }
 
+  #isIn(layer) {
+    return this.#data.layers?.includes(layer) ?? layer !== "waveform";
+  }
+
   #offeredLanes() {
-    return { waveform: this.#data.waveform, loudness: this.#data.loudness, confidence: this.#data.curves?.length };
+    return { waveform: !this.#data.layers && this.#data.waveform, loudness: this.#data.loudness, confidence: this.#data.curves?.length };
   }
 
   #lanes() {
@@ -477,20 +502,23 @@ export class Roll extends Listener {
   }
 
   #lanesHeight() {
-    return this.#lanes().reduce((sum, name) => sum + LANES[name] + GAP, 0);
+    const strips = (this.#data.strips ?? []).length * ((this.#data.stripHeight ?? 0) + STRIP_GAP);
+    return this.#lanes().reduce((sum, name) => sum + LANES[name] + GAP, strips);
   }
 
   /** The plot's box and the lanes' below it, for a stage of this width and height. */
   #layOut(width, height) {
     const isOfNotes = (this.#picture?.scale ?? "note") === "note";
-    const left = !isOfNotes ? HERTZ : width < NARROW ? NARROW_HEIGHTS : HEIGHTS;
+    const left = this.#data.gutter ?? (!isOfNotes ? HERTZ : width < NARROW ? NARROW_HEIGHTS : HEIGHTS);
     this.#plot.box = { x: left, y: 4, width: Math.max(width - left - 2, 10), height: Math.max(height - this.#lanesHeight() - TIMES - 6, 40) };
     let y = this.#plot.box.y + this.#plot.box.height + GAP;
-    return this.#lanes().map((name) => {
-      const box = { x: left, y, width: this.#plot.box.width, height: LANES[name] };
-      y += LANES[name] + GAP;
-      return { name, box };
-    });
+    const placed = (more, height, gap) => {
+      const box = { x: left, y, width: this.#plot.box.width, height };
+      y += height + gap;
+      return { ...more, box };
+    };
+    const lanes = this.#lanes().map((name) => placed({ name }, LANES[name], GAP));
+    return [...lanes, ...(this.#data.strips ?? []).map((strip) => placed({ strip }, this.#data.stripHeight, STRIP_GAP))];
   }
 
   #paint() {
@@ -511,16 +539,21 @@ export class Roll extends Listener {
   #paintBase(context, lanes, colours, width) {
     const plot = this.#plot, { box } = plot;
     draw.clipped(context, box, () => {
-      this.#paintPicture(context);
-      if (this.#shown.has("range") && this.#data.range) draw.drawRange(context, plot, this.#data.range, colours);
+      if (this.#isIn("spectrogram")) this.#paintPicture(context);
+      const wave = this.#data.wave ?? this.#filled(this.#data.waveform);
+      if (this.#isIn("waveform") && wave?.low) draw.drawWaveform(context, plot, box, wave, this.#isIn("spectrogram") ? colours.accent : colours.wave, this.#isIn("spectrogram") ? 0.3 : 1);
+      if (this.#isIn("pitch") && this.#shown.has("range") && this.#data.range) draw.drawRange(context, plot, this.#data.range, colours);
     });
-    draw.drawHeights(context, plot, colours, width < NARROW);
+    if (this.#isIn("pitch") || this.#isIn("spectrogram")) draw.drawHeights(context, plot, colours, width < NARROW);
     draw.drawTimes(context, plot, colours, box.y, this.#bottom(lanes));
-    draw.clipped(context, box, () => {
+    if (this.#isIn("pitch")) draw.clipped(context, box, () => {
       if (this.#shown.has("notes") && this.#data.notes) draw.drawNotes(context, plot, this.#data.notes, colours);
       for (const curve of this.#seen()) if (curve.hertz) draw.drawCurve(context, plot, curve, colours.of(curve.colour ?? "var(--accent)"), colours);
     });
-    for (const { name, box } of lanes) this.#paintLane(context, name, box, colours);
+    for (const { name, strip, box } of lanes) {
+      if (strip) this.#paintStrip(context, strip, box, colours);
+      else this.#paintLane(context, name, box, colours);
+    }
   }
 
   /** Where the lowest lane ends, or the plot. */
@@ -550,11 +583,20 @@ export class Roll extends Listener {
     }
   }
 
+  #paintStrip(context, { waveform, isChosen, label }, box, colours) {
+    context.fillStyle = isChosen ? colours.accent : colours.line;
+    context.globalAlpha = isChosen ? 0.12 : 0.25;
+    context.fillRect(box.x, box.y, box.width, box.height);
+    context.globalAlpha = 1;
+    if (waveform) draw.drawWaveform(context, this.#plot, box, waveform, isChosen ? colours.accent : colours.pale);
+    if (label) draw.drawLaneName(context, box, label, colours);
+  }
+
   #paintLane(context, name, box, colours) {
     const plot = this.#plot;
     if (name === "waveform") {
       const waveform = this.#filled(this.#data.waveform);
-      if (waveform?.low) draw.drawWaveform(context, plot, box, waveform, colours);
+      if (waveform?.low) draw.drawWaveform(context, plot, box, waveform, colours.pale);
     } else if (name === "loudness") {
       const loudness = this.#filled(this.#data.loudness);
       if (loudness?.db) draw.drawLoudness(context, plot, box, loudness, colours);
@@ -620,7 +662,9 @@ export class Roll extends Listener {
     const { stage, told } = this.#parts;
     const at = this.#cursor?.seconds ?? this.#head;
     const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
-    told.textContent = words.join("   ") || (this.#data.hint ?? HINT);
+    told.textContent = (this.#cursor || !this.#data.layers ? words.join("   ") : "") || (this.#data.hint ?? HINT);
+    told.classList.toggle("help-text", !this.#cursor && Boolean(this.#data.layers));
+    this.classList.toggle("whole", this.#plot.isWhole);
     if (this.#head !== null && this.#isPlaying) return; // screen readers stay quiet while it plays
     stage.setAttribute("aria-label", this.#data.label ?? "Pitch and spectrogram");
     stage.setAttribute("aria-valuemax", this.#plot.duration.toFixed(2));

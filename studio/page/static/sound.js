@@ -6,6 +6,7 @@
 const FADE_S = 0.012; // short enough to go unheard, long enough not to click
 export const COLUMNS = 500; // of a waveform
 const LARGEST_BYTES = { wav: 120e6, flac: 40e6, other: 12e6 }; // of files that are decoded as a whole
+const WAVEFORM_STEP_S = 0.005;
 const DECODED_RATE = 44100;
 
 let shared = null;
@@ -45,18 +46,24 @@ class DecodedSound {
     Object.assign(this, { buffer, peaks, duration: buffer.duration, playing: null });
   }
 
-  /** Play from `seconds`, or from wherever `other` is at the very moment this begins. */
-  async start(seconds, other = null) {
+  /** Its waveform as <timbre-roll> draws it. */
+  get waveform() {
+    return (this.drawn ??= waveformOf(this.buffer));
+  }
+
+  /** Play from `seconds`, or from wherever `other` is at the very moment this begins, `ahead` of it. Before its own
+   * beginning it waits. */
+  async start(seconds, other = null, ahead = 0) {
     const context = output();
     await context.resume();
     const at = context.currentTime + 0.01;
-    const from = Math.min(other ? other.secondsAt(at) : seconds, this.duration);
+    const from = Math.min(other ? other.secondsAt(at) + ahead : seconds, this.duration);
     const source = new AudioBufferSourceNode(context, { buffer: this.buffer });
     const gain = new GainNode(context, { gain: 0 });
     gain.gain.setValueAtTime(0, at);
     gain.gain.linearRampToValueAtTime(1, at + FADE_S);
     source.connect(gain).connect(context.destination);
-    source.start(at, from);
+    source.start(at + Math.max(0, -from), Math.max(0, from));
     this.playing = { source, gain, at, from };
   }
 
@@ -89,11 +96,11 @@ class StreamedSound {
     return this.element.duration;
   }
 
-  async start(seconds, other = null) {
+  async start(seconds, other = null, ahead = 0) {
     this.element.volume = 0;
-    this.element.currentTime = other ? other.seconds : seconds;
+    this.element.currentTime = Math.max(0, other ? other.seconds + ahead : seconds);
     await this.element.play();
-    if (other) this.element.currentTime = other.seconds + 0.02; // it took a moment to begin
+    if (other) this.element.currentTime = Math.max(0, other.seconds + ahead + 0.02); // it took a moment to begin
     this.element.volume = 1;
   }
 
@@ -119,18 +126,24 @@ function streamed(url) {
   });
 }
 
-/** The largest absolute value in each of COLUMNS equal parts, all channels together. */
-function peaksOf(buffer) {
-  const peaks = Array.from({ length: COLUMNS }, () => 0);
+/** The largest absolute value in each of `count` equal parts, all channels together. */
+function peaksOf(buffer, count = COLUMNS) {
+  const peaks = new Float32Array(count);
   for (let channel = 0; channel < buffer.numberOfChannels; channel++) {
     const samples = buffer.getChannelData(channel);
-    for (let column = 0; column < COLUMNS; column++) {
-      const stop = Math.floor(((column + 1) * samples.length) / COLUMNS);
-      for (let i = Math.floor((column * samples.length) / COLUMNS); i < stop; i++) {
+    for (let column = 0; column < count; column++) {
+      const stop = Math.floor(((column + 1) * samples.length) / count);
+      for (let i = Math.floor((column * samples.length) / count); i < stop; i++) {
         const level = Math.abs(samples[i]);
         if (level > peaks[column]) peaks[column] = level;
       }
     }
   }
   return peaks;
+}
+
+function waveformOf(buffer) {
+  const count = Math.max(1, Math.ceil(buffer.duration / WAVEFORM_STEP_S));
+  const high = peaksOf(buffer, count).map((peak) => 127 * peak);
+  return { step_s: buffer.duration / count, high, low: high.map((one) => -one), most: high.reduce((most, one) => Math.max(most, one), 0) };
 }

@@ -43,8 +43,7 @@ class ConvertTab:
         with layout.go:
             self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
             self.problem = notice("convert-problem")
-        with layout.result:
-            self.result = Result(page, tab, layout.progress)
+        self.result = Result(page, tab, layout, self.recording)
         self.batch.wire(self.voice, self.settings)
         self._wire(page)
         # each tab of the input has its button in the dock

@@ -5,7 +5,7 @@ input: tabs (One recording, Several at once); whatever else can be converted is 
     notices: what is to be said of the recording, a sentence each;
     result: what the result is, and what can follow it.
 voice: the cards to choose from. pitch: how the recording fits the voice, and its style.
-advanced: a fold with effects, presets and all other settings, one below the other.
+advanced: a fold with effects, presets and all other settings, one below the other. scores: of the result.
 The dock, a bar at the lower edge of the window:
     progress: above the rest, while there is any;
     transpose: the shift, and what finds one;
@@ -32,6 +32,7 @@ class Layout:
                 self.voice = gr.Column(scale=7, min_width=320)
                 self.pitch = gr.Column(scale=4, min_width=280, elem_id="convert-pitch")
             self.advanced = gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced")
+            self.scores = gr.Column()
             with gr.Column(elem_id="convert-dock"):
                 self.progress = gr.Column(elem_id="convert-progress")
                 with gr.Row(elem_id="convert-controls"):

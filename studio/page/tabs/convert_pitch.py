@@ -1,15 +1,15 @@
-"""Pitch of recording and take over the take's spectrogram."""
+"""The pitch of a take beside the recording's, and its spectrogram: layers of the instrument."""
 
 from typing import Any
 
 import gradio as gr
 
 from studio.actions.repeats import look_at_recording, look_at_take
-from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs import analyses
+from studio.page.tabs.instrument import brought, part
 
 _INPUT_COLOUR, _OUTPUT_COLOUR = "#8a94a0", "#d6246e"
 _POLL_S = 0.4
@@ -18,16 +18,16 @@ _POLL_S = 0.4
 class Pitch:
     """The part of the result with the pitch.
 
-    wanted: the take to draw, {task, take, range, of}, with the id of its `analysis` once it is drawn; or None.
+    wanted: the take to draw, {task, take, range, of}, or None.
     """
 
     def __init__(self, page: Page, now: gr.State) -> None:
         self.wanted, self.known = gr.State(None), gr.State({})  # known: ids of analyses, by what they are of
         self.timer = gr.Timer(_POLL_S, active=False)
         self.progress = gr.HTML(visible=False, elem_id="convert-drawing")
-        self.roll = element("roll", elem_id="convert-roll")
+        self.part = part()
         self.problem = notice("convert-roll-problem")
-        outputs = [self.timer, self.progress, self.roll, self.known, self.wanted]
+        outputs = [self.timer, self.progress, self.part, self.known]
         page.on(self.timer.tick, self.draw, [self.wanted, now, self.known], outputs, notice=self.problem)
 
     @property
@@ -53,7 +53,7 @@ class Pitch:
     ) -> Updates:
         still = {self.timer: gr.Timer(active=False), self.progress: gr.HTML(visible=False)}
         if wanted is None or now is None:
-            return still | {self.roll: shown(None)}
+            return still | {self.part: brought("pitch", None)}
         task_id, take = wanted["task"], wanted["take"]
         of_recording, of_take = f"{now['task']} recording", f"{task_id} {take}"
         known = {of_recording: now["recording"]} | known
@@ -73,8 +73,8 @@ class Pitch:
             return still | {self.problem: told_error(why)}
         # a recording that is trimmed begins later than its analysis
         trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0
-        drawn = _roll(recording, taken, wanted, f"convert-{now['task']}", trimmed_s)
-        return still | found | {self.roll: shown(drawn), self.wanted: wanted | {"analysis": taken["id"]}}
+        drawn = {"of": f"{task_id} {take}", "roll": _roll(recording, taken, wanted, trimmed_s)}
+        return still | found | {self.part: brought("pitch", drawn)}
 
 
 def _lasting(visit: Visit, analysis: str | None) -> dict[str, Any] | None:
@@ -82,14 +82,10 @@ def _lasting(visit: Visit, analysis: str | None) -> dict[str, Any] | None:
     return None if found and found["state"] == "cancelled" else found
 
 
-def _roll(
-    recording: dict[str, Any], take: dict[str, Any], wanted: dict[str, Any], player: str, trimmed_s: float
-) -> dict[str, Any]:
+def _roll(recording: dict[str, Any], take: dict[str, Any], wanted: dict[str, Any], trimmed_s: float) -> dict[str, Any]:
     """Return the data of <timbre-roll>: both curves over the take's spectrogram."""
     before, after = recording["roll"]["curves"][0], take["roll"]["curves"][0]
     return take["roll"] | {
-        "id": f"convert-roll-{wanted['task']}-{wanted['take']}",
-        "follows": player,
         "range": wanted["range"],
         "shown": ["range"],
         "curves": [

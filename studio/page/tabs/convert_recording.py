@@ -9,13 +9,13 @@ import gradio as gr
 from engine.errors import EngineError
 from studio.actions.samples import SAMPLES, take_sample
 from studio.page.parts.controls import STYLES
-from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import duration_text, progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.tabs import analyses
+from studio.page.tabs.instrument import brought, instrument, part
 
 # what fills the form is done one after the other, so that nobody is too quick for it
 IN_TURN: dict[str, Any] = {"concurrency_id": "convert", "concurrency_limit": 1}
@@ -43,17 +43,16 @@ class Recording:
             elem_id="convert-drop",
         )  # fmt: skip
         self.is_recorded = recorded(page, self.drop)
-        with gr.Column(visible=False, elem_id="convert-taken") as self.taken:
-            self.player = element("recording", events=("trimmed",), elem_id="convert-recording")
-            with gr.Row(elem_classes="facts"):
-                self.facts = gr.HTML(elem_id="convert-facts")
-                self.explore = gr.Button("Open in Explore", size="sm", scale=0, min_width=130)
-                self.change = gr.Button("Change recording", size="sm", scale=0, min_width=150)
+        self.instrument, self.part = instrument(), part()
+        with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
+            self.facts = gr.HTML(elem_id="convert-facts")
+            self.explore = gr.Button("Open in Explore", size="sm", scale=0, min_width=130)
+            self.change = gr.Button("Change recording", size="sm", scale=0, min_width=150)
         with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
             self.progress = gr.HTML(elem_id="convert-listening")
             self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
         self.problem = notice("convert-recording-problem")
-        with gr.Row(elem_classes="samples"):
+        with gr.Row(elem_classes="samples") as self.offered:
             gr.HTML("<span>Or try a sample:</span>", elem_classes="samples-title")
             self.samples = [gr.Button(sample.title, size="sm", scale=0, min_width=110) for sample in SAMPLES]
         self._wire()
@@ -64,9 +63,10 @@ class Recording:
         page.on(self.drop.input, self.put_in, uploaded, [self.drop, *self.outputs], notice=problem, **IN_TURN)
         for button, sample in zip(self.samples, SAMPLES, strict=True):
             page.on(button.click, self.put_in_sample(sample.title), [chosen], self.outputs, notice=problem, **IN_TURN)
-        outputs = [self.drop, self.taken, self.player, self.facts, self.analysing, self.progress, *self.outputs]
+        outputs = [self.drop, self.offered, self.taken, self.part, self.facts, self.analysing, self.progress]
+        outputs += self.outputs
         page.on(self.timer.tick, self.look, [chosen], outputs, notice=problem)
-        page.on_data(self.player.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN)
+        page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN)
         page.on(self.cancel.click, self.give_up, [chosen], outputs, notice=problem, **IN_TURN)
         page.on(self.change.click, self.put_away, [], outputs, notice=problem, **IN_TURN)
         page.on(self.explore.click, self.go_and_explore, [chosen], [page.tabs, page.wishes["explore"]])
@@ -115,7 +115,9 @@ class Recording:
                 self.analysing: gr.Row(visible=True),
                 self.progress: progress_bar(view["progress"], f"Analysing {view['file_name']}"),
                 self.drop: gr.Audio(value=None, visible=False),
-                self.taken: gr.Column(visible=False),
+                self.taken: gr.Row(visible=False),
+                self.offered: gr.Row(visible=True),
+                self.part: brought("recording", None),
             }
         if view["state"] != "completed":
             why = view["error"] or "The analysis was cancelled."
@@ -124,8 +126,9 @@ class Recording:
             self.timer: gr.Timer(active=False),
             self.analysing: gr.Row(visible=False),
             self.drop: gr.Audio(value=None, visible=False),
-            self.taken: gr.Column(visible=True),
-            self.player: shown(_player(view, now)),
+            self.offered: gr.Row(visible=False),
+            self.taken: gr.Row(visible=True),
+            self.part: brought("recording", _lane(view, now)),
             self.facts: gr.HTML(_facts(view)),
             self.analysed: {name: view[name] for name in _FOUND} | {"settled": now.get("settled", False)},
         }
@@ -137,7 +140,7 @@ class Recording:
         return {self.chosen: trimmed, self.kept: trimmed}
 
     def put_away(self, visit: Visit) -> Updates:
-        return self._nothing() | {self.player: shown(None), self.drop: gr.Audio(value=None, visible=True)}
+        return self._nothing() | {self.drop: gr.Audio(value=None, visible=True)}
 
     def give_up(self, visit: Visit, now: Chosen | None) -> Updates:
         analyses.cancel(visit, now["id"] if now else None)
@@ -155,17 +158,20 @@ class Recording:
         """Return updates that wait for a recording again."""
         return {
             self.chosen: None, self.kept: None, self.analysed: None, self.timer: gr.Timer(active=False),
-            self.drop: gr.Audio(visible=True), self.taken: gr.Column(visible=False),
+            self.drop: gr.Audio(visible=True), self.offered: gr.Row(visible=True), self.taken: gr.Row(visible=False),
+            self.part: brought("recording", None),
             self.analysing: gr.Row(visible=False),
         }  # fmt: skip
 
 
-def _player(view: dict[str, Any], chosen: Chosen) -> dict[str, Any]:
+def _lane(view: dict[str, Any], chosen: Chosen) -> dict[str, Any]:
     trimmed = chosen.get("start_s") is not None
     return {
-        "id": "convert-recording",
-        "recording": view["id"],
-        "tracks": [{"label": view["file_name"], "url": view["audio_url"]}],
+        "id": view["id"],
+        "label": "Recording",
+        "url": view["audio_url"],
+        "duration_s": view["duration_s"],
+        "roll": view["roll"],
         "trim": {"start_s": chosen["start_s"], "stop_s": chosen["stop_s"]} if trimmed else None,
     }
 

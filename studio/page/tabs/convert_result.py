@@ -7,14 +7,17 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.repeats import convert_again
+from studio.actions.repeats import convert_again, look_at_recording
 from studio.actions.tasks import cancel_task
-from studio.errors import Invalid, NotFound, WrongState
+from studio.errors import NotFound, WrongState
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, silent, told, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.tabs import analyses
 from studio.page.tabs.analyses import BUSY
+from studio.page.tabs.convert_layout import Layout
+from studio.page.tabs.convert_recording import Chosen, Recording
 from studio.page.tabs.convert_scores import progress_line
 from studio.page.tabs.convert_takes import Now, Takes, result_name, view_of
 
@@ -26,32 +29,33 @@ _GONE = "This result has been deleted from the history."
 class Result:
     """The part of the tab with the result. now: the conversion that is shown; kept: the latest, newest first.
 
-    progress_place: where its progress is shown.
+    Only results of the recording that is there are shown; `earlier` ones of others bring theirs with them.
     """
 
-    def __init__(self, page: Page, tab: gr.Tab, progress_place: gr.Column) -> None:
+    def __init__(self, page: Page, tab: gr.Tab, layout: Layout, recording: Recording) -> None:
         self.now, self.kept = gr.State(None), remembered("convert-results", [])
         self.timer = gr.Timer(_POLL_S, active=False)
-        with progress_place:
+        self.recording = recording
+        with layout.progress:
             with gr.Row(visible=False) as self.going:
                 self.progress = gr.HTML(elem_id="convert-bar")
                 self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
             self.ended = notice("convert-ended")
-        self.takes = Takes(page, self.now)
+        with layout.result:
+            self.takes = Takes(page, layout, self.now, recording.instrument)
         self._wire(page, tab)
 
     def _wire(self, page: Page, tab: gr.Tab) -> None:
-        takes, shown = self.takes, [self.now, self.kept]
+        takes, shown, chosen = self.takes, [self.now, self.kept], self.recording.chosen
         outputs = [*self.watched, self.ended, *takes.outputs]
-        page.on(self.timer.tick, self.watch, shown, outputs)
+        page.on(self.timer.tick, self.watch, [*shown, chosen], outputs)
+        page.on(chosen.change, self.make_way, [self.now, chosen], takes.outputs)
         page.on_seen(tab, self.look_again, shown, outputs)
-        page.on(self.cancel.click, self.stop, shown, outputs)
-        page.on(
-            takes.convert.click, self.convert_again, [self.now, takes.other_voice, self.kept], self.watched,
-            notice=takes.problem,
-        )  # fmt: skip
+        page.on(self.cancel.click, self.stop, [*shown, chosen], outputs)
+        page.on_data(takes.again, self.convert_again, shown, self.watched, notice=takes.problem)
         page.on(takes.edited.change, self.show_edited, [takes.edited, *shown], self.watched, notice=takes.problem)
-        page.on(takes.earlier.input, self.go_back, [takes.earlier, self.kept], [self.now, self.timer])
+        brought = [self.now, self.kept, self.timer, *self.recording.outputs]
+        page.on(takes.earlier.input, self.go_back, [takes.earlier, self.kept, chosen], brought, notice=takes.problem)
 
     @property
     def watched(self) -> list[Any]:
@@ -84,7 +88,7 @@ class Result:
         """Return updates that show what was shown when this browser left."""
         return {self.now: kept[0] | {"restored": True}, self.timer: gr.Timer(active=True)} if kept else {}
 
-    def watch(self, visit: Visit, now: Now | None, kept: Sequence[Now]) -> Updates:
+    def watch(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         if now is None:
             return {self.timer: gr.Timer(active=False)}
         try:
@@ -101,6 +105,9 @@ class Result:
             return over | {self.ended: told_error(view["error"])}
         if view["note"]:
             return over | {self.ended: told(view["note"])} | self.takes.hide()
+        if not _is_of(now, chosen):
+            done = {} if now.get("restored") else {self.ended: told(f"{now['label']} is done: see Earlier results.")}
+            return over | done | self.takes.offer(kept)
         return over | {self.ended: silent()} | self.takes.show(visit, view, now, kept)
 
     def look_again(self, visit: Visit, now: Now | None, kept: Sequence[Now]) -> Updates:
@@ -113,16 +120,20 @@ class Result:
             return self._gone(now, kept)
         return {self.ended: told(view["note"])} | self.takes.hide() if view["note"] else None
 
-    def stop(self, visit: Visit, now: Now | None, kept: Sequence[Now]) -> Updates:
+    def make_way(self, visit: Visit, now: Now | None, chosen: Chosen | None) -> Updates:
+        """Hide what was made of another recording."""
+        return None if now is None or _is_of(now, chosen) else self.takes.make_way()
+
+    def stop(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         if now:
             with suppress(NotFound, WrongState):  # it has ended
                 cancel_task(visit.studio, visit.account, now["task"], visit.base_url, visit.now_s)
-        return self.watch(visit, now, kept)  # ending may take a moment
+        return self.watch(visit, now, kept, chosen)  # ending may take a moment
 
-    def convert_again(self, visit: Visit, now: Now | None, model: str | None, kept: Sequence[Now]) -> Updates:
-        if not now or not model:
-            raise Invalid([("voice", "Choose another voice first.")])
-        task_id = convert_again(visit.studio, visit.account, now["task"], model)
+    def convert_again(self, visit: Visit, asked: dict[str, Any], now: Now | None, kept: Sequence[Now]) -> Updates:
+        if not now:
+            return None
+        task_id = convert_again(visit.studio, visit.account, now["task"], asked["model"])
         return self.begun(visit, task_id, {"id": now["recording"], **now}, kept)
 
     def show_edited(self, visit: Visit, task_id: str | None, now: Now | None, kept: Sequence[Now]) -> Updates:
@@ -130,11 +141,26 @@ class Result:
             return None
         return self.begun(visit, task_id, {"id": now["recording"], **now} if now else {}, kept)
 
-    def go_back(self, visit: Visit, task_id: str | None, kept: Sequence[Now]) -> Updates:
+    def go_back(self, visit: Visit, task_id: str | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
+        """Show an earlier result, with its recording."""
         found = next((one for one in kept if one["task"] == task_id), None)
-        return {self.now: found, self.timer: gr.Timer(active=True)} if found else None
+        if found is None:
+            return None
+        updates: dict[Any, Any] = {}
+        if chosen is None or not _is_of(found, chosen):
+            if analyses.find(visit, found["recording"]) is None:  # it is kept for a day; what was converted is not
+                taken = look_at_recording(visit.studio, visit.account, found["task"])
+                found = found | {"recording": taken, "start_s": None, "stop_s": None}
+            updates = self.recording.take(found["recording"], settled=True)
+        left = [found if one["task"] == task_id else one for one in kept]
+        return updates | {self.now: found, self.kept: left, self.timer: gr.Timer(active=True)}
 
     def _gone(self, now: Now, kept: Sequence[Now]) -> dict[Any, Any]:
         left = [one for one in kept if one["task"] != now["task"]]
         still = {self.now: None, self.kept: left, self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
         return still | self.takes.hide() | {self.ended: told(_GONE)}
+
+
+def _is_of(now: Now, chosen: Chosen | None) -> bool:
+    """Whether a result is of the recording that is chosen, or none is."""
+    return not chosen or not now["recording"] or now["recording"] == chosen["id"]

@@ -1,4 +1,4 @@
-"""A finished conversion: its takes to be heard beside the recording, their pitch and scores, and what can follow."""
+"""A finished conversion: its takes as lanes of the instrument, their pitch and scores, and what can follow."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,11 +12,12 @@ from studio.actions.downloads import offered, take_download
 from studio.actions.results import result_view
 from studio.actions.voice_cards import voice_cards
 from studio.errors import NotFound
-from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice, sentence_of, told_error
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_pitch import Pitch
 from studio.page.tabs.convert_scores import heading, kept_note, scores_table
+from studio.page.tabs.instrument import brought, part
 from studio.page.tabs.pitch_editor import PitchEditor
 
 _MOST_BESIDE = 4  # results in other voices that are heard beside this one
@@ -30,30 +31,30 @@ class Takes:
     edited: the id of a conversion that came of editing the pitch.
     """
 
-    def __init__(self, page: Page, now: gr.State) -> None:
-        self.tracks, self.played = gr.State([]), gr.State(None)  # played: the data of the player
-        with gr.Column(visible=False, elem_id="convert-result") as self.whole:
+    def __init__(self, page: Page, layout: Layout, now: gr.State, instrument: gr.HTML) -> None:
+        self.tracks, self.brought = gr.State([]), gr.State(None)  # brought: what the instrument was given last
+        self.part, self.again = part(), instrument.again
+        self.problem = notice("convert-result-problem")
+        with gr.Row(visible=False, elem_id="convert-result") as self.whole:
             self.title = gr.HTML(elem_id="convert-title")
-            self.player = element("player", events=("chosen", "download"), elem_id="convert-player")
-            self.problem = notice("convert-result-problem")
-            with gr.Row(elem_id="convert-next"):
-                self.other_voice = gr.Dropdown(label="Another voice", scale=2, min_width=180)
-                self.convert = gr.Button("Convert with this voice", scale=1, min_width=150)
-                self.earlier = gr.Dropdown(label="Earlier results", scale=2, min_width=180, visible=False)
-            self.pitch = Pitch(page, now)
-            self.edited = gr.State(None)
-            PitchEditor(page, self.pitch.wanted, self.edited)
-            with gr.Accordion("Scores", open=False):
-                self.scores = gr.HTML(elem_id="convert-scores")
-        downloaded = [self.player, self.played]
-        page.on_data(self.player.chosen, self.choose, [self.tracks], self.pitch.outputs)
-        page.on_data(self.player.download, self.download, [self.tracks, self.played], downloaded, notice=self.problem)
+            self.earlier = gr.Dropdown(
+                label="Earlier results", show_label=False, container=False, visible=False, scale=0, min_width=260,
+                elem_id="convert-earlier",
+            )  # fmt: skip
+        self.pitch = Pitch(page, now)
+        self.edited = gr.State(None)
+        PitchEditor(page, instrument, self.pitch.wanted, self.edited)
+        with layout.scores, gr.Accordion("Scores", open=False, visible=False) as self.fold:
+            self.scores = gr.HTML(elem_id="convert-scores")
+        downloaded = [self.part, self.brought]
+        page.on_data(instrument.chosen, self.choose, [self.tracks], self.pitch.outputs)
+        page.on_data(instrument.download, self.download, [self.tracks, self.brought], downloaded, notice=self.problem)
 
     @property
     def outputs(self) -> list[Any]:
         """What changes when another conversion is shown."""
         return [
-            self.whole, self.title, self.player, self.played, self.tracks, self.scores, self.other_voice, self.earlier,
+            self.whole, self.title, self.part, self.brought, self.tracks, self.fold, self.scores, self.earlier,
             *self.pitch.outputs,
         ]  # fmt: skip
 
@@ -61,35 +62,50 @@ class Takes:
         """Return updates that show a conversion, beside earlier ones of the same recording."""
         beside = _beside(visit, now, kept)
         tracks = [{"task": None, "take": 0}, *_tracks(view), *(_tracks(other)[0] for other in beside)]
-        heard = [
-            {"label": "Before", "url": view["input_url"]},
+        lanes = [
             *(_track(view, take) for take in view["takes"]),
             *(_track(other, other["takes"][0], result_name(other)) for other in beside),
         ]
         data = {
-            "id": f"convert-{view['id']}",
+            "id": view["id"],
+            "recording": now["recording"],
+            "start_s": now["start_s"] or 0.0,
+            "before": view["input_url"],
             "chosen": 1,
-            "reveal": not now.get("restored"),
-            "tracks": _numbered(heard),
+            "tracks": _numbered(lanes),
+            "others": _others(visit, view["model"]),
         }
-        voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
-        others = sorted((one for one in voices if one["id"] != view["model"]), key=lambda one: one["untrained"])
-        choices = [(f"{one['name']} (untrained)" if one["untrained"] else one["name"], one["id"]) for one in others]
         labels = [(one["label"], one["task"]) for one in kept]
         return {
-            self.whole: gr.Column(visible=True),
+            self.whole: gr.Row(visible=True),
+            self.fold: gr.Accordion(visible=True),
             self.title: heading(view),
-            self.player: shown(data),
-            self.played: data,
+            self.part: brought("takes", data),
+            self.brought: data,
             self.tracks: tracks,
             self.scores: scores_table(view["takes"]),
-            self.other_voice: gr.Dropdown(choices=choices, value=choices[0][1] if choices else None),
             self.earlier: gr.Dropdown(choices=labels, value=now["task"], visible=len(labels) > 1),
             **self.pitch.look(view, tracks[1]["take"]),
         }
 
     def hide(self) -> dict[Any, Any]:
-        return {self.whole: gr.Column(visible=False)}
+        return {
+            self.whole: gr.Row(visible=False),
+            self.fold: gr.Accordion(visible=False),
+            self.part: brought("takes", None),
+        }
+
+    def offer(self, kept: Sequence[Now]) -> dict[Any, Any]:
+        """Return updates that offer earlier results while none is shown."""
+        labels = [(one["label"], one["task"]) for one in kept]
+        return {self.whole: gr.Row(visible=True), self.earlier: gr.Dropdown(choices=labels, value=None, visible=True)}
+
+    def make_way(self) -> dict[Any, Any]:
+        """Return updates that show no result, but still offer earlier ones."""
+        return {
+            self.title: "", self.part: brought("takes", None), self.fold: gr.Accordion(visible=False),
+            self.earlier: gr.Dropdown(value=None, visible=True), self.pitch.wanted: None,
+        }  # fmt: skip
 
     def choose(self, visit: Visit, chosen: dict[str, Any], tracks: list[dict[str, Any]]) -> Updates:
         track = tracks[chosen["index"]] if chosen["index"] < len(tracks) else None
@@ -104,12 +120,12 @@ class Takes:
             made = take_download(visit.studio, visit.account, task_id, take, kind, visit.base_url, visit.now_s)
         except EngineError as error:
             # with the same data again, so that the button can be pressed again
-            return {self.player: shown(data), self.problem: told_error(sentence_of(error))}
+            return {self.part: brought("takes", data), self.problem: told_error(sentence_of(error))}
         changed = [dict(track) for track in data["tracks"]]
-        offers = changed[index]["downloads"]
-        changed[index]["downloads"] = [one | made if one["label"] == kind else one for one in offers]
-        data = {name: value for name, value in data.items() if name != "chosen"} | {"tracks": changed}
-        return {self.player: shown(data), self.played: data}
+        lane = changed[index - 1]  # the first track is the recording
+        lane["downloads"] = [one | made if one["label"] == kind else one for one in lane["downloads"]]
+        data = data | {"tracks": changed}
+        return {self.part: brought("takes", data), self.brought: data}
 
 
 def view_of(visit: Visit, task_id: str) -> dict[str, Any]:
@@ -121,6 +137,13 @@ def result_name(view: dict[str, Any]) -> str:
     """Return what a conversion is called: by its voice."""
     marks = [mark for mark in ("untrained", "edited") if view[mark]]
     return ", ".join([str(view["voice"]), *marks])
+
+
+def _others(visit: Visit, model: str) -> list[dict[str, Any]]:
+    """Return the other voices, those that are trained first."""
+    voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
+    others = sorted((one for one in voices if one["id"] != model), key=lambda one: one["untrained"])
+    return [{"id": one["id"], "name": one["name"] + (" (untrained)" if one["untrained"] else "")} for one in others]
 
 
 def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[dict[str, Any]]:
@@ -156,6 +179,7 @@ def _track(view: dict[str, Any], take: dict[str, Any], label: str | None = None)
     several = len(view["takes"]) > 1
     is_best = several and take is view["takes"][0] and label is None
     return {
+        "key": f"{view['id']} {take['number']}",
         "label": label or (f"Take {take['number']}" if several else result_name(view)),
         "url": take["url"],
         "note": kept_note(take["mark"], is_best),

@@ -128,7 +128,7 @@ def test_a_voice_is_used_before_it_is_trained_and_is_marked_as_that(page, made, 
     expect(hint).to_contain_text(f"{NAME} is untrained. You can use it as it is; training improves the likeness.")
     expect(page.locator("timbre-fit")).to_contain_text("'s range: ")
     page.get_by_role("button", name="Speech", exact=True).click()
-    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
     expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}", timeout=WORK_MS)
     expect(page.locator("#convert-title p")).to_contain_text("the voice untrained")

@@ -1,4 +1,4 @@
-"""The pitch editor below a result of the Convert tab, in a browser with real conversions."""
+"""The pitch editor as a mode of the instrument, in a browser with real conversions."""
 
 import io
 from pathlib import Path
@@ -28,22 +28,22 @@ def converted(page: Page, recording: Path) -> None:
     page.set_default_timeout(60_000)
     expect(page.get_by_role("radio", name="Kathleen")).to_be_visible(timeout=WORK_MS)
     page.locator("#convert-drop input[type=file]").first.set_input_files(recording)
-    expect(page.locator("timbre-recording .play")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
     expect(page.locator("#convert-title h2")).to_contain_text("three notes", timeout=WORK_MS)
 
 
 def opened(page: Page) -> Locator:
-    """The editor, unfolded."""
+    """The editor, opened."""
     page.get_by_role("button", name="Edit pitch").click()
     editor = page.locator("timbre-pitch-editor")
     expect(editor.locator(".roll-stage")).to_be_visible(timeout=WORK_MS)
     return editor
 
 
-def samples(page: Page, player: str, track: int) -> np.ndarray:
-    """Return the samples of a track, int32 (samples,)."""
-    url = page.evaluate("([id, track]) => document.querySelector(id).data.tracks[track].url", [player, track])
+def samples(page: Page, lane: int) -> np.ndarray:
+    """Return the samples of a lane, int32 (samples,)."""
+    url = page.evaluate("(lane) => document.querySelector('timbre-instrument').data.tracks.at(lane).url", lane)
     answer = page.request.get(page.evaluate("(url) => new URL(url, location).href", url))
     assert answer.ok
     return soundfile.read(io.BytesIO(answer.body()), dtype="int32")[0]
@@ -64,14 +64,19 @@ def test_edit_renders_only_the_edited_note(visitor, recording, photographed):
     editor = opened(page)
     expect(editor.get_by_text("will be rendered again")).to_contain_text("0.5 s", timeout=WORK_MS)
     # the spectrogram of the take comes by itself
-    page.wait_for_function("document.querySelector('timbre-pitch-editor').data.picture", timeout=WORK_MS)
+    page.wait_for_function("document.querySelector('#convert-instrument timbre-roll').data.picture", timeout=WORK_MS)
     photographed(page, "pitch-editor")
     editor.get_by_role("button", name="Render edits").click()
-    tracks = page.locator("#pitch-editor-player").get_by_role("radio")
-    expect(tracks).to_have_count(2, timeout=WORK_MS)
-    expect(tracks.nth(1)).to_have_attribute("aria-checked", "true")
+    lanes = page.locator("#convert-instrument .track")  # the edited one in its place, the others below it
+    expect(lanes.last).to_contain_text("As converted", timeout=WORK_MS)
+    expect(lanes.nth(1)).to_contain_text("edited")
+    expect(lanes.nth(1)).to_have_attribute("aria-checked", "true")
     expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
-    old, new = (samples(page, "#pitch-editor-player timbre-player", number) for number in (0, 1))
+    expect(editor.locator(".roll-stage")).to_be_in_viewport(ratio=1)  # it is not scrolled away
+    expect(page.locator("#convert timbre-player, #convert timbre-roll")).to_have_count(
+        1
+    )  # one picture, no second player
+    old, new = samples(page, -1), samples(page, 1)
     changed = np.flatnonzero(old != new) / RATE
     assert len(old) == len(new) == round(SECONDS * RATE)
     assert 1.6 < changed[0] < 2.1
@@ -85,4 +90,4 @@ def test_edit_renders_only_the_edited_note(visitor, recording, photographed):
     page.wait_for_function(
         "document.querySelector('timbre-pitch-editor').data.edits.length === 0", timeout=WORK_MS
     )  # fmt: skip
-    np.testing.assert_array_equal(samples(page, "#pitch-editor-player timbre-player", 1), old)
+    np.testing.assert_array_equal(samples(page, 1), old)

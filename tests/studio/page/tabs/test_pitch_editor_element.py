@@ -27,6 +27,8 @@ OPEN = """async (given) => {
   editor.addEventListener("tell-ordered", (told) => window.ordered.push(told.detail));
   document.addEventListener("timbre-seek", (event) => window.sought.push(event.detail));
   document.body.replaceChildren(editor);
+  editor.roll = document.createElement("timbre-roll");
+  editor.backdrop = { follows: "player" };
   editor.data = given;
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 }"""
@@ -49,7 +51,6 @@ def view(edits: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, An
     return {
         "id": "task-1", "duration_s": SECONDS, "step_s": 0.01, "hertz": pitch.hertz.tolist(), "edits": edits or [],
         "confidence": pitch.voicing.tolist(), "changes": _changes(pitch, edits or []), "tools": _tools(),
-        "follows": "player",
     } | more  # fmt: skip
 
 

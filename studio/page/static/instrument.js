@@ -1,0 +1,374 @@
+// <timbre-instrument>: a recording with its takes and edits as lanes of one timeline, which is the recording's: one
+// player, one picture with waveform, spectrogram and pitch as layers, and the pitch editor as a mode of it.
+//
+// It has no data of its own: each <timbre-part> brings it one of
+//   recording: {id, label, url, duration_s, roll, trim: {start_s, stop_s} or null}
+//   takes:     {id, recording, start_s, before, chosen, others: [{id, name}], tracks: [as of <timbre-player>]}: made of the
+//              recording with the id `recording` from `start_s` on; before: the address of what was converted
+//   pitch:     {roll}: what <timbre-roll> shows of the chosen take
+//   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
+// Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
+// {isOn}, and `again` {model} to convert with another voice.
+// Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
+
+import { drag, make, tell } from "./dom.js";
+import { Player } from "./player.js";
+import "./pitch-editor.js";
+import { ZOOM } from "./roll.js";
+
+const ID = "instrument";
+const SHORTEST_S = 0.5; // that is left when trimming
+const STEP_S = 0.1, FINE_STEP_S = 0.01;
+const PATIENCE_MS = 400; // after the last key
+const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
+const STRIP = 30, FINGER = 44; // heights of a lane
+const LAYERS = { waveform: "Waveform", spectrogram: "Spectrogram", pitch: "Pitch" };
+const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";
+const TOLD = ["changed", "ordered", "wanted"]; // by the editor
+
+class Instrument extends Player {
+  #parts = {};
+  #trim = null;
+  #waits = 0;
+  #before = 0; // the lane chosen before
+  #last = 0;
+  #layers = new Set(["waveform", "pitch"]);
+  #layersBeside = new Set(["spectrogram", "pitch"]); // in the other mode
+  #waveforms = new Map(); // by url
+  #roll = make("timbre-roll", {});
+  #editor = make("timbre-pitch-editor", {});
+  #screen = make("div", { class: "screen" });
+  #narrow = matchMedia("(max-width: 600px)");
+  #finger = matchMedia("(pointer: coarse), (max-width: 600px)");
+
+  constructor() {
+    super();
+    customElements.upgrade(this.#roll);
+    customElements.upgrade(this.#editor);
+    Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
+    for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
+    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed]];
+    this.#finger.addEventListener("change", () => this.#draw());
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    for (const part of document.querySelectorAll("timbre-part")) part.bring();
+  }
+
+  /** Take a part: {of, data}. */
+  take({ of, data }) {
+    const before = this.#parts;
+    this.#parts = { ...before, [of]: data };
+    if (of === "pitch") return this.#draw();
+    if (of === "editor") {
+      const wasOn = this.#isEditing(before), lanes = before.editor?.heard?.length;
+      if (data && !data.hertz) this.#parts.editor = { ...before.editor, ...data };
+      if (wasOn !== this.#isEditing()) [this.#layers, this.#layersBeside] = [this.#layersBeside, this.#layers];
+      this.#editor.data = data;
+      if (wasOn && this.#isEditing() && lanes === this.#parts.editor.heard?.length) return this.#draw();
+    }
+    if (of === "recording") this.#trim = data?.trim ? { start: data.trim.start_s, stop: data.trim.stop_s } : null;
+    this.#compose(of === "takes" && data && data.id !== before.takes?.id && this.#takes() ? data.chosen : null);
+  }
+
+  // ---- lanes
+
+  /** The takes, if they are of this recording. */
+  #takes() {
+    const { recording, takes } = this.#parts;
+    return takes && (!recording || !takes.recording || takes.recording === recording.id) ? takes : null;
+  }
+
+  #isEditing(parts = this.#parts) {
+    return Boolean(parts.editor?.hertz);
+  }
+
+  /** Where takes begin. */
+  get #offset() {
+    return this.#parts.recording ? (this.#takes()?.start_s ?? 0) : 0;
+  }
+
+  /** What is 0 in the picture: an editor shows its take alone. */
+  get #origin() {
+    return this.#isEditing() ? this.#offset : 0;
+  }
+
+  #compose(chosen = null) {
+    const { recording, editor } = this.#parts, takes = this.#takes();
+    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: "Recording", url: takes.before };
+    const made = (takes?.tracks ?? []).map((track) => ({ ...track, offset_s: this.#offset }));
+    const converted = this.#isEditing() && editor.heard?.length > 1 ? [{ ...editor.heard[0], offset_s: this.#offset }] : [];
+    const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
+    const id = recording ? `${ID} ${recording.id}` : `${ID} ${takes?.id}`;
+    this.toggleAttribute("data-editing", this.#isEditing());
+    this.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
+    if (chosen !== null) this.choose(chosen, false);
+  }
+
+  get duration() {
+    const { recording } = this.#parts;
+    return recording?.duration_s ?? super.duration;
+  }
+
+  get stretch() {
+    const { start, stop } = super.stretch, selected = this.#isEditing() && this.repeats ? this.#editor.selection : null;
+    if (selected) return { start: selected.start + this.#offset, stop: selected.end + this.#offset };
+    const trim = this.chosen === 0 && !this.#isEditing() ? this.#trim : null;
+    return trim ? { start: trim.start, stop: Math.min(trim.stop, stop) } : { start, stop };
+  }
+
+  choose(index, tells = true) {
+    super.choose(index, tells && !this.#isEditing()); // the editor stays with its take
+  }
+
+  changed() {
+    if (this.chosen !== this.#last) [this.#before, this.#last] = [this.#last, this.chosen];
+    this.#draw();
+  }
+
+  #swap() {
+    const count = this.data.tracks.length;
+    this.choose(this.#before < count && this.#before !== this.chosen ? this.#before : this.chosen ? 0 : count - 1);
+  }
+
+  // ---- keys
+
+  #shortcut = (event) => {
+    const isFree = event.target === document.body || this.contains(event.target);
+    if (!isFree || !this.data || !this.checkVisibility() || event.target.matches("input, select")) return;
+    if (event.target === document.body && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = { b: () => this.#swap(), e: () => this.#edit() }[event.key.toLowerCase()];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  };
+
+  #viewed = (event) => {
+    if (event.detail.group === ID && this.data) this.#placeHandles();
+  };
+
+  #edit() {
+    const isOn = this.#isEditing();
+    if (!isOn && !this.data?.tracks[this.chosen]?.downloads) return;
+    if (isOn) this.take({ of: "editor", data: null });
+    tell(this, "edit", { isOn: !isOn });
+  }
+
+  // ---- what is seen
+
+  drawn(bar, wave) {
+    wave.remove();
+    const tools = [
+      this.#button("A/B", "Go back to the lane before, at the same position (B)", () => this.#swap(), this.data.tracks.length > 1),
+      ...[["−", "Zoom out", 1 / ZOOM], ["+", "Zoom in", ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom")),
+      ...Object.entries(LAYERS).map(([name, label]) => this.#layer(name, label)),
+    ];
+    const edit = this.#button("Edit pitch", "Edit the pitch of the chosen take (E)", () => this.#edit(), true, "edit");
+    edit.setAttribute("aria-pressed", this.#isEditing());
+    const display = make("details", { class: "display" }, make("summary", {}, "Display"));
+    bar.classList.add("transport");
+    tools.splice(1, 0, edit);
+    bar.append(...tools, display);
+    bar.setAttribute("role", "toolbar");
+    bar.setAttribute("aria-label", "Transport");
+    const lanes = this.querySelector(".tracks");
+    lanes?.setAttribute("aria-label", "Lanes");
+    this.#screen.replaceChildren(this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : ["start", "stop"].map((end) => this.#handle(end))));
+    if (this.#isEditing()) bar.after(this.#editor);
+    else bar.after(this.#screen);
+    const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
+    const again = (this.#takes()?.others ?? []).map(({ id, name }) =>
+      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, name));
+    const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, "Convert with"), again);
+    const foot = make("div", { class: "foot" }, this.querySelector(".downloads"), also,
+      make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    this.append(foot, make("p", { class: "help-text" }, KEYS));
+    this.#draw();
+    display.append(this.#roll.tools);
+  }
+
+  #button(text, title, act, isThere = true, kind = "") {
+    return make("button", { type: "button", class: `tool ${kind}`, title, "aria-label": /\w/.test(text) ? null : title, disabled: !isThere, onclick: act }, text);
+  }
+
+  #layer(name, label) {
+    const made = this.#button(label, `Show the ${label.toLowerCase()}`, () => {
+      const isOn = made.getAttribute("aria-pressed") !== "true";
+      made.setAttribute("aria-pressed", isOn);
+      this.#layers[isOn ? "add" : "delete"](name);
+      this.#draw();
+    });
+    made.setAttribute("aria-pressed", this.#layers.has(name));
+    return made;
+  }
+
+  /** Feed the picture. */
+  #draw() {
+    if (!this.data) return;
+    const { recording, pitch } = this.#parts, origin = this.#origin;
+    const isRecording = this.chosen === 0 && !this.#isEditing();
+    const isOfLane = this.#isEditing() || pitch?.of === this.data.tracks[this.chosen].key;
+    const roll = isRecording ? recording?.roll : isOfLane ? pitch?.roll : null;
+    this.#open();
+    const waves = this.data.tracks.map(({ url, offset_s = 0 }) => {
+      const waveform = this.#waveforms.get(url);
+      return waveform ? { ...waveform, offset_s: offset_s - origin, gain: this.#gain() } : null;
+    });
+    const edit = this.querySelector(".edit");
+    if (edit) edit.disabled = !this.#isEditing() && !this.data.tracks[this.chosen].downloads;
+    const several = this.data.tracks.length > 1;
+    const backdrop = {
+      ...moved(roll, isRecording ? 0 : this.#offset - origin), follows: this.data.id, origin_s: origin, loudness: null,
+      shown: roll?.shown ?? [], layers: [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
+      gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: this.#finger.matches ? FINGER : STRIP,
+      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, label: this.#narrow.matches ? this.data.tracks[index].label : null })) : [],
+    };
+    if (this.#isEditing()) this.#editor.backdrop = backdrop;
+    else {
+      this.#roll.paintOver = (context, plot, colours) => this.#dim(context, plot, colours);
+      this.#roll.data = { curves: [], ...backdrop, duration_s: this.duration || 0.01 };
+    }
+    this.#place();
+  }
+
+  /** Open all tracks, one after the other, for their waveforms. */
+  async #open() {
+    for (const track of this.data?.tracks ?? []) {
+      if (this.#waveforms.has(track.url)) continue;
+      this.#waveforms.set(track.url, null);
+      const sound = await this.sound(track).catch(() => null);
+      if (!sound?.waveform) continue;
+      this.#waveforms.set(track.url, sound.waveform);
+      this.#draw();
+    }
+  }
+
+  /** What makes the loudest lane as high as its place; the same for all, so that levels can be compared. */
+  #gain() {
+    return 120 / Math.max(1, ...this.data.tracks.map(({ url }) => this.#waveforms.get(url)?.most ?? 1));
+  }
+
+  /** Dim what is not converted. */
+  #dim(context, plot, colours) {
+    if (!this.#trim || this.chosen) return;
+    const { box } = plot, { start, stop } = this.#ends(), right = box.x + box.width;
+    const [left, end] = [start, stop].map((seconds) => Math.min(Math.max(plot.x(seconds), box.x), right));
+    context.fillStyle = colours.ground;
+    context.globalAlpha = 0.7;
+    context.fillRect(box.x, box.y, left - box.x, box.height);
+    context.fillRect(end, box.y, right - end, box.height);
+    context.globalAlpha = 1;
+  }
+
+  /** Put the lanes' names beside their lanes, and the handles where they belong. */
+  #place() {
+    const [first] = this.#roll.strips, lanes = this.#screen.querySelector(".tracks");
+    if (first && lanes) Object.assign(lanes.style, { top: `${first.y}px`, width: `${first.x - 4}px`, gridAutoRows: `${first.height}px` });
+    this.#placeHandles();
+  }
+
+  #placeHandles() {
+    const { plot } = this.#roll, ends = this.#ends();
+    for (const handle of this.#screen.querySelectorAll(".handle")) {
+      const seconds = ends[handle.classList.contains("start") ? "start" : "stop"], { box } = plot;
+      handle.hidden = !this.duration || seconds < plot.start - 1e-6 || seconds > plot.end + 1e-6;
+      Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${box.y}px`, height: `${box.height}px` });
+      handle.setAttribute("aria-valuemax", this.duration.toFixed(2));
+      handle.setAttribute("aria-valuenow", seconds.toFixed(2));
+      handle.setAttribute("aria-valuetext", `${seconds.toFixed(2)} seconds`);
+    }
+    const { start, stop } = ends, trim = this.querySelector(".trim");
+    if (!trim) return;
+    trim.hidden = !this.#trim || this.#isEditing();
+    this.querySelector(".kept").textContent = this.#trim
+      ? `Only ${start.toFixed(1)} s to ${stop.toFixed(1)} s will be converted (${(stop - start).toFixed(1)} s).`
+      : "";
+  }
+
+  // ---- trimming
+
+  #handle(end) {
+    return make("i", {
+      class: `handle ${end}`, role: "slider", tabindex: 0, "aria-label": end === "start" ? "Start" : "End", "aria-valuemin": 0,
+      onkeydown: (event) => this.#nudge(event, end),
+      onblur: () => this.#waits && this.#tell(),
+      onpointerdown: (event) => this.#drag(event, end),
+    });
+  }
+
+  #drag(event, end) {
+    event.stopPropagation();
+    event.target.focus();
+    const { left } = this.#screen.getBoundingClientRect();
+    drag(event, event.target, (moved) => this.#move(end, this.#roll.plot.seconds(moved.clientX - left)), () => this.#tell());
+  }
+
+  #nudge(event, end) {
+    const step = event.shiftKey ? FINE_STEP_S : STEP_S, now = this.#ends()[end];
+    const places = { ArrowLeft: now - step, ArrowDown: now - step, ArrowRight: now + step, ArrowUp: now + step, Home: 0, End: this.duration };
+    if (!(event.key in places)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.#move(end, places[event.key]);
+    clearTimeout(this.#waits);
+    this.#waits = setTimeout(() => this.#tell(), PATIENCE_MS);
+  }
+
+  #ends() {
+    return { start: this.#trim?.start ?? 0, stop: Math.min(this.#trim?.stop ?? Infinity, this.duration) };
+  }
+
+  #move(end, seconds) {
+    const { start, stop } = this.#ends(), shortest = Math.min(SHORTEST_S, this.duration);
+    if (end === "start") {
+      this.#keep({ start: Math.max(0, Math.min(seconds, stop - shortest)), stop });
+      this.seek(this.#trim?.start ?? 0);
+    } else this.#keep({ start, stop: Math.min(this.duration, Math.max(seconds, start + shortest)) });
+  }
+
+  #keep(trim, tells = false) {
+    const isWhole = trim && trim.start < FINE_STEP_S && trim.stop > this.duration - FINE_STEP_S;
+    this.#trim = isWhole ? null : trim;
+    this.#placeHandles();
+    this.#roll.redrawOver();
+    if (tells) this.#tell();
+  }
+
+  #tell() {
+    clearTimeout(this.#waits);
+    this.#waits = 0;
+    const [start_s, stop_s] = [this.#trim?.start, this.#trim?.stop].map((seconds) => (seconds === undefined ? null : Math.round(seconds * 1000) / 1000));
+    tell(this, "trimmed", { start_s, stop_s });
+  }
+}
+
+/** What a roll shows, so many seconds later. */
+function moved(roll, seconds) {
+  if (!roll || !seconds) return roll ?? {};
+  const later = (one, ...names) => one && { ...one, ...Object.fromEntries(names.map((name) => [name, (one[name] ?? 0) + seconds])) };
+  const picture = (one) => one && { ...later({ end_s: roll.duration_s, ...one }, "start_s", "end_s"), tiles: one.tiles?.map((tile) => later(tile, "start_s", "end_s")) };
+  return {
+    ...roll, picture: picture(roll.picture), pictures: roll.pictures?.map(picture),
+    notes: roll.notes?.map((note) => later(note, "start_s", "end_s")), curves: roll.curves?.map((curve) => later(curve, "offset_s")),
+    waveform: later(roll.waveform, "offset_s"),
+  };
+}
+
+/** Invisible; brings the instrument a part of its data: {of, data}. */
+class Part extends HTMLElement {
+  #given = null;
+
+  set data(given) {
+    this.#given = given;
+    this.bring();
+  }
+
+  bring() {
+    if (this.#given) document.querySelector("timbre-instrument")?.take(this.#given);
+  }
+}
+
+customElements.define("timbre-part", Part);
+customElements.define("timbre-instrument", Instrument);
