@@ -115,7 +115,6 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account], uploads: Up
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
     with CheckedEvents(uploads, title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
         heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
-        element("help", elem_id="help")
         returning = element("returning", events=("returned",), elem_id="returning")
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:
@@ -123,6 +122,7 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account], uploads: Up
             for name, build in tabs.items():
                 with gr.Tab(name, id=name.lower()) as tab:
                     build(page, tab)
+        element("help", elem_id="help")
         element("address", data={"tabs": {name.lower(): name for name in tabs}}, elem_id="address")
     return blocks
 

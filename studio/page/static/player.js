@@ -367,7 +367,7 @@ export class Player extends Listener {
 /** The waveform as a closed line, the loudest part as high as the picture. */
 function outline(peaks) {
   const top = Math.max(0.02, ...peaks);
-  const half = peaks.map((peak) => Math.max(0.6, (peak / top) * (HEIGHT / 2 - 3)));
+  const half = Array.from(peaks, (peak) => Math.max(0.6, (peak / top) * (HEIGHT / 2 - 3)));
   const above = half.map((size, i) => `${i ? "L" : "M"}${i} ${(HEIGHT / 2 - size).toFixed(1)}`);
   const below = half.map((size, i) => `L${i} ${(HEIGHT / 2 + size).toFixed(1)}`).reverse();
   return peaks.length ? `${above.join("")}${below.join("")}Z` : "";

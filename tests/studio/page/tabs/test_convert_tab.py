@@ -166,7 +166,7 @@ def test_settings_survive_errors_and_reloads_and_convert_with_another_voice(page
 
 def restores_from_the_history(page: Page, open_tab) -> None:
     """Change the form, and have the recording, voice and settings of the first conversion back."""
-    page.get_by_label("Speech").check()
+    page.get_by_label("Speech").first.check()
     slider(page, "Transpose").fill("-1")
     page.get_by_role("radio", name="Gökhan").click()
     open_tab(page, "History")
