@@ -31,11 +31,12 @@ class Layout:
             with gr.Row(elem_id="convert-choices"):
                 self.voice = gr.Column(scale=7, min_width=320)
                 self.pitch = gr.Column(scale=4, min_width=280, elem_id="convert-pitch")
-            self.advanced = gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced")
-            self.scores = gr.Column()
             with gr.Column(elem_id="convert-dock"):
                 self.progress = gr.Column(elem_id="convert-progress")
                 with gr.Row(elem_id="convert-controls"):
                     self.transpose = gr.Row(elem_id="convert-transpose")
                     self.takes = gr.Row(elem_id="convert-takes")
                     self.go = gr.Column(elem_id="convert-go")
+            # seen above the dock, but after Convert for the Tab key
+            self.advanced = gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced")
+            self.scores = gr.Column()
