@@ -67,11 +67,18 @@ class VoiceCard:
     spoken_pitch: rules.PitchOrNone = None
     sung_pitch: rules.PitchOrNone = None
     consent_seal: rules.Texts = field(default_factory=dict)  # see engine.provenance.consent; empty if not signed
+    kind: rules.Kind = rules.STUDIO  # which networks render it
+    model: rules.Object = field(default_factory=dict)  # of an imported voice: see engine.voices.imported
 
     @property
     def is_earlier(self) -> bool:
         """Whether it was made on a base before this one's, and so cannot convert any more."""
         return self.format < FORMAT
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether it is a model of RVC, which converts but can be neither trained, blended nor exported."""
+        return self.kind == rules.RVC
 
     @property
     def is_untrained(self) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
@@ -15,6 +15,7 @@ from engine.units import note_number
 FORMAT = 4
 LONGEST_NAME = 100  # characters
 LONGEST_IDENTIFIER = 64  # characters
+STUDIO, RVC = "studio", "rvc"  # kinds of voices
 DEEPEST = 32  # objects within objects
 _HIGHEST_NOTE = 150.0  # MIDI number; far above any voice
 # names of devices, which some systems do not allow for folders
@@ -84,5 +85,6 @@ Range = Annotated[
 Pitch = Annotated[_Notes, _THREE_NOTES]
 PitchOrNone = Annotated[_Notes | None, f"{_THREE_NOTES}, or null"]
 AboveZero = Annotated[float, Field(strict=True, gt=0, lt=2**53, allow_inf_nan=False), "a number above 0"]
+Kind = Annotated[Literal["studio", "rvc"], "studio or rvc"]
 Object = Annotated[dict[str, Any], "an object"]
 Format = Annotated[int, Field(strict=True, ge=1, le=FORMAT), f"a whole number from 1 to {FORMAT}"]

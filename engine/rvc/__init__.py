@@ -1,0 +1,1 @@
+"""Models of RVC: their files, their networks, and the listener they need."""

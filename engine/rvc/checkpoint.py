@@ -1,0 +1,149 @@
+"""Read the `.pth` files of RVC: unpickled with `weights_only`, in a process of its own, into safetensors.
+
+A finished model is a dictionary of `weight`, `config`, `version`, `f0` and `sr`. What else carries the same suffix is
+answered by name.
+"""
+
+import pickle
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from engine.errors import VoiceError
+from engine.rvc.configuration import GeneratorConfiguration, from_checkpoint, from_json
+from engine.rvc.sandbox import ModelFileError, run_apart, too_demanding
+
+SPEAKER_TABLE = "emb_g.weight"
+_ZIP, _OLD_PICKLE = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_CUT = ("central directory", "unexpected EOF", "truncated", "corrupt", "ran out", "not enough", "tried to read")
+
+
+def read_checkpoint(path: Path, target: Path) -> GeneratorConfiguration:
+    """Write the weights of an RVC model as safetensors to `target`, under the names and in the precision of the file,
+    and return its configuration. Raises ModelFileError."""
+    return from_json(run_apart("engine.rvc.checkpoint:extract", path, target))
+
+
+def extract(path: Path, target: str) -> dict[str, Any]:
+    """Do the work of `read_checkpoint`, in the process where it is safe."""
+    content = load_pickle(path)
+    weights = _weights_of(path.name, content)
+    speakers = weights.get(SPEAKER_TABLE)
+    count = len(speakers) if speakers is not None and speakers.ndim == 2 else 1
+    try:
+        configuration = from_checkpoint(content["config"], content.get("version"), content.get("f0"), count)
+    except VoiceError as cause:
+        raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
+    save_file({name: value.contiguous() for name, value in weights.items()}, target)
+    return configuration.as_json()
+
+
+def load_pickle(path: Path, safe: list[Any] | None = None) -> Any:
+    """Load what torch.save wrote, tensors and plain values alone. Raises ModelFileError.
+
+    safe: classes that may stand in the file, as `torch.serialization.safe_globals` takes them.
+    """
+    with path.open("rb") as file:
+        start = file.read(len(_OLD_PICKLE))
+    if start.startswith(_ZIP):
+        _refuse_packed(path)
+    elif start != _OLD_PICKLE:
+        cut = not start or _OLD_PICKLE.startswith(start) or _ZIP.startswith(start)
+        raise truncated(path.name) if cut else _no_model(path.name)
+    with _named(path.name), torch.serialization.safe_globals(safe or []):
+        return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def tensors_of(name: str, values: Any, size: int) -> dict[str, Tensor]:
+    """The tensors of a state dict. Raises ModelFileError for anything else in it, and for tensors larger than their
+    file, which repeat few numbers without end."""
+    if not isinstance(values, Mapping) or not values:
+        raise _no_model(name)
+    found = {key: value for key, value in values.items() if isinstance(key, str) and isinstance(value, Tensor)}
+    if len(found) != len(values) or not all(one.is_floating_point() and not one.is_sparse for one in found.values()):
+        raise _no_model(name)
+    if sum(one.numel() * one.element_size() for one in found.values()) > size:
+        raise too_demanding(name)
+    return found
+
+
+def truncated(name: str) -> ModelFileError:
+    """The error of a file that ends too early."""
+    return ModelFileError(f'"{name}" is cut off or damaged: download or copy it again.', "truncated")
+
+
+def _weights_of(name: str, content: Any) -> dict[str, Tensor]:
+    """The weights of a finished RVC model. Raises ModelFileError for the other files that people have."""
+    if not isinstance(content, Mapping):
+        raise _no_model(name)
+    inner = content.get("weight", content.get("model"))
+    names = set(inner) if isinstance(inner, Mapping) else set(content)
+    if {"pre.weight", "emb_uv.weight"} & names or any(str(one).startswith("f0_decoder.") for one in names):
+        raise ModelFileError(
+            f'"{name}" is a model of so-vits-svc, which works in another way. The studio opens models of RVC.', "so_vits"
+        )
+    if "optimizer" in content or any(str(one).startswith("discriminators.") for one in names):
+        raise ModelFileError(
+            f'"{name}" is a training file of RVC (G_ or D_), not a finished model: extract the model from it in RVC, or '
+            "choose the small .pth from the folder of finished models.",
+            "training_file",
+        )
+    if "weight" not in content:
+        raise _no_model(name)
+    if content.get("config") is None:
+        raise ModelFileError(
+            f'"{name}" has no configuration, so nobody can tell the shape of its networks: save it from RVC again.',
+            "no_configuration",
+        )
+    return tensors_of(name, content["weight"], 1 << 31)
+
+
+def _refuse_packed(path: Path) -> None:
+    """Raise ModelFileError for a ZIP that is cut off, or whose members grow when they are read."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            members = packed.infolist()
+            if any(one.compress_type != zipfile.ZIP_STORED or one.file_size != one.compress_size for one in members):
+                raise _no_model(path.name)
+            if sum(one.file_size for one in members) > path.stat().st_size:
+                raise _no_model(path.name)
+            if not any(one.filename.endswith("data.pkl") for one in members):
+                raise _no_model(path.name)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as cause:
+        raise truncated(path.name) from cause
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Turn what unpickling raises into named errors."""
+    try:
+        yield
+    except MemoryError as cause:
+        raise too_demanding(name) from cause
+    except pickle.UnpicklingError as cause:
+        if any(word in str(cause) for word in _CUT):
+            raise truncated(name) from cause
+        raise ModelFileError(
+            f'"{name}" holds more than weights, and could run a program: it was not opened.', "unsafe"
+        ) from cause
+    except (EOFError, IndexError, struct.error) as cause:
+        raise truncated(name) from cause
+    except RuntimeError as cause:
+        memory = "alloc" in str(cause)
+        raise too_demanding(name) if memory else truncated(name) from cause
+    except Exception as cause:  # a pickle made by anybody raises anything
+        raise _no_model(name) from cause
+
+
+def _no_model(name: str) -> ModelFileError:
+    return ModelFileError(
+        f'"{name}" is not a model. The studio opens voices of its own (.voice.zip) and models of RVC (.pth, .onnx).',
+        "not_a_model",
+    )

@@ -1,0 +1,274 @@
+"""ContentVec, the listener of RVC models: the architecture of HuBERT base (Hsu et al., 2021) with weights that were
+trained to leave the speaker out (Qian et al., 2022). Written from the paper; the weights are not part of the studio.
+
+    samples at 16 kHz --> seven convolutions --> 50 frames a second --> convolutional positions --> 12 post-norm blocks
+    v1 models read layer 9 through the final projection (256 numbers), v2 models layer 12 (768)
+
+`install` takes the user's own file, in the layout of Transformers or the old one of fairseq. It lies in the data folder
+afterwards, as safetensors. Modules are named as in Transformers, so that weights need no translation.
+"""
+
+import os
+import re
+from functools import lru_cache
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soxr
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engine.errors import VoiceError
+from engine.rvc.checkpoint import load_pickle, tensors_of
+from engine.rvc.sandbox import ModelFileError, run_apart
+from engine.rvc.sources import CONTENTVEC_FILE
+from engine.rvc.sources import contentvec_path as contentvec_path
+from engine.units import SAMPLE_RATE
+
+RATE = 16_000  # hertz
+HOP, FIELD = 320, 400  # samples: between two frames, and that one frame depends on
+_CONVOLUTIONS = ((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2))  # length, stride
+_LAYER_OF_V1 = 9
+_FAIRSEQ = (
+    (r"^feature_extractor\.conv_layers\.(\d+)\.0\.", r"feature_extractor.conv_layers.\1.conv."),
+    (r"^feature_extractor\.conv_layers\.(\d+)\.2\.", r"feature_extractor.conv_layers.\1.layer_norm."),
+    (r"^post_extract_proj\.", "feature_projection.projection."),
+    (r"^layer_norm\.", "feature_projection.layer_norm."),
+    (r"^encoder\.pos_conv\.0\.", "encoder.pos_conv_embed.conv."),
+    (r"\.self_attn\.", ".attention."),
+    (r"\.self_attn_layer_norm\.", ".layer_norm."),
+    (r"\.fc1\.", ".feed_forward.intermediate_dense."),
+    (r"\.fc2\.", ".feed_forward.output_dense."),
+)
+_UNUSED = re.compile(r"^(mask_emb|masked_spec_embed|label_embs_concat|encoder\.layers\.\d+\.adapter.*)$")
+
+
+class _Convolution(nn.Module):
+    def __init__(self, narrow: int, wide: int, length: int, stride: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(narrow, wide, length, stride, bias=False)
+        self.layer_norm = nn.GroupNorm(wide, wide) if narrow == 1 else None  # the first alone
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        hidden = self.conv(hidden)
+        return functional.gelu(hidden if self.layer_norm is None else self.layer_norm(hidden))
+
+
+class _Attention(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        batch, frames, width = hidden.shape
+
+        def of_heads(values: Tensor) -> Tensor:
+            return values.view(batch, frames, self.heads, width // self.heads).transpose(1, 2)
+
+        parts = (of_heads(one(hidden)) for one in (self.q_proj, self.k_proj, self.v_proj))
+        mixed = functional.scaled_dot_product_attention(*parts)
+        return self.out_proj(mixed.transpose(1, 2).reshape(batch, frames, width))
+
+
+class _Block(nn.Module):
+    def __init__(self, width: int, inner: int, heads: int) -> None:
+        super().__init__()
+        self.attention = _Attention(width, heads)
+        self.layer_norm = nn.LayerNorm(width)
+        self.feed_forward = nn.ModuleDict(
+            {"intermediate_dense": nn.Linear(width, inner), "output_dense": nn.Linear(inner, width)}
+        )
+        self.final_layer_norm = nn.LayerNorm(width)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        hidden = self.layer_norm(hidden + self.attention(hidden))
+        wide = functional.gelu(self.feed_forward["intermediate_dense"](hidden))
+        return self.final_layer_norm(hidden + self.feed_forward["output_dense"](wide))
+
+
+class ContentVec(nn.Module):
+    """Encode samples at RATE (batch, samples) as layers of (batch, frames, width); frame k begins at sample 320 k."""
+
+    def __init__(self, weights: dict[str, Tensor], heads: int = 12, groups: int = 16) -> None:
+        """Take the sizes from the weights, which are then loaded strictly. Raises RuntimeError or KeyError."""
+        super().__init__()
+        channels = len(weights["feature_extractor.conv_layers.0.conv.weight"])
+        width = len(weights["feature_projection.projection.weight"])
+        positions = weights["encoder.pos_conv_embed.conv.weight"].shape[2]
+        inner = len(weights["encoder.layers.0.feed_forward.intermediate_dense.weight"])
+        layers = 1 + max(int(found[1]) for name in weights if (found := re.match(r"encoder\.layers\.(\d+)\.", name)))
+        convolutions = (
+            _Convolution(1 if place == 0 else channels, channels, *shape) for place, shape in enumerate(_CONVOLUTIONS)
+        )
+        self.feature_extractor = nn.ModuleDict({"conv_layers": nn.ModuleList(convolutions)})
+        self.feature_projection = nn.ModuleDict(
+            {"layer_norm": nn.LayerNorm(channels), "projection": nn.Linear(channels, width)}
+        )
+        placing = nn.Conv1d(width, width, positions, padding=positions // 2, groups=groups)
+        self.encoder = nn.ModuleDict(
+            {
+                "pos_conv_embed": nn.ModuleDict({"conv": placing}),
+                "layer_norm": nn.LayerNorm(width),
+                "layers": nn.ModuleList(_Block(width, inner, heads) for _ in range(layers)),
+            }
+        )
+        projected = weights.get("final_proj.weight")
+        self.final_proj = None if projected is None else nn.Linear(width, len(projected))
+        self.load_state_dict(weights, strict=True)
+        self.eval().requires_grad_(False)
+
+    def forward(self, samples: Tensor, layer: int) -> Tensor:
+        hidden = samples[:, None]
+        for convolution in self.feature_extractor["conv_layers"]:
+            hidden = convolution(hidden)
+        hidden = self.feature_projection["projection"](self.feature_projection["layer_norm"](hidden.mT))
+        placed = self.encoder["pos_conv_embed"]["conv"](hidden.mT)[:, :, : hidden.shape[1]]
+        hidden = self.encoder["layer_norm"](hidden + functional.gelu(placed).mT)
+        for block in self.encoder["layers"][:layer]:
+            hidden = block(hidden)
+        return hidden
+
+    def content(self, samples: Tensor, version: str) -> Tensor:
+        """Return what a v1 or v2 model reads, (batch, frames, 256 or 768). Raises VoiceError without the projection."""
+        if version != "v1":
+            return self.forward(samples, len(self.encoder["layers"]))
+        if self.final_proj is None:
+            raise VoiceError("These weights of ContentVec lack the final projection that models of RVC v1 need.")
+        return self.final_proj(self.forward(samples, _LAYER_OF_V1))
+
+
+def content_of(contentvec: ContentVec, samples: np.ndarray, frames: int, version: str) -> Tensor:
+    """Return the content of mono samples at SAMPLE_RATE on the 10 ms grid, (frames, width): each frame twice."""
+    resampled = soxr.resample(samples, SAMPLE_RATE, RATE).astype(np.float32)
+    needed = (frames + 1) // 2 * HOP + FIELD - HOP
+    resampled = np.pad(resampled, (0, max(0, needed - len(resampled))))
+    device = contentvec.feature_projection["projection"].weight.device
+    found = contentvec.content(torch.from_numpy(resampled)[None].to(device), version)[0]
+    return found.repeat_interleave(2, 0)[:frames]
+
+
+# ---- weights ----
+
+
+def install(source: Path, sha256: str | None = None) -> Path:
+    """Convert a ContentVec file, or the one in a folder, and keep it in the data folder; return where it lies.
+
+    sha256: of the file; another one is refused before it is opened. Raises ModelFileError.
+    """
+    path = _file_in(source)
+    with path.open("rb") as file:
+        if sha256 is not None and file_digest(file, "sha256").hexdigest() != sha256:
+            raise ModelFileError(f'"{path.name}" is not the file it should be (its SHA-256 differs).', "wrong_checksum")
+    target = contentvec_path()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_suffix(f".{os.getpid()}.unfinished")
+    try:
+        run_apart("engine.rvc.contentvec:convert", path, unfinished)
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return target
+
+
+def convert(path: Path, target: str) -> None:
+    """Write a ContentVec file of any known layout as safetensors, in the process where it is safe to read."""
+    tensors = _published(path)
+    if path.suffix != ".safetensors" and sum(one.numel() for one in tensors.values()) < 50_000_000:
+        raise _wrong(path.name)
+    try:
+        ContentVec({name: value.float() for name, value in tensors.items()})
+    except (KeyError, RuntimeError, ValueError) as cause:
+        raise _wrong(path.name) from cause
+    save_file({name: value.contiguous() for name, value in tensors.items()}, target)
+
+
+def load_contentvec(path: Path | None = None, device: torch.device | None = None) -> ContentVec:
+    """Load ContentVec from the data folder, once. Raises VoiceError that says how to get it where it is missing."""
+    path = path or contentvec_path()
+    try:
+        stat = path.stat()
+    except FileNotFoundError as cause:
+        raise VoiceError(
+            "This voice needs ContentVec, which is not part of the studio: run `python -m studio rvc fetch` (378 MB), "
+            "or `python -m studio rvc use FILE` with a copy of your own."
+        ) from cause
+    return _loaded(path, device or torch.device("cpu"), (stat.st_mtime_ns, stat.st_size))
+
+
+@lru_cache(maxsize=1)
+def _loaded(path: Path, device: torch.device, state: tuple[int, int]) -> ContentVec:
+    try:
+        with torch.inference_mode(False):
+            return ContentVec({name: value.float() for name, value in load_file(path).items()}).to(device)
+    except (KeyError, RuntimeError, ValueError, SafetensorError, OSError) as cause:
+        raise VoiceError(f"{CONTENTVEC_FILE} is damaged: run `python -m studio rvc fetch` again.") from cause
+
+
+def _file_in(source: Path) -> Path:
+    if not source.is_dir():
+        return source
+    for name in ("model.safetensors", "pytorch_model.bin", "hubert_base.pt", "checkpoint_best_legacy_500.pt"):
+        if (source / name).is_file():
+            return source / name
+    raise ModelFileError(f'"{source.name}" holds no model.safetensors, pytorch_model.bin or hubert_base.pt.', "not_a_model")
+
+
+def _published(path: Path) -> dict[str, Tensor]:
+    """The weights of a file under the names of Transformers, the weight norm of the positions multiplied out."""
+    if path.suffix == ".safetensors":
+        try:
+            found = load_file(path)
+        except (SafetensorError, OSError) as cause:
+            raise _wrong(path.name) from cause
+    else:
+        content = load_pickle(path, _stand_ins())
+        inner = content.get("model", content) if isinstance(content, dict) else content
+        found = tensors_of(path.name, inner, path.stat().st_size)
+    named = {}
+    for name, value in found.items():
+        name = name.removeprefix("hubert.")
+        if "post_extract_proj.weight" in found or "feature_extractor.conv_layers.0.0.weight" in found:
+            for pattern, replacement in _FAIRSEQ:
+                name = re.sub(pattern, replacement, name)
+        if not _UNUSED.match(name):
+            named[name] = value
+    return _without_norm(path.name, named)
+
+
+def _without_norm(name: str, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    conv = "encoder.pos_conv_embed.conv."
+    for length, direction in (
+        ("weight_g", "weight_v"),
+        ("parametrizations.weight.original0", "parametrizations.weight.original1"),
+    ):
+        if conv + length in weights and conv + direction in weights:
+            long, wide = weights.pop(conv + length).float(), weights.pop(conv + direction).float()
+            if wide.ndim != 3 or long.shape != (1, 1, wide.shape[2]):
+                raise _wrong(name)
+            weights[conv + "weight"] = long * wide / wide.norm(dim=(0, 1), keepdim=True)
+    return weights
+
+
+def _stand_ins() -> list[Any]:
+    """What old fairseq files hold besides weights, as empty objects: nothing of them is used or run."""
+    names = (
+        "fairseq.data.dictionary.Dictionary",
+        "argparse.Namespace",
+        "omegaconf.dictconfig.DictConfig",
+        "omegaconf.listconfig.ListConfig",
+        "omegaconf.base.ContainerMetadata",
+        "omegaconf.base.Metadata",
+        "omegaconf.nodes.AnyNode",
+    )
+    return [(type("Unused", (), {}), name) for name in names]
+
+
+def _wrong(name: str) -> ModelFileError:
+    text = f'"{name}" is not ContentVec: take pytorch_model.bin of content-vec-best, or hubert_base.pt of RVC.'
+    return ModelFileError(text, "not_contentvec")

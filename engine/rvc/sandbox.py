@@ -1,0 +1,109 @@
+"""Read files from anybody in a process of its own: no network, no other programs, limited memory and time.
+
+    run_apart("engine.rvc.checkpoint:extract", source, target) -> what the function returned, as JSON values
+
+The process may read what this user may, and writes one file. `weights_only` already refuses pickles that would run
+code; this is the second wall, and the one that stops a file made to fill the memory.
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine.errors import VoiceError
+
+_LONGEST_S = 180
+_MEMORY_BYTES = 1 << 30  # beyond PyTorch's own, and four times the file
+_LARGEST_ANSWER = 1 << 20
+_REFUSED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.spawn", "ctypes.dlopen")
+_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
+
+
+class ModelFileError(VoiceError):
+    """A file that is no model the studio can use; `code` says why in one word."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def too_demanding(name: str) -> ModelFileError:
+    """The error of a file that needs more than a model of its size would."""
+    return ModelFileError(f'"{name}" needs more memory or time than a model of its size; it was not opened.', "too_large")
+
+
+def run_apart(function: str, source: Path, *arguments: str | Path) -> Any:
+    """Call `module:function(source, *arguments)` in a process of its own, and return its answer.
+
+    Raises ModelFileError where the function did, and where the process ran out of time or memory.
+    """
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", __name__, function, str(source), *map(str, arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_LONGEST_S, env=environment, check=False)
+    except subprocess.TimeoutExpired as cause:
+        raise too_demanding(source.name) from cause
+    try:
+        answer = json.loads(done.stdout[-_LARGEST_ANSWER:].splitlines()[-1])
+    except (ValueError, IndexError) as cause:
+        raise too_demanding(source.name) from cause  # it was killed, or could not even answer
+    if "error" in answer:
+        raise ModelFileError(*answer["error"])
+    return answer["found"]
+
+
+def _confine(source: Path) -> None:
+    """Give up the network, other programs, and all but some memory and time."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).unshare(_NEW_USER | _NEW_NETWORK)  # where the system lets us; else the hook below alone
+    except (OSError, AttributeError, TypeError):
+        pass
+    import torch  # noqa: F401 - before the limit, which leaves room for the file alone
+
+    size = source.stat().st_size
+    try:
+        import resource
+    except ImportError:  # on Windows the time limit alone holds
+        pass
+    else:
+        pages = Path("/proc/self/statm")
+        own = int(pages.read_text().split()[0]) * resource.getpagesize() if pages.exists() else 0
+        most = own + _MEMORY_BYTES + 4 * size
+        for limit, value in ((resource.RLIMIT_AS, most), (resource.RLIMIT_CPU, _LONGEST_S), (resource.RLIMIT_CORE, 0)):
+            _, hard = resource.getrlimit(limit)
+            resource.setrlimit(limit, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+
+    def refuse(event: str, arguments: Any) -> None:
+        if event.startswith(_REFUSED):
+            raise PermissionError(f"{event} is not for reading a model")
+
+    sys.addaudithook(refuse)
+
+
+def _main() -> None:
+    function, source, *arguments = sys.argv[1:]
+    module, name = function.split(":")
+    _confine(Path(source))
+    try:
+        answer = {"found": getattr(importlib.import_module(module), name)(Path(source), *arguments)}
+    except VoiceError as cause:
+        answer = {"error": [str(cause), getattr(cause, "code", "not_a_model")]}
+    except MemoryError:
+        cause = too_demanding(Path(source).name)
+        answer = {"error": [str(cause), cause.code]}
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    # as the module that others import, so that the errors they raise are the ones this one catches
+    importlib.import_module("engine.rvc.sandbox")._main()

@@ -1,0 +1,133 @@
+import os
+import pickle
+import random
+import zipfile
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from engine.rvc import sandbox
+from engine.rvc.checkpoint import extract, read_checkpoint
+from engine.rvc.sandbox import ModelFileError
+from tests.engine.rvc.models import checkpoint_of
+
+
+def code_of(path, tmp_path):
+    with pytest.raises(ModelFileError) as caught:
+        extract(path, str(tmp_path / "out.safetensors"))
+    assert not (tmp_path / "out.safetensors").exists()
+    assert path.name in str(caught.value)
+    return caught.value.code
+
+
+def saved(tmp_path, content, **options):
+    torch.save(content, tmp_path / "voice.pth", **options)
+    return tmp_path / "voice.pth"
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_extract_keeps_every_weight_as_it_is(tmp_path, zipped):
+    content = checkpoint_of("v2")
+    path = saved(tmp_path, content, _use_new_zipfile_serialization=zipped)
+    values = extract(path, str(tmp_path / "out.safetensors"))
+    assert (values["version"], values["sample_rate"], values["has_pitch"], values["speakers"]) == ("v2", 48_000, True, 3)
+    found = load_file(tmp_path / "out.safetensors")
+    assert found.keys() == content["weight"].keys()
+    assert all(torch.equal(found[name], value) for name, value in content["weight"].items())
+
+
+def test_read_checkpoint_works_in_a_process_of_its_own(tmp_path):
+    configuration = read_checkpoint(saved(tmp_path, checkpoint_of("v1-no-pitch")), tmp_path / "out.safetensors")
+    assert (configuration.version, configuration.has_pitch, configuration.content) == ("v1", False, 256)
+    bad = tmp_path / "bad.pth"
+    bad.write_bytes(b"no model at all")
+    with pytest.raises(ModelFileError, match='"bad.pth" is not a model') as caught:
+        read_checkpoint(bad, tmp_path / "bad.safetensors")
+    assert caught.value.code == "not_a_model"
+
+
+def test_other_files_are_answered_by_name(tmp_path):
+    weights, tensor = checkpoint_of("v2"), torch.zeros(2)
+    training = {"model": weights["weight"], "optimizer": {}, "iteration": 3, "learning_rate": 1e-4}
+    so_vits = {"model": {"pre.weight": tensor, "f0_decoder.proj.weight": tensor}, "optimizer": {}, "iteration": 3}
+    cases = {
+        "training_file": [training, {"model": {"discriminators.0.convs.0.bias": tensor}}],
+        "so_vits": [so_vits],
+        "no_configuration": [{"weight": weights["weight"]}, weights | {"config": None}],
+        "wrong_shapes": [weights | {"config": [1, 2]}, weights | {"config": {"a": 1}}],
+        "not_a_model": [[1, 2], {"a": 1}, {"weight": {"a": 1}, "config": []}, {"weight": {}, "config": []}],
+        "too_large": [weights | {"weight": {"emb_g.weight": torch.zeros(1).expand(1 << 30, 1)}}],
+    }
+    for code, contents in cases.items():
+        for content in contents:
+            assert code_of(saved(tmp_path, content), tmp_path) == code
+
+
+class _Bomb:
+    def __reduce__(self):
+        return os.system, ("touch /tmp/bomb-went-off",)
+
+
+def test_pickle_that_would_run_a_program_is_not_opened(tmp_path):
+    for zipped in (True, False):
+        path = saved(tmp_path, {"weight": _Bomb(), "config": []}, _use_new_zipfile_serialization=zipped)
+        assert code_of(path, tmp_path) == "unsafe"
+    (tmp_path / "voice.pth").write_bytes(pickle.dumps(_Bomb()))
+    assert code_of(tmp_path / "voice.pth", tmp_path) == "not_a_model"
+    assert not os.path.exists("/tmp/bomb-went-off")
+
+
+def test_zip_bomb_is_not_opened(tmp_path):
+    path = tmp_path / "voice.pth"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("voice/data.pkl", b"\0" * 50_000_000)
+    assert code_of(path, tmp_path) == "not_a_model"
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_cut_files_are_answered_as_cut(tmp_path, zipped):
+    path = saved(tmp_path, checkpoint_of("v1-no-pitch"), _use_new_zipfile_serialization=zipped)
+    content = path.read_bytes()
+    for length in (0, 1, 4, 14, 60, 500, 3000, len(content) // 2, len(content) - 60, len(content) - 1):
+        path.write_bytes(content[:length])
+        assert code_of(path, tmp_path) == "truncated", length
+
+
+def test_random_bytes_give_named_errors(tmp_path):
+    path = saved(tmp_path, checkpoint_of("v1-no-pitch"), _use_new_zipfile_serialization=False)
+    content, drawn = path.read_bytes(), random.Random(0)
+    for _ in range(60):
+        changed = bytearray(content)
+        for _ in range(3):
+            changed[drawn.randrange(2_000)] = drawn.randrange(256)
+        path.write_bytes(changed)
+        try:
+            extract(path, str(tmp_path / "out.safetensors"))
+        except ModelFileError as error:
+            assert error.code
+
+
+def fill_memory(path, *_):
+    return len(bytearray(1 << 36))
+
+
+def call_outside(path, *_):
+    import socket
+
+    socket.create_connection(("127.0.0.1", 9))
+
+
+def sleep(path, *_):
+    while True:
+        pass
+
+
+@pytest.mark.parametrize("task", ["fill_memory", "call_outside", "sleep"])
+def test_process_that_reads_is_confined(tmp_path, monkeypatch, task):
+    monkeypatch.setattr(sandbox, "_LONGEST_S", 6)
+    path = tmp_path / "voice.pth"
+    path.write_bytes(b"PK")
+    with pytest.raises(ModelFileError) as caught:
+        sandbox.run_apart(f"tests.engine.rvc.test_checkpoint:{task}", path)
+    assert caught.value.code == "too_large"
