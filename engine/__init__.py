@@ -23,6 +23,7 @@ _OFFERS = {
     "voices.blend": "blend_voices",
     "voices.card": "list_voices",
     "voices.package": "export_voice import_voice",
+    "voices.imported": "import_rvc load_any_voice",
     "voices.voice": "load_voice save_voice",
     "provenance.verification": "verify",
     "conversion.comping": "Part comp comp_files joins",

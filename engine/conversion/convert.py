@@ -25,6 +25,7 @@ from engine.conversion.edit_data import EditData
 from engine.conversion.key_fit import best_key_for
 from engine.conversion.pitch_shaping import fitting_transpose
 from engine.conversion.renderer import Renderer, ShapedMelody
+from engine.conversion.rvc_renderer import renderer_for
 from engine.conversion.settings import BEST, ConversionSettings
 from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
@@ -35,7 +36,7 @@ from engine.progress import Report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, engine_version, file_digest, record_digest
 from engine.units import HOP, SAMPLE_RATE
-from engine.voices.voice import Voice, networks_digest
+from engine.voices.imported import AnyVoice, networks_digest
 
 Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # a function receives the style of the recording
 _SURVEY_SHARE = 0.3  # of the progress
@@ -77,7 +78,7 @@ class FileConversion:
 
 
 def convert(
-    audio: Audio, voice: Voice, settings: Chosen | None = None, report: Report | None = None, device: str = AUTO
+    audio: Audio, voice: AnyVoice, settings: Chosen | None = None, report: Report | None = None, device: str = AUTO
 ) -> Conversion:
     """Convert a recording in memory; each take has the same length and channels, at SAMPLE_RATE.
 
@@ -106,7 +107,7 @@ def convert(
 def convert_file(
     source: Path,
     targets: list[Path],
-    voice: Voice,
+    voice: AnyVoice,
     settings: Chosen | None = None,
     report: Report | None = None,
     device: str = AUTO,
@@ -162,14 +163,14 @@ def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
         raise SettingsError("The result would overwrite the recording: choose another file name.")
 
 
-def statement_for(voice: Voice, settings: ConversionSettings, source_sha256: str | None) -> Statement:
+def statement_for(voice: AnyVoice, settings: ConversionSettings, source_sha256: str | None) -> Statement:
     """Return what takes of this voice state about how they were made."""
     card = voice.card
     return Statement(card.id, card.name, record_digest(card.consent), asdict(settings), source_sha256, engine_version())
 
 
 def _surveyed(
-    source: Source, voice: Voice, settings: Chosen | None, progress: "_Progress", device: str
+    source: Source, voice: AnyVoice, settings: Chosen | None, progress: "_Progress", device: str
 ) -> tuple[Renderer, float]:
     """Survey a recording; return what renders it, and the transposition."""
     base = base_on(device)
@@ -178,7 +179,7 @@ def _surveyed(
     chosen = settings(survey.style) if callable(settings) else settings or ConversionSettings()
     transpose = chosen_transpose(chosen, survey, voice)
     melody = ShapedMelody(chosen, transpose)
-    return Renderer(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
+    return renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
 
 
 def base_on(device: str) -> BaseModel:
@@ -191,7 +192,7 @@ def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> No
         raise SettingsError(f"{settings.takes} takes need {settings.takes} files to write to, not {len(targets)}.")
 
 
-def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: Voice) -> float:
+def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoice) -> float:
     """Return the transposition in semitones: that of the settings, or the one that fits the voice.
 
     Raises SettingsError for the best key if the voice's range is not known.

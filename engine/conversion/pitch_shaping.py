@@ -55,6 +55,8 @@ def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool) -> 
 
     Whole octaves for singing, to keep the key; the original octave unless another one is clearly nearer.
     """
+    if voice.is_imported:  # nobody knows how high it sings
+        return 0
     distance = voice.pitch_where(sung).median - source.median
     step = 12 if sung else 1
     if sung and abs(distance) < 6 + _NEARER / 2:

@@ -9,14 +9,14 @@ from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
 from engine.progress import Report
-from engine.voices.voice import Voice
+from engine.voices.imported import AnyVoice
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "singing.flac"
 _TRIAL_S = 1.5
 _SILENT, _LOUDEST = 1e-3, 30.0  # peaks, full scale being 1: takes of real voices are between 0.1 and 2
 
 
-def render_preview(voice: Voice, target: Path, report: Report | None = None) -> None:
+def render_preview(voice: AnyVoice, target: Path, report: Report | None = None) -> None:
     """Convert the bundled recording with this voice and write it to `target`, whose suffix chooses the format.
 
     Raises AudioError if it cannot be written; `report` may raise Cancelled.
@@ -28,7 +28,7 @@ def render_preview(voice: Voice, target: Path, report: Report | None = None) -> 
     write_audio(target, convert(read_audio(SAMPLE), voice, settings, report).takes[0].audio)
 
 
-def refuse_senseless(voice: Voice) -> None:
+def refuse_senseless(voice: AnyVoice) -> None:
     """Render a moment with a voice that came from elsewhere: its weights may be numbers and yet make no sound.
 
     Raises VoiceError if the take holds NaN or infinity, is silent, or is far louder than any recording.

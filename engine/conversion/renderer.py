@@ -48,7 +48,7 @@ _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a so
 
 
 @dataclass(frozen=True)
-class _Analysed:
+class Analysed:
     """Analysis of one window on the frame grid; envelopes are relative to the recording's level."""
 
     sample_count: int
@@ -128,18 +128,23 @@ class Renderer:
         self.seeds = [settings.seed + number for number in range(settings.takes)]
         self.sung: list[SungWindow] = []
         self._windows = analysed or AnalysedWindows(base.listener)
-        self._feature_mean = self._placed(survey.feature_mean)
         self._overlaps: dict[int, np.ndarray] = {}
-        self._decoder = between_decoders(base.decoder, voice.decoder, settings.accent)
+        # Loudness is compared in the band that both can have. Otherwise a full-band voice would get quieter at each
+        # sibilant of a band-limited recording, and a band-limited voice louder at each sibilant of a full-band one.
+        self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
+        self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Place what the networks of this kind of voice need on their device."""
+        survey, voice = self.survey, self.voice
+        self._feature_mean = self._placed(survey.feature_mean)
+        self._decoder = between_decoders(self.base.decoder, voice.decoder, self.settings.accent)
         self._known = self._placed(_known_bands(survey.bands))
         self._source_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
         self._beyond = _BEYOND if voice.card.is_known_to(self._is_sung) else _BEYOND_THE_KNOWN
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
-        # Loudness is compared in the band that both can have. Otherwise a full-band voice would get quieter at each
-        # sibilant of a band-limited recording, and a band-limited voice louder at each sibilant of a full-band one.
-        self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
-        self._silence_db = float(np.clip(survey.level.nepers * DECIBELS_PER_NEPER - _SILENCE_BELOW_DB, *_SILENCE_DB))
 
     def render(self, window: Window) -> list[np.ndarray]:
         """Render the core of a window in every take, (channels, n) each."""
@@ -152,7 +157,7 @@ class Renderer:
             self._take(number, window, analysed, pitch) for number, pitch in zip(self.numbers, pitches, strict=True)
         ]
 
-    def _analyse(self, window: Window) -> _Analysed:
+    def _analyse(self, window: Window) -> Analysed:
         found = self._windows.analyse(window)
         mid, pitch, level = found.mid, self.melody.source_pitch(window.first_frame, found.pitch), self.survey.level
         measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
@@ -167,7 +172,7 @@ class Renderer:
             )
             steady_frames = STEADY_FRAMES if self._is_sung else 0
             drawn = retrieve(said, self.voice.retrieval_frames, self.settings.retrieval, steady_frames)[None]
-        return _Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail)
+        return Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail)
 
     def _steady_content(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
         """Keep the content steady within each sustained note, and each vowel the same on all of them."""
@@ -188,11 +193,13 @@ class Renderer:
     def _prosody(self, pitch: Pitch, loudness: Tensor) -> Tensor:
         return prosody_input(self._placed(pitch.semitones), self._placed(pitch.voicing), loudness)[None]
 
-    def _take(self, number: int, window: Window, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
-        envelope = self._decode(number, analysed, pitch)
-        samples = self._synthesize(number, window, envelope, pitch)[: analysed.sample_count]
+    def _take(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
+        samples = self._samples(number, window, analysed, pitch)[: analysed.sample_count]
         converted = self._match(number, window, samples, analysed)
         return self._join(number, window, limit_peaks(place(converted, window.samples)))
+
+    def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
+        return self._synthesize(number, window, self._decode(number, analysed, pitch), pitch)
 
     def _timbre(self, number: int) -> Tensor:
         if number == 0:
@@ -200,7 +207,7 @@ class Renderer:
         offset = self._placed(timbre_offset(self.seeds[number], len(self.voice.spread)))
         return self.voice.timbre + _TIMBRE_VARIATION * offset @ self.voice.spread
 
-    def _decode(self, number: int, analysed: _Analysed, pitch: Pitch) -> np.ndarray:
+    def _decode(self, number: int, analysed: Analysed, pitch: Pitch) -> np.ndarray:
         """Decode the absolute log envelope of this window, float32 (frames, BANDS)."""
         settings, voice = self.settings, self.voice
         with torch.inference_mode():
@@ -231,7 +238,7 @@ class Renderer:
             self._phases[number] = float(cycles[window.core_stop - window.first_frame])
         return samples
 
-    def _match(self, number: int, window: Window, samples: np.ndarray, analysed: _Analysed) -> np.ndarray:
+    def _match(self, number: int, window: Window, samples: np.ndarray, analysed: Analysed) -> np.ndarray:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
         room = 1.0 - _foreground(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
         change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)

@@ -29,7 +29,7 @@ from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
 from engine.conversion.pitch_edits import PitchEdit
 from engine.conversion.pitch_shaping import limit_pitch
-from engine.conversion.renderer import Renderer
+from engine.conversion.rvc_renderer import renderer_for
 from engine.devices import AUTO, memory_of
 from engine.errors import EditError
 from engine.features.analysed_windows import AnalysedWindows
@@ -41,7 +41,7 @@ from engine.progress import Report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
-from engine.voices.voice import Voice, networks_digest
+from engine.voices.imported import AnyVoice, networks_digest
 
 # How far back samples can be read again: two of the longest windows, and the context of two patches.
 _BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP
@@ -89,7 +89,7 @@ def edit_take(
     audio: Audio,
     conversion: Conversion,
     number: int,
-    voice: Voice,
+    voice: AnyVoice,
     edits: Sequence[PitchEdit],
     report: Report | None = None,
     device: str = AUTO,
@@ -118,7 +118,7 @@ def edit_take(
 def edit_file(
     take: FileTake,
     target: Path,
-    voice: Voice,
+    voice: AnyVoice,
     edits: Sequence[PitchEdit],
     before: EarlierEdit | None = None,
     report: Report | None = None,
@@ -249,7 +249,7 @@ class _PatchRenderer:
     """Render patches of a take in order. Raises EditError if the voice is not the one of the take."""
 
     def __init__(
-        self, blocks: Iterable[np.ndarray], edit_data: EditData, number: int, voice: Voice, device: str
+        self, blocks: Iterable[np.ndarray], edit_data: EditData, number: int, voice: AnyVoice, device: str
     ) -> None:
         self._base = base_on(device)
         self._voice, self._edit_data, self._number = voice.on(self._base.device), edit_data, number
@@ -267,7 +267,7 @@ class _PatchRenderer:
         before = cycles_per_frame(self._take.hertz[first : patch.first + 1], 0.0)[-1]
         survey, settings = _survey(self._edit_data), self._edit_data.settings
         melody, phases = _EditedMelody(self._take, patch), {self._number: patch.cycles - float(before)}
-        renderer = Renderer(self._base, self._voice, survey, settings, melody, phases, self._analysed)
+        renderer = renderer_for(self._base, self._voice, survey, settings, melody, phases, self._analysed)
 
         def rendered() -> Iterator[np.ndarray]:
             for window in cut_windows(self._stream.read(first * HOP, stop)):

@@ -4,7 +4,6 @@ A finished model is a dictionary of `weight`, `config`, `version`, `f0` and `sr`
 answered by name.
 """
 
-import pickle
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -62,8 +61,11 @@ def load_pickle(path: Path, safe: list[Any] | None = None) -> Any:
 
 
 def tensors_of(name: str, values: Any, size: int) -> dict[str, Tensor]:
-    """The tensors of a state dict. Raises ModelFileError for anything else in it, and for tensors larger than their
-    file, which repeat few numbers without end."""
+    """Return the tensors of a state dict.
+
+    Raises ModelFileError for anything else in it, and for tensors larger than `size`, which repeat few numbers without
+    end.
+    """
     if not isinstance(values, Mapping) or not values:
         raise _no_model(name)
     found = {key: value for key, value in values.items() if isinstance(key, str) and isinstance(value, Tensor)}
@@ -75,23 +77,24 @@ def tensors_of(name: str, values: Any, size: int) -> dict[str, Tensor]:
 
 
 def truncated(name: str) -> ModelFileError:
-    """The error of a file that ends too early."""
+    """Return the error of a file that ends too early."""
     return ModelFileError(f'"{name}" is cut off or damaged: download or copy it again.', "truncated")
 
 
 def _weights_of(name: str, content: Any) -> dict[str, Tensor]:
-    """The weights of a finished RVC model. Raises ModelFileError for the other files that people have."""
+    """Return the weights of a finished model. Raises ModelFileError for the other files that people have."""
     if not isinstance(content, Mapping):
         raise _no_model(name)
     inner = content.get("weight", content.get("model"))
     names = set(inner) if isinstance(inner, Mapping) else set(content)
     if {"pre.weight", "emb_uv.weight"} & names or any(str(one).startswith("f0_decoder.") for one in names):
         raise ModelFileError(
-            f'"{name}" is a model of so-vits-svc, which works in another way. The studio opens models of RVC.', "so_vits"
+            f'"{name}" is a model of so-vits-svc, which works in another way: the studio opens those of RVC.',
+            "so_vits",
         )
     if "optimizer" in content or any(str(one).startswith("discriminators.") for one in names):
         raise ModelFileError(
-            f'"{name}" is a training file of RVC (G_ or D_), not a finished model: extract the model from it in RVC, or '
+            f'"{name}" is a training file of RVC (G_ or D_), not a finished model: extract the model in RVC, or '
             "choose the small .pth from the folder of finished models.",
             "training_file",
         )
@@ -127,19 +130,19 @@ def _named(name: str) -> Iterator[None]:
         yield
     except MemoryError as cause:
         raise too_demanding(name) from cause
-    except pickle.UnpicklingError as cause:
-        if any(word in str(cause) for word in _CUT):
-            raise truncated(name) from cause
-        raise ModelFileError(
-            f'"{name}" holds more than weights, and could run a program: it was not opened.', "unsafe"
-        ) from cause
     except (EOFError, IndexError, struct.error) as cause:
         raise truncated(name) from cause
     except RuntimeError as cause:
         memory = "alloc" in str(cause)
         raise too_demanding(name) if memory else truncated(name) from cause
     except Exception as cause:  # a pickle made by anybody raises anything
-        raise _no_model(name) from cause
+        if type(cause).__name__ != "UnpicklingError":
+            raise _no_model(name) from cause
+        if any(word in str(cause) for word in _CUT):
+            raise truncated(name) from cause
+        raise ModelFileError(
+            f'"{name}" holds more than weights, and could run a program: it was not opened.', "unsafe"
+        ) from cause
 
 
 def _no_model(name: str) -> ModelFileError:

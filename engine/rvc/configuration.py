@@ -38,7 +38,7 @@ class GeneratorConfiguration:
     speaker_width: int
 
     def __post_init__(self) -> None:
-        """Raises VoiceError for what no RVC generator is."""
+        """Check the sizes. Raises VoiceError for what no RVC generator is."""
         sizes = [self.latent, self.hidden, self.filter, self.heads, self.layers, self.kernel, self.speakers]
         sizes += [*self.block_kernels, *self.upsampling, *self.upsampling_kernels, self.upsampling_channels]
         sizes += [self.speaker_width, *(one for dilations in self.block_dilations for one in dilations)]

@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import soxr
@@ -71,8 +71,8 @@ class _Attention(nn.Module):
         def of_heads(values: Tensor) -> Tensor:
             return values.view(batch, frames, self.heads, width // self.heads).transpose(1, 2)
 
-        parts = (of_heads(one(hidden)) for one in (self.q_proj, self.k_proj, self.v_proj))
-        mixed = functional.scaled_dot_product_attention(*parts)
+        query, key, value = (of_heads(one(hidden)) for one in (self.q_proj, self.k_proj, self.v_proj))
+        mixed = functional.scaled_dot_product_attention(query, key, value)
         return self.out_proj(mixed.transpose(1, 2).reshape(batch, frames, width))
 
 
@@ -125,19 +125,20 @@ class ContentVec(nn.Module):
 
     def forward(self, samples: Tensor, layer: int) -> Tensor:
         hidden = samples[:, None]
-        for convolution in self.feature_extractor["conv_layers"]:
+        for convolution in cast(nn.ModuleList, self.feature_extractor["conv_layers"]):
             hidden = convolution(hidden)
         hidden = self.feature_projection["projection"](self.feature_projection["layer_norm"](hidden.mT))
-        placed = self.encoder["pos_conv_embed"]["conv"](hidden.mT)[:, :, : hidden.shape[1]]
+        placing = cast(nn.ModuleDict, self.encoder["pos_conv_embed"])["conv"]
+        placed = placing(hidden.mT)[:, :, : hidden.shape[1]]
         hidden = self.encoder["layer_norm"](hidden + functional.gelu(placed).mT)
-        for block in self.encoder["layers"][:layer]:
+        for block in cast(nn.ModuleList, self.encoder["layers"])[:layer]:
             hidden = block(hidden)
         return hidden
 
     def content(self, samples: Tensor, version: str) -> Tensor:
         """Return what a v1 or v2 model reads, (batch, frames, 256 or 768). Raises VoiceError without the projection."""
         if version != "v1":
-            return self.forward(samples, len(self.encoder["layers"]))
+            return self.forward(samples, len(cast(nn.ModuleList, self.encoder["layers"])))
         if self.final_proj is None:
             raise VoiceError("These weights of ContentVec lack the final projection that models of RVC v1 need.")
         return self.final_proj(self.forward(samples, _LAYER_OF_V1))
@@ -148,7 +149,7 @@ def content_of(contentvec: ContentVec, samples: np.ndarray, frames: int, version
     resampled = soxr.resample(samples, SAMPLE_RATE, RATE).astype(np.float32)
     needed = (frames + 1) // 2 * HOP + FIELD - HOP
     resampled = np.pad(resampled, (0, max(0, needed - len(resampled))))
-    device = contentvec.feature_projection["projection"].weight.device
+    device = next(contentvec.parameters()).device
     found = contentvec.content(torch.from_numpy(resampled)[None].to(device), version)[0]
     return found.repeat_interleave(2, 0)[:frames]
 
@@ -216,11 +217,13 @@ def _file_in(source: Path) -> Path:
     for name in ("model.safetensors", "pytorch_model.bin", "hubert_base.pt", "checkpoint_best_legacy_500.pt"):
         if (source / name).is_file():
             return source / name
-    raise ModelFileError(f'"{source.name}" holds no model.safetensors, pytorch_model.bin or hubert_base.pt.', "not_a_model")
+    raise ModelFileError(
+        f'"{source.name}" holds no model.safetensors, pytorch_model.bin or hubert_base.pt.', "not_a_model"
+    )
 
 
 def _published(path: Path) -> dict[str, Tensor]:
-    """The weights of a file under the names of Transformers, the weight norm of the positions multiplied out."""
+    """Return the weights of a file under the names of Transformers, without weight norm."""
     if path.suffix == ".safetensors":
         try:
             found = load_file(path)
@@ -256,7 +259,7 @@ def _without_norm(name: str, weights: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _stand_ins() -> list[Any]:
-    """What old fairseq files hold besides weights, as empty objects: nothing of them is used or run."""
+    """Return what old fairseq files hold besides weights, as empty objects: nothing of them is used or run."""
     names = (
         "fairseq.data.dictionary.Dictionary",
         "argparse.Namespace",

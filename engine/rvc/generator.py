@@ -137,14 +137,16 @@ class _TextEncoder(nn.Module):
 
 
 class _Coupling(nn.Module):
-    """One step of the flow, backwards: half of the channels say what to subtract from the other half (WaveNet gates)."""
+    """One step of the flow, backwards: one half of the channels moves the other (WaveNet gates)."""
 
     def __init__(self, of: GeneratorConfiguration) -> None:
         super().__init__()
         half, hidden, pad = of.latent // 2, of.hidden, _FLOW_KERNEL // 2
         self.enter, self.leave = nn.Conv1d(half, hidden, 1), nn.Conv1d(hidden, half, 1)
         self.speaker = nn.Conv1d(of.speaker_width, 2 * hidden * _FLOW_LAYERS, 1)
-        self.gates = nn.ModuleList(nn.Conv1d(hidden, 2 * hidden, _FLOW_KERNEL, padding=pad) for _ in range(_FLOW_LAYERS))
+        self.gates = nn.ModuleList(
+            nn.Conv1d(hidden, 2 * hidden, _FLOW_KERNEL, padding=pad) for _ in range(_FLOW_LAYERS)
+        )
         last = _FLOW_LAYERS - 1
         self.residuals = nn.ModuleList(
             nn.Conv1d(hidden, hidden if layer == last else 2 * hidden, 1) for layer in range(_FLOW_LAYERS)

@@ -32,8 +32,10 @@ class ModelFileError(VoiceError):
 
 
 def too_demanding(name: str) -> ModelFileError:
-    """The error of a file that needs more than a model of its size would."""
-    return ModelFileError(f'"{name}" needs more memory or time than a model of its size; it was not opened.', "too_large")
+    """Return the error of a file that needs more than a model of its size would."""
+    return ModelFileError(
+        f'"{name}" needs more memory or time than a model of its size; it was not opened.', "too_large"
+    )
 
 
 def run_apart(function: str, source: Path, *arguments: str | Path) -> Any:
@@ -99,9 +101,9 @@ def _main() -> None:
     except VoiceError as cause:
         answer = {"error": [str(cause), getattr(cause, "code", "not_a_model")]}
     except MemoryError:
-        cause = too_demanding(Path(source).name)
-        answer = {"error": [str(cause), cause.code]}
-    sys.stdout.write("\n" + json.dumps(answer) + "\n")
+        refused = too_demanding(Path(source).name)
+        answer = {"error": [str(refused), refused.code]}
+    os.write(1, f"\n{json.dumps(answer)}\n".encode())
 
 
 if __name__ == "__main__":

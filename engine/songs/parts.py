@@ -26,7 +26,7 @@ from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest, record_digest
 from engine.songs.separation import float_file
 from engine.units import HOP, SAMPLE_RATE, in_words
-from engine.voices.voice import Voice
+from engine.voices.imported import AnyVoice
 
 KEEP = "keep"  # instead of a voice: the stretch is left as it is
 MOST_PARTS = 100
@@ -38,7 +38,7 @@ _BLOCK = 1 << 17
 _ITEM = re.compile(r"(?:from\s+)?(?:(?P<time>[0-9][0-9:.]*)\s+)?(?P<voice>[^\s,;]+)", re.IGNORECASE)
 _TIME = re.compile(r"(?:(?:(\d{1,2}):)?(\d{1,2}):)?(\d{1,5}(?:\.\d{1,3})?)")
 
-VoiceNamed = Callable[[str], Voice]
+VoiceNamed = Callable[[str], AnyVoice]
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def _assembled(source: Path, place: Path, stretches: Sequence[_Stretch], count: 
 
 
 def _statement(
-    statements: Sequence[Statement], voices: dict[str, Voice], stretches: Sequence[_Stretch], source: Path
+    statements: Sequence[Statement], voices: dict[str, AnyVoice], stretches: Sequence[_Stretch], source: Path
 ) -> Statement:
     """Return what the whole states: that of its voice, or all voices with their stretches."""
     parts = [asdict(Part(round(one.start / SAMPLE_RATE, 3), one.voice)) for one in stretches]

@@ -30,7 +30,7 @@ from engine.songs.mixing import Fader, Lane, Mix, mix_files
 from engine.songs.parts import KEEP, Part, PartsConversion, VoiceNamed, convert_parts
 from engine.songs.separation import Separator, separate_file
 from engine.songs.two_pitches import find_two_pitches
-from engine.voices.voice import networks_digest
+from engine.voices.imported import networks_digest
 
 _SEPARATED, _CONVERTED = 0.6, 0.95  # of the progress, if there is something to separate
 _TRACE_DB = -30.0  # a trace of the vocal in the backing that is worth a sentence

@@ -67,7 +67,7 @@ class VoiceCard:
     spoken_pitch: rules.PitchOrNone = None
     sung_pitch: rules.PitchOrNone = None
     consent_seal: rules.Texts = field(default_factory=dict)  # see engine.provenance.consent; empty if not signed
-    kind: rules.Kind = rules.STUDIO  # which networks render it
+    kind: rules.Kind = "studio"  # which networks render it
     model: rules.Object = field(default_factory=dict)  # of an imported voice: see engine.voices.imported
 
     @property

@@ -109,6 +109,11 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
     """
     home = voice if isinstance(voice, Path) else find_voice(voice, folder)
     card = load_card(home) if isinstance(voice, Path) else replace(load_card(home), id=voice)
+    if card.is_imported:
+        raise VoiceError(
+            f"{card.name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. "
+            "Let it teach a voice of this studio, which can."
+        )
     _refuse_earlier(card)
     return voice_from(card, load_voice_weights(home, card), home)
 

@@ -20,6 +20,7 @@ from studio.actions.recordings import (
     shown_name,
     suffix_of,
 )
+from studio.actions.rvc_models import refuse_without_contentvec
 from studio.errors import TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import find_usable
@@ -77,6 +78,7 @@ def start_conversion(
     effects_of(request.effects)
     voice = find_usable(studio.database, account, request.model, request.untrained)
     refuse_without_consent(studio, voice.card.get("consent"))
+    refuse_without_contentvec(voice)
     length = check_recording(audio, file_name, studio.service)
     takes = int(request.settings.get("takes", 1))
     refuse_too_costly(length, takes, studio.service)
@@ -124,6 +126,7 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     """
     model = find_usable(studio.database, account, model_id, untrained=True)
     refuse_without_consent(studio, model.card.get("consent"))
+    refuse_without_contentvec(model)
     if model.is_untrained:
         return untrained_folder(studio.storage, account, model, report, device)
     return voice_folder(studio.storage, model)

@@ -8,12 +8,14 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
+from engine.voices.card_rules import RVC
 from engine.voices.package import export_voice, import_voice, packaged_card
 from engine.voices.profile import read_profile
 from studio.actions.arrivals import called, seems_zip, workplace
 from studio.actions.checkpoints import put_in_place
 from studio.actions.consent import refuse_without_consent
 from studio.actions.names import named_file
+from studio.actions.rvc_models import INDEX, RvcFiles, is_rvc_model, unpack_rvc
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import (
@@ -30,7 +32,7 @@ from studio.store.idempotency import Idempotency, answered, once
 from studio.store.studio import Studio
 from studio.store.workspaces import arriving, voice_folder
 
-_OTHER_MODELS = (".pth", ".pt", ".ckpt", ".onnx", ".index", ".safetensors")  # of RVC, so-vits-svc and others
+_OTHER_MODELS = (".pt", ".ckpt", ".safetensors")  # of so-vits-svc and others
 
 
 def package_card(package: Path, name: str = "the file") -> VoiceCard:
@@ -41,6 +43,11 @@ def package_card(package: Path, name: str = "the file") -> VoiceCard:
     _refuse_other_files(package, name)
     with called(package, name):
         return packaged_card(package)
+
+
+def packaged_name(package: Path, name: str = "the file") -> str:
+    """Return the name of the voice in a package, or of the file of a model of RVC. Raises what `package_card` does."""
+    return package.stem if is_rvc_model(package) else package_card(package, name).name
 
 
 def voices_called(studio: Studio, account: Account, name: str) -> list[dict[str, Any]]:
@@ -64,6 +71,8 @@ def replace_model(studio: Studio, account: Account, model_id: str, package: Path
     model = find_model(studio.database, account, model_id)
     if model.is_demo:
         raise WrongState(f"{model.name} is a demo voice and cannot be replaced.", "demo_voice")
+    if is_rvc_model(package):
+        raise WrongState("A model of RVC cannot replace a voice: import it under a name of its own.", "imported_voice")
     with workplace(studio) as place:
         card = _unpacked(studio, package, place, "the file")
         put_in_place(studio, account, model, place / card.id, card)
@@ -76,16 +85,17 @@ def import_model(
     idempotency: Idempotency | None = None,
     name: str = "the file",
     voice_name: str | None = None,
+    files: RvcFiles | None = None,
 ) -> str:
-    """Import a voice package and return the voice's id; errors call the file `name`.
+    """Import a voice package, or a model of RVC, and return the voice's id; errors call the file `name`.
 
-    voice_name: instead of the name in the package. Raises what `package_card` raises, ProfileError, WrongState if it
-    states no consent where that is required, TooMany, DiskFull.
+    voice_name: instead of the name in the package. files: what belongs to a model of RVC. Raises what
+    `package_card` raises, ProfileError, WrongState if it states no consent where that is required, TooMany, DiskFull.
     """
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
     with workplace(studio) as place:
-        card = _unpacked(studio, package, place, name)
+        card = _unpacked(studio, package, place, name, files)
         folder = place / card.id
         if voice_name is not None:
             card = replace(card, name=read_profile({"name": voice_name}).name)
@@ -103,8 +113,12 @@ def import_model(
     return str(answer["model_id"])
 
 
-def _unpacked(studio: Studio, package: Path, place: Path, name: str) -> VoiceCard:
+def _unpacked(studio: Studio, package: Path, place: Path, name: str, files: RvcFiles | None = None) -> VoiceCard:
     """Unpack a voice into a folder of its id in `place`, and return its card. Raises what `package_card` raises."""
+    if is_rvc_model(package):
+        card = unpack_rvc(package, place, name, files or RvcFiles())
+        refuse_without_consent(studio, card.consent)
+        return card
     from engine.conversion.preview import refuse_senseless  # loads torch
     from engine.voices.voice import load_voice
 
@@ -117,10 +131,13 @@ def _unpacked(studio: Studio, package: Path, place: Path, name: str) -> VoiceCar
 
 
 def _refuse_other_files(package: Path, name: str) -> None:
+    if package.suffix.lower() == INDEX:
+        text = f"{_capital(name)} is the index of a model of RVC: import it together with the model's .pth."
+        raise NotReadable(text, "index_alone")
     if package.suffix.lower() in _OTHER_MODELS:
         text = (
-            f"{_capital(name)} is a model of another program. The studio imports the voices it exports (.voice.zip): "
-            "with the recordings behind this model, create a new voice."
+            f"{_capital(name)} is a model of another program. The studio imports voices it exports (.voice.zip) and "
+            "models of RVC (.pth, .onnx): with the recordings behind this model, create a new voice."
         )
         raise NotReadable(text, "foreign_model")
     if not seems_zip(package):
@@ -153,5 +170,7 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
     Raises NotFound, WrongState for an untrained voice, VoiceError, DiskFull.
     """
     model = find_model(studio.database, account, model_id)
+    if model.card.get("kind") == RVC:
+        raise WrongState(f"{model.name} is an imported model of RVC: share the file it came from.", "imported_voice")
     recorded_by = studio.installation if model.dataset_key is not None else None
     return export_voice(voice_folder(studio.storage, model), target, recorded_by)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
@@ -50,7 +51,7 @@ def fetch_separator(studio: Studio, report: Report, pinned: SeparatorFile | None
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f"{pinned.file_name}.download"
     with _network_errors(pinned):
-        _download(pinned, partial, report)
+        download(pinned, partial, report)
     try:
         refuse_other(partial, pinned)
     except SeparationError:
@@ -66,8 +67,24 @@ def accept_file(studio: Studio, path: Path, report: Report) -> Path:
     return accept_separator(path, studio.settings.separators, report=report)
 
 
-def _download(pinned: SeparatorFile, partial: Path, report: Report) -> None:
-    """Fetch the rest of the file into `partial`."""
+class Fetchable(Protocol):
+    """A pinned file."""
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+
+
+def download(pinned: Fetchable, partial: Path, report: Report) -> None:
+    """Fetch the rest of the file into `partial`. Raises httpx.HTTPError."""
     have = partial.stat().st_size if partial.exists() else 0
     if have >= pinned.size:
         partial.unlink()

@@ -13,6 +13,7 @@ from engine.training.history import HISTORY_FILE, TRAINING_FORMAT
 from engine.training.plan import TrainingPlan
 from engine.voices.card import earlier_voice
 from studio.actions.consent import consent_origin
+from studio.actions.rvc_models import missing_for
 from studio.errors import NotFound, TooMany, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import (
@@ -59,7 +60,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
         "state": model.state,
         "untrained": model.is_usable_untrained,
         "demo": model.is_demo,
-        "error": earlier_voice(model_id) if model.must_be_trained_again else model.error,
+        "error": earlier_voice(model_id) if model.must_be_trained_again else model.error or missing_for(model),
         "licence": model.card.get("licence") or "",
         "source": model.card.get("source") or "",
         "consent": model.card.get("consent") or {},

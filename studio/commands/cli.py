@@ -23,6 +23,7 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.mcp import mcp
 from studio.commands.presets import presets
 from studio.commands.projects import projects
+from studio.commands.rvc import rvc
 from studio.commands.separation import separation
 from studio.commands.serve import serve
 from studio.commands.songs import mix
@@ -86,6 +87,7 @@ app.command()(with_options(convert, []))  # as above
 app.command()(mix)
 app.add_typer(separation, name="separation")
 app.add_typer(voices, name="voices")
+app.add_typer(rvc, name="rvc")
 app.add_typer(projects, name="projects")
 app.add_typer(presets, name="presets")
 app.command()(create)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.analysis.style import Style
     from engine.conversion.settings import ConversionSettings
     from engine.features.survey import Survey
-    from engine.voices.voice import Voice
+    from engine.voices.imported import AnyVoice
     from studio.actions.presets import Preset
 
 DEFAULT_VOICE = "kathleen"
@@ -95,7 +95,7 @@ def convert(
     from engine.conversion.settings import AUTO, by_style
     from engine.effects.chain import apply_effects_to_file
     from engine.effects.settings import effects_of
-    from engine.voices.voice import load_voice
+    from engine.voices.imported import load_any_voice
     from studio.actions.conversions import usable_voice_folder
     from studio.commands.in_process import local_studio
 
@@ -110,9 +110,9 @@ def convert(
     def chosen(style: "Style") -> "ConversionSettings":
         return read_settings(chosen_by(style), given)
 
-    def voice_named(name: str) -> "Voice":
+    def voice_named(name: str) -> "AnyVoice":
         with local_studio() as studio, progress_bar() as report:  # of making an untrained voice
-            found = load_voice(usable_voice_folder(studio, studio.local, name, report, device))
+            found = load_any_voice(usable_voice_folder(studio, studio.local, name, report, device))
         if found.card.is_untrained:
             more = f"python -m studio train {name} makes it more like the recordings."
             typer.echo(f"{found.card.name} is untrained: {more}", err=True)

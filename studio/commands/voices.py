@@ -63,11 +63,12 @@ def _row(studio: "Studio", model: "Model") -> list[str]:
 
 def _state(studio: "Studio", model: "Model") -> str:
     from engine.training.history import history_from_json
+    from studio.actions.rvc_models import missing_for
     from studio.actions.voices import training_history
     from studio.store.catalogue import COMPLETED, FAILED
 
     if model.state == COMPLETED:
-        return "ready"
+        return "needs ContentVec: python -m studio rvc fetch" if missing_for(model) else "ready"
     if model.must_be_trained_again:
         return TRAIN_AGAIN
     states = [UNTRAINED] if model.is_untrained else []
@@ -103,7 +104,7 @@ def export_one(
 @voices.command("import")
 @in_one_sentence
 def import_one(
-    package: Annotated[Path, typer.Argument(metavar="FILE", help="An exported voice: ID.voice.zip.")],
+    package: Annotated[Path, typer.Argument(metavar="FILE", help="ID.voice.zip, or a model of RVC: .pth, .onnx.")],
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Its name here. Default: its own, numbered if taken.")
     ] = None,
@@ -111,10 +112,13 @@ def import_one(
         str | None,
         typer.Option("--replace", metavar="ID", help="Replace the model and profile of this voice; recordings stay."),
     ] = None,
+    index: Annotated[Path | None, typer.Option(metavar="FILE", help="The .index of a model of RVC.")] = None,
+    speaker: Annotated[int, typer.Option(help="Of a model of RVC with several, from 0.")] = 0,
 ) -> None:
     """Import a voice; prints its id here."""
     from studio.actions.consent import consent_line
-    from studio.actions.packages import free_name, import_model, package_card, replace_model
+    from studio.actions.packages import free_name, import_model, packaged_name, replace_model
+    from studio.actions.rvc_models import RvcFiles
     from studio.actions.voices import model_view
     from studio.commands.in_process import local_studio
 
@@ -124,8 +128,10 @@ def import_one(
             replace_model(studio, studio.local, replaced, package)
             identifier = replaced
         else:
-            name = name or free_name(studio, studio.local, package_card(package, said).name)
-            identifier = import_model(studio, studio.local, package, name=said, voice_name=name)
+            name = name or free_name(studio, studio.local, packaged_name(package, said))
+            identifier = import_model(
+                studio, studio.local, package, name=said, voice_name=name, files=RvcFiles(index, speaker)
+            )
         voice = model_view(studio, studio.local, identifier)
     stated = f"licence: {voice['licence'] or 'not stated'}; made from: {voice['source'] or 'not stated'}"
     typer.echo(f"{voice['name']}; {stated}; consent: {consent_line(voice)}.", err=True)

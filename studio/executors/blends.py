@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import Connection
 
+from engine.errors import VoiceError
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.store.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
@@ -41,7 +42,10 @@ def _voice(job: Job, model_id: str) -> "Voice":
         lambda: voice_folder(bench.storage, find_model(bench.database, job.account, model_id)),
         SHORT_PATIENCE_S,
     )
-    return bench.voices.voice(folder)
+    voice = bench.voices.voice(folder)
+    if voice.card.is_imported:
+        raise VoiceError(f"{voice.card.name} is an imported model of RVC, and cannot be blended.")
+    return cast("Voice", voice)
 
 
 def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[str], str]) -> dict[str, Any]:

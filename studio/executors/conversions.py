@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engine.conversion.convert import Chosen, FileConversion
     from engine.evaluation.scores import Performance
     from engine.provenance.statement import Statement
-    from engine.voices.voice import Voice
+    from engine.voices.imported import AnyVoice
 
 _CONVERTING_SHARE, _SCORED_SHARE = 0.95, 0.99  # of the progress: until the takes are scored, then have their effects
 _RETRY_S = 5.0
@@ -179,7 +179,7 @@ def _fetched(job: Job) -> Path:
         raise NotFound("The recording has been deleted: send it again.", "recording_gone") from cause
 
 
-def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "Voice") -> "FileConversion":
+def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "AnyVoice") -> "FileConversion":
     from engine.conversion.convert import convert_file
 
     def report(fraction: float, message: str) -> None:
@@ -188,7 +188,7 @@ def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", 
     return convert_file(source, targets, voice, settings, report, job.bench.device, job.bench.installation)
 
 
-def _voice(job: Job) -> "Voice":
+def _voice(job: Job) -> "AnyVoice":
     try:
         return insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
     except (NotFound, VoiceError):  # or it has just been trained, and is elsewhere now

@@ -9,7 +9,7 @@ from engine.errors import VoiceError
 from engine.voices.card import CARD_FILE, WEIGHTS_FILE
 
 if TYPE_CHECKING:
-    from engine.voices.voice import Voice
+    from engine.voices.imported import AnyVoice
 
 MOST_KEPT = 8  # of about 10 MB each
 _TRIES, _PAUSE_S = 3, 0.3  # while a voice is replaced, it is briefly missing
@@ -21,9 +21,9 @@ class VoiceCache:
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
-        self._voices: OrderedDict[Path, tuple[_State, Voice]] = OrderedDict()
+        self._voices: OrderedDict[Path, tuple[_State, AnyVoice]] = OrderedDict()
 
-    def voice(self, folder: Path) -> "Voice":
+    def voice(self, folder: Path) -> "AnyVoice":
         """Return the voice in a folder in its present state. Raises VoiceError."""
         for missing in range(_TRIES):
             try:
@@ -34,13 +34,13 @@ class VoiceCache:
                 time.sleep(_PAUSE_S)
         raise AssertionError("unreachable")
 
-    def _voice(self, folder: Path) -> "Voice":
-        from engine.voices.voice import load_voice  # loads torch
+    def _voice(self, folder: Path) -> "AnyVoice":
+        from engine.voices.imported import load_any_voice  # loads torch
 
         state = _state(folder)
         state_kept, voice = self._voices.get(folder, (None, None))
         if voice is None or state is None or state != state_kept:
-            voice = load_voice(folder)
+            voice = load_any_voice(folder)
             if state is None or _state(folder) != state:
                 raise VoiceError(f"The voice '{voice.card.id}' was replaced while it was read; try again.")
             self._voices[folder] = (state, voice)

@@ -37,7 +37,7 @@ PUBLISHED = (
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 )  # fmt: skip
 MOST_LISTED = 1000
-_KEPT = (*PUBLISHED, "licence", "source", "consent", "consent_seal", "format")
+_KEPT = (*PUBLISHED, "licence", "source", "consent", "consent_seal", "format", "kind")
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {

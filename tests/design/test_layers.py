@@ -23,6 +23,7 @@ ENGINE = {
     "analysis": "pitch, loudness, envelope, notes, style",
     "networks": "what is learned, and its losses",
     "features": "what is known of a recording's frames, and of a voice's",
+    "rvc": "models of RVC: their files, networks and listener",
     "voices": "profiles, cards, weights, packages, blends",
     "conversion": "a recording in another voice, and edits of takes",
     "effects": "EQ, dynamics and reverb on a finished vocal",

@@ -12,10 +12,13 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from engine.training.plan import TrainingPlan
+from engine.voices.card import new_identifier
+from studio.actions.arrivals import take, workplace
 from studio.actions.creations import create_model
-from studio.actions.packages import export_model, import_model
+from studio.actions.packages import export_model, free_name, import_model
+from studio.actions.rvc_models import RvcFiles, is_rvc_model
 from studio.actions.voices import delete_model, model_view, models_view, train_model
-from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.bodies import JSON, MULTIPART, URLENCODED, UploadedFile
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
@@ -24,11 +27,12 @@ from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TrainingStat
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
 from studio.store.free_space import refuse_full_disk
+from studio.store.idempotency import Idempotency
 
 MOST_MODELS = 1000
 OUTGOING = "outgoing"  # the folder in the studio's work folder where packages are made
 _ZIP = "training_audio_files"
-_PACKAGE = "package"
+_PACKAGE, _INDEX = "package", "index"
 
 router = APIRouter(tags=["models"])
 
@@ -72,24 +76,48 @@ async def create(call: Calling) -> JSONResponse:
     return JSONResponse({"model_id": model_id})
 
 
+_SPEAKER = {"minimum": 0, "maximum": 4095, "words": ()}
+_IMPORTED = {
+    _PACKAGE: file_field("A voice package, as exported; or a model of RVC, whose name ends in .pth or .onnx."),
+    _INDEX: file_field("The .index of a model of RVC."),
+    "speaker": {
+        "type": "integer", "minimum": 0, "maximum": 4095, "default": 0,
+        "description": "The speaker of a model of RVC that has several.",
+    },
+}  # fmt: skip
+
+
 @router.post(
     "/models/import",
     response_model=ModelId,
     responses=problems(409, *OF_UPLOADS),
-    openapi_extra=body({_PACKAGE: file_field("A voice package, as exported.")}, (_PACKAGE,), MULTIPART),
+    openapi_extra=body(_IMPORTED, (_PACKAGE,), MULTIPART),
 )
 async def import_package(call: Calling) -> JSONResponse:
-    """Import a voice that was exported here or elsewhere."""
-    async with call.form(_PACKAGE) as form:
+    """Import a voice that was exported here or elsewhere, or a model of RVC."""
+    async with call.form(_PACKAGE, _INDEX) as form:
         fields = Fields(form)
         package = fields.file(_PACKAGE)
+        index = fields.file(_INDEX) if _INDEX in form.files else None
+        speaker = int(fields.setting("speaker", _SPEAKER, 0))
         fields.check()
         assert package is not None
         model_id = await call.at_length(
-            import_model, call.studio, call.account, package.path, call.idempotency("import", form)
+            _import, call, package, call.idempotency("import", form), RvcFiles(index.path if index else None, speaker)
         )
     call.note(model_id=model_id)
     return JSONResponse({"model_id": model_id})
+
+
+def _import(call: Calling, package: UploadedFile, idempotency: Idempotency | None, files: RvcFiles) -> str:
+    if not is_rvc_model(Path(package.name)):
+        return import_model(call.studio, call.account, package.path, idempotency)
+    stem, said = Path(package.name).stem, f'"{package.name}"'
+    with workplace(call.studio) as place:  # uploads have names without a suffix
+        path = place / (new_identifier(stem) + Path(package.name).suffix.lower())
+        take(package.path, path)
+        name = free_name(call.studio, call.account, stem)
+        return import_model(call.studio, call.account, path, idempotency, said, voice_name=name, files=files)
 
 
 _EPOCHS = setting_named(TrainingPlan, "epochs")

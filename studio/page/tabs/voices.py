@@ -56,7 +56,7 @@ class VoicesTab:
 
     def _lay_out_library(self) -> None:
         with gr.Row(elem_id="voices-begin"):
-            upload = gr.UploadButton("Import", size="sm", min_width=90, elem_id="voices-import")
+            upload = gr.UploadButton("Import", size="sm", min_width=90, elem_id="voices-import", file_count="multiple")
             to_blend = gr.Button("Blend voices", size="sm", min_width=90, elem_id="voices-to-blend")
             self._create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
         self._notice = notice("voices-notice")
@@ -156,16 +156,16 @@ class VoicesTab:
     def _open(self, visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
         return self._library(visit, visit.just_wished(wish).get("voice") or model)
 
-    def _import_package(self, visit: Visit, package: str | None) -> Updates:
-        if package is None:
+    def _import_package(self, visit: Visit, package: list[str] | None) -> Updates:
+        if not package:
             return None
         question = self._import.look(visit, package)
         return question or self._imported(visit, self._import.take_in(visit, package, None))
 
-    def _keep_both(self, visit: Visit, package: str, name: str) -> Updates:
+    def _keep_both(self, visit: Visit, package: list[str], name: str) -> Updates:
         return self._imported(visit, self._import.take_in(visit, package, name))
 
-    def _replace(self, visit: Visit, package: str, name: str) -> Updates:
+    def _replace(self, visit: Visit, package: list[str], name: str) -> Updates:
         return self._imported(visit, self._import.take_instead(visit, package))
 
     def _imported(self, visit: Visit, model: str) -> dict[Any, Any]:

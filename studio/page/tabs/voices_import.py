@@ -9,7 +9,9 @@ from typing import Any
 import gradio as gr
 
 from studio.actions.arrivals import refuse_large
-from studio.actions.packages import free_name, import_model, package_card, replace_model, voices_called
+from studio.actions.packages import free_name, import_model, packaged_name, replace_model, voices_called
+from studio.actions.rvc_models import INDEX, RvcFiles, is_rvc_model
+from studio.errors import NotReadable
 from studio.page.parts.page import Visit
 
 
@@ -35,10 +37,12 @@ class Import:
         """Return updates that hide the question."""
         return {self.question: gr.Column(visible=False), self.package: None}
 
-    def look(self, visit: Visit, package: str) -> dict[Any, Any]:
+    def look(self, visit: Visit, files: Sequence[str]) -> dict[Any, Any]:
         """Return updates that ask what to do where a voice has the name of the one in the package; else none."""
-        refuse_large(visit.studio, Path(package))
-        called = package_card(Path(package), _shown(package)).name
+        for one in files:
+            refuse_large(visit.studio, Path(one))
+        package, _ = _sorted(files)
+        called = packaged_name(package, _shown(package))
         there = voices_called(visit.studio, visit.account, called)
         if not there:
             return {}
@@ -46,19 +50,21 @@ class Import:
             self.question: gr.Column(visible=True),
             self.asked: gr.HTML(_question(called, there)),
             self.name: free_name(visit.studio, visit.account, called),
-            self.replace: gr.Button(visible=len(_own(there)) == 1),
-            self.package: package,
+            self.replace: gr.Button(visible=len(_own(there)) == 1 and not is_rvc_model(package)),
+            self.package: list(files),
         }
 
-    def take_in(self, visit: Visit, package: str, name: str | None) -> str:
-        """Import the package, with this name or its own; return the voice's id."""
-        return import_model(visit.studio, visit.account, Path(package), name=_shown(package), voice_name=name)
+    def take_in(self, visit: Visit, files: Sequence[str], name: str | None) -> str:
+        """Import the package or the model, with this name or its own; return the voice's id."""
+        package, index = _sorted(files)
+        with_it = RvcFiles(index)
+        return import_model(visit.studio, visit.account, package, name=_shown(package), voice_name=name, files=with_it)
 
-    def take_instead(self, visit: Visit, package: str) -> str:
+    def take_instead(self, visit: Visit, files: Sequence[str]) -> str:
         """Import the package in place of the voice of its name; return that voice's id."""
-        called = package_card(Path(package), _shown(package)).name
-        (model,) = _own(voices_called(visit.studio, visit.account, called))
-        replace_model(visit.studio, visit.account, model, Path(package))
+        package, _ = _sorted(files)
+        (model,) = _own(voices_called(visit.studio, visit.account, packaged_name(package, _shown(package))))
+        replace_model(visit.studio, visit.account, model, package)
         return model
 
 
@@ -78,8 +84,18 @@ def _own(voices: Sequence[Mapping[str, Any]]) -> list[str]:
     return [str(voice["id"]) for voice in voices if not voice["demo"]]
 
 
-def _shown(package: str) -> str:
-    return f'"{Path(package).name}"'
+def _sorted(files: Sequence[str]) -> tuple[Path, Path | None]:
+    """Return the package or model among the uploaded files, and the index dropped with it. Raises NotReadable."""
+    paths = [Path(one) for one in files]
+    indexes = [one for one in paths if one.suffix.lower() == INDEX]
+    packages = [one for one in paths if one not in indexes] or indexes
+    if len(packages) > 1 or len(indexes) > 1:
+        raise NotReadable("Import one voice at a time: a model of RVC, and its index if it has one.", "several_files")
+    return packages[0], indexes[0] if indexes and indexes != packages else None
+
+
+def _shown(package: Path) -> str:
+    return f'"{package.name}"'
 
 
 def _question(name: str, there: Sequence[Mapping[str, Any]]) -> str:

@@ -13,7 +13,9 @@ def checkpoint_of(case):
     with safe_open(REFERENCE, "pt") as file:
         facts = json.loads(file.metadata()["cases"])[case]
         start = f"{case}/weight."
-        weights = {name.removeprefix(start): file.get_tensor(name) for name in file.keys() if name.startswith(start)}
+        weights = {
+            name.removeprefix(start): file.get_tensor(name) for name in list(file.keys()) if name.startswith(start)
+        }
     rate = f"{facts['config'][17] // 1000}k"
     return {
         "weight": weights, "config": facts["config"], "info": "20epoch", "sr": rate, "f0": facts["f0"],

@@ -68,13 +68,17 @@ def test_first_version_reads_layer_nine_through_the_projection(tmp_path):
 @pytest.mark.parametrize("frames", [1, 2, 99, 100, 101])
 def test_content_covers_every_frame(frames):
     network = _network()
-    content = content_of(network, np.random.default_rng(0).standard_normal(frames * 441).astype(np.float32), frames, "v2")
+    content = content_of(
+        network, np.random.default_rng(0).standard_normal(frames * 441).astype(np.float32), frames, "v2"
+    )
     assert content.shape == (frames, 24)
 
 
 def _network():
     weights = reference()[1]
-    return ContentVec(room._without_norm("x", {name: one for name, one in weights.items() if "masked" not in name}), 2, 4)
+    return ContentVec(
+        room._without_norm("x", {name: one for name, one in weights.items() if "masked" not in name}), 2, 4
+    )
 
 
 def test_missing_contentvec_says_how_to_get_it(tmp_path, monkeypatch):

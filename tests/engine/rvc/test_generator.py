@@ -19,7 +19,11 @@ CASES = ("v1", "v1-five-stages", "v2", "v2-32k", "v1-no-pitch", "v2-no-pitch")
 def reference(case):
     with safe_open(REFERENCE, "pt") as file:
         facts = json.loads(file.metadata()["cases"])[case]
-        found = {name.split("/", 1)[1]: file.get_tensor(name).float() for name in file.keys() if name.startswith(f"{case}/")}
+        found = {
+            name.split("/", 1)[1]: file.get_tensor(name).float()
+            for name in list(file.keys())
+            if name.startswith(f"{case}/")
+        }
     weights = {name.removeprefix("weight."): value for name, value in found.items() if name.startswith("weight.")}
     return facts, found, weights
 
@@ -96,7 +100,9 @@ def test_configuration_comes_back_from_json():
     assert from_json(json.loads(json.dumps(configuration.as_json()))) == configuration
 
 
-@pytest.mark.parametrize(("place", "value"), [(17, 44_100), (12, [10, 10]), (4, 10**9), (10, [4, 4]), (6, "6"), (11, [])])
+@pytest.mark.parametrize(
+    ("place", "value"), [(17, 44_100), (12, [10, 10]), (4, 10**9), (10, [4, 4]), (6, "6"), (11, [])]
+)
 def test_configuration_refuses_what_no_generator_is(place, value):
     config = reference("v2")[0]["config"]
     with pytest.raises(VoiceError, match="not that of an RVC model"):

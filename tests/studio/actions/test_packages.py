@@ -72,7 +72,7 @@ def test_a_voice_that_is_already_there_comes_in_under_another_name_or_in_its_pla
         replace_model(studio, studio.local, "koguchi", tmp_path / "koguchi.zip")
 
 
-@pytest.mark.parametrize("name", ["mia.pth", "added_IVF.index", "G_1000.CKPT"])
+@pytest.mark.parametrize("name", ["mia.pt", "G_1000.CKPT", "mia.safetensors"])
 def test_a_model_of_another_program_is_answered_with_a_sentence(studio, tmp_path, name):
     with zipfile.ZipFile(tmp_path / name, "w") as archive:  # which those of PyTorch are
         archive.writestr("archive/data.pkl", b"")

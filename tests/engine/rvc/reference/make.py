@@ -1,9 +1,11 @@
-"""Makes rvc.safetensors, hubert.safetensors, ivf.index and nearest.safetensors beside this file: what other programs compute, for the tests of parity.
+"""Write what other programs compute beside this file, for the tests of parity: *.safetensors, ivf.index.
 
 In an environment of its own, never the project's (their code is not part of it):
 
-    python3.11 -m venv scratch && scratch/bin/pip install torch==2.13.0 transformers safetensors faiss-cpu
-    scratch/bin/pip install --no-deps huggingface-hub-rvc==0.1.4 && scratch/bin/python tests/engine/rvc/reference/make.py
+    python3.11 -m venv scratch
+    scratch/bin/pip install torch==2.13.0 transformers safetensors faiss-cpu
+    scratch/bin/pip install --no-deps huggingface-hub-rvc==0.1.4
+    scratch/bin/python tests/engine/rvc/reference/make.py
 
 Small networks with random weights: features, latent noise and the noise of the excitation are drawn here and stored.
 """
@@ -64,7 +66,9 @@ def rvc() -> dict[str, torch.Tensor]:
         hertz[:, 10:16] = 0.0
         mels = 1127 * torch.log(1 + hertz / 700)
         lowest, highest = (1127 * torch.log(torch.tensor(1 + one / 700)) for one in (50.0, 1100.0))
-        coarse = torch.where(mels > 0, (mels - lowest) * 254 / (highest - lowest) + 1, mels).clamp(1, 255).round().long()
+        coarse = (
+            torch.where(mels > 0, (mels - lowest) * 254 / (highest - lowest) + 1, mels).clamp(1, 255).round().long()
+        )
         noise, second = torch.randn(1, 8, FRAMES), torch.randn(1, FRAMES * abs(shape) // 100, 1).half().float()
         real = torch.randn_like
         speaker = torch.tensor([number % SPEAKERS])
@@ -79,7 +83,13 @@ def rvc() -> dict[str, torch.Tensor]:
                 weight.mul_(0.1 / samples.std() if samples.std() < 0.05 else 1.0).copy_(weight.half())
         torch.randn_like = real
         assert 0.03 < samples.std() < 0.7, samples.std()
-        found = {"content": content, "hertz": hertz, "noise": noise, "source_noise": second[..., 0], "samples": samples[:, 0]}
+        found = {
+            "content": content,
+            "hertz": hertz,
+            "noise": noise,
+            "source_noise": second[..., 0],
+            "samples": samples[:, 0],
+        }
         found |= {f"weight.{key}": value for key, value in model.state_dict().items()}
         halves = {key: value if key in ("samples", "hertz", "noise") else value.half() for key, value in found.items()}
         tensors |= {f"{name}/{key}": value.contiguous() for key, value in halves.items()}

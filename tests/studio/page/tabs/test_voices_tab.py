@@ -117,7 +117,7 @@ def test_a_voice_comes_in_is_edited_and_deleted_after_a_question(page, studio_pa
           place.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
         }"""
     )
-    expect(page.locator("#voices-notice")).to_contain_text('"mia.pth" is a model of another program', timeout=WORK_MS)
+    expect(page.locator("#voices-notice")).to_contain_text('"mia.pth" is cut off or damaged', timeout=WORK_MS)
 
     question = page.locator("#voices-import-question")
     bring(page, package)

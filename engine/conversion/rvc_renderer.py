@@ -1,0 +1,87 @@
+"""Render windows with an imported voice: its own content and networks, and everything else as for any voice.
+
+window --> ContentVec --> retrieval, less of it where unvoiced --> generator --> 44.1 kHz --> loudness, cross-fade
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import soxr
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from engine.analysis.envelope import SILENT, loudness_of, measure_envelope
+from engine.analysis.pitch import Pitch
+from engine.analysis.windows import Window
+from engine.conversion.renderer import Analysed, Melody, Renderer
+from engine.conversion.settings import ConversionSettings
+from engine.features.analysed_windows import AnalysedWindows
+from engine.features.survey import Survey
+from engine.networks.base import BaseModel
+from engine.rvc.contentvec import content_of, load_contentvec
+from engine.rvc.rendering import Moment
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
+from engine.voices.imported import AnyVoice, ImportedVoice
+
+_VOICED = 0.5  # of the voicing: below, the excitation is noise
+
+
+class RvcRenderer(Renderer):
+    """Render windows in order (see `Renderer`)."""
+
+    voice: ImportedVoice  # type: ignore[assignment]
+
+    def _prepare(self) -> None:
+        self._contentvec = load_contentvec(device=self.base.device)
+
+    def _analyse(self, window: Window) -> Analysed:
+        found = self._windows.analyse(window)
+        mid, pitch = found.mid, self.melody.source_pitch(window.first_frame, found.pitch)
+        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
+        with torch.inference_mode():
+            loudness = loudness_of((self._placed(measured) - self.survey.level.nepers).clamp_min(SILENT))
+            own = content_of(self._contentvec, mid, len(pitch), self.voice.networks.version)
+            content = self._retrieved(own, self._placed(pitch.voicing))
+        return Analysed(len(mid), self._loudness(mid), pitch, self._placed(measured), content, loudness, None)
+
+    def _retrieved(self, content: Tensor, voicing: Tensor) -> Tensor:
+        """Move content towards the voice's index; consonant protection keeps the recording's where it is unvoiced."""
+        settings, index = self.settings, self.voice.index
+        if index is None or settings.retrieval == 0.0:
+            return content
+        strength = settings.retrieval * (1.0 - settings.consonant_protection * (voicing <= _VOICED).float())
+        return content + strength[:, None] * (index.nearest(content) - content)
+
+    def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
+        networks, content = self.voice.networks, analysed.content
+        hertz = np.where(pitch.voicing > _VOICED, pitch.hertz, 0.0).astype(np.float32)
+        core, cycles = window.core_start - window.first_frame, hertz.astype(np.float64) / FRAME_RATE
+        start = (self._phases[number] - cycles[:core].sum()) % 1.0
+        self._phases[number] = (self._phases[number] + cycles[window.core].sum()) % 1.0
+        # formants move when fewer or more frames at a lower or higher pitch are played back at another speed
+        shift = 2.0 ** (self.settings.formant_shift_semitones / 12)
+        frames = round(len(hertz) * shift)
+        if frames != len(hertz):
+            content = functional.interpolate(content.T[None], frames, mode="linear")[0].T
+            hertz = hertz[(np.arange(frames) / shift).astype(int).clip(max=len(hertz) - 1)] / np.float32(shift)
+        with torch.inference_mode():
+            moment = Moment(self.seeds[number], window.first_frame, float(start))
+            samples = networks.render(content, self._placed(hertz), moment)
+        wanted = len(pitch) * HOP
+        resampled = soxr.resample(samples, networks.sample_rate * frames / len(pitch), SAMPLE_RATE)[:wanted]
+        return np.pad(resampled, (0, wanted - len(resampled))).astype(np.float32)
+
+
+def renderer_for(
+    base: BaseModel,
+    voice: AnyVoice,
+    survey: Survey,
+    settings: ConversionSettings,
+    melody: Melody,
+    phases: Mapping[int, float] | None = None,
+    analysed: AnalysedWindows | None = None,
+) -> Renderer:
+    """Return what renders this kind of voice. Raises VoiceError where ContentVec is missing for an imported one."""
+    kind = RvcRenderer if isinstance(voice, ImportedVoice) else Renderer
+    return kind(base, voice, survey, settings, melody, phases, analysed)  # type: ignore[arg-type]

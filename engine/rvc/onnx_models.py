@@ -1,0 +1,127 @@
+"""Read RVC models in ONNX: two dialects, told apart by the names of their inputs.
+
+phone, phone_lengths, pitch, pitchf, ds, rnd     the noise of the latent is an input
+feats, p_len, pitch, pitchf, sid                 the model draws it; its metadata may state the sample rate
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import VoiceError
+from engine.rvc.configuration import CONTENT_WIDTHS, RATES
+from engine.rvc.sandbox import ModelFileError, run_apart
+
+_TRIAL_FRAMES = 32
+_ELEMENT = {"tensor(float)": "float32", "tensor(float16)": "float16"}
+
+
+@dataclass(frozen=True)
+class OnnxInputs:
+    """Names of the inputs; those that a dialect or a model without pitch lacks are empty."""
+
+    content: str
+    length: str
+    pitch: str
+    hertz: str
+    speaker: str
+    noise: str
+
+
+@dataclass(frozen=True)
+class OnnxModel:
+    """What must be known to run one."""
+
+    inputs: OnnxInputs
+    content: int  # numbers per frame: 256, 768
+    latent: int  # channels of the noise; 0 where the model draws it
+    sample_rate: int
+    precision: str  # float16, float32
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values; `onnx_from_json` reads them."""
+        return asdict(self)
+
+
+_DIALECTS = (
+    OnnxInputs("phone", "phone_lengths", "pitch", "pitchf", "ds", "rnd"),
+    OnnxInputs("feats", "p_len", "pitch", "pitchf", "sid", ""),
+)
+
+
+def onnx_from_json(values: Any) -> OnnxModel:
+    """Read what `as_json` wrote. Raises VoiceError."""
+    try:
+        model = OnnxModel(**{**values, "inputs": OnnxInputs(**values["inputs"])})
+    except (TypeError, KeyError) as cause:
+        raise VoiceError("The description of this ONNX model is damaged; import it again.") from cause
+    if model.content not in CONTENT_WIDTHS.values() or model.sample_rate not in RATES:
+        raise VoiceError("The description of this ONNX model is damaged; import it again.")
+    return model
+
+
+def read_onnx(path: Path) -> OnnxModel:
+    """Inspect an ONNX file and run it once, in a process of its own. Raises ModelFileError."""
+    return onnx_from_json(run_apart("engine.rvc.onnx_models:inspect", path))
+
+
+def inspect(path: Path) -> dict[str, Any]:
+    """Do the work of `read_onnx`, in the process where it is safe."""
+    try:
+        session = seeded_session(path, 0)
+        inputs = {one.name: one for one in session.get_inputs()}
+        names = next((one for one in _DIALECTS if {one.content, one.length, one.speaker} <= inputs.keys()), None)
+        if names is None:
+            raise _no_model(path)
+        known = {name: name if name in inputs else "" for name in asdict(names).values()}
+        names = OnnxInputs(**{field: known[name] for field, name in asdict(names).items()})
+        if set(inputs) - set(known) or bool(names.pitch) != bool(names.hertz):
+            raise _no_model(path)
+        stated = json.loads(session.get_modelmeta().custom_metadata_map.get("metadata", "{}"))
+        content = inputs[names.content]
+        width = content.shape[2] if isinstance(content.shape[2], int) else int(stated.get("embChannels", 768))
+        latent = inputs[names.noise].shape[1] if names.noise else 0
+        model = OnnxModel(names, width, latent if isinstance(latent, int) else 192, 40_000, _ELEMENT[content.type])
+        samples = session.run(None, _trial(model))[0].size
+    except VoiceError:
+        raise
+    except Exception as cause:  # ONNX Runtime raises its own kinds
+        raise _no_model(path) from cause
+    rate = samples * 100 // _TRIAL_FRAMES
+    if rate not in RATES or width not in CONTENT_WIDTHS.values():
+        raise _no_model(path)
+    return asdict(model) | {"sample_rate": rate}
+
+
+def seeded_session(path: Path, seed: int) -> Any:
+    """Load an ONNX model so that its random nodes begin at a seed."""
+    import onnxruntime
+
+    onnxruntime.set_seed(seed)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.use_deterministic_compute = True
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _trial(model: OnnxModel) -> dict[str, np.ndarray]:
+    names, frames = model.inputs, _TRIAL_FRAMES
+    drawn = np.random.default_rng(0).standard_normal
+    given = {
+        names.content: drawn((1, frames, model.content), np.float32).astype(model.precision),
+        names.length: np.array([frames], np.int64),
+        names.speaker: np.array([0], np.int64),
+    }
+    if names.pitch:
+        given[names.pitch] = np.full((1, frames), 60, np.int64)
+        given[names.hertz] = np.full((1, frames), 220.0, model.precision)
+    if names.noise:
+        given[names.noise] = drawn((1, model.latent, frames), np.float32).astype(model.precision)
+    return given
+
+
+def _no_model(path: Path) -> ModelFileError:
+    return ModelFileError(f'"{path.name}" is not a model of RVC in ONNX that can be run here.', "not_a_model")

@@ -1,0 +1,186 @@
+"""Voices that were models of RVC: imported from `.pth` or `.onnx`, with their `.index`, and loaded again.
+
+Their folder is like any voice's: card.json, weights.safetensors, model.onnx if they were one. `card.kind` says which
+networks render it, `card.model` their configuration. They convert as they are; what needs networks of this studio
+(training, blending, packages) refuses them.
+"""
+
+import shutil
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+
+from engine.analysis.pitch_statistics import PitchStatistics
+from engine.errors import VoiceError
+from engine.networks.base import BaseModel
+from engine.rvc.checkpoint import read_checkpoint
+from engine.rvc.configuration import from_json
+from engine.rvc.generator import generator_from
+from engine.rvc.index_file import VoiceIndex, read_index
+from engine.rvc.onnx_models import onnx_from_json, read_onnx
+from engine.rvc.rendering import Moment, OnnxRendering, Rendering, RetrievalIndex, TorchRendering
+from engine.rvc.sandbox import ModelFileError
+from engine.voices.card import (
+    CARD_FILE,
+    DEMO_VOICES,
+    PREVIEW_FILE,
+    WEIGHTS_FILE,
+    VoiceCard,
+    card_text,
+    damaged_weights,
+    find_voice,
+    load_card,
+    new_identifier,
+    new_voice_folder,
+)
+from engine.voices.voice import Voice, load_voice
+from engine.voices.voice import networks_digest as digest_of_own
+
+ONNX_FILE = "model.onnx"
+MODEL_SUFFIXES = (".pth", ".onnx")
+UNKNOWN_PITCH = PitchStatistics(40.0, 57.0, 76.0)  # E2 to E5: an RVC file does not say how high its voice is
+_INDEX = "index."
+_TRIAL_FRAMES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedVoice:
+    """A voice of RVC, ready for conversion."""
+
+    card: VoiceCard
+    networks: Rendering
+    index: RetrievalIndex | None
+    folder: Path | None = None
+
+    @property
+    def preview(self) -> Path | None:
+        """Path of the preview, or None."""
+        path = self.folder / PREVIEW_FILE if self.folder else None
+        return path if path and path.exists() else None
+
+    def on(self, device: torch.device) -> "ImportedVoice":
+        """Return the voice with its networks on a device."""
+        return replace(self, networks=self.networks.on(device))
+
+
+AnyVoice = Voice | ImportedVoice
+
+
+def load_any_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -> AnyVoice:
+    """Load a voice of either kind: `card.kind` decides. Arguments and errors as of `engine.voices.voice.load_voice`."""
+    home = voice if isinstance(voice, Path) else find_voice(voice, folder)
+    card = load_card(home)
+    return _imported_from(card, home) if card.is_imported else load_voice(voice, folder)
+
+
+def networks_digest(base: BaseModel, voice: AnyVoice) -> str:
+    """Return a SHA-256 digest of all weights that render a take; an edit of the take needs the same ones."""
+    if isinstance(voice, Voice):
+        return digest_of_own(base, voice)
+    digest = sha256(voice.networks.digest().encode())
+    if voice.index is not None:
+        digest.update(voice.index.vectors.numpy().data)
+    return digest.hexdigest()
+
+
+def import_rvc(
+    path: Path,
+    voices: Path,
+    index: Path | None = None,
+    name: str | None = None,
+    speaker: int = 0,
+    taken: Collection[str] = (),
+) -> VoiceCard:
+    """Turn a model of RVC into a voice in the folder `voices`, and return its card; nothing of the pickle is kept.
+
+    index: its `.index`. name: by default that of the file. speaker: of a model with several, from 0. Raises
+    ModelFileError, which names what else the file is.
+    """
+    is_onnx = path.suffix.lower() == ".onnx"
+    title = " ".join((name or path.stem).split())[:100]
+    there = {one.name.split(".")[0] for one in voices.iterdir()} if voices.is_dir() else set()
+    identifier = new_identifier(title, {*there, *taken})
+    with new_voice_folder(voices / identifier) as folder:
+        weights: dict[str, torch.Tensor] = {}
+        model: dict[str, Any]
+        if is_onnx:
+            shutil.copyfile(path, folder / ONNX_FILE)
+            described = read_onnx(path)
+            model, width, rate = {"onnx": described.as_json()}, described.content, described.sample_rate
+        else:
+            configuration = read_checkpoint(path, folder / WEIGHTS_FILE)
+            if not 0 <= speaker < configuration.speakers:
+                raise ModelFileError(f'"{path.name}" has {configuration.speakers} speakers, from 0.', "no_such_speaker")
+            model, width, rate = configuration.as_json(), configuration.content, configuration.sample_rate
+            weights = load_file(folder / WEIGHTS_FILE)
+        found = read_index(index) if index else None
+        if found is not None and found.vectors.shape[1] != width:
+            has = f"its vectors have {found.vectors.shape[1]} numbers, and this model reads {width}"
+            raise ModelFileError(f"The index belongs to another model: {has}.", "wrong_index")
+        weights |= _index_tensors(found)
+        save_file(weights, folder / WEIGHTS_FILE)
+        with path.open("rb") as file:
+            origin = sha256(file.read()).hexdigest()
+        model |= {"speaker": speaker, "probes": found.probes if found else 0, "file": path.name, "sha256": origin}
+        card = _card(identifier, title, model, rate)
+        (folder / CARD_FILE).write_text(card_text(card), encoding="utf-8")
+        try:
+            _refuse_senseless(_imported_from(card, folder))
+        except ModelFileError:
+            raise
+        except VoiceError as cause:
+            raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
+    return card
+
+
+def _card(identifier: str, name: str, model: dict[str, Any], rate: int) -> VoiceCard:
+    return VoiceCard(
+        id=identifier, name=name, gender=None, age=None, description="", base_language=None, traits=[], genre=None,
+        voice_type=None, vocal_range={"min": "E2", "max": "E5"}, pitch=UNKNOWN_PITCH, bandwidth_hertz=rate / 2,
+        licence="", source=f"imported from {model['file']}", consent={}, kind="rvc", model=model,
+    )  # fmt: skip
+
+
+def _index_tensors(index: VoiceIndex | None) -> dict[str, torch.Tensor]:
+    if index is None:
+        return {}
+    arrays = {"vectors": index.vectors, "starts": index.starts, "centroids": index.centroids.astype(np.float32)}
+    return {_INDEX + name: torch.from_numpy(np.array(values)) for name, values in arrays.items()}
+
+
+def _imported_from(card: VoiceCard, folder: Path) -> ImportedVoice:
+    """Load the networks and the index of an imported voice. Raises VoiceError."""
+    model, networks = dict(card.model), None
+    try:
+        with safe_open(folder / WEIGHTS_FILE, "pt") as file:
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - the file is not a dict
+        own = {name.removeprefix(_INDEX): weights.pop(name) for name in list(weights) if name.startswith(_INDEX)}
+        speaker, probes = int(model.pop("speaker")), int(model.pop("probes"))
+        index = RetrievalIndex(own["vectors"], own["starts"], own["centroids"], probes) if own else None
+        if "onnx" in model:
+            networks = OnnxRendering(folder / ONNX_FILE, onnx_from_json(model["onnx"]), speaker)
+            if not networks.path.exists():
+                raise VoiceError(damaged_weights(card.id))
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError) as cause:
+        raise VoiceError(damaged_weights(card.id)) from cause
+    if networks is None:
+        shape = {name: value for name, value in model.items() if name not in ("file", "sha256")}
+        return ImportedVoice(card, TorchRendering(generator_from(from_json(shape), weights), speaker), index, folder)
+    return ImportedVoice(card, networks, index, folder)
+
+
+def _refuse_senseless(voice: ImportedVoice) -> None:
+    """Render a moment of random content: weights may be numbers and yet make no sound. Raises ModelFileError."""
+    width = 256 if voice.networks.version == "v1" else 768
+    content = torch.randn(_TRIAL_FRAMES, width, generator=torch.Generator().manual_seed(0)) * 0.3
+    with torch.inference_mode():
+        samples = voice.networks.render(content, torch.full((_TRIAL_FRAMES,), 200.0), Moment(0, 0, 0.0))
+    if not (np.isfinite(samples).all() and 1e-5 < np.abs(samples).max() <= 1.001):
+        raise ModelFileError(f'The weights of "{voice.card.model["file"]}" render no voice.', "senseless")

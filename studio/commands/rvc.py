@@ -1,0 +1,60 @@
+"""`rvc`: ContentVec, which imported models of RVC need; fetched only here, and only when asked."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from studio.commands.failures import in_one_sentence
+from studio.commands.progress import progress_bar
+
+rvc = typer.Typer(
+    help="Get ContentVec, which imported models of RVC need.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+
+
+@rvc.command()
+@in_one_sentence
+def status() -> None:
+    """Show whether imported models can convert here, and where ContentVec comes from."""
+    from engine.rvc.sources import SOURCES, contentvec_path
+
+    path = contentvec_path()
+    typer.echo(str(path) if path.exists() else "ContentVec is missing: imported models cannot convert yet.")
+    for one in SOURCES:
+        typer.echo(f"{one.name}: {one.size / 1e6:.0f} MB, {one.licence}, {one.origin}, {one.url}, sha256 {one.sha256}")
+
+
+@rvc.command()
+@in_one_sentence
+def fetch(
+    small: Annotated[bool, typer.Option("--small", help="Fetch the half-precision file of RVC: 190 MB.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Fetch ContentVec, check it against its pinned checksum, and store it in the data folder."""
+    from engine.rvc.sources import SOURCES
+    from studio.actions.rvc_models import fetch_contentvec
+    from studio.commands.in_process import local_studio
+
+    source = SOURCES[1 if small else 0]
+    typer.echo(f"{source.origin}. {source.size / 1e6:.0f} MB, licence {source.licence}, from {source.url}", err=True)
+    if not yes:
+        typer.confirm("Fetch it?", abort=True, err=True)
+    with local_studio() as studio, progress_bar() as report:
+        typer.echo(fetch_contentvec(studio, report, source))
+
+
+@rvc.command()
+@in_one_sentence
+def use(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="pytorch_model.bin, hubert_base.pt, or their folder.")],
+) -> None:
+    """Take ContentVec from a file or folder that you have."""
+    from studio.actions.rvc_models import use_contentvec
+    from studio.commands.in_process import local_studio
+
+    with local_studio() as studio:
+        typer.echo(use_contentvec(studio, path))

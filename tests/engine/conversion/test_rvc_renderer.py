@@ -1,0 +1,138 @@
+"""Imported voices behind the same `convert`, with small random networks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.audio.files import Audio
+from engine.conversion.convert import convert
+from engine.conversion.pitch_edits import Shift
+from engine.conversion.rerendering import edit_take
+from engine.conversion.settings import ConversionSettings
+from engine.errors import VoiceError
+from engine.rvc import contentvec
+from engine.rvc.checkpoint import extract
+from engine.rvc.sandbox import ModelFileError
+from engine.voices.imported import import_rvc, load_any_voice
+from engine.voices.voice import load_voice
+from tests.engine.rvc.models import checkpoint_of
+
+REFERENCE = Path(__file__).parents[1] / "rvc" / "reference"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A data folder with a small ContentVec."""
+    home = tmp_path_factory.mktemp("home")
+    drawn = torch.Generator().manual_seed(0)
+    found = load_file(REFERENCE / "hubert.safetensors")
+    weights = {name.removeprefix("weight."): one for name, one in found.items() if name.startswith("weight.")}
+    weights = contentvec._without_norm("x", {name: one for name, one in weights.items() if "masked" not in name})
+    weights |= {"final_proj.weight": torch.randn(256, 24, generator=drawn), "final_proj.bias": torch.zeros(256)}
+    (home / "models").mkdir()
+    save_file(weights, home / "models" / "contentvec.safetensors")
+    return home
+
+
+@pytest.fixture
+def voices(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(home))
+    # the small network has 24 channels, two heads and four groups: spread them to what a v2 model reads
+    made = contentvec.ContentVec.__init__
+    monkeypatch.setattr(contentvec.ContentVec, "__init__", lambda self, weights, *_: made(self, weights, 2, 4))
+    content = contentvec.ContentVec.content
+    monkeypatch.setattr(
+        contentvec.ContentVec,
+        "content",
+        lambda self, samples, version: (
+            content(self, samples, version) if version == "v1" else content(self, samples, version).repeat(1, 1, 32)
+        ),
+    )
+    # in this process: that they are read in another one is tested in test_checkpoint
+    monkeypatch.setattr("engine.rvc.checkpoint.run_apart", lambda _, path, target: extract(path, str(target)))
+    contentvec._loaded.cache_clear()
+    yield tmp_path / "voices"
+    contentvec._loaded.cache_clear()
+
+
+def imported(voices, case, index=None, **options):
+    voices.mkdir(exist_ok=True)
+    path = voices.parent / "Mia.pth"
+    torch.save(checkpoint_of(case), path)
+    return load_any_voice(voices / import_rvc(path, voices, index, **options).id)
+
+
+def vocal(seconds=1.3, rate=44_100, channels=1):
+    time = np.arange(round(seconds * rate)) / rate
+    sung = sum(np.sin(2 * np.pi * 196 * number * time) / number for number in range(1, 9))
+    return Audio((0.1 * np.tile(sung, (channels, 1))).astype(np.float32), rate)
+
+
+@pytest.mark.parametrize("case", ["v1", "v2", "v2-32k", "v1-no-pitch"])
+def test_takes_are_exactly_as_long_and_the_same_with_the_same_seed(voices, case):
+    voice, audio = imported(voices, case, speaker=1), vocal(channels=2)
+    settings = ConversionSettings(takes=2, seed=3)
+    first, again = (convert(audio, voice, settings).takes for _ in range(2))
+    assert [take.audio.samples.shape for take in first] == [audio.samples.shape] * 2
+    assert all(np.array_equal(one.audio.samples, two.audio.samples) for one, two in zip(first, again, strict=True))
+    assert np.abs(first[0].audio.samples - first[1].audio.samples).max() > 1e-3
+    other = convert(audio, voice, ConversionSettings(seed=4)).takes[0].audio.samples
+    assert np.abs(first[0].audio.samples - other).max() > 1e-3
+
+
+def test_take_has_the_loudness_and_states_its_voice(voices):
+    voice, audio = imported(voices, "v2"), vocal()
+    take = convert(audio, voice).takes[0].audio
+    assert abs(20 * np.log10(take.samples.std() / audio.samples.std())) < 6
+    assert take.statement.voice_name == "Mia"
+
+
+def test_retrieval_uses_the_index_and_spares_consonants(voices):
+    voice, audio = imported(voices, "v1", REFERENCE / "ivf.index"), vocal()
+    plain, drawn = (convert(audio, voice, ConversionSettings(retrieval=share)).takes[0] for share in (0.0, 1.0))
+    assert np.abs(plain.audio.samples - drawn.audio.samples).max() > 1e-3
+
+
+def test_formant_shift_keeps_length(voices):
+    audio = vocal()
+    take = convert(audio, imported(voices, "v2"), ConversionSettings(formant_shift_semitones=3.0)).takes[0]
+    assert take.audio.samples.shape == audio.samples.shape
+
+
+def test_edit_renders_only_its_stretch(voices):
+    voice, audio = imported(voices, "v2"), vocal(4.0)
+    conversion = convert(audio, voice)
+    edited = edit_take(audio, conversion, 0, voice, [Shift(1.5, 2.0, semitones=3.0)]).audio.samples
+    original = conversion.takes[0].audio.samples
+    assert np.array_equal(edited[:, :40_000], original[:, :40_000])
+    assert np.array_equal(edited[:, -40_000:], original[:, -40_000:])
+    assert np.abs(edited - original).max() > 1e-3
+
+
+def test_missing_contentvec_and_what_needs_our_networks_are_refused(voices, tmp_path, monkeypatch):
+    voice = imported(voices, "v2")
+    with pytest.raises(VoiceError, match="imported model of RVC"):
+        load_voice(voice.folder)
+    monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "empty"))
+    with pytest.raises(VoiceError, match="needs ContentVec"):
+        convert(vocal(), voice)
+
+
+def test_import_keeps_no_pickle_and_leaves_nothing_behind(voices):
+    voice = imported(voices, "v2", name="Mia Muster")
+    assert sorted(path.name for path in voice.folder.iterdir()) == ["card.json", "weights.safetensors"]
+    assert (voice.card.id, voice.card.name, voice.card.kind) == ("mia-muster", "Mia Muster", "rvc")
+    path = voices.parent / "Mia.pth"
+    for options, code in (({"speaker": 3}, "no_such_speaker"), ({"index": REFERENCE / "ivf.index"}, "wrong_index")):
+        with pytest.raises(ModelFileError) as caught:
+            import_rvc(path, voices, name="other", **options)
+        assert caught.value.code == code
+    changed = checkpoint_of("v2")
+    changed["weight"]["dec.cond.bias"] = torch.zeros(3)
+    torch.save(changed, path)
+    with pytest.raises(ModelFileError, match=r"dec\.cond\.bias is \(3,\) instead of \(32,\)"):
+        import_rvc(path, voices)
+    assert [one.name for one in voices.iterdir()] == ["mia-muster"]
