@@ -1,8 +1,9 @@
 // <timbre-tasks>: tasks as a list; each opens to show its settings, sounds, errors and actions.
 //
 // data: {tasks: [{id, title, kind, state, label, progress, message, error, created_s, took, facts: [[name, value]],
-// player: data of <timbre-player>, note, actions: [{name, label, question}]}], open: id or null, empty: text}.
-// An action with a question asks for confirmation. Sends `asked` {id, action}, and `download` {id, index, label} of the
+// player: data of <timbre-player>, note, actions: [{name, label, question}], fixed}], open: id or null, empty: text,
+// select: whether rows can be selected, to delete several at once; not those that are active or fixed}.
+// An action with a question asks for confirmation. Sends `asked` {id, action}, for several {ids, action: "delete"}, and `download` {id, index, label} of the
 // player.
 // A row stays open and playing while its data are unchanged.
 
@@ -15,13 +16,14 @@ class Tasks extends HTMLElement {
   #opened = null; // the row last opened by the data
   #list = make("ul");
   #empty = make("p", { class: "empty" });
+  #bar = make("div", { class: "actions several", role: "group", "aria-label": "Selected", hidden: true });
 
   set data(given) {
     const tasks = given?.tasks ?? [];
     const kept = new Map();
     for (const task of tasks) {
       const row = this.#rows.get(task.id) ?? new Row(this);
-      row.show(task);
+      row.show(task, given.select);
       kept.set(task.id, row);
     }
     const place = [...this.#rows.values()].findIndex((row) => row.item.contains(document.activeElement));
@@ -32,9 +34,40 @@ class Tasks extends HTMLElement {
       items[Math.min(place, items.length - 1)]?.querySelector("button").focus(); // the focused row is gone
     }
     this.#empty.textContent = tasks.length ? "" : (given?.empty ?? "");
-    if (!this.#list.isConnected) this.append(this.#list, this.#empty);
+    if (!this.#list.isConnected) this.append(this.#bar, this.#list, this.#empty);
+    this.showSelected();
     if (given?.open && given.open !== this.#opened) this.#rows.get(given.open)?.open(true);
     this.#opened = given?.open ?? null;
+  }
+
+  showSelected(isAsking = false) {
+    const chosen = [...this.#rows].filter(([, row]) => row.isSelected);
+    const named = chosen.map(([id]) => id).join(" ");
+    if (!isAsking && this.#bar.dataset.asks === named && named) return; // a question stays while the list is refreshed
+    this.#bar.dataset.asks = isAsking ? named : "";
+    this.#bar.hidden = !chosen.length;
+    const clear = () => {
+      for (const [, row] of chosen) row.select(false);
+      this.showSelected();
+      this.querySelector(".task-head")?.focus();
+    };
+    const erase = () => {
+      const ids = chosen.map(([id]) => id);
+      clear();
+      tell(this, "asked", { action: "delete", ids });
+    };
+    const button = (name, label, act) => make("button", { type: "button", class: name, onclick: act }, label);
+    const count = `${chosen.length} selected`;
+    if (!isAsking) {
+      const all = () => { for (const row of this.#rows.values()) row.select(true); this.showSelected(); };
+      this.#bar.replaceChildren(make("span", { role: "status" }, count), button("delete", "Delete", () => this.showSelected(true)),
+        button("all", "Select all", all), button("none", "Clear", clear));
+      return;
+    }
+    const keep = button("keep", "Keep them", () => { this.#bar.dataset.asks = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
+    const question = `Delete ${chosen.length === 1 ? "it" : `these ${chosen.length}`}, with recordings and takes?`;
+    this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", "Delete", erase), keep);
+    keep.focus();
   }
 }
 
@@ -44,15 +77,31 @@ class Row {
   #head;
   #inside;
   #is_open = false;
+  #box;
+  #choice;
 
   constructor(owner) {
     this.#owner = owner;
     this.#head = make("button", { type: "button", class: "task-head", "aria-expanded": "false", onclick: () => this.#turn() });
     this.#inside = make("div", { class: "inside", hidden: true });
-    this.item = make("li", { class: "task" }, this.#head, this.#inside);
+    this.#box = make("input", { type: "checkbox", onchange: () => owner.showSelected() });
+    this.#choice = make("label", { class: "choice", hidden: true }, this.#box);
+    this.item = make("li", { class: "task" }, make("div", { class: "line" }, this.#choice, this.#head), this.#inside);
   }
 
-  show(task) {
+  get isSelected() {
+    return this.#box.checked;
+  }
+
+  select(isSelected) {
+    this.#box.checked = isSelected && !this.#box.disabled;
+  }
+
+  show(task, canSelect) {
+    this.#choice.hidden = !canSelect;
+    this.#box.disabled = task.fixed || task.state === "queued" || task.state === "running";
+    if (this.#box.disabled || !canSelect) this.#box.checked = false;
+    this.#box.ariaLabel = `Select ${task.title}`;
     if (JSON.stringify(task) === JSON.stringify(this.#task)) return;
     const before = this.#task;
     this.#task = task;

@@ -95,7 +95,7 @@ class ConvertTab:
             model=model,
             settings=self.settings.asked(given),
             preset=self.settings.preset_of(given),
-            effects=given[self.settings.effects],
+            effects=self.settings.effects_of(given),
             stretch=self.recording.stretch_of(chosen),
         )
         return self.result.begun(visit, task_id, chosen, given[self.result.kept])

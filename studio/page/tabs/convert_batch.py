@@ -94,7 +94,7 @@ class Batch:
                 model=model,
                 settings=self.settings.asked(given),
                 preset=self.settings.preset_of(given),
-                effects=given[self.settings.effects],
+                effects=self.settings.effects_of(given),
             )
         return {self.rows: rows, self.timer: gr.Timer(active=True), self.files: None}
 

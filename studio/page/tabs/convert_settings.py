@@ -7,17 +7,17 @@ from typing import Any
 import gradio as gr
 
 from engine.conversion.settings import AUTO, ConversionSettings
-from engine.effects.settings import OFF, EffectSettings
+from engine.effects.settings import Effects
 from studio.page.parts.controls import STYLES, controls, settings_of
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.tabs.convert_effects import EffectControls
 from studio.page.tabs.convert_fit import Fit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
 
 _OF_ONE = "Detected in the recording. Choose another if it suits better."
 _OF_EACH = "If none is chosen, each recording's style is detected."
-_EFFECTS = "EQ, dynamics and reverb on the takes. Pitch edits begin from the take without them."
 _PLAIN = ConversionSettings()
 _OF = "recording"  # in the memory: which one the transposition is for
 _KEPT = f"""(recording, ...values) => ({{
@@ -48,8 +48,7 @@ class Settings:
         with layout.takes:
             self.takes = controls(ConversionSettings, ["takes"])["takes"]
         with layout.advanced:
-            effects = [(name.capitalize(), name) for name in EffectSettings.presets]
-            self.effects = gr.Radio(effects, value=OFF, label="Effects", info=_EFFECTS, elem_id="convert-effects")
+            self.effects = EffectControls()
             self.advanced = controls(ConversionSettings, _ADVANCED)
             self.reset = gr.Button("Reset to the style's defaults", size="sm")
         self.kept = remembered("convert-settings")
@@ -74,12 +73,19 @@ class Settings:
     @property
     def controls(self) -> list[Any]:
         """Everything that can be set here."""
-        return [self.preset, self.fit.auto, self.fit.transpose, self.takes, self.effects, *self.advanced.values()]
+        return [
+            self.preset,
+            self.fit.auto,
+            self.fit.transpose,
+            self.takes,
+            *self.effects.controls,
+            *self.advanced.values(),
+        ]
 
     @property
     def names(self) -> list[str]:
         """The controls' names in the browser's memory."""
-        return ["preset", "auto", "transpose", "takes", "effects", *self.advanced]
+        return ["preset", "auto", "transpose", "takes", *self.effects.names, *self.advanced]
 
     def preset_of(self, given: Mapping[Any, Any]) -> str:
         """Return the chosen preset; AUTO where each recording's style decides."""
@@ -94,13 +100,17 @@ class Settings:
             "takes": int(given[self.takes]),
         } | asked
 
-    def fill(self, preset: str, asked: Mapping[str, Any], effects: str) -> dict[Any, Any]:
+    def effects_of(self, given: Mapping[Any, Any]) -> Effects:
+        """Return the chosen effects."""
+        return self.effects.chosen(given)
+
+    def fill(self, preset: str, asked: Mapping[str, Any], effects: Effects) -> dict[Any, Any]:
         """Return updates that set everything as it was for an earlier conversion."""
         chosen = preset if preset in ConversionSettings.presets else None
         values = _preset(preset)
         by = asked.get("transpose", values.transpose)
         updates = {self.preset: chosen, self.takes: asked.get("takes", 1), self.fit.auto: by == AUTO}
-        updates[self.effects] = effects
+        updates |= self.effects.fill(effects)
         updates |= {self.advanced[name]: asked.get(name, getattr(values, name)) for name in self.advanced}
         return updates | ({} if by == AUTO else {self.fit.transpose: by})
 
@@ -112,7 +122,8 @@ class Settings:
         known = dict(zip(self.names, self.controls, strict=True))
         if kept and kept.get(_OF) not in (None, (recording or {}).get("id")):
             known = {name: control for name, control in known.items() if name not in ("auto", "transpose")}
-        return {known[name]: value for name, value in (kept or {}).items() if name in known and value is not None}
+        restored = {known[name]: value for name, value in (kept or {}).items() if name in known and value is not None}
+        return restored | self.effects.restored(restored)
 
     def choose(self, visit: Visit, preset: str | None) -> Updates:
         return self._of_preset(preset, _OF_PRESETS)

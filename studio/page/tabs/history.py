@@ -1,17 +1,23 @@
 """The History tab: all conversions and trainings, to play, repeat, cancel and delete."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import gradio as gr
 
 from studio.actions.downloads import take_download
-from studio.actions.history import history_view, repeat_task
-from studio.actions.tasks import cancel_task, delete_task, task_view
+from studio.actions.history import history_view, repeat_task, search
+from studio.actions.preferences import preferences_of
+from studio.actions.projects import delete_project, project_view, projects_view
+from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_view
+from studio.errors import NotFound, WrongState
 from studio.page.parts.element import element, shown
-from studio.page.parts.notice import notice, told
+from studio.page.parts.notice import notice, silent, told
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.tabs.history_projects import ProjectForm, project_row
 from studio.page.tabs.history_rows import KINDS, STATES, row_of, with_downloads
-from studio.store.task_filter import TaskFilter
+from studio.store.catalogue import all_models
 
 _POLL_S = 1.0
 _ALL = ""
@@ -20,8 +26,14 @@ _EMPTY_DEMO = "Nothing here yet. Your conversions and trainings appear here unti
 _NO_MATCH = "No matching tasks. Clear the filters to see all."
 _REPEATED = "Started again with the same settings. The new task is at the top of the list."
 
+_PROJECTS, _WORK = "Projects", "All work"
+_NO_PROJECT = "No projects yet. What you convert from a recording is a project."
+_NONE_FOUND = "No project matches. Clear the filters to see all."
+
 Made = dict[str, dict[str, str]]
 Cursors = list[str | None]  # of the pages leading to the one shown
+_EMPTY_FILTERS = (_WORK, "", _ALL, _ALL, _ALL, "", "")  # what is shown, words, voice, kind, state, since, until
+_AT = len(_EMPTY_FILTERS)  # of what follows them in the inputs: cursors, opened, made
 
 
 class HistoryTab:
@@ -34,9 +46,16 @@ class HistoryTab:
 
     def _lay_out(self) -> None:
         with gr.Row(elem_classes="history-choice"):
+            self._view = gr.Radio([_WORK, _PROJECTS], value=_WORK, label="Show", min_width=200)
+            self._words = gr.Textbox(label="Search", placeholder="Recording, project or voice", min_width=200)
+            self._voice = gr.Dropdown([("All voices", _ALL)], value=_ALL, label="Voice", min_width=140)
             self._kind = _filter("Type", "All types", KINDS)
             self._state = _filter("Status", "Any status", STATES)
+            self._since = gr.Textbox(label="From", placeholder="2026-03-31", max_length=10, min_width=110)
+            self._until = gr.Textbox(label="To", placeholder="2026-03-31", max_length=10, min_width=110)
+        self._filters = [self._view, self._words, self._voice, self._kind, self._state, self._since, self._until]
         self._notice = notice("history-notice")
+        self._form = ProjectForm(self._page)
         self._tasks = element("tasks", events=("asked", "download"), elem_id="history-tasks")
         self._made = gr.State({})  # links to takes in formats made on request, by "task track format"
         with gr.Row():
@@ -47,89 +66,143 @@ class HistoryTab:
 
     def _wire(self, tab: gr.Tab) -> None:
         page, wish = self._page, self._page.wishes["history"]
-        asked = [self._kind, self._state, self._cursors, self._opened, self._made]
+        asked = [*self._filters, self._cursors, self._opened, self._made]
         seen = [self._tasks, self._timer, self._newer, self._older]
         elsewhere = [page.tabs, *(page.wishes[name] for name in ("convert", "train", "voices"))]
-        page.on_seen(tab, self._show, asked, seen)
+        page.on_seen(tab, self._show_new, asked, [*seen, self._voice, self._kind, self._state], notice=self._notice)
         page.on(self._timer.tick, self._show, asked, seen, trigger_mode="once")
         page.stop_on_leaving(tab, self._timer)
-        for choice in (self._kind, self._state):
-            page.on(choice.input, self._apply_filters, asked[:2], [*seen, self._cursors, self._opened])
-        page.on(self._older.click, self._show_older, asked[:3], [*seen, self._cursors])
-        page.on(self._newer.click, self._show_newer, asked[:3], [*seen, self._cursors])
+        narrowed = [*seen, self._cursors, self._opened, self._kind, self._state]
+        for choice in (self._view, self._voice, self._kind, self._state):
+            page.on(choice.input, self._apply_filters, self._filters, narrowed, notice=self._notice)
+        for text in (self._words, self._since, self._until):
+            for event in (text.submit, text.blur):
+                page.on(event, self._apply_filters, self._filters, narrowed, notice=self._notice)
+        page.on(self._older.click, self._show_older, asked, [*seen, self._cursors])
+        page.on(self._newer.click, self._show_newer, asked, [*seen, self._cursors])
         page.on(wish.change, self._open_wished, [wish], [*seen, *asked])
-        page.on_data(self._tasks.asked, self._act, asked, [*seen, *elsewhere], notice=self._notice)
+        acted = [*seen, *elsewhere, *self._form.outputs]
+        page.on_data(self._tasks.asked, self._act, asked, acted, notice=self._notice)
         page.on_data(self._tasks.download, self._download, asked, [*seen, self._made], notice=self._notice)
+        self._form.wire(self._show, asked, seen)
 
-    def _show(
-        self, visit: Visit, kind: str, state: str, cursors: Cursors, opened: str | None, made: Made | None = None
-    ) -> dict[Any, Any]:
-        found = _found(visit, kind, state, cursors)
-        rows = [with_downloads(row_of(task), made or {}) for task in found["tasks"]]
-        empty = _NO_MATCH if kind or state else _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
+    def _rows(self, visit: Visit, asked: Sequence[Any]) -> tuple[list[dict[str, Any]], str | None]:
+        """Return what is asked for, as rows, and the cursor of the next page."""
+        view, words, voice, kind, state, since, until = asked[:_AT]
+        studio, account, cursor = visit.studio, visit.account, asked[_AT][-1]
+        wanted = search(
+            studio, account, words or "", model_id=voice or None, since=since or "", until=until or "",
+            kind=kind or None, state=state or None,
+        )  # fmt: skip
+        preferred = preferences_of(studio.database, account).format
+        if view == _PROJECTS:
+            found = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
+            rows = [project_row(one, preferred) for one in found["projects"]]
+        else:
+            found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
+            rows = [row_of(task, preferred) for task in found["tasks"]]
+        return rows, found["next_cursor"]
+
+    def _show(self, visit: Visit, *asked: Any) -> dict[Any, Any]:
+        """Return updates that show what is asked for: filters, cursors, opened, made."""
+        cursors, opened, made = asked[_AT:]
+        rows, following = self._rows(visit, asked)
+        rows = [with_downloads(row, made or {}) for row in rows]
+        is_narrowed = any(asked[1:_AT])
+        nothing = _NO_MATCH if is_narrowed else _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
+        if asked[0] == _PROJECTS:
+            nothing = _NONE_FOUND if is_narrowed else _NO_PROJECT
         return {
-            self._tasks: shown({"tasks": rows, "open": opened, "empty": empty}),
+            self._tasks: shown({"tasks": rows, "open": opened, "empty": nothing, "select": True}),
             self._timer: gr.Timer(active=any(row["state"] in ("queued", "running") for row in rows)),
             self._newer: gr.Button(visible=len(cursors) > 1),
-            self._older: gr.Button(visible=found["next_cursor"] is not None),
+            self._older: gr.Button(visible=following is not None),
         }
 
-    def _apply_filters(self, visit: Visit, kind: str, state: str) -> Updates:
-        return {self._cursors: [None], self._opened: None, **self._show(visit, kind, state, [None], None)}
+    def _show_new(self, visit: Visit, *asked: Any) -> dict[Any, Any]:
+        """Show the list with the voices that there are now."""
+        voices = sorted((one.name, one.id) for one in all_models(visit.studio.database, visit.account))
+        return self._show(visit, *asked) | {self._voice: gr.Dropdown(choices=[("All voices", _ALL), *voices])}
 
-    def _show_older(self, visit: Visit, kind: str, state: str, cursors: Cursors) -> Updates:
-        following = _found(visit, kind, state, cursors)["next_cursor"]
+    def _apply_filters(self, visit: Visit, *filters: Any) -> Updates:
+        is_work = filters[0] != _PROJECTS  # projects are conversions in any state
+        filters = filters if is_work else (*filters[:3], _ALL, _ALL, *filters[5:])
+        choices = {
+            one: gr.Dropdown(value=filters[at], visible=is_work) for one, at in ((self._kind, 3), (self._state, 4))
+        }
+        return {self._cursors: [None], self._opened: None, **choices, **self._show(visit, *filters, [None], None, {})}
+
+    def _show_older(self, visit: Visit, *asked: Any) -> Updates:
+        cursors, following = asked[_AT], self._rows(visit, asked)[1]
         further = [*cursors, following] if following else cursors
-        return {self._cursors: further, **self._show(visit, kind, state, further, None)}
+        return {self._cursors: further, **self._show(visit, *asked[:_AT], further, None, asked[-1])}
 
-    def _show_newer(self, visit: Visit, kind: str, state: str, cursors: Cursors) -> Updates:
-        back = cursors[:-1] or [None]
-        return {self._cursors: back, **self._show(visit, kind, state, back, None)}
+    def _show_newer(self, visit: Visit, *asked: Any) -> Updates:
+        back = asked[_AT][:-1] or [None]
+        return {self._cursors: back, **self._show(visit, *asked[:_AT], back, None, asked[-1])}
 
     def _open_wished(self, visit: Visit, wish: dict[str, Any] | None) -> Updates:
         if not wish:
             return None
         task_id = wish.get("task")
-        view = {self._kind: _ALL, self._state: _ALL, self._cursors: [None], self._opened: task_id}
-        return view | self._show(visit, _ALL, _ALL, [None], task_id)
+        view = dict(zip(self._filters, _EMPTY_FILTERS, strict=True)) | {self._cursors: [None], self._opened: task_id}
+        return view | self._show(visit, *_EMPTY_FILTERS, [None], task_id, {})
 
-    def _download(
-        self, visit: Visit, data: dict[str, Any], kind: str, state: str, cursors: Cursors, opened: str | None,
-        made: Made,
-    ) -> Updates:  # fmt: skip
+    def _download(self, visit: Visit, data: dict[str, Any], *asked: Any) -> Updates:
         """Make a take in another format; the player fetches it as soon as its link is there."""
-        task_id, index, suffix = str(data["id"]), int(data["index"]), str(data["label"])
-        task = task_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
-        take = row_of(task)["player"]["tracks"][index]["take"]
-        link = take_download(visit.studio, visit.account, task_id, take, suffix, visit.base_url, visit.now_s)
-        made = {**made, f"{task_id} {index} {suffix}": link}
-        return {**self._show(visit, kind, state, cursors, opened, made), self._made: made}
+        row_id, index, suffix, made = str(data["id"]), int(data["index"]), str(data["label"]), asked[-1]
+        row = next((one for one in self._rows(visit, asked)[0] if one["id"] == row_id), None)
+        if row is None or not row["player"]:
+            return self._show(visit, *asked)
+        track = row["player"]["tracks"][index]
+        task_id = track.get("task", row_id)
+        link = take_download(visit.studio, visit.account, task_id, track["take"], suffix, visit.base_url, visit.now_s)
+        made = {**made, f"{row_id} {index} {suffix}": link}
+        return {**self._show(visit, *asked[:-1], made), self._made: made}
 
     def _act(self, visit: Visit, data: dict[str, Any], *asked: Any) -> Updates:
-        task_id = str(data.get("id"))
+        task_id, studio, account = str(data.get("id")), visit.studio, visit.account
         match data.get("action"):
-            case "cancel":
-                cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
             case "delete":
-                delete_task(visit.studio, visit.account, task_id)
+                told_of = self._delete(visit, [str(one) for one in data.get("ids") or [task_id]], asked[0])
+                return self._show(visit, *asked) | {self._notice: told_of}
+            case "convert" if asked[0] == _PROJECTS:
+                latest = project_view(studio, account, task_id, visit.base_url, visit.now_s)["conversions"][0]
+                return self._page.go("convert", task=latest["id"])
+            case "export":
+                return self._form.make_export(visit, task_id)
+            case "place":
+                return self._form.open(visit, task_id)
+            case "cancel":
+                cancel_task(studio, account, task_id, visit.base_url, visit.now_s)
             case "repeat":
-                repeat_task(visit.studio, visit.account, task_id)
+                repeat_task(studio, account, task_id)
                 return self._show(visit, *asked) | {self._notice: told(_REPEATED)}
             case "convert":
                 return self._page.go("convert", task=task_id)
             case "train" | "voice" as action:
-                view = task_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+                view = task_view(studio, account, task_id, visit.base_url, visit.now_s)
                 return self._page.go("train" if action == "train" else "voices", voice=view["model"])
         return self._show(visit, *asked)
+
+    def _delete(self, visit: Visit, ids: Sequence[str], view: str) -> Any:
+        """Delete tasks, or projects; return what to say about it."""
+        if len(ids) == 1:  # with the reason if it cannot be
+            (delete_project if view == _PROJECTS else delete_task)(visit.studio, visit.account, ids[0])
+            return silent()
+        if view != _PROJECTS:
+            count, noun = len(delete_tasks(visit.studio, visit.account, ids)), "entries"
+        else:
+            count, noun = 0, "projects"
+            for one in ids:
+                with suppress(NotFound, WrongState):
+                    delete_project(visit.studio, visit.account, one)
+                    count += 1
+        kept = len(ids) - count
+        more = f" {kept} still in progress {'is' if kept == 1 else 'are'} kept." if kept else ""
+        return told(f"Deleted {count} {noun}.{more}")
 
 
 def _filter(label: str, every: str, choices: dict[str, str]) -> gr.Dropdown:
     named = [(every, _ALL), *((name, value) for value, name in choices.items())]
-    return gr.Dropdown(named, value=_ALL, label=label, filterable=False)
-
-
-def _found(visit: Visit, kind: str, state: str, cursors: Cursors) -> dict[str, Any]:
-    return history_view(
-        visit.studio, visit.account, visit.base_url, visit.now_s,
-        wanted=TaskFilter(state or None, kind or None), cursor=cursors[-1],
-    )  # fmt: skip
+    return gr.Dropdown(named, value=_ALL, label=label, filterable=False, min_width=130)

@@ -12,6 +12,7 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.memory import FORGET
 from studio.page.parts.notice import notice, told
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.tabs.settings_results import ResultSettings
 from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
 from studio.settings.service import is_for_this_machine
 
@@ -62,6 +63,8 @@ class SettingsTab:
     def _lay_out_machine(self) -> None:
         gr.Markdown("## Appearance")
         element("theme", data={}, elem_id="theme")
+        gr.Markdown("## Results")
+        self._results = ResultSettings(self._page)
         gr.Markdown("## Machine")
         self._machine = element("facts", elem_id="machine")
         self._findings = element("facts", elem_id="findings")
@@ -74,6 +77,7 @@ class SettingsTab:
 
     def _wire(self, tab: gr.Tab) -> None:
         page, checked = self._page, [self._findings, self._check, self._timer]
+        self._results.wire(tab)
         page.on(tab.select, self._show, [], [self._call, self._machine, self._storage, self._tokens, *checked])
         for event in (self._make.click, self._name.submit):
             page.on(

@@ -1,0 +1,72 @@
+"""Effects in the Convert tab: a preset and a slider for each value, heard at once on the take that is there."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import gradio as gr
+
+from engine.effects.settings import OFF, Effects, EffectSettings, effects_of, plain_effects
+from studio.page.parts.controls import controls, settings_of
+
+_ABOUT = "Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once."
+_NAMES = [one.name for one in fields(EffectSettings)]
+
+
+class EffectControls:
+    """The preset, the sliders, and whether the download has the effects; to be made inside the fold of the settings."""
+
+    def __init__(self) -> None:
+        named = [(name.capitalize(), name) for name in EffectSettings.presets]
+        self.preset = gr.Radio(named, value=OFF, label="Effects", info=_ABOUT, elem_id="convert-effects")
+        with gr.Accordion("Effect sliders", open=False, elem_id="convert-effect-sliders"):
+            self.sliders = controls(EffectSettings)
+        self.in_download = gr.Checkbox(True, label="Effects in the download", elem_id="convert-effects-download")
+        wiring: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+        made = list(self.sliders.values())
+        self.preset.input(self._of_preset, self.preset, made, **wiring)
+        for slider in made:
+            slider.input(self._named, made, self.preset, **wiring, trigger_mode="always_last")
+
+    @property
+    def changes(self) -> list[Any]:
+        """The events after which the effects may differ."""
+        return [one.input for one in self.controls]
+
+    @property
+    def controls(self) -> list[Any]:
+        """Everything that says what the effects are."""
+        return [self.preset, *self.sliders.values()]
+
+    @property
+    def names(self) -> list[str]:
+        """The controls' names in the browser's memory."""
+        return ["effects", *(f"effect {name}" for name in _NAMES)]
+
+    def chosen(self, given: Mapping[Any, Any]) -> Effects:
+        """Return the effects, as a preset where the values are one's."""
+        return plain_effects(settings_of(self.sliders, given))
+
+    def fill(self, effects: Effects) -> dict[Any, Any]:
+        """Return updates that set the effects."""
+        values = effects_of(effects)
+        sliders = {slider: getattr(values, name) for name, slider in self.sliders.items()}
+        return sliders | {self.preset: _preset_of(effects)}
+
+    def restored(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Return updates that complete what a browser remembered: the preset by the values, or the values by it."""
+        found = {name: values[slider] for name, slider in self.sliders.items() if slider in values}
+        if len(found) == len(self.sliders):
+            return {self.preset: _preset_of(found)}
+        return self.fill(values.get(self.preset, OFF))
+
+    def _of_preset(self, preset: str | None) -> list[float]:
+        return [getattr(effects_of(preset or OFF), name) for name in _NAMES]
+
+    def _named(self, *values: float) -> str | None:
+        return _preset_of(dict(zip(_NAMES, values, strict=True)))
+
+
+def _preset_of(effects: Effects) -> str | None:
+    plain = plain_effects(effects)
+    return plain if isinstance(plain, str) else None

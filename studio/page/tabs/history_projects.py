@@ -1,0 +1,125 @@
+"""Projects in the History tab: as rows, with a form for their names and places in a song, and their export."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from engine.analysis.timeline import Timeline
+from studio.actions.downloads import offered
+from studio.actions.project_exports import project_zip
+from studio.actions.projects import change_project, project_view
+from studio.page.parts.controls import controls, settings_of
+from studio.page.parts.element import element, shown
+from studio.page.parts.notice import notice, told
+from studio.page.parts.page import Page, Updates, Visit
+from studio.page.tabs.history_rows import row_of
+
+_MOST_HEARD = 12  # takes in a project's player
+_SAVED = "Saved. Exported files are named by it."
+_QUESTION = "Delete this project: its recording and all takes of it?"
+_ACTIONS = [
+    {"name": "convert", "label": "Open in Convert"},
+    {"name": "export", "label": "Export for a DAW"},
+    {"name": "place", "label": "Name and tempo"},
+    {"name": "delete", "label": "Delete", "question": _QUESTION},
+]
+
+
+class ProjectForm:
+    """The form, hidden until a project is to be named, and the link to its export."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self.project = gr.State(None)  # the id of the one that is named
+        self.export = element("download", elem_id="project-export")
+        with gr.Column(visible=False, elem_id="project-form") as self.form:
+            gr.HTML("<h3>Name and tempo</h3>")
+            self.name = gr.Textbox(label="Project name", max_length=200, info="Empty: as the recording.")
+            with gr.Row():
+                self.timeline = controls(Timeline)
+            with gr.Row():
+                self.save = gr.Button("Save", variant="primary", size="sm")
+                self.cancel = gr.Button("Close", size="sm")
+            self.problem = notice("project-problem")
+        self.cancel.click(
+            lambda: gr.Column(visible=False), None, self.form, api_visibility="private", show_progress="hidden"
+        )
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `open` and `make_export` change."""
+        return [self.form, self.project, self.name, *self.timeline.values(), self.export]
+
+    def wire(self, after: Any, asked: list[Any], seen: list[Any]) -> None:
+        """Wire the form. after: returns updates that show the list again from `asked`, which change `seen`."""
+        inputs = {self.project, self.name, *self.timeline.values()}
+
+        def save(visit: Visit, given: Mapping[Any, Any]) -> Updates:
+            if given[self.project] is None:
+                return None
+            timeline = settings_of(self.timeline, given)
+            change_project(visit.studio, visit.account, given[self.project], given[self.name], timeline)
+            return {self.problem: told(_SAVED)}
+
+        done = self._page.on(self.save.click, save, inputs, [], notice=self.problem)
+        self._page.on(done.then, after, asked, seen)
+
+    def open(self, visit: Visit, project_id: str) -> dict[Any, Any]:
+        """Return updates that show the form for a project. Raises NotFound."""
+        view = project_view(visit.studio, visit.account, project_id, visit.base_url, visit.now_s)
+        values = {control: view["timeline"][name] for name, control in self.timeline.items()}
+        return values | {self.form: gr.Column(visible=True), self.project: view["id"], self.name: view["name"]}
+
+    def make_export(self, visit: Visit, project_id: str) -> dict[Any, Any]:
+        """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""
+        made = project_zip(visit.studio, visit.account, project_id, visit.base_url, visit.now_s)
+        return {self.export: shown(made)}
+
+
+def project_row(project: Mapping[str, Any], preferred: str) -> dict[str, Any]:
+    """Return the row of a project from `projects_view`, as <timbre-tasks> shows it."""
+    count, active = (
+        len(project["conversions"]),
+        any(one["state"] in ("queued", "running") for one in project["conversions"]),
+    )
+    timeline, voices = project["timeline"], ", ".join(project["voices"])
+    facts = [["Recording", project["file_name"]], ["Voices", voices]]
+    facts += (
+        [["Tempo", f"{timeline['tempo_bpm']:g} bpm, {timeline['beats_per_bar']} beats"]]
+        if timeline["tempo_bpm"]
+        else []
+    )
+    facts += [["Begins at", f"{timeline['start_s']:g} s"]] if timeline["start_s"] else []
+    return {
+        "id": project["id"],
+        "title": project["name"],
+        "kind": f"{count} conversion{'s' * (count != 1)} · {voices}",
+        "state": "running" if active else "completed",
+        "label": "Working" if active else "",
+        "progress": 0.0,
+        "message": "",
+        "error": None,
+        "created_s": project["changed_at"],
+        "took": "",
+        "facts": facts,
+        "player": _player(project, preferred),
+        "note": "",
+        "actions": _ACTIONS if not active else _ACTIONS[:-1],
+        "fixed": active,
+    }
+
+
+def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
+    """Return the recording and its takes, the latest conversion first."""
+    tracks: list[dict[str, Any]] = []
+    for task in project["conversions"]:
+        player = row_of(task, preferred)["player"]
+        for track in (player or {"tracks": []})["tracks"]:
+            if "take" not in track:
+                tracks = tracks or [{"label": "Recording", "url": track["url"]}]
+                continue
+            voice = task["model_name"] or "voice"
+            label = voice if track["label"] == "After" else f"{voice}, {track['label'].lower()}"
+            tracks.append(track | {"label": label, "task": task["id"], "downloads": offered(preferred)})
+    return {"id": f"project-{project['id']}", "tracks": tracks[: _MOST_HEARD + 1], "chosen": 0} if tracks else None
