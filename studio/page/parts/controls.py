@@ -10,8 +10,12 @@ from typing import Any
 import gradio as gr
 
 STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}  # by preset of ConversionSettings
-_UNITS = {"ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%"}
+_UNITS = {
+    "ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%", "bpm": "bpm",
+    "kbps": "kbps",
+}  # fmt: skip
 _STEPS_OF_A_RANGE = 100
+_LONGEST_SLIDER = 10_000
 
 
 def controls(settings: type[Any], names: Sequence[str] | None = None, **at: Any) -> dict[str, Any]:
@@ -60,4 +64,6 @@ def _is_wide(lowest: float, highest: float) -> bool:
     """Whether the range is too wide for a slider, in steps or in ratio."""
     if isinstance(lowest, int):
         return highest - lowest > 10 * _STEPS_OF_A_RANGE
+    if highest - lowest > _LONGEST_SLIDER:
+        return True
     return lowest > 0 and highest / lowest > 10 * _STEPS_OF_A_RANGE

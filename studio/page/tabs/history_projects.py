@@ -34,8 +34,8 @@ class ProjectForm:
         self.project = gr.State(None)  # the id of the one that is named
         self.export = element("download", elem_id="project-export")
         with gr.Column(visible=False, elem_id="project-form") as self.form:
-            gr.HTML("<h3>Name and tempo</h3>")
-            self.name = gr.Textbox(label="Project name", max_length=200, info="Empty: as the recording.")
+            gr.HTML("<h2>Name and tempo</h2>")
+            self.name = gr.Textbox(label="Project name", max_length=200, max_lines=1, info="Empty: as the recording.")
             with gr.Row():
                 self.timeline = controls(Timeline)
             with gr.Row():

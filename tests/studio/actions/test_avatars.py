@@ -1,12 +1,14 @@
 """Each voice has a look of its own, and says what it is good for."""
 
+import colorsys
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.voices.card import DEMO_VOICES
+from engine.voices.card import DEMO_VOICES, load_card
 from studio.actions.avatars import LEAST_CONTRAST, avatar_of, contrast
 from studio.actions.voice_cards import voice_cards, voice_details
 from studio.actions.voice_uses import uses_of
@@ -35,8 +37,11 @@ def test_initials(name, initials):
     assert avatar_of(name)["initials"] == initials
 
 
-def test_names_that_differ_look_different():
-    assert len({avatar_of(path.name)["colour"] for path in DEMO_VOICES.iterdir() if path.is_dir()}) == 5
+def test_the_demo_voices_look_different():
+    names = [load_card(path).name for path in DEMO_VOICES.iterdir() if path.is_dir()]
+    hues = sorted(colorsys.rgb_to_hls(*bytes.fromhex(avatar_of(name)["colour"][1:]))[0] for name in names)
+    assert len(hues) == 5
+    assert min(later - sooner for sooner, later in pairwise(hues)) > 0.1
 
 
 def test_cards_say_what_a_voice_is_good_for(studio):
