@@ -135,7 +135,8 @@ def _submitted(
 def _find(studio: Studio, account: Account, task_id: str) -> Task:
     task = find(studio.database, account.id, task_id, kind=KIND)
     if task.state != "completed":
-        raise WrongState("Takes can be comped once their conversion has finished.", "not_done")
+        code = "not_done" if task.has_ended else "task_active"
+        raise WrongState("Takes can be comped once their conversion has finished.", code)
     if task.outputs_deleted_at is not None:
         raise NotFound(_GONE, "recording_gone")
     if not _starts(task):

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from studio.commands.analyse import analyse
+from studio.commands.comp import comp
 from studio.commands.convert import convert, demo
 from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
@@ -94,6 +95,7 @@ app.command()(create)
 app.command()(report)
 app.command()(with_options(train, []))  # as above
 app.command()(analyse)
+app.command()(comp)
 app.command()(verify)
 app.add_typer(credentials, name="credentials")
 app.add_typer(token, name="token")

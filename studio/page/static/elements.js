@@ -9,6 +9,8 @@ import "./player.js";
 import "./roll.js";
 import "./voices.js";
 import "./command.js";
+import "./comp.js";
+import "./level.js";
 import "./curves.js";
 import "./facts.js";
 import "./tasks.js";

@@ -10,6 +10,7 @@ from studio.errors import Invalid
 from studio.page.parts.notice import notice, silent, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_batch import Batch
+from studio.page.tabs.convert_comp import Comp
 from studio.page.tabs.convert_fit import Fit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
@@ -44,6 +45,7 @@ class ConvertTab:
             self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
             self.problem = notice("convert-problem")
         self.result = Result(page, tab, layout, self.recording)
+        Comp(page, layout.scores, self.result.now, self.result.takes.edited)
         self.batch.wire(self.voice, self.settings)
         self._wire(page)
         # each tab of the input has its button in the dock

@@ -16,7 +16,7 @@ from studio.page.parts.notice import notice, sentence_of, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_pitch import Pitch
-from studio.page.tabs.convert_scores import heading, kept_note, scores_table
+from studio.page.tabs.convert_scores import heading, kept_note, labelled, scores_table
 from studio.page.tabs.instrument import brought, part
 from studio.page.tabs.pitch_editor import PitchEditor
 
@@ -135,7 +135,7 @@ def view_of(visit: Visit, task_id: str) -> dict[str, Any]:
 
 def result_name(view: dict[str, Any]) -> str:
     """Return what a conversion is called: by its voice."""
-    marks = [mark for mark in ("untrained", "edited") if view[mark]]
+    marks = [mark for mark in ("untrained", "edited") if view[mark]] + (["comp"] if view["is_comp"] else [])
     return ", ".join([str(view["voice"]), *marks])
 
 
@@ -178,9 +178,10 @@ def _tracks(view: dict[str, Any]) -> list[dict[str, Any]]:
 def _track(view: dict[str, Any], take: dict[str, Any], label: str | None = None) -> dict[str, Any]:
     several = len(view["takes"]) > 1
     is_best = several and take is view["takes"][0] and label is None
+    own = labelled(f"Take {take['number']}" if several else result_name(view), take["name"], take["starred"])
     return {
         "key": f"{view['id']} {take['number']}",
-        "label": label or (f"Take {take['number']}" if several else result_name(view)),
+        "label": label or own,
         "url": take["url"],
         "note": kept_note(take["mark"], is_best),
         "downloads": offered(),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from studio.page.parts.element import element
 from studio.page.parts.notice import notice, silent, told
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
@@ -17,6 +18,7 @@ class Warnings:
     def __init__(self, page: Page, layout: Layout, recording: Recording) -> None:
         self.recording = recording
         with layout.notices:
+            element("level", elem_id="convert-level")  # of the microphone, while it records
             self.told = notice("convert-warning")
         page.on(recording.analysed.change, self.tell, [recording.analysed], [self.told])
 

@@ -434,3 +434,21 @@ def test_help_does_not_load_the_engine():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"loaded by studio.commands.cli: {done.stderr}"
     assert "convert" in run("--help").stdout
+
+
+def test_comp_joins_takes_and_lists_phrases(here, source):
+    for number, level in ((1, 0.5), (2, 0.25)):
+        soundfile.write(
+            here / f"take{number}.wav", level * soundfile.read(source)[0], soundfile.info(source).samplerate
+        )
+    listed = run("comp", source, here / "take1.wav", here / "take2.wav")
+    phrases = len(listed.stdout.splitlines())
+    assert (listed.exit_code, phrases >= 1) == (0, True)
+    choice = ",".join(["2"] * phrases)
+    made = run("comp", source, here / "take1.wav", here / "take2.wav", "--choose", choice, "-o", here / "best.wav")
+    assert made.stdout.strip() == str(here / "best.wav")
+    np.testing.assert_allclose(soundfile.read(here / "best.wav")[0], soundfile.read(here / "take2.wav")[0], atol=1e-4)
+    before = names(here)
+    for wrong in (("--choose", "1,x"), ("--choose", ",".join(["3"] * phrases)), ("--choose", "1," * phrases + "1")):
+        assert_one_sentence(run("comp", source, here / "take1.wav", here / "take2.wav", *wrong))
+    assert names(here) == before

@@ -1,0 +1,78 @@
+// <timbre-comp>: the takes of a recording below each other, its phrases as cells; one take of each phrase is chosen.
+//
+// data: {task, starts_s, takes: [{task, take, title, name, starred}], choice: [{task, take}] or null, follows, offset_s}.
+// choice: that of a comp; follows: the player that goes to a phrase when its cell is chosen; offset_s: where the takes
+// begin on its timeline. Tells `ordered` {choice} for the
+// take to be made, and `labelled` {task, take, name, starred} when a take is named or starred.
+
+import { make, tell } from "./dom.js";
+
+const LONGEST_NAME = 60;
+const NARROWEST = 0.5; // of the usual phrase
+
+class Comp extends HTMLElement {
+  #data = null;
+  #choice = []; // of each phrase the index of its take
+
+  set data(given) {
+    const isSame = given && this.#data && given.task === this.#data.task && given.takes.length === this.#data.takes.length;
+    this.#data = given;
+    if (!given) return this.replaceChildren();
+    const index = ({ task, take }) => Math.max(0, given.takes.findIndex((one) => one.task === task && one.take === take));
+    const first = index({ task: given.task, take: 1 });
+    if (!isSame) this.#choice = given.starts_s.map((_, phrase) => (given.choice?.[phrase] ? index(given.choice[phrase]) : first));
+    this.#build();
+  }
+
+  get data() {
+    return this.#data;
+  }
+
+  #build() {
+    const { takes, starts_s: starts } = this.#data;
+    const canComp = takes.length > 1 && starts.length > 1;
+    const lanes = takes.map((one, index) => this.#lane(one, index, canComp));
+    const order = () => tell(this, "ordered", { choice: this.#choice.map((index) => ({ task: takes[index].task, take: takes[index].take })) });
+    const made = make("button", { type: "button", class: "order", onclick: order }, "Make one take of these");
+    const hint = canComp ? "Choose the best take of each phrase." : "With a second take, choose the best of each phrase here.";
+    this.replaceChildren(make("p", { class: "hint" }, hint), ...lanes, ...(canComp ? [made] : []));
+    this.#mark();
+  }
+
+  #lane(one, index, canComp) {
+    const label = one.name ? `${one.title}, ${one.name}` : one.title;
+    const star = make("button", { type: "button", class: "star", "aria-pressed": String(one.starred), "aria-label": `Star ${label}`, title: "Star", onclick: () => this.#label(one, { starred: !one.starred }) }, "\u2605");
+    const name = make("input", { type: "text", class: "name", value: one.name, maxlength: LONGEST_NAME, placeholder: "Name", "aria-label": `Name of ${one.title}`, onchange: (event) => this.#label(one, { name: event.target.value }) });
+    const cells = canComp ? this.#data.starts_s.map((start, phrase) => this.#cell(label, index, phrase, start)) : [];
+    return make("div", { class: "lane" }, star, make("span", { class: "title" }, one.title), name, make("div", { class: "cells" }, cells));
+  }
+
+  #cell(label, index, phrase, start) {
+    const lengths = this.#data.starts_s.map((one, place, all) => (all[place + 1] ?? one) - one);
+    const usual = lengths.reduce((sum, one) => sum + one, 0) / Math.max(1, lengths.length - 1);
+    const wide = Math.max(NARROWEST, (lengths[phrase] || usual) / (usual || 1));
+    const act = () => {
+      this.#choice[phrase] = index;
+      this.#mark();
+      document.dispatchEvent(new CustomEvent("timbre-seek", { detail: { id: this.#data.follows, seconds: start + this.#data.offset_s } }));
+    };
+    const said = `Phrase ${phrase + 1} from ${label}, at ${start.toFixed(1)} s`;
+    return make("button", { type: "button", class: "cell", style: `flex-grow: ${wide.toFixed(2)}`, "aria-label": said, title: said, onclick: act }, String(phrase + 1));
+  }
+
+  #label(one, change) {
+    Object.assign(one, change);
+    tell(this, "labelled", { task: one.task, take: one.take, name: one.name, starred: one.starred });
+    if ("starred" in change) this.#build();
+  }
+
+  #mark() {
+    this.querySelectorAll(".lane").forEach((lane, index) =>
+      lane.querySelectorAll(".cell").forEach((cell, phrase) => cell.setAttribute("aria-pressed", String(this.#choice[phrase] === index))),
+    );
+    const order = this.querySelector(".order");
+    if (order) order.disabled = new Set(this.#choice).size < 2;
+  }
+}
+
+customElements.define("timbre-comp", Comp);

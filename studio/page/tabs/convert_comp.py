@@ -1,0 +1,63 @@
+"""The takes of a result to be named, starred, and put together phrase by phrase."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import gradio as gr
+
+from studio.actions.comps import comp_view, start_comp
+from studio.actions.takes import label_take
+from studio.errors import NotFound, StudioError, WrongState
+from studio.page.parts.element import element, shown
+from studio.page.parts.notice import notice
+from studio.page.parts.page import Page, Updates, Visit
+
+_POLL_S = 0.7
+
+
+class Comp:
+    """A fold with the takes of the recording. now: the conversion that is shown; made: receives the id of a comp."""
+
+    def __init__(self, page: Page, place: gr.Column, now: gr.State, made: gr.State) -> None:
+        self.made = made
+        self.timer = gr.Timer(_POLL_S, active=False)
+        with place, gr.Accordion("Takes", open=False, visible=False, elem_id="convert-comp") as self.fold:
+            self.takes = element("comp", events=("ordered", "labelled"), elem_id="convert-comp-takes")
+            self.problem = notice("convert-comp-problem")
+        outputs = [self.timer, self.fold, self.takes]
+        page.on(now.change, self.wait, [], [self.timer])
+        page.on(self.timer.tick, self.show, [now], outputs)
+        page.on_data(self.takes.ordered, self.order, [now], [made], notice=self.problem)
+        page.on_data(self.takes.labelled, self.label, [], [], notice=self.problem)
+
+    def wait(self, visit: Visit) -> Updates:
+        """Look for the takes until the conversion is done."""
+        return {self.timer: gr.Timer(active=True)}
+
+    def show(self, visit: Visit, now: Mapping[str, Any] | None) -> Updates:
+        """Show the takes once they are there."""
+        still = {self.timer: gr.Timer(active=False)}
+        gone = still | {self.fold: gr.Accordion(visible=False), self.takes: shown(None)}
+        if now is None:
+            return gone
+        try:
+            view = comp_view(visit.studio, visit.account, now["task"], visit.base_url, visit.now_s)
+        except WrongState as error:
+            return None if error.code == "task_active" else gone
+        except StudioError:
+            return gone
+        data = view | {"task": now["task"], "follows": "instrument", "offset_s": now.get("start_s") or 0.0}
+        return still | {self.fold: gr.Accordion(visible=True), self.takes: shown(data)}
+
+    def order(self, visit: Visit, data: dict[str, Any], now: Mapping[str, Any] | None) -> Updates:
+        """Make one take of those that were chosen."""
+        if now is None:
+            return None
+        return {self.made: start_comp(visit.studio, visit.account, now["task"], data["choice"])}
+
+    def label(self, visit: Visit, data: dict[str, Any]) -> Updates:
+        """Keep the name and the star of a take."""
+        with suppress(NotFound):  # it was deleted in another window
+            label_take(visit.studio, visit.account, data["task"], data["take"], data["name"], data["starred"])
+        return None
