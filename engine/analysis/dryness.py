@@ -25,7 +25,7 @@ from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 # the linear score: a mix above zero
 BETWEEN_WEIGHT, LOW_FLOOR_WEIGHT, HIGH_FLOOR_WEIGHT, OFFSET = 0.235, 0.104, 0.228, 10.0
 LEAST_BETWEEN_DB = -19.0  # less is a voice alone, however seldom it pauses
-LONGEST_DECAY_S = 0.4
+LONGEST_DECAY_S = 0.5
 SHORTEST_S, SHORTEST_VOICED_S = 3.0, 0.5  # of a recording that is judged
 
 _LOW_FLOOR, _HIGH_FLOOR, _LOUD = 5, 20, 95  # percentiles of the loudness
