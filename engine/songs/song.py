@@ -27,7 +27,8 @@ from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, canonical_json, file_digest
 from engine.songs.alignment import Alignment, align
 from engine.songs.mixing import Fader, Lane, Mix, mix_files
-from engine.songs.parts import KEEP, Part, PartsConversion, VoiceNamed, convert_parts
+from engine.songs.part_conversion import PartsConversion, VoiceNamed, convert_parts
+from engine.songs.parts import KEEP, Part
 from engine.songs.separation import Separator, separate_file
 from engine.songs.two_pitches import find_two_pitches
 from engine.voices.imported import networks_digest

@@ -15,6 +15,7 @@ from scipy import fft
 
 from engine.audio.channels import mid_of
 from engine.audio.files import Resampler, open_audio
+from engine.songs.parts import clock
 
 _RATE, _WINDOW, _HOP = 16_000, 2048, 640  # 128 ms, every 40 ms
 _PADDED = 4096
@@ -43,8 +44,6 @@ class TwoPitches:
         """What a user should know about it; empty if there are none."""
         if self.share < _WORTH_SAYING:
             return ""
-        from engine.songs.parts import clock
-
         listed = ", ".join(f"{clock(round(start))} to {clock(round(stop))}" for start, stop in self.stretches_s[:3])
         more = f" and {len(self.stretches_s) - 3} more places" if len(self.stretches_s) > 3 else ""
         return f"Two pitches sound at once from {listed}{more}: give each voice a stem of its own, or they blur."

@@ -38,12 +38,24 @@ def _lines(task: Task, base_url: str) -> Iterator[str]:
         effects = given.get("effects", OFF)  # the service has the presets only
         fields += [_field("effects", effects)] if isinstance(effects, str) and effects != OFF else []
         fields += [_field(_NAMES.get(name, name), value) for name, value in given["settings"].items()]
+        fields += _song_fields(given.get("song"))
         yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
         yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])
     if task.kind == TRAINING:
         yield _SEAM.join(
             [f"curl -X POST {base_url}/models/{task.model_id}/train", _TOKEN, _field("epochs", given["epochs"])]
         )
+
+
+def _song_fields(song: dict[str, Any] | None) -> Iterator[str]:
+    if song is None:
+        return
+    yield from (_file(name, file_name) for name, file_name in song["names"].items())
+    yield from [_field("separate", "true")] if song["separate"] else []
+    yield from [_field("offset", song["offset_s"])] if song["offset_s"] is not None else []
+    for name in ("parts", "stem_parts"):
+        yield _field(name, ", ".join(f"{start_s:g} {voice}" for start_s, voice in song[name]))
+    yield from (_field(f"{lane}_db", level) for lane, level in song["faders"].items())
 
 
 def _what(task: Task) -> str:

@@ -21,6 +21,7 @@ from studio.actions.recordings import (
     suffix_of,
 )
 from studio.actions.rvc_models import refuse_without_contentvec
+from studio.actions.songs import SongRequest, check_song, lane_links
 from studio.errors import TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import find_usable
@@ -43,7 +44,7 @@ class ConversionRequest:
 
     settings: fields of ConversionSettings; omitted ones come from the preset, or with `auto` from the preset for the
     recording's style. untrained: whether a voice without a training is accepted; a trained voice ignores it.
-    effects: the name of a preset of EffectSettings, or its fields.
+    effects: the name of a preset of EffectSettings, or its fields. song: what else to make of it, if anything.
     """
 
     model: str
@@ -51,6 +52,7 @@ class ConversionRequest:
     preset: str = AUTO
     untrained: bool = False
     effects: Effects = OFF
+    song: SongRequest | None = None
 
 
 def start_conversion(
@@ -80,9 +82,11 @@ def start_conversion(
     refuse_without_consent(studio, voice.card.get("consent"))
     refuse_without_contentvec(voice)
     length = check_recording(audio, file_name, studio.service)
-    takes = int(request.settings.get("takes", 1))
+    takes, song = int(request.settings.get("takes", 1)), request.song
     refuse_too_costly(length, takes, studio.service)
     cost = length.channel_seconds * takes
+    if song is not None:
+        cost += check_song(studio, account, song, takes, not effects_of(request.effects).is_off, request.untrained)
     refuse_full_disk(studio, TAKE_BYTES * cost)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
@@ -97,6 +101,7 @@ def start_conversion(
         "model_account": DEMO if voice.is_demo else account.id,
         "untrained": voice.is_untrained,
         **asdict(origin or origin_of_file(audio)),
+        **({} if song is None else {"song": song.described(place)}),
     }
 
     def act(connection: Connection) -> dict[str, Any]:
@@ -107,9 +112,12 @@ def start_conversion(
         )  # fmt: skip
         return {"task_id": task_id}
 
-    studio.storage.put_file(audio, input_key)
     kept = False
     try:
+        studio.storage.put_file(audio, input_key)
+        if song is not None:
+            for name, key in song.keys(place).items():
+                studio.storage.put_file(song.files[name].path, key)
         answer, kept = once(studio, account, idempotency, act)
     finally:
         if not kept:
@@ -156,6 +164,7 @@ def conversion_view(studio: Studio, account: Account, task_id: str, base_url: st
         "input_audio_url": studio.link(task.parameters["input_key"], base_url, now_s),
         "output_audio_urls": [studio.link(key, base_url, now_s) for key in result["outputs"]],
         "output_settings": result["output_settings"],
+        **lane_links(studio, task, base_url, now_s),
     }
 
 
@@ -172,4 +181,5 @@ def audio_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict
     return {
         "input_audio_url": studio.link(task.parameters["input_key"], base_url, now_s),
         "output_audio_urls": [studio.link(key, base_url, now_s) for key in outputs],
+        **lane_links(studio, task, base_url, now_s),
     }

@@ -12,6 +12,7 @@ from studio.actions.arrivals import borrowed
 from studio.actions.conversions import KIND, ConversionRequest, start_conversion
 from studio.actions.names import name_of_take
 from studio.actions.recordings import Origin, origin_of
+from studio.actions.songs import song_again
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.studio import Studio
@@ -52,13 +53,14 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
     what `start_conversion` raises.
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
-    with borrowed(studio, task.parameters["input_key"], _GONE) as copy:
+    with borrowed(studio, task.parameters["input_key"], _GONE) as copy, song_again(studio, task, model) as song:
         request = ConversionRequest(
             model or task.model_id or "",
             task.parameters["settings"],
             task.parameters.get("preset", AUTO),
             untrained=True,
             effects=task.parameters.get("effects", OFF),
+            song=song,
         )
         return start_conversion(studio, account, copy, task.parameters["file_name"], request, origin=_origin(task))
 

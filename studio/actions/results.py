@@ -8,6 +8,7 @@ from engine.effects.settings import OFF
 from engine.units import note_number
 from studio.actions.conversions import KIND, was_untrained
 from studio.actions.names import voice_name
+from studio.actions.songs import lane_links
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
@@ -36,6 +37,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         phrases              where each phrase of the recording begins, in seconds
     edited               the task whose take this one is an edit of, or None
         note                 a sentence for the user, or None
+    lanes                of a song: links by name, with its mix; empty for others
+    faders, notes        of a song: its faders in dB by lane, and sentences for the user
     """
     task = find(studio.database, account.id, task_id, kind=KIND)
     result = task.result or {}
@@ -72,6 +75,9 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "is_comp": "comp" in task.parameters,
         "edited": (task.parameters.get("edit") or {}).get("of"),
         "note": result.get("unsigned") if is_there else _DELETED,
+        "lanes": lane_links(studio, task, base_url, now_s),
+        "faders": (task.parameters.get("song") or {}).get("faders", {}),
+        "notes": result.get("notes", []),
     }
 
 

@@ -138,6 +138,8 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         view["unsigned"] = result.get("unsigned")
         view["scores"] = result.get("scores", [])
         view["output_settings"] = result.get("output_settings")
+        if "notes" in result:
+            view["notes"] = result["notes"]
         view["cost_minutes"] = round(task.cost / 60, 3)
         view |= audio_links(studio, task, base_url, now_s)
     if task.kind == "training":

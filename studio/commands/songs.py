@@ -15,7 +15,8 @@ from studio.commands.progress import progress_bar
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.conversion.convert import Chosen
-    from engine.songs.parts import Part, VoiceNamed
+    from engine.songs.part_conversion import VoiceNamed
+    from engine.songs.parts import Part
     from engine.songs.song import FinishedSong, Song
 
 KEEP_BACKING = "keep"
@@ -63,7 +64,8 @@ def convert_song(
 
     An interrupted song is resumed by the same command.
     """
-    from engine.songs.parts import KEEP, convert_parts
+    from engine.songs.part_conversion import convert_parts
+    from engine.songs.parts import KEEP
     from engine.songs.separation import OnnxSeparator
     from engine.songs.separator_file import checked_separator
     from engine.songs.song import FolderStages, SongFiles, Work, make_song
@@ -79,10 +81,9 @@ def convert_song(
             convert_parts(source, target, song.lead.parts, voices.__getitem__, settings, report, device, installation)
         typer.echo(target)
         return
-    files = SongFiles(
-        target, *(target.with_name(f"{target.stem}.{name}{target.suffix}") for name in ("vocal", "backing")),
-        [target.with_name(f"{target.stem}.stem{number}{target.suffix}") for number in range(2, 2 + len(song.stems))],
-    )  # fmt: skip
+    lanes = ["vocal", "backing", *(f"stem{number}" for number in range(2, 2 + len(song.stems)))]
+    vocal, backing, *stems = (target.with_name(f"{target.stem}.{name}{target.suffix}") for name in lanes)
+    files = SongFiles(target, vocal, backing, stems)
     work = home.work / f"song-{sha256(str(source.absolute()).encode()).hexdigest()[:16]}"
 
     def separator() -> OnnxSeparator:

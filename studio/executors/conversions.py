@@ -1,19 +1,18 @@
 """Convert a recording in a worker: fetch, convert, score and publish the takes."""
 
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.audio.files import open_audio
 from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, effects_of
 from engine.errors import AudioError, VoiceError
-from engine.units import in_words
-from studio.errors import Invalid, NotFound, Unavailable
+from studio.errors import NotFound, StudioError
+from studio.executors import songs
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.executors.untrained import untrained_voice_folder
-from studio.settings.service import ServiceSettings
 from studio.store.catalogue import find_model
 from studio.store.workspaces import voice_folder
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from engine.voices.imported import AnyVoice
 
 _CONVERTING_SHARE, _SCORED_SHARE = 0.95, 0.99  # of the progress: until the takes are scored, then have their effects
-_RETRY_S = 5.0
-_SAMPLES_AT_ONCE = 1 << 18
 
 
 def convert(job: Job) -> None:
@@ -36,12 +33,16 @@ def convert(job: Job) -> None:
     started = time.monotonic()
     source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
     try:
-        act = _edit if "edit" in job.task.parameters else _comp if "comp" in job.task.parameters else _convert
+        kinds = (("edit", _edit), ("comp", _comp), ("song", songs.make))
+        act = next((work for name, work in kinds if name in job.task.parameters), _convert)
         result = act(job, source)
     except AudioError as cause:  # it names the stored file, not the user's
         name = job.task.parameters.get("file_name") or "the recording"
         raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
     job.publish(result | {"seconds": round(time.monotonic() - started, 3)})
+    if "song" in job.task.parameters:
+        with suppress(StudioError):  # housekeeping finds what this misses
+            job.bench.storage.delete_below(songs.stages_prefix(job))
 
 
 def _convert(job: Job, source: Path) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
     settings = by_style(job.task.parameters.get("preset", AUTO), given)
     suffix = job.task.parameters.get("format", "wav")
     targets = [job.place / f"take-{number}.{suffix}" for number in range(1, given.get("takes", 1) + 1)]
-    _refuse_too_long(source, len(targets), job.bench.service)
+    job.refuse_too_long(source, len(targets))
     voice = _voice(job)
     found = _converted(job, source, targets, settings, voice)
     scores, starts_s = _scores(job, source, targets, found.transpose, found.edit_data.pitch(0))
@@ -67,7 +68,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
         "statement": asdict(found.statement),
         "unsigned": found.unsigned,
         "warning": found.warning,
-        "groundwork": _stored(job, job.place / "groundwork.npz"),
+        "groundwork": job.store(job.place / "groundwork.npz"),
     }
 
 
@@ -78,7 +79,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
     from engine.conversion.rerendering import EarlierEdit, FileTake, edit_file
 
     wanted = job.task.parameters["edit"]
-    original = {name: _fetched_as(job, key, name) for name, key in wanted["original"].items()}
+    original = {name: job.fetch_as(key, name) for name, key in wanted["original"].items()}
     earlier = _earlier(job, wanted.get("earlier"))
     before = EarlierEdit(earlier, read_edits(wanted["earlier"]["edits"])) if earlier else None
     edit_data = read_edit_data(original["groundwork"].read_bytes())
@@ -118,7 +119,7 @@ def _comp(job: Job, source: Path) -> dict[str, Any]:
 
     wanted = job.task.parameters["comp"]
     of = wanted["of"]
-    takes = [_fetched_as(job, key, f"take-{number}") for number, key in enumerate(wanted["takes"], 1)]
+    takes = [job.fetch_as(key, f"take-{number}") for number, key in enumerate(wanted["takes"], 1)]
     target, statement = job.place / "take-1.wav", Statement(**of["statement"])
     unsigned = comp_files(
         takes,
@@ -145,7 +146,7 @@ def _takes(job: Job, targets: list[Path], statement: "Statement") -> dict[str, l
     """Store the takes, and with effects also as they are without, since pitch edits need those."""
     effects = effects_of(job.task.parameters.get("effects", OFF))
     if effects.is_off:
-        return {"outputs": [_stored(job, target) for target in targets]}
+        return {"outputs": [job.store(target) for target in targets]}
     from engine.effects.chain import apply_effects_to_file
 
     def report(fraction: float, message: str) -> None:
@@ -154,22 +155,15 @@ def _takes(job: Job, targets: list[Path], statement: "Statement") -> dict[str, l
     finished = [target.with_stem(f"{target.stem}-effects") for target in targets]
     for target, with_effects in zip(targets, finished, strict=True):
         apply_effects_to_file(target, with_effects, effects, report, statement, job.bench.installation)
-    return {name: [_stored(job, one) for one in files] for name, files in (("outputs", finished), ("dry", targets))}
+    return {name: [job.store(one) for one in files] for name, files in (("outputs", finished), ("dry", targets))}
 
 
 def _earlier(job: Job, found: dict[str, Any] | None) -> Path | None:
     """Return the take as rendered before these edits, if it still exists."""
     try:
-        return _fetched_as(job, found["key"], "earlier") if found else None
+        return job.fetch_as(found["key"], "earlier") if found else None
     except NotFound:
         return None
-
-
-def _fetched_as(job: Job, key: str, name: str) -> Path:
-    """Fetch a stored file into a folder of its own, since several may have the same name."""
-    place = job.place / name
-    place.mkdir(exist_ok=True)
-    return insist(lambda: job.bench.storage.fetch(key, place), SHORT_PATIENCE_S)
 
 
 def _fetched(job: Job) -> Path:
@@ -235,30 +229,3 @@ def _scores(
     if pitch is None or not frames:
         return scores, [0.0]
     return scores, joins(find_phrases(pitch[:frames], recording.level_db[:frames]), recording.level_db[:frames])
-
-
-def _stored(job: Job, target: Path) -> str:
-    key = f"{job.output_prefix}/{target.name}"
-    try:
-        insist(lambda: job.bench.storage.put_file(target, key), SHORT_PATIENCE_S)
-    except NotFound as cause:  # moved, but lost when the storage failed: render it again
-        raise Unavailable("The result could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
-    return key
-
-
-def _refuse_too_long(path: Path, takes: int, service: ServiceSettings) -> None:
-    """Measure the recording: its header, checked on upload, may be wrong."""
-    with open_audio(path) as source:
-        most_minutes = min(
-            service.longest_audio_minutes, service.largest_conversion_minutes / (source.channels * takes)
-        )
-        longest, samples = most_minutes * 60 * source.rate, 0
-        for block in source.blocks(_SAMPLES_AT_ONCE):
-            samples += block.shape[1]
-            if samples > longest:
-                longest_said = in_words(60 * most_minutes)
-                text = f"The recording is longer than {longest_said}, the limit here."
-                text += service.raised_by("longest_audio_minutes")
-                raise Invalid([("audio", text)], "audio_too_long")
-    if samples == 0:
-        raise AudioError("The recording contains no audio.")

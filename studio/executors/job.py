@@ -10,8 +10,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, select
 from structlog.typing import FilteringBoundLogger
 
+from engine.audio.files import open_audio
+from engine.errors import AudioError
 from engine.provenance.installation import Installation
-from studio.errors import DiskFull, LeaseLost, NotFound, Unavailable
+from engine.units import in_words
+from studio.errors import DiskFull, Invalid, LeaseLost, NotFound, Unavailable
 from studio.executors.heartbeat import Heartbeat, Stopping
 from studio.executors.voice_cache import VoiceCache
 from studio.settings.environment import Settings, installation_of
@@ -26,6 +29,8 @@ from studio.store.tables import tasks as rows
 T = TypeVar("T")
 SHORT_PATIENCE_S = 3.0  # retries of a failing storage before the task is requeued
 LONG_PATIENCE_S = 60.0  # retries of a failing database once the work is done
+_RETRY_S = 5.0
+_SAMPLES_AT_ONCE = 1 << 18
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
@@ -107,6 +112,40 @@ class Job:
             if connection.scalar(held.with_for_update()) is None:
                 raise LeaseLost("Another worker has taken over this task.")
             change(connection)
+
+    def store(self, path: Path) -> str:
+        """Store a result of this attempt; return its key. Raises Unavailable, DiskFull."""
+        key = f"{self.output_prefix}/{path.name}"
+        try:
+            insist(lambda: self.bench.storage.put_file(path, key), SHORT_PATIENCE_S)
+        except NotFound as cause:  # moved, but lost when the storage failed: render it again
+            raise Unavailable("The result could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
+        return key
+
+    def fetch_as(self, key: str, name: str) -> Path:
+        """Fetch a stored file into a folder of its own, since several may have the same name. Raises NotFound."""
+        place = self.place / name
+        place.mkdir(exist_ok=True)
+        return insist(lambda: self.bench.storage.fetch(key, place), SHORT_PATIENCE_S)
+
+    def refuse_too_long(self, path: Path, takes: int) -> None:
+        """Measure a recording, as its header, checked on upload, may be wrong. Raises Invalid, and AudioError if it
+        holds nothing."""
+        service = self.bench.service
+        with open_audio(path) as source:
+            most_minutes = min(
+                service.longest_audio_minutes, service.largest_conversion_minutes / (source.channels * takes)
+            )
+            longest, samples = most_minutes * 60 * source.rate, 0
+            for block in source.blocks(_SAMPLES_AT_ONCE):
+                samples += block.shape[1]
+                if samples > longest:
+                    longest_said = in_words(60 * most_minutes)
+                    text = f"The recording is longer than {longest_said}, the limit here."
+                    text += service.raised_by("longest_audio_minutes")
+                    raise Invalid([("audio", text)], "audio_too_long")
+        if samples == 0:
+            raise AudioError("The recording contains no audio.")
 
     def model(self) -> Model:
         """Return the current row of the task's voice. Raises NotFound."""

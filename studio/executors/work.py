@@ -31,6 +31,7 @@ from studio.executors.estimates import estimate
 from studio.executors.heartbeat import Heartbeat
 from studio.executors.job import LONG_PATIENCE_S, Job, Workbench, insist
 from studio.executors.recovery import settle
+from studio.executors.songs import stages_prefix
 from studio.executors.trainings import examine, train
 from studio.store import tasks
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
@@ -97,7 +98,7 @@ def _outcome(job: Job) -> Outcome:
     except Exception as cause:  # noqa: BLE001 - the task ends with it
         outcome = _how_it_ended(job, cause)
     if outcome != "completed" and job.task.kind in ("conversion", "analysis"):
-        _tidy_up(job)
+        _tidy_up(job, for_good=outcome in ("failed", "cancelled"))
     return outcome
 
 
@@ -179,11 +180,14 @@ def _is_published(job: Job) -> bool:
     return False
 
 
-def _tidy_up(job: Job) -> None:
-    """Delete unused results; housekeeping finds what this misses."""
+def _tidy_up(job: Job, for_good: bool) -> None:
+    """Delete unused results, and unless there may be another attempt also finished stages; housekeeping finds what this
+    misses."""
     with contextlib.suppress(StudioError):
         if not job.is_published():  # read again: unless known, the result must keep its files
             job.bench.storage.delete_below(job.output_prefix)
+            if for_good and "song" in job.task.parameters:
+                job.bench.storage.delete_below(stages_prefix(job))
 
 
 def _is_out_of_memory(cause: Exception) -> bool:

@@ -16,6 +16,7 @@ from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
 from studio.http.routes.schemas import CompletedConversion, TaskId, UnfinishedConversion, Verdict
 from studio.http.routes.setting_fields import given_settings, setting_properties
+from studio.http.routes.song_fields import FILES, SONG_FIELDS, given_song
 
 PRESETS = (AUTO, *ConversionSettings.presets)
 PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
@@ -36,6 +37,7 @@ _FIELDS: dict[str, Any] = {
         "description": "EQ, dynamics and reverb on the takes.",
     },
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
+    **SONG_FIELDS,
 }  # fmt: skip
 
 router = APIRouter(tags=["conversions"])
@@ -48,8 +50,8 @@ router = APIRouter(tags=["conversions"])
     openapi_extra=body(_FIELDS, ("audio", "model"), MULTIPART),
 )
 async def convert(call: Calling) -> JSONResponse:
-    """Convert a recording to another voice. The answer comes at once; `/check-task` reports the result."""
-    async with call.form(*AUDIO_FIELDS) as form:
+    """Convert a recording to another voice, or a song. The answer comes at once; `/check-task` reports the result."""
+    async with call.form(*AUDIO_FIELDS, *FILES) as form:
         fields = Fields(form)
         audio = fields.file(*AUDIO_FIELDS)
         model = fields.text("model")
@@ -58,6 +60,7 @@ async def convert(call: Calling) -> JSONResponse:
         effects = fields.choice("effects", tuple(EffectSettings.presets), OFF)
         settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
         fields.check()
+        song = given_song(fields, model)
         assert audio is not None
         task_id = await call.at_length(
             start_conversion,
@@ -65,7 +68,7 @@ async def convert(call: Calling) -> JSONResponse:
             call.account,
             audio.path,
             audio.name,
-            ConversionRequest(known_model_id(model), settings, preset, untrained, effects),
+            ConversionRequest(known_model_id(model), settings, preset, untrained, effects, song),
             idempotency=call.idempotency("convert", form),
             request_id=call.request_id,
         )

@@ -98,6 +98,24 @@ class Fields:
             self._wrong(names[0], f"is missing: with curl, -F {names[0]}=@FILE.")
         return None
 
+    def sent(self, name: str) -> bool:
+        """Return whether something was sent under the name of a file."""
+        return name in self._form.files or self.has(name)
+
+    def maybe_file(self, name: str) -> UploadedFile | None:
+        """Return a file that may be left out."""
+        return self.file(name) if self.sent(name) else None
+
+    def maybe_text(self, name: str, longest: int = 200) -> str:
+        """Read a text that may be left out; empty then."""
+        return self.text(name, longest) if self.has(name) else ""
+
+    def number(self, name: str, lowest: float, highest: float) -> float | None:
+        """Read a number in a range; None if it is left out."""
+        if not self.has(name):
+            return None
+        return float(self.setting(name, {"minimum": lowest, "maximum": highest, "words": ()}))
+
     def _wrong(self, name: str, text: str) -> None:
         self._problems.append((name, f"{name} {text}"))
 

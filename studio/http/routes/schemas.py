@@ -90,6 +90,10 @@ class CompletedConversion(_Exact):
     input_audio_url: Url = Field(examples=[LINK])
     output_audio_urls: list[Url] = Field(examples=[[LINK]])
     output_settings: OutputSettings
+    vocal: Url | None = Field(None, description="Of a song: its vocal as converted. Left out otherwise.")
+    backing: Url | None = Field(None, description="Of a song: what its vocal is mixed with.")
+    stem: Url | None = Field(None, description="Of a song with a second singer.")
+    mix: Url | None = Field(None, description="Of a song: the finished track, also in `output_audio_urls`.")
 
 
 class UnfinishedConversion(_Exact):
@@ -199,6 +203,11 @@ class TaskView(BaseModel):
     edit_count: int | None = Field(None, description="The number of pitch edits.")
     input_audio_url: Url | None = None
     output_audio_urls: list[Url] | None = None
+    vocal: Url | None = Field(None, description="Of a song; so are `backing`, `stem` and `mix`.")
+    backing: Url | None = None
+    stem: Url | None = None
+    mix: Url | None = None
+    notes: list[str] | None = Field(None, description="Of a song: what was noticed, such as two pitches at once.")
 
 
 class LabelledTake(_Exact):

@@ -6,6 +6,7 @@ import "./audio-files.js";
 import "./help.js";
 import "./keyboard.js";
 import "./player.js";
+import "./mixer.js";
 import "./roll.js";
 import "./voices.js";
 import "./command.js";

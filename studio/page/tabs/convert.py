@@ -16,6 +16,7 @@ from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
 from studio.page.tabs.convert_result import Result
 from studio.page.tabs.convert_settings import Settings
+from studio.page.tabs.convert_song import Song
 from studio.page.tabs.convert_takes import view_of
 from studio.page.tabs.convert_voice import GONE, Voice
 from studio.page.tabs.convert_warnings import Warnings
@@ -36,6 +37,7 @@ class ConvertTab:
         with layout.stage:
             self.recording = Recording(page)
         self.batch = Batch(page, layout)
+        self.song = Song(page, layout)
         with layout.voice:
             self.voice = Voice(page, tab, self.recording, alone)
         self.fit = fit = Fit(page, layout, self.recording, alone, self.voice)
@@ -47,11 +49,12 @@ class ConvertTab:
         self.result = Result(page, tab, layout, self.recording)
         Comp(page, layout.scores, self.result.now, self.result.takes.edited)
         self.batch.wire(self.voice, self.settings)
+        self.song.wire(self.voice, self.settings)
         self._wire(page)
         # each tab of the input has its button in the dock
-        self.buttons = {"one": self.start, "several": self.batch.start}
+        self.buttons = {"one": self.start, "several": self.batch.start, "song": self.song.start}
         shift = [alone, fit.auto, fit.transpose, fit.put_aside]
-        for choice in (layout.one, layout.several):
+        for choice in (layout.one, layout.several, layout.whole_song):
             page.on(choice.select, self.turn_to(str(choice.id)), shift, [*self.buttons.values(), *shift])
 
     def _wire(self, page: Page) -> None:
@@ -65,8 +68,8 @@ class ConvertTab:
         page.on(recording.chosen.change, self.come_round, [recording.chosen], [self.problem])
         wish = page.wishes["convert"]
         page.on(wish.change, self.wished, [wish, result.kept], filled, notice=self.problem, **IN_TURN)
-        kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows]
-        page.on(page.blocks.load, self.come_back, kept, [*filled, *self.batch.outputs])
+        kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows, self.song.task]
+        page.on(page.blocks.load, self.come_back, kept, [*filled, *self.batch.outputs, *self.song.outputs])
 
     def turn_to(self, choice: str) -> Callable[..., Updates]:
         """Return what is done when a tab of the input is turned to."""
@@ -124,11 +127,12 @@ class ConvertTab:
 
     def come_back(self, visit: Visit, *kept: Any) -> Updates:
         """Restore what this browser had here when it left."""
-        settings, recording, model, results, rows = kept
+        settings, recording, model, results, rows, song = kept
         return (
             self.settings.restore(settings, recording)
             | self.recording.restore(visit, recording)
             | self.voice.choose(visit, model)
             | self.result.restore(visit, results)
             | self.batch.restore(rows)
+            | self.song.restore(song)
         )

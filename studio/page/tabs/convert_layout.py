@@ -1,6 +1,6 @@
 """Where the parts of the Convert tab go, from the instrument at the top to the dock that is always in view.
 
-input: tabs (One recording, Several at once); whatever else can be converted is a tab of it. In the first of them:
+input: tabs (One recording, Several at once, Song); whatever else can be converted is a tab of it. In the first of them:
     stage: the drop place, and then the instrument, with recording, takes and edits as lanes of one timeline;
     notices: what is to be said of the recording, a sentence each;
     result: what the result is, and what can follow it.
@@ -28,6 +28,8 @@ class Layout:
                     self.result = gr.Column(elem_id="convert-after")
                 with gr.Tab("Several at once", id="several") as self.several:
                     self.batch = gr.Column()
+                with gr.Tab("Song", id="song") as self.whole_song:
+                    self.song = gr.Column(elem_id="convert-song")
             with gr.Row(elem_id="convert-choices"):
                 self.voice = gr.Column(scale=7, min_width=320)
                 self.pitch = gr.Column(scale=4, min_width=280, elem_id="convert-pitch")

@@ -190,8 +190,9 @@ def test_every_command_and_each_of_its_options_says_what_it_is(name):
 def test_these_are_all_commands():
     groups = {"voices export", "voices import", "voices blend", "voices delete", "token create", "token list"}
     alone = {"serve", "convert", "create", "report", "train", "analyse", "doctor", "demo", "voices", "token"}
-    alone |= {"mcp", "verify", "credentials"}
-    assert set(commands()) == groups | alone | {"token revoke", "credentials rotate"}
+    alone |= {"mcp", "verify", "credentials", "mix", "separation"}
+    fetching = {"separation fetch", "separation status"}
+    assert set(commands()) == groups | alone | {"token revoke", "credentials rotate", *fetching}
     assert all(f" {name} " in run("--help").stdout for name in alone)
 
 

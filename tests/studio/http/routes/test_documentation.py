@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi import checks
 
 from engine.conversion.settings import ConversionSettings
+from studio.http.routes.song_fields import SONG_FIELDS
 
 EXAMPLES = 10  # of each call, right ones and wrong ones
 CALLS = {
@@ -74,10 +75,8 @@ def test_nothing_it_refers_to_is_missing(document):
 
 def test_published_fields_are_described_exactly(document):
     convert = document["paths"]["/convert"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
-    ours = {"preset", "untrained", "effects", *(one.name for one in fields(ConversionSettings))} - {
-        "transpose",
-        "takes",
-    }
+    ours = {"preset", "untrained", "effects", *SONG_FIELDS, *(one.name for one in fields(ConversionSettings))}
+    ours -= {"transpose", "takes"}
     assert set(convert["properties"]) - ours == {"audio", "model", "transpose", "generations_count"}
     assert ours < set(convert["properties"])
     assert convert["required"] == ["audio", "model"]

@@ -1,0 +1,282 @@
+"""`python -m engine.benchmark.songs --sources DIR --voices koguchi kathleen`
+
+Measure what becomes of songs, with recordings over backings made for it (chords, drums and noise):
+
+level       a vocal with its true backing: loudness against the backing before and after, in LU; the largest difference
+            between the mix less the backing and the vocal's lane, and between the lengths, in samples; likeness to the
+            singer of the recording of the mix less the backing, beside that of the conversion.
+robustness  what is left of other sounds in a separated vocal: the backing at -20 and -12 dB, a harmony a third above at
+            -6 dB. Likeness to the voice and to the source, and pitch against the dry recording, beside the conversion
+            of the dry one. The outputs (--keep) are named for the counting of words.
+cost        seconds of work on a song beside separation and conversion (alignment, two pitches, joins, mix), and the
+            peak memory of it, each length in a process of its own.
+"""
+
+import argparse
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import librosa
+import numpy as np
+
+from engine.audio.files import Audio, read_audio, resample, write_audio
+from engine.benchmark.__main__ import (
+    Log,
+    add_inputs,
+    describe_machine,
+    find_recordings,
+    log,
+    peak_memory_mb,
+    target_recordings,
+)
+from engine.conversion.convert import convert
+from engine.conversion.settings import ConversionSettings
+from engine.errors import EngineError
+from engine.evaluation.scores import Evaluator, compare_performances, likeness, trace
+from engine.progress import no_report
+from engine.songs.alignment import align
+from engine.songs.mixing import Lane, mix_files, programme_lufs
+from engine.songs.part_conversion import quiet_joins
+from engine.songs.parts import Part
+from engine.songs.separation import Separator, float_file
+from engine.songs.song import FolderStages, Song, SongFiles, Stem, make_song
+from engine.songs.two_pitches import find_two_pitches
+from engine.units import SAMPLE_RATE
+from engine.voices.card import list_voices
+from engine.voices.voice import Voice, load_voice
+
+PARTS = ("level", "robustness", "cost")
+CONDITIONS = ("dry", "backing -20 dB", "backing -12 dB", "harmony -6 dB")
+LENGTHS_MINUTES = (1.0, 5.0, 60.0)
+_HARMONY_SEMITONES = 4
+_SETTINGS = ConversionSettings(transpose="auto")
+
+
+@dataclass(frozen=True)
+class LevelRow:
+    """A vocal with its true backing; loudness in LU, differences in full scale and samples, likenesses 0..1."""
+
+    source: str
+    voice: str
+    loudness_change: float
+    largest_difference: float
+    length_error: int
+    mix_likeness: float
+    conversion_likeness: float
+
+
+@dataclass(frozen=True)
+class RobustnessRow:
+    """A conversion of a recording with other sounds in it."""
+
+    condition: str
+    source: str
+    voice: str
+    likeness: float
+    source_likeness: float
+    pitch_accuracy: float
+    pitch_corr: float
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """Work on a song beside separation and conversion, in a process of its own."""
+
+    minutes: float
+    align_s: float
+    two_pitches_s: float
+    joins_s: float
+    mix_s: float
+    peak_mb: float
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.align_s + self.two_pitches_s + self.joins_s + self.mix_s
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m engine.benchmark.songs", description=__doc__.split("\n")[2])
+    add_inputs(parser)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep the outputs of robustness, a folder for each kind"
+    )
+    parser.add_argument(
+        "--minutes", nargs="+", type=float, default=LENGTHS_MINUTES, help="lengths whose cost to measure"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        print("\n".join(_results(options)))
+    except EngineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def backing(seconds: float, seed: int = 0) -> np.ndarray:
+    """Make a backing of chords, drums and noise, float32 (2, samples) at SAMPLE_RATE; repeated every 16 seconds."""
+    span, random = 16.0, np.random.default_rng(seed)
+    time_s = np.arange(round(span * SAMPLE_RATE)) / SAMPLE_RATE
+    roots = np.array([110.0, 130.8, 87.3, 98.0])[(time_s // 4).astype(int)]
+    chord = np.zeros(len(time_s))
+    for ratio in (1.0, 1.2599, 1.4983, 2.0):
+        cycles = np.cumsum(roots * ratio) / SAMPLE_RATE
+        chord += sum(np.sin(2 * np.pi * number * cycles) / number for number in range(1, 7))
+    kick = np.sin(2 * np.pi * 55 * (time_s % 0.5)) * np.exp(-18 * (time_s % 0.5))
+    snare = random.standard_normal(len(time_s)) * np.exp(-25 * ((time_s + 0.5) % 1.0))
+    wide = random.standard_normal((2, len(time_s)))
+    loop = 0.03 * chord + 0.25 * kick + 0.1 * snare + 0.003 * wide
+    whole = np.tile(loop, (1, int(np.ceil(seconds / span))))[:, : round(seconds * SAMPLE_RATE)]
+    return whole.astype(np.float32)
+
+
+def measure_level(sources: Sequence[Path], voices: Sequence[Voice], log: Log) -> list[LevelRow]:
+    """Mix conversions of recordings with a true backing."""
+    evaluator, rows = Evaluator(words=False), []
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        for source in sources:
+            samples = _mono(source)
+            played = backing(len(samples) / SAMPLE_RATE)
+            write_audio(place / "vocal.wav", Audio(samples[None], SAMPLE_RATE))
+            write_audio(place / "backing.wav", Audio(played, SAMPLE_RATE))
+            singer = evaluator.embed(source)
+            for voice in voices:
+                log(f"{source.name} over a backing to {voice.card.id}")
+                rows.append(_level(place, source, voice, evaluator, singer))
+    return rows
+
+
+def measure_robustness(
+    sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, kept: Path | None, log: Log
+) -> list[RobustnessRow]:
+    """Convert recordings with other sounds in them."""
+    evaluator, rows = Evaluator(words=False), []
+    targets = {voice.card.id: evaluator.target_embedding(target_recordings(voice, corpus)) for voice in voices}
+    for source in sources:
+        dry = _mono(source)
+        singer, performance = evaluator.embed(source), trace(Audio(dry[None], SAMPLE_RATE))
+        for condition, samples in spoilt(dry):
+            for voice in voices:
+                log(f"{source.name}, {condition}, to {voice.card.id}")
+                done = convert(Audio(samples[None], SAMPLE_RATE), voice, _SETTINGS)
+                output = done.takes[0].audio
+                if kept is not None:
+                    folder = kept / condition.replace(" ", "_")
+                    folder.mkdir(parents=True, exist_ok=True)
+                    write_audio(folder / f"{source.name}--{voice.card.id}.wav", output)
+                found = evaluator.embed(output)
+                scores = compare_performances(performance, trace(output), done.transpose)
+                rows.append(
+                    RobustnessRow(
+                        condition, source.name, voice.card.id, likeness(found, targets[voice.card.id]) or 0.0,
+                        likeness(found, singer) or 0.0, scores.pitch_accuracy or 0.0, scores.pitch_corr or 0.0,
+                    )
+                )  # fmt: skip
+    return rows
+
+
+def spoilt(dry: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the recording (samples,) in each of CONDITIONS."""
+    level = float(np.sqrt(np.mean(np.square(dry))))
+    others = backing(len(dry) / SAMPLE_RATE).mean(0)[: len(dry)]
+    others = np.pad(others, (0, len(dry) - len(others))) * level / float(np.sqrt(np.mean(np.square(others))))
+    harmony = librosa.effects.pitch_shift(dry, sr=SAMPLE_RATE, n_steps=_HARMONY_SEMITONES)
+    added = (0.0 * dry, 0.1 * others, 10 ** (-12 / 20) * others, 0.5 * harmony)
+    for condition, more in zip(CONDITIONS, added, strict=True):
+        yield condition, (dry + more).astype(np.float32)
+
+
+def measure_cost(minutes: float) -> CostRow:
+    """Measure the work on a song of this length beside separation and conversion; for a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        vocal, played = Path(folder, "vocal.wav"), Path(folder, "backing.wav")
+        _write_long(vocal, played, minutes)
+        started = time.perf_counter()
+        align(vocal, played)
+        aligned = time.perf_counter()
+        find_two_pitches(vocal)
+        looked = time.perf_counter()
+        quiet_joins(vocal, [20.0, minutes * 40.0])
+        joined = time.perf_counter()
+        lanes = [Lane(vocal, original=vocal), Lane(played)]
+        stems = [Path(folder, f"{name}-out.wav") for name in ("vocal", "backing")]
+        mix_files(lanes, Path(folder, "mix.wav"), stems, no_report)
+        ended = time.perf_counter()
+    return CostRow(minutes, aligned - started, looked - aligned, joined - looked, ended - joined, peak_memory_mb())
+
+
+def _level(place: Path, source: Path, voice: Voice, evaluator: Evaluator, singer: np.ndarray | None) -> LevelRow:
+    mix, vocal, backing_out = (place / f"{name}-out.wav" for name in ("mix", "vocal", "backing"))
+    files = SongFiles(mix, vocal, backing_out)
+    song = Song(Stem(place / "vocal.wav", (Part(0.0, voice.card.id),)), place / "backing.wav")
+    with tempfile.TemporaryDirectory(dir=place) as stages:
+
+        def none() -> Separator:
+            raise AssertionError("nothing is separated here")
+
+        done = make_song(song, files, lambda _: voice, FolderStages(Path(stages)), none, _SETTINGS)
+    mixed, lane, played = (read_audio(path).samples for path in (files.mix, files.vocal, place / "backing.wav"))
+    alone = mixed - played * np.float32(10 ** (done.mix.gain_db / 20))
+    loudness = [
+        (programme_lufs(vocal) or 0.0) - (programme_lufs(other) or 0.0)
+        for vocal, other in ((place / "vocal.wav", place / "backing.wav"), (files.vocal, files.backing))
+    ]
+    plain = convert(read_audio(place / "vocal.wav"), voice, _SETTINGS).takes[0].audio
+    likenesses = [likeness(evaluator.embed(audio), singer) or 0.0 for audio in (Audio(alone, SAMPLE_RATE), plain)]
+    return LevelRow(
+        source.name, voice.card.id, loudness[1] - loudness[0] , float(np.abs(alone - lane).max()),
+        mixed.shape[1] - played.shape[1], *likenesses,
+    )  # fmt: skip
+
+
+def _mono(source: Path) -> np.ndarray:
+    audio = read_audio(source)
+    return resample(audio.mono(), audio.rate, SAMPLE_RATE)
+
+
+def _write_long(vocal: Path, played: Path, minutes: float) -> None:
+    """Write a stereo vocal and its backing, ten seconds at a time."""
+    sung = _mono(Path(__file__).parents[1] / "samples" / "singing.flac")[: 8 * SAMPLE_RATE]
+    piece = np.stack([sung, 0.7 * sung])
+    loop = backing(16.0)[:, : piece.shape[1]]
+    with float_file(vocal, 2) as one, float_file(played, 2) as other:
+        for _ in range(round(minutes * 60 / 8)):
+            one.write(piece.T)
+            other.write(loop.T)
+
+
+def _results(options: argparse.Namespace) -> Iterator[str]:
+    yield str(describe_machine())
+    sources = find_recordings(options.sources)
+    voices = [load_voice(name) for name in options.voices or [card.id for card in list_voices()]]
+    if "level" in options.parts:
+        yield from _listed(LevelRow, measure_level(sources, voices, log))
+    if "robustness" in options.parts:
+        rows = measure_robustness(sources, voices, options.targets, options.keep, log)
+        yield from _listed(RobustnessRow, rows)
+        for condition in CONDITIONS:
+            some = [astuple(row)[3:] for row in rows if row.condition == condition]
+            yield f"{condition:<16}" + "".join(f"{value:8.3f}" for value in np.mean(some, axis=0))
+    if "cost" in options.parts:
+        for minutes in options.minutes:
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+                row = pool.submit(measure_cost, minutes).result()
+            yield f"{row}, {row.seconds:.1f} s in all"
+
+
+def _listed(kind: type[LevelRow] | type[RobustnessRow], rows: Sequence[LevelRow | RobustnessRow]) -> Iterator[str]:
+    yield "\t".join(kind.__dataclass_fields__)
+    yield from ("\t".join(f"{one:.4g}" if isinstance(one, float) else str(one) for one in astuple(row)) for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

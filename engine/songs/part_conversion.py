@@ -1,0 +1,215 @@
+"""Convert stretches of a recording, each to its voice.
+
+The stretches of each voice are converted together, so that all of them get the same transposition and are measured as
+one singer, and laid back where they were. They meet in the quietest place within a second of the time given, in a short
+cross-fade; every sample stays where it was.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from engine.analysis.loudness import measure_loudness
+from engine.audio.files import AudioWriter, open_audio, quietest_frame
+from engine.audio.streams import Reader, at_engine_rate
+from engine.conversion.convert import Chosen, convert_file
+from engine.devices import AUTO
+from engine.errors import SettingsError
+from engine.progress import Report, no_report
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement, file_digest, record_digest
+from engine.songs.parts import KEEP, Part, checked_parts, clock
+from engine.songs.separation import float_file
+from engine.units import HOP, SAMPLE_RATE
+from engine.voices.imported import AnyVoice
+
+_SEARCH_S = 1.0  # on both sides of the time given, for a quiet place
+_AROUND = SAMPLE_RATE // 2  # samples converted on both sides of a stretch, for its edges
+_FADE = 1324  # samples: 30 ms
+_BLOCK = 1 << 17
+
+VoiceNamed = Callable[[str], AnyVoice]
+
+
+@dataclass(frozen=True)
+class PartsConversion:
+    """A recording in several voices: where the voices change in seconds, the transposition of each voice, and what the
+    result states of how it was made. unsigned: why it has no content credentials."""
+
+    joins_s: list[float]
+    transposes: dict[str, float]
+    styles: dict[str, str]
+    statement: Statement
+    unsigned: str | None
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    voice: str
+    start: int  # samples at SAMPLE_RATE
+    stop: int
+
+    def around(self, count: int) -> tuple[int, int]:
+        """Return the samples that are converted, of a recording of `count`."""
+        return max(0, self.start - _AROUND), min(count, self.stop + _AROUND)
+
+
+def convert_parts(
+    source: Path,
+    target: Path,
+    parts: Sequence[Part],
+    voice_named: VoiceNamed,
+    settings: Chosen | None = None,
+    report: Report = no_report,
+    device: str = AUTO,
+    installation: Installation | None = None,
+) -> PartsConversion:
+    """Convert a file, each part to its voice, into `target`; as long as the source, at SAMPLE_RATE.
+
+    settings, report, device and installation: as of `convert_file`. Raises SettingsError for parts that begin after the
+    end, and what `convert_file` raises.
+    """
+    parts = checked_parts(parts)
+    count = _length(source)
+    for part in parts[1:]:
+        if part.start_s >= count / SAMPLE_RATE:
+            raise SettingsError(
+                f"The part from {clock(part.start_s)} begins after the end, at {clock(count / SAMPLE_RATE)}."
+            )
+    stretches = _stretches(parts, quiet_joins(source, [part.start_s for part in parts[1:]]), count)
+    if len(stretches) == 1 and stretches[0].voice != KEEP:
+        whole = convert_file(source, [target], voice_named(parts[0].voice), settings, report, device, installation)
+        name, style = stretches[0].voice, str(whole.style)
+        return PartsConversion([], {name: whole.transpose}, {name: style}, whole.statement, whole.unsigned)
+    voices = {name: voice_named(name) for name in dict.fromkeys(one.voice for one in stretches) if name != KEEP}
+    transposes: dict[str, float] = {}
+    styles: dict[str, str] = {}
+    statements, done = [], 0
+    with TemporaryDirectory(dir=target.parent, prefix=".parts-") as folder:
+        place = Path(folder)
+        for name, voice in voices.items():
+            length = sum(one.stop - one.start for one in stretches if one.voice == name)
+            _gather(source, place / "gathered.wav", [one for one in stretches if one.voice == name], count)
+
+            def share(fraction: float, message: str, done: int = done, length: int = length) -> None:
+                report((done + fraction * length) / count, message)
+
+            off = replace(installation or Installation.from_environment(), signs=False)  # the whole is signed instead
+            found = convert_file(place / "gathered.wav", [place / f"{name}.wav"], voice, settings, share, device, off)
+            transposes[name], styles[name] = found.transpose, found.style
+            statements.append(found.statement)
+            done += length
+        statement = _statement(statements, voices, stretches, source)
+        with open_audio(source) as opened:
+            channels = opened.channels
+        with AudioWriter(target, SAMPLE_RATE, channels, statement, installation) as writer:
+            for piece in _assembled(source, place, stretches, count):
+                writer.write(piece)
+    joins_s = [one.start / SAMPLE_RATE for one in stretches[1:]]
+    return PartsConversion(joins_s, transposes, styles, statement, writer.unsigned)
+
+
+def quiet_joins(source: Path, wanted_s: Sequence[float]) -> list[int]:
+    """Return the quietest place within a second of each time, in samples at SAMPLE_RATE; times must rise."""
+    joins = []
+    with open_audio(source) as opened:
+        reader = Reader(at_engine_rate(opened), opened.channels)
+        held, first = np.zeros((opened.channels, 0), np.float32), 0
+        for number, time_s in enumerate(wanted_s):
+            # half way to its neighbours at most, so that the joins stay in order
+            near_s = min([_SEARCH_S, *(abs(time_s - other) / 2 for other in _neighbours(wanted_s, number))])
+            start, stop = (max(0, round((time_s + side * near_s) * SAMPLE_RATE)) for side in (-1, 1))
+            if start > first + held.shape[1]:
+                reader.skip_to(start)
+                held, first = held[:, :0], reader.position
+            held, first = held[:, max(0, start - first) :], max(first, start)
+            held = np.concatenate([held, reader.read(max(0, stop - first - held.shape[1]))], axis=1)
+            loudness = np.max([measure_loudness(channel) for channel in held[:, : stop - first]], axis=0)
+            smooth = np.convolve(np.pad(loudness, 4, "edge"), np.ones(9) / 9, "valid")
+            joins.append(first + quietest_frame(smooth, 0, max(1, len(smooth) - 1)) * HOP)
+    return joins
+
+
+def _neighbours(times_s: Sequence[float], number: int) -> list[float]:
+    return [times_s[other] for other in (number - 1, number + 1) if 0 <= other < len(times_s)]
+
+
+def _stretches(parts: Sequence[Part], joins: Sequence[int], count: int) -> list[_Stretch]:
+    """Return the stretches, neighbours in the same voice as one."""
+    found: list[_Stretch] = []
+    for part, start, stop in zip(parts, [0, *joins], [*joins, count], strict=True):
+        if found and found[-1].voice == part.voice:
+            found[-1] = replace(found[-1], stop=stop)
+        else:
+            found.append(_Stretch(part.voice, start, stop))
+    return found
+
+
+def _length(source: Path) -> int:
+    with open_audio(source) as opened:
+        return sum(block.shape[1] for block in at_engine_rate(opened))
+
+
+def _gather(source: Path, target: Path, stretches: Sequence[_Stretch], count: int) -> None:
+    """Write the stretches of one voice, each with what surrounds it, one after the other."""
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_audio(source))
+        file = stack.enter_context(float_file(target, opened.channels))
+        for stretch in stretches:
+            start, stop = stretch.around(count)
+            # the surroundings of two stretches may overlap, and a reader only goes forward
+            again = stack.enter_context(open_audio(source))
+            reader = Reader(at_engine_rate(again), again.channels)
+            reader.skip_to(start)
+            while reader.position < stop and (piece := reader.read(min(_BLOCK, stop - reader.position))).shape[1]:
+                file.write(piece.T)
+
+
+def _assembled(source: Path, place: Path, stretches: Sequence[_Stretch], count: int) -> Iterator[np.ndarray]:
+    """Yield the stretches one after the other, cross-faded where they meet."""
+    fade = (np.arange(_FADE) + 0.5).astype(np.float32) / _FADE
+    gathered = dict.fromkeys((one.voice for one in stretches), 0)  # samples of earlier stretches in the voice's file
+    tail: np.ndarray | None = None
+    with ExitStack() as stack:
+        readers = {}
+        for name in gathered:
+            opened = stack.enter_context(open_audio(source if name == KEEP else place / f"{name}.wav"))
+            readers[name] = Reader(at_engine_rate(opened), opened.channels)
+        for stretch in stretches:
+            reader, (around, end) = readers[stretch.voice], stretch.around(count)
+            first = stretch.start - (_FADE // 2 if tail is not None else 0)
+            rest = min(count, stretch.stop + _FADE // 2) - first
+            kept = 0 if stretch.stop == count else _FADE
+            reader.skip_to(first if stretch.voice == KEEP else gathered[stretch.voice] + first - around)
+            gathered[stretch.voice] += end - around
+            if tail is not None:
+                head = reader.read(_FADE)
+                rest -= _FADE
+                yield tail[:, : head.shape[1]] * (1 - fade[: head.shape[1]]) + head * fade[: head.shape[1]]
+            while rest > kept and (piece := reader.read(min(_BLOCK, rest - kept))).shape[1]:
+                rest -= piece.shape[1]
+                yield piece
+            tail = reader.read(kept)
+
+
+def _statement(
+    statements: Sequence[Statement], voices: dict[str, AnyVoice], stretches: Sequence[_Stretch], source: Path
+) -> Statement:
+    """Return what the whole states: that of its voice, or all voices with their stretches."""
+    parts = [asdict(Part(round(one.start / SAMPLE_RATE, 3), one.voice)) for one in stretches]
+    first = statements[0] if statements else None
+    if first is None:
+        raise SettingsError("All parts are kept as they are: give at least one of them a voice.")
+    consents = {name: record_digest(voice.card.consent) or "" for name, voice in voices.items()}
+    return replace(
+        first,
+        voice=" ".join(voices),
+        voice_name=", ".join(voice.card.name for voice in voices.values()),
+        consent_sha256=first.consent_sha256 if len(voices) == 1 else record_digest(consents),
+        settings={**first.settings, "parts": parts},
+        source_sha256=file_digest(source),
+    )

@@ -1,0 +1,143 @@
+"""Songs as requests: what is sent beside a recording, checked and described for the worker."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from engine.songs.mixing import Fader
+from engine.songs.parts import KEEP, Part, checked_parts
+from studio.actions.arrivals import borrowed
+from studio.actions.consent import refuse_without_consent
+from studio.actions.recordings import Length, check_recording, suffix_of
+from studio.actions.separators import refuse_without_separator
+from studio.errors import Invalid
+from studio.store.accounts import Account
+from studio.store.catalogue import find_usable
+from studio.store.studio import Studio
+from studio.store.tasks import Task
+
+_GONE = "A recording of this song has been deleted: send it again."
+LANES = ("vocal", "backing", "stem")  # of a mix
+_ONE_TAKE = "A song, or a recording in several voices, is made in one take."
+_NO_EFFECTS = "Effects are for a vocal alone: convert the vocal with them, then mix it."
+
+
+@dataclass(frozen=True)
+class SentFile:
+    """A file beside the recording, and its owner's name for it."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True)
+class SongRequest:
+    """What to make of a recording beside converting it.
+
+    parts: its voices, beginning with the request's own. separate: whether it is a whole song. backing: the
+    instrumental, None for what is left of the song. stem, stem_parts: a second singer. offset_s: how much later than
+    the backing the recording begins, None to find it. faders: in dB, by lane.
+    """
+
+    parts: Sequence[Part]
+    separate: bool = False
+    backing: SentFile | None = None
+    stem: SentFile | None = None
+    stem_parts: Sequence[Part] = (Part(0.0, KEEP),)
+    offset_s: float | None = None
+    faders: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether there is a backing to mix with."""
+        return self.separate or self.backing is not None
+
+    @property
+    def files(self) -> dict[str, SentFile]:
+        """The files beside the recording, by lane."""
+        sent = {"backing": self.backing, "stem": self.stem}
+        return {name: one for name, one in sent.items() if one is not None}
+
+    def keys(self, place: str) -> dict[str, str]:
+        """Return where each of the files is stored below the task's place."""
+        return {name: f"{place}/{name}{suffix_of(one.name, one.path)}" for name, one in self.files.items()}
+
+    def described(self, place: str) -> dict[str, Any]:
+        """Return the task's parameters."""
+        return {
+            "parts": [[part.start_s, part.voice] for part in self.parts],
+            "stem_parts": [[part.start_s, part.voice] for part in self.stem_parts],
+            "separate": self.separate,
+            "offset_s": self.offset_s,
+            "faders": self.faders,
+            "keys": self.keys(place),
+            "names": {name: one.name for name, one in self.files.items()},
+        }
+
+
+def check_song(
+    studio: Studio, account: Account, song: SongRequest, takes: int, has_effects: bool, untrained: bool
+) -> float:
+    """Check what a song needs beside its recording; return what its files cost, in seconds x channels.
+
+    Raises Invalid, SettingsError, NotReadable, NotFound and WrongState with a sentence.
+    """
+    if takes > 1:
+        raise Invalid([("generations_count", _ONE_TAKE)])
+    if has_effects:
+        raise Invalid([("effects", _NO_EFFECTS)])
+    if not song.is_mixed and (song.stem or song.offset_s is not None or song.faders):
+        name = "stem" if song.stem else "offset" if song.offset_s is not None else "vocal_db"
+        raise Invalid([(name, f"{name} needs a backing: send one, or separate=true.")])
+    parts = [*checked_parts(song.parts), *(checked_parts(song.stem_parts) if song.stem else ())]
+    voices = {part.voice for part in parts} - {KEEP}
+    if not voices:
+        raise Invalid([("model", "Nothing is converted: give the vocal, or one of the stems, a voice.")])
+    for voice in sorted(voices):
+        refuse_without_consent(studio, find_usable(studio.database, account, voice, untrained).card.get("consent"))
+    for level in song.faders.values():
+        Fader(level)
+    if song.separate:
+        refuse_without_separator(studio.settings)
+    lengths: list[Length] = [check_recording(one.path, one.name, studio.service) for one in song.files.values()]
+    return sum(length.channel_seconds for length in lengths)
+
+
+@contextmanager
+def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator[SongRequest | None]:
+    """Yield the song that a task was, with copies of its files; None if it was none. model: instead of its first voice.
+
+    Raises NotFound if a file has been deleted.
+    """
+    told = task.parameters.get("song")
+    if told is None:
+        yield None
+        return
+    with ExitStack() as stack:
+        sent = {
+            name: SentFile(stack.enter_context(borrowed(studio, key, _GONE)), told["names"][name])
+            for name, key in told["keys"].items()
+        }
+        song = read_song(told)
+        parts = [
+            replace(part, voice=model or part.voice) if part.voice == task.model_id else part for part in song.parts
+        ]
+        yield replace(song, parts=parts, backing=sent.get("backing"), stem=sent.get("stem"))
+
+
+def read_song(told: dict[str, Any]) -> SongRequest:
+    """Return the song that a task's parameters describe, without its files."""
+    parts, stem_parts = ([Part(*one) for one in told[name]] for name in ("parts", "stem_parts"))
+    return SongRequest(parts, told["separate"], stem_parts=stem_parts, offset_s=told["offset_s"], faders=told["faders"])
+
+
+def lane_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, str]:
+    """Return links to the lanes of a finished song and to its mix, by name; empty for other conversions."""
+    result = task.result or {}
+    lanes = result.get("lanes", {})
+    if not lanes or task.outputs_deleted_at is not None:
+        return {}
+    keys = lanes | {"mix": result["outputs"][0]}
+    return {name: studio.link(key, base_url, now_s) for name, key in keys.items()}

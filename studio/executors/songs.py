@@ -1,0 +1,160 @@
+"""Make a song in a worker. What a stage has finished is stored, so that the next attempt goes on from there."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.conversion.settings import AUTO, by_style
+from studio.errors import NotFound
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.untrained import untrained_voice_folder
+from studio.store.accounts import account_prefix
+from studio.store.catalogue import find_model
+from studio.store.workspaces import voice_folder
+
+if TYPE_CHECKING:
+    from engine.songs.part_conversion import PartsConversion
+    from engine.songs.parts import Part
+    from engine.songs.separation import OnnxSeparator
+    from engine.songs.song import Song
+    from engine.voices.imported import AnyVoice
+
+_RETRY_S = 5.0
+
+
+@dataclass(frozen=True)
+class StoredStages:
+    """Stages in the storage, for all attempts of a task."""
+
+    job: Job
+
+    def find(self, name: str) -> Path | None:
+        """Return the file of a stage, if an attempt finished it."""
+        storage = self.job.bench.storage
+        try:
+            return insist(lambda: storage.fetch(self._key(name), self._folder()), SHORT_PATIENCE_S)
+        except NotFound:
+            return None
+
+    def new(self, name: str) -> Path:
+        """Return where to write the file of a stage."""
+        return self._folder() / name
+
+    def keep(self, name: str) -> Path:
+        """Store the file written there; return where it is now."""
+        path = self.new(name)
+        insist(lambda: self.job.bench.storage.put_file(path, self._key(name)), SHORT_PATIENCE_S)
+        return (
+            path if path.exists() else insist(lambda: self.job.bench.storage.fetch(self._key(name), self._folder()), 1)
+        )
+
+    def _key(self, name: str) -> str:
+        return f"{stages_prefix(self.job)}/{name}"
+
+    def _folder(self) -> Path:
+        folder = self.job.place / "stages"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+
+def stages_prefix(job: Job) -> str:
+    """Return the prefix of the stages of a task in the storage."""
+    return f"{account_prefix(job.account)}tasks/{job.task.id}/stages"
+
+
+def make(job: Job, source: Path) -> dict[str, Any]:
+    """Separate, convert and mix; return the task's result."""
+    from engine.songs.song import SongFiles, Work, make_song
+
+    told = job.task.parameters["song"]
+    _measure(job, source)
+    if not (told["separate"] or "backing" in told["keys"]):
+        return _in_parts(job, source)
+    song = _song(job, source)
+    names = ["vocal", "backing", *("stem" for _ in song.stems)]
+    vocal, backing, *stems = (job.place / f"{name}.wav" for name in names)
+    files = SongFiles(job.place / "mix.wav", vocal, backing, stems)
+    given = job.task.parameters["settings"]
+    done = make_song(
+        song, files, lambda name: _voice(job, name), StoredStages(job), lambda: _separator(job),
+        by_style(job.task.parameters.get("preset", AUTO), given), job.heart.report,
+        Work(job.bench.device, job.bench.installation),
+    )  # fmt: skip
+    converted = [one for one in done.conversions if one]
+    return _result(job, files.mix, converted, done.mix.unsigned) | {
+        "lanes": {name: job.store(path) for name, path in zip(names, [vocal, backing, *stems], strict=True)},
+        "notes": done.notes,
+        "mix": {"gain_db": done.mix.gain_db, "offset_s": done.alignment.offset_s},
+    }
+
+
+def _in_parts(job: Job, source: Path) -> dict[str, Any]:
+    """Convert a recording in several voices, without a backing."""
+    from engine.songs.part_conversion import convert_parts
+    from engine.songs.two_pitches import find_two_pitches
+
+    target = job.place / "take-1.wav"
+    given = job.task.parameters["settings"]
+    done = convert_parts(
+        source, target, _parts(job.task.parameters["song"]["parts"]), lambda name: _voice(job, name),
+        by_style(job.task.parameters.get("preset", AUTO), given), job.heart.report, job.bench.device,
+        job.bench.installation,
+    )  # fmt: skip
+    two = find_two_pitches(source).sentence
+    return _result(job, target, [done], done.unsigned) | {"notes": [two] if two else []}
+
+
+def _result(job: Job, output: Path, converted: "Sequence[PartsConversion]", unsigned: str | None) -> dict[str, Any]:
+    first = converted[0]
+    voice = job.task.model_id if job.task.model_id in first.transposes else next(iter(first.transposes))
+    style: Any = first.styles[voice]
+    chosen = by_style(job.task.parameters.get("preset", AUTO), job.task.parameters["settings"])(style)
+    return {
+        "outputs": [job.store(output)],
+        "output_settings": {"model": job.task.model_id, "transpose": first.transposes[voice], "vocal_style": style},
+        "settings": asdict(chosen),
+        "untrained": bool(job.task.parameters.get("untrained")),
+        "scores": [{}],
+        "statement": asdict(first.statement),
+        "unsigned": unsigned,
+    }
+
+
+def _song(job: Job, source: Path) -> "Song":
+    from engine.songs.mixing import Fader
+    from engine.songs.song import Song, Stem
+
+    told = job.task.parameters["song"]
+    faders = {name: Fader(level) for name, level in told["faders"].items()}
+    sent = {name: job.fetch_as(key, name) for name, key in told["keys"].items()}
+    for path in sent.values():
+        _measure(job, path)
+    stems = [Stem(sent["stem"], _parts(told["stem_parts"]), faders.get("stem", Fader()))] if "stem" in sent else []
+    lead = Stem(source, _parts(told["parts"]), faders.get("vocal", Fader()))
+    return Song(lead, sent.get("backing"), told["separate"], told["offset_s"], stems, faders.get("backing", Fader()))
+
+
+def _parts(told: Sequence[Sequence[Any]]) -> "list[Part]":
+    from engine.songs.parts import Part
+
+    return [Part(float(start_s), str(voice)) for start_s, voice in told]
+
+
+def _voice(job: Job, model_id: str) -> "AnyVoice":
+    bench = job.bench
+    model = insist(lambda: find_model(bench.database, job.account, model_id), SHORT_PATIENCE_S)
+    if model.is_untrained and job.task.parameters.get("untrained"):
+        return bench.voices.voice(untrained_voice_folder(job, model))
+    return bench.voices.voice(insist(lambda: voice_folder(bench.storage, model), SHORT_PATIENCE_S))
+
+
+def _separator(job: Job) -> "OnnxSeparator":
+    from engine.songs.separation import OnnxSeparator
+    from engine.songs.separator_file import checked_separator
+
+    return OnnxSeparator(checked_separator(job.bench.settings.separators))
+
+
+def _measure(job: Job, path: Path) -> None:
+    job.refuse_too_long(path, 1)

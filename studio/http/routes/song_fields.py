@@ -1,0 +1,61 @@
+"""Songs as fields of a form: their documentation, and the request that they make."""
+
+from typing import Any
+
+from engine.songs.alignment import LARGEST_GIVEN_S
+from engine.songs.mixing import SILENT_DB
+from engine.songs.parts import KEEP, read_parts
+from studio.actions.songs import LANES, SentFile, SongRequest
+from studio.http.routes.documentation import file_field
+from studio.http.routes.fields import Fields
+
+FILES = ("backing", "stem")
+_LOUDEST_DB = 12.0
+_LONGEST_PARTS = 4000  # characters
+_PARTS = {"type": "string", "maxLength": _LONGEST_PARTS}
+SONG_FIELDS: dict[str, Any] = {
+    "separate": {
+        "type": "boolean", "default": False,
+        "description": "`audio` is a whole song: its vocal is separated, converted and mixed with what is left.",
+    },
+    "backing": file_field("The instrumental to mix with; `audio` is the vocal, or with `separate` the song."),
+    "offset": {
+        "type": "number", "minimum": -LARGEST_GIVEN_S, "maximum": LARGEST_GIVEN_S,
+        "description": "Seconds by which `audio` begins later than the backing; found by correlation if left out.",
+    },
+    "parts": _PARTS | {
+        "description": "Voices of stretches: `1:42 koguchi, 2:10 keep`. Until the first one it is `model`.",
+        "examples": ["1:42 koguchi"],
+    },
+    "stem": file_field("A second singer's recording, as long as `audio` or its vocal."),
+    "stem_parts": _PARTS | {"default": KEEP, "description": "The voice of `stem`, or several; keep leaves it as is."},
+    **{
+        f"{lane}_db": {
+            "type": "number", "minimum": SILENT_DB, "maximum": _LOUDEST_DB, "default": 0,
+            "description": f"The fader of the {lane} in the mix.",
+        }
+        for lane in LANES
+    },
+}  # fmt: skip
+
+
+def given_song(fields: Fields, model: str) -> SongRequest | None:
+    """Return the song that a form asks for, None if it asks for a plain conversion; `fields.check` reports problems.
+
+    Raises SettingsError for parts that cannot be read.
+    """
+    if not any(fields.has(name) for name in SONG_FIELDS if name not in FILES) and not any(map(fields.sent, FILES)):
+        return None
+    separate = fields.flag("separate", False)
+    files = {name: SentFile(sent.path, sent.name) for name in FILES if (sent := fields.maybe_file(name))}
+    levels = {lane: fields.number(f"{lane}_db", SILENT_DB, _LOUDEST_DB) for lane in LANES}
+    offset_s = fields.number("offset", -LARGEST_GIVEN_S, LARGEST_GIVEN_S)
+    parts = fields.maybe_text("parts", _LONGEST_PARTS) or model
+    stem_parts = fields.maybe_text("stem_parts", _LONGEST_PARTS) or KEEP
+    fields.check()
+    if not (separate or files or fields.has("parts") or offset_s is not None or any(levels.values())):
+        return None  # separate=false, and all else as it is without
+    return SongRequest(
+        read_parts(parts, model), separate, files.get("backing"), files.get("stem"), read_parts(stem_parts), offset_s,
+        {lane: level for lane, level in levels.items() if level},
+    )  # fmt: skip

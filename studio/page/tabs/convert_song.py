@@ -1,0 +1,175 @@
+"""Songs on the Convert tab: a whole song, or a vocal with its backing, in one or several voices, mixed again."""
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from engine.datasets.dataset import AUDIO_SUFFIXES
+from engine.songs.parts import KEEP, read_parts, seconds_of
+from engine.songs.separator_file import separator_state
+from studio.actions.arrivals import take_upload, workplace
+from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.mixes import mix_again
+from studio.actions.songs import LANES, SentFile, SongRequest
+from studio.actions.tasks import cancel_task
+from studio.errors import Invalid, NotFound
+from studio.page.parts.element import element, shown
+from studio.page.parts.memory import remembered
+from studio.page.parts.notice import notice, silent, told, told_error
+from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.progress_bar import progress_bar
+from studio.page.tabs.analyses import BUSY
+from studio.page.tabs.convert_layout import Layout
+from studio.page.tabs.convert_scores import progress_line
+from studio.page.tabs.convert_settings import Settings
+from studio.page.tabs.convert_takes import view_of
+from studio.page.tabs.convert_voice import GONE, Voice
+
+_POLL_S = 0.5
+_NAMES = {"vocal": "Vocal", "backing": "Backing", "stem": "Second singer"}
+_ABOUT = (
+    "Drop a vocal and its backing, or a whole song to separate. The vocal is converted where it is and mixed again at "
+    "the level and place it had."
+)
+
+
+class Song:
+    """The part of the tab for a song. task: the song that is shown, which the browser remembers."""
+
+    def __init__(self, page: Page, layout: Layout) -> None:
+        self.page = page
+        self.task = remembered("convert-song")
+        self.timer = gr.Timer(_POLL_S, active=False)
+        with layout.song:
+            gr.Markdown(_ABOUT)
+            with gr.Row():
+                self.lead = _file("Vocal or whole song", "song-lead")
+                self.backing = _file("Backing (instrumental)", "song-backing")
+                self.stem = _file("Second singer (optional)", "song-stem")
+            self.separate = gr.Checkbox(
+                label="It is a whole song: separate its vocal", info=self._separation(), elem_id="song-separate"
+            )
+            with gr.Row():
+                self.parts = gr.Textbox(
+                    label="Other voices from", placeholder="1:42 koguchi, 2:10 keep", max_length=4000,
+                    info="The chosen voice until then; keep leaves a stretch as it is.", elem_id="song-parts",
+                )  # fmt: skip
+                self.stem_voice = gr.Textbox(
+                    label="Voice of the second singer", value=KEEP, max_length=4000,
+                    info="An id of Voices; keep leaves it as it is.", elem_id="song-stem-voice",
+                )  # fmt: skip
+                self.offset = gr.Textbox(
+                    label="Offset", placeholder="found by itself", max_length=20,
+                    info="Seconds by which the vocal begins later than the backing.", elem_id="song-offset",
+                )  # fmt: skip
+            self.problem = notice("song-problem")
+            with gr.Row(visible=False) as self.going:
+                self.progress = gr.HTML(elem_id="song-bar")
+                self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+            self.mixer = element("mixer", events=("export",), elem_id="song-mixer")
+        with layout.go:
+            self.start = gr.Button("Convert song", variant="primary", size="lg", visible=False, elem_id="song-start")
+
+    def wire(self, voice: Voice, settings: Settings) -> None:
+        """Wire all events, once voice and settings are there."""
+        self.voice, self.settings = voice, settings
+        given = {
+            self.lead, self.backing, self.stem, self.separate, self.parts, self.stem_voice, self.offset, voice.chosen,
+            *settings.controls,
+        }  # fmt: skip
+        page, watched = self.page, [self.timer, self.going, self.progress, self.mixer]
+        page.on(self.start.click, self.convert, given, [self.task, self.timer, *voice.outputs], notice=self.problem)
+        page.on(self.timer.tick, self.watch, [self.task], [*watched, self.problem])
+        page.on(self.cancel.click, self.stop, [self.task], [self.timer], notice=self.problem)
+        page.on_data(self.mixer.export, self.export, [self.task], [self.mixer], notice=self.problem)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What changes when a song is taken up again."""
+        return [self.timer]
+
+    def restore(self, task_id: str | None) -> dict[Any, Any]:
+        """Return updates that show what was here when this browser left."""
+        return {self.timer: gr.Timer(active=True)} if task_id else {}
+
+    def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+        model = given[self.voice.chosen]
+        if not given[self.lead]:
+            raise Invalid([("song", "Add a vocal or a song first.")])
+        if not model:
+            raise Invalid([("voice", "Choose a voice first.")])
+        if others := self.voice.without(visit, model):
+            return others | {self.problem: told_error(GONE)}
+        if not given[self.separate] and not given[self.backing]:
+            text = "Add the backing of this vocal; or, if it is a whole song, tick that its vocal is to be separated."
+            raise Invalid([("backing", text)])
+        settings = self.settings.asked(given) | {"takes": 1}
+        with workplace(visit.studio) as place:
+            names = {"lead": given[self.lead], "backing": given[self.backing], "stem": given[self.stem]}
+            sent = {
+                name: SentFile(take_upload(visit.studio, Path(file), place / name), Path(file).name)
+                for name, file in names.items()
+                if file
+            }
+            song = SongRequest(
+                read_parts(given[self.parts].strip() or model, model), bool(given[self.separate]), sent.get("backing"),
+                sent.get("stem"), read_parts(given[self.stem_voice].strip() or KEEP), _offset_s(given[self.offset]),
+            )  # fmt: skip
+            request = ConversionRequest(model, settings, self.settings.preset_of(given), untrained=True, song=song)
+            task_id = start_conversion(visit.studio, visit.account, sent["lead"].path, sent["lead"].name, request)
+        return {self.task: task_id, self.timer: gr.Timer(active=True)}
+
+    def watch(self, visit: Visit, task_id: str | None) -> Updates:
+        if not task_id:
+            return {self.timer: gr.Timer(active=False)}
+        over = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
+        try:
+            view = view_of(visit, task_id)
+        except NotFound:
+            return over | {self.mixer: shown(None)}
+        if view["state"] in BUSY:
+            bar = progress_bar(view["progress"], progress_line(view))
+            return {self.going: gr.Row(visible=True), self.progress: bar, self.mixer: shown(None)}
+        if view["state"] == "completed" and view["lanes"]:
+            said = told(" ".join(view["notes"])) if view["notes"] else silent()
+            return over | {self.mixer: shown(_mixer(view)), self.problem: said}
+        text = view["error"] or view["note"] or "The song was cancelled."
+        return over | {self.problem: told_error(text) if view["error"] else told(text), self.mixer: shown(None)}
+
+    def stop(self, visit: Visit, task_id: str | None) -> Updates:
+        if task_id:
+            cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+        return {self.timer: gr.Timer(active=True)}
+
+    def export(self, visit: Visit, asked: dict[str, Any], task_id: str | None) -> Updates:
+        """Mix again with the faders as they stand, and hand out the file."""
+        made = mix_again(
+            visit.studio, visit.account, task_id or "", asked.get("faders"), str(asked.get("format")), visit.base_url,
+            visit.now_s,
+        )  # fmt: skip
+        return {self.mixer: shown(_mixer(view_of(visit, task_id or "")) | {"made": made})}
+
+    def _separation(self) -> str:
+        """Return whether songs can be separated here, and if not what is missing."""
+        remedy = separator_state(self.page.studio.settings.separators).remedy
+        return f"Not possible yet: {remedy}" if remedy else "The backing is what is left of the song."
+
+
+def _file(label: str, name: str) -> gr.File:
+    return gr.File(label=label, type="filepath", file_types=list(AUDIO_SUFFIXES), height=120, elem_id=name)
+
+
+def _offset_s(text: str | None) -> float | None:
+    text = (text or "").strip()
+    if not text:
+        return None
+    return -seconds_of(text[1:]) if text.startswith("-") else seconds_of(text.removeprefix("+"))
+
+
+def _mixer(view: dict[str, Any]) -> dict[str, Any]:
+    """Return a finished song as data of <timbre-mixer>."""
+    lanes = [
+        {"name": name, "label": _NAMES[name], "url": view["lanes"][name]} for name in LANES if name in view["lanes"]
+    ]
+    return {"id": view["id"], "lanes": lanes}

@@ -1,0 +1,132 @@
+"""Songs as a worker makes them: real stages, and a network of a few hundred bytes in place of the pinned one."""
+
+import shutil
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.errors import Cancelled
+from engine.songs import separator_file
+from engine.songs.parts import Part
+from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
+from studio.actions.repeats import convert_again
+from studio.actions.songs import SentFile, SongRequest
+from studio.executors.housekeeping import _needed
+from studio.executors.work import run_task
+from studio.store import tasks
+from studio.store.accounts import local_account
+from studio.store.studio import Studio
+from tests.engine.songs.conftest import chords, save, write_network
+
+VOICE = "koguchi"
+
+
+@pytest.fixture
+def studio(shared_installation) -> Studio:
+    there = shared_installation
+    return Studio(
+        there.settings, there.service, there.database, there.storage, b"secret", local_account(there.database)
+    )
+
+
+@pytest.fixture
+def separator(shared_installation, monkeypatch):
+    folder = shared_installation.settings.separators
+    folder.mkdir(parents=True, exist_ok=True)
+    content = write_network(folder / separator_file.PINNED[0].file_name).read_bytes()
+    pinned = replace(separator_file.PINNED[0], size=len(content), sha256=sha256(content).hexdigest())
+    monkeypatch.setattr(separator_file, "PINNED", (pinned,))
+
+
+@pytest.fixture
+def stems(vocal):
+    return vocal(3.0, 200.0).astype(np.float32), chords(3.0)
+
+
+@pytest.fixture
+def song(stems, tmp_path):
+    sung, sides = stems
+    return save(tmp_path / "song.wav", sung + sides, sung - sides)
+
+
+def start(studio, audio, tmp_path, **song):
+    copy = shutil.copy(audio, tmp_path / "sent.wav")
+    request = ConversionRequest(VOICE, {}, song=SongRequest([Part(0.0, VOICE)], **song))
+    return start_conversion(studio, studio.local, copy, "My song.wav", request)
+
+
+def run(installation):
+    return run_task(installation.bench(), installation.claim())
+
+
+def read(installation, key):
+    return soundfile.read(installation.settings.data / key)[0].T
+
+
+def test_a_song_is_separated_converted_and_mixed(shared_installation, studio, song, stems, separator, tmp_path):
+    task_id = start(studio, song, tmp_path, separate=True)
+    assert run(shared_installation) == "completed"
+    task = shared_installation.task(task_id)
+    lanes, (mix,) = task.result["lanes"], task.result["outputs"]
+    backing = read(shared_installation, lanes["backing"])
+    gain = 10 ** (task.result["mix"]["gain_db"] / 20)
+    np.testing.assert_allclose(backing, gain * np.stack([stems[1], -stems[1]]), atol=1e-5)
+    np.testing.assert_allclose(
+        read(shared_installation, mix), backing + read(shared_installation, lanes["vocal"]), atol=1e-5
+    )
+    view = conversion_view(studio, studio.local, task_id, "http://here", 0.0)
+    assert list(view)[:4] == ["status", "input_audio_url", "output_audio_urls", "output_settings"]  # as published
+    assert view["mix"] == view["output_audio_urls"][0]
+    assert {"vocal", "backing"} < set(view)
+    kept = {key for key in shared_installation.storage.list_keys(f"tasks/{task_id}")}
+    assert kept == _needed(task)  # no stage is left, and housekeeping takes nothing away
+
+
+def test_a_killed_worker_goes_on_from_the_stage_that_was_finished(
+    shared_installation, studio, song, separator, tmp_path, monkeypatch
+):
+    task_id = start(studio, song, tmp_path, separate=True)
+    claimed = shared_installation.claim()
+    from engine.songs import song as module
+
+    def killed(*_, **__):
+        raise Cancelled  # as a shutdown: the task is given back
+
+    with monkeypatch.context() as broken:
+        broken.setattr(module, "convert_parts", killed)
+        assert run_task(shared_installation.bench(), claimed) == "given back"
+    stages = [key for key in shared_installation.storage.list_keys(f"tasks/{task_id}") if "/stages/" in key]
+    assert len(stages) == 2
+    monkeypatch.setattr(module, "separate_file", lambda *_: pytest.fail("it was separated again"))
+    assert run(shared_installation) == "completed"
+    assert not [key for key in shared_installation.storage.list_keys(f"tasks/{task_id}") if "/stages/" in key]
+
+
+def test_a_vocal_with_a_backing_and_a_harmony_can_be_repeated(shared_installation, studio, stems, vocal, tmp_path):
+    sung = save(tmp_path / "vocal.wav", stems[0])
+    backing = SentFile(save(tmp_path / "backing.wav", stems[1], stems[1]), "backing.wav")
+    stem = SentFile(save(tmp_path / "stem.wav", 0.5 * vocal(3.0, 250.0).astype(np.float32)), "harmony.wav")
+    first = start(studio, sung, tmp_path, backing=backing, stem=stem, faders={"stem": -6.0})
+    assert run(shared_installation) == "completed"
+    again = convert_again(studio, studio.local, first, "kathleen")
+    assert run(shared_installation) == "completed"
+    one, other = shared_installation.task(first), shared_installation.task(again)
+    assert set(one.result["lanes"]) == {"vocal", "backing", "stem"}
+    assert other.result["statement"]["voice"] == "kathleen"
+    np.testing.assert_allclose(
+        *(read(shared_installation, task.result["lanes"]["backing"]) for task in (one, other)), atol=0.02
+    )
+
+
+def test_what_fails_is_a_sentence_and_leaves_the_recordings_alone(shared_installation, studio, stems, tmp_path):
+    sung = save(tmp_path / "vocal.wav", stems[0])
+    holding = SentFile(save(tmp_path / "b.wav", stems[0] + stems[1]), "backing.wav")
+    task_id = start(studio, sung, tmp_path, backing=holding)
+    assert run(shared_installation) == "failed"
+    task = shared_installation.task(task_id)
+    assert "already holds the vocal" in task.error
+    assert tasks.find(studio.database, studio.local.id, task_id).state == "failed"
+    assert set(shared_installation.storage.list_keys(f"tasks/{task_id}")) == _needed(task)

@@ -1,0 +1,59 @@
+"""A song on the page: a vocal with its backing in, and the finished track out, with a fader for each lane."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from engine.audio.files import read_audio
+from tests.engine.songs.conftest import chords, save
+
+
+@pytest.fixture
+def stems(vocal, tmp_path):
+    sung, played = vocal(3.0, 200.0).astype(np.float32), chords(3.0)
+    return save(tmp_path / "vocal.wav", sung), save(tmp_path / "backing.wav", played, played)
+
+
+def open_song(page):
+    page.get_by_role("tab", name="Song", exact=True).click()
+    page.locator("#song-start").wait_for()
+
+
+def add(page, place, path):
+    page.locator(f"#{place} input[type=file]").set_input_files(path)
+    expect(page.locator(f"#{place}")).to_contain_text(path.name)
+
+
+def test_a_vocal_and_its_backing_become_a_track_with_faders(visitor, stems, tmp_path, photographed):
+    open_song(visitor)
+    add(visitor, "song-lead", stems[0])
+    add(visitor, "song-backing", stems[1])
+    visitor.get_by_label("Other voices from").fill("0:01.5 kathleen")
+    visitor.locator("#song-start").click()
+    mixer = visitor.locator("timbre-mixer")
+    expect(mixer.locator(".lane")).to_have_count(2)
+    mixer.get_by_role("button", name="Solo Backing").click()
+    photographed(visitor, "song")
+    with visitor.expect_download() as download:
+        mixer.get_by_role("button", name="Export mix").click()
+    download.value.save_as(tmp_path / "mix.wav")
+    assert download.value.suggested_filename.startswith("vocal - ")
+    lane = mixer.locator(".stems a").nth(1)
+    with visitor.expect_download() as stem:
+        lane.click()
+    stem.value.save_as(tmp_path / "lane.wav")
+    soloed, backing = (read_audio(tmp_path / name).samples for name in ("mix.wav", "lane.wav"))
+    np.testing.assert_allclose(soloed, backing, atol=1e-5)
+    visitor.reload()
+    open_song(visitor)
+    expect(visitor.locator("timbre-mixer .lane")).to_have_count(2)  # still there
+
+
+def test_without_a_backing_the_page_says_what_to_add(visitor, stems):
+    open_song(visitor)
+    add(visitor, "song-lead", stems[0])
+    visitor.locator("#song-start").click()
+    expect(visitor.locator("#song-problem")).to_contain_text("Add the backing")
+    visitor.get_by_label("It is a whole song: separate its vocal").check()
+    visitor.locator("#song-start").click()
+    expect(visitor.locator("#song-problem")).to_contain_text("separation fetch")
