@@ -32,6 +32,8 @@ _OFFERS = {
     "conversion.preview": "render_preview",
     "conversion.rerendering": "FileTake edit_file edit_take",
     "conversion.settings": "ConversionSettings",
+    "live.converter": "LiveConverter",
+    "live.settings": "LiveSettings",
     "effects.chain": "apply_effects",
     "effects.settings": "EffectSettings",
     "songs.mixing": "Fader Lane mix_files",

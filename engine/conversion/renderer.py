@@ -8,11 +8,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.analysis.envelope import BANDS, LOW_BANDS, SILENT, band_centres, loudness_of, measure_envelope
+from engine.analysis.envelope import LOW_BANDS, SILENT, band_centres, loudness_of, measure_envelope
 from engine.analysis.loudness import limit_peaks, match_loudness, measure_loudness, without_top
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
 from engine.audio.channels import place
+from engine.conversion.articulation import (
+    BEYOND,
+    BEYOND_THE_KNOWN,
+    MORE_CONTRAST,
+    foreground,
+    known_bands,
+    less_colour,
+    protect_consonants,
+)
 from engine.conversion.pitch_shaping import limit_pitch, smooth_pitch, snap_pitch
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.take_variation import LOUDNESS, PITCH, drift, timbre_offset
@@ -22,7 +31,6 @@ from engine.features.survey import Survey
 from engine.features.sustained_notes import SustainedNotes, settle_vowels, smooth_sustained
 from engine.networks.base import BaseModel
 from engine.networks.envelope_decoder import between_decoders, prosody_input
-from engine.networks.layers import moving_average
 from engine.networks.perturbation import warp_bands
 from engine.networks.synthesizer import cycles_per_frame, synthesize
 from engine.units import DECIBELS_PER_NEPER, HOP
@@ -32,19 +40,9 @@ _DRIFT_SEMITONES = 0.10  # how far the pitch of a varied take wanders
 _DRIFT_DB = 1.2  # and its loudness
 _TIMBRE_VARIATION = 0.35  # of the spread between a voice's own recordings; twice as much cost words
 _LARGEST_DETAIL = 1.2  # nepers
-_COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
-_RECOLOURED = 0.7  # how much of the colour of a recording's consonants gives way to the voice's
 _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silence
 _SILENCE_DB = (-105.0, -70.0)  # within these limits
-_BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
-_EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
 STEADY_FRAMES = 20  # on each side, over which the offset of retrieval is averaged in singing
-# How far to extrapolate beyond the target timbre, away from the source timbre, because content keeps a trace of the
-# source speaker. More costs intelligibility (engine/EXPERIMENTS.md), soonest for voices without recordings of the same
-# kind, speech or singing.
-_BEYOND, _BEYOND_THE_KNOWN = 0.5, 0.1
-_MORE_CONTRAST = 1.1  # times what was measured of the voice: a little too much is clearer and more alike
-_SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
 
 @dataclass(frozen=True)
@@ -140,10 +138,10 @@ class Renderer:
         survey, voice = self.survey, self.voice
         self._feature_mean = self._placed(survey.feature_mean)
         self._decoder = between_decoders(self.base.decoder, voice.decoder, self.settings.accent)
-        self._known = self._placed(_known_bands(survey.bands))
+        self._known = self._placed(known_bands(survey.bands))
         self._source_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
-        self._beyond = _BEYOND if voice.card.is_known_to(self._is_sung) else _BEYOND_THE_KNOWN
+        self._beyond = BEYOND if voice.card.is_known_to(self._is_sung) else BEYOND_THE_KNOWN
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
 
     def render(self, window: Window) -> list[np.ndarray]:
@@ -184,7 +182,7 @@ class Renderer:
     def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
         own = self.base.decoder(content, self._prosody(pitch, loudness), self._source_timbre[None])[0]
         sounding = torch.sigmoid(2 * (loudness + 4.0))
-        return _less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
+        return less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
 
     def _placed(self, values: Tensor | np.ndarray) -> Tensor:
         """Return the values on the device of the networks."""
@@ -214,16 +212,20 @@ class Renderer:
             prosody = self._prosody(pitch, analysed.loudness)
             timbre = self._timbre(number) + self._beyond * (voice.timbre - self._source_timbre)
             decoded = self._decoder(analysed.content, prosody, timbre[None])[0]
-            decoded = voice.centre + (decoded - voice.centre) * (_MORE_CONTRAST * voice.contrast)
+            decoded = voice.centre + (decoded - voice.centre) * (MORE_CONTRAST * voice.contrast)
             if analysed.detail is not None:
                 decoded = decoded + (1.0 - settings.likeness) * analysed.detail
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
                 decoded = warp_bands(decoded[None], factor)[0]
-            unvoiced = torch.sigmoid((_SOFT_VOICING - torch.from_numpy(pitch.voicing)) * 12)
-            consonant = self._placed(unvoiced) * _foreground(analysed.loudness)
-            protected = settings.consonant_protection * consonant[:, None] * self._known
-            decoded = decoded + protected * _less_colour(analysed.envelope - decoded, consonant, _RECOLOURED)
+            decoded = protect_consonants(
+                decoded,
+                analysed.envelope,
+                self._placed(pitch.voicing),
+                analysed.loudness,
+                settings.consonant_protection,
+                self._known,
+            )
             return (decoded + self.survey.level.nepers).cpu().numpy()
 
     def _synthesize(self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch) -> np.ndarray:
@@ -240,7 +242,7 @@ class Renderer:
 
     def _match(self, number: int, window: Window, samples: np.ndarray, analysed: Analysed) -> np.ndarray:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
-        room = 1.0 - _foreground(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
+        room = 1.0 - foreground(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
         change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)
         if number > 0:
             wander_db = _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
@@ -259,23 +261,3 @@ class Renderer:
         if stop is not None:
             self._overlaps[number] = samples[:, stop : stop + HOP].copy()
         return core
-
-
-def _less_colour(difference: Tensor, weight: Tensor, share: float) -> Tensor:
-    """Subtract a share of the moving average over about a second, which removes the speaker and keeps articulation.
-
-    Parameters: difference (frames, BANDS); weight (frames,) of each frame in the average.
-    """
-    return difference - share * moving_average(difference, _COLOUR_FRAMES, weight[:, None] + 1e-3)
-
-
-def _foreground(loudness: Tensor) -> Tensor:
-    """Measure how far each frame stands out of the background, 0..1, (frames,): room noise is not protected."""
-    return torch.sigmoid((loudness + _BACKGROUND_NEPERS) * 4)
-
-
-def _known_bands(bands: int) -> Tensor:
-    """1 where the recording holds signal, falling to 0 at its bandwidth, (BANDS,)."""
-    if bands >= BANDS:
-        return torch.ones(BANDS)
-    return ((bands - 1 - torch.arange(BANDS)) / _EDGE_BANDS).clamp(0, 1)

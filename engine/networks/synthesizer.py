@@ -26,6 +26,8 @@ _CHANNELS = 256
 _DILATIONS = (1, 2, 1, 2)
 _WINDOW = 2 * HOP  # of each excitation frame; Hann windows at half overlap add up to one
 _TRANSFORM = 1536  # leaves 654 samples (15 ms) for the filter's response before it wraps around
+PIECE = _TRANSFORM  # samples that a filtered frame may take
+PIECE_BEGINS = (_TRANSFORM - _WINDOW) // 4  # samples before the frame's excitation
 _BINS = _TRANSFORM // 2 + 1
 _NOISE_BLOCK = 1 << 16
 _FRAMES_AT_ONCE = 256
@@ -65,12 +67,24 @@ class Synthesizer(nn.Module):
 
     def forward(self, envelope: Tensor, hertz: Tensor, voicing: Tensor, pulses: Tensor, noise: Tensor) -> Tensor:
         """Synthesize samples (batch, (frames - 1) * HOP) from frames, and excitations of that length."""
-        harmonic_gain, noise_gain, phase = self.filters(envelope, hertz, voicing)
-        harmonic_gain, noise_gain, phase = (curve @ self.bands_to_bins for curve in (harmonic_gain, noise_gain, phase))
+        return self._overlap_add(
+            self._filtered(self.filters(envelope, hertz, voicing), self._frames(pulses), self._frames(noise))
+        )
+
+    def pieces(self, filters: tuple[Tensor, Tensor, Tensor], pulses: Tensor, noise: Tensor) -> Tensor:
+        """Filter the frames of two excitations, (batch, frames, 2 * HOP) each: (batch, frames, PIECE) samples to add.
+
+        filters: as of `filters`, of these frames. A piece begins PIECE_BEGINS samples before its frame's excitation.
+        """
+        spectra = (torch.fft.rfft(frames * self.window, _TRANSFORM) for frames in (pulses, noise))
+        return _rotated(self._filtered(filters, *spectra))
+
+    def _filtered(self, filters: tuple[Tensor, Tensor, Tensor], pulses: Tensor, noise: Tensor) -> Tensor:
+        """Apply filters to the spectra of the excitations, (batch, frames, bins)."""
+        harmonic_gain, noise_gain, phase = (curve @ self.bands_to_bins for curve in filters)
         phase = phase + minimum_phase(harmonic_gain)
         response = torch.polar(harmonic_gain.exp(), phase)
-        spectrum = self._frames(pulses) * response + self._frames(noise) * noise_gain.exp()
-        return self._overlap_add(spectrum)
+        return pulses * response + noise * noise_gain.exp()
 
     def _frames(self, excitation: Tensor) -> Tensor:
         """Compute windowed spectra (batch, frames, bins) of (batch, samples); frame i is centred on sample i * HOP."""
@@ -79,12 +93,15 @@ class Synthesizer(nn.Module):
 
     def _overlap_add(self, spectrum: Tensor) -> Tensor:
         _batch, frames, _bins = spectrum.shape
-        # the response may begin before the frame: rotate the frame so that both sides have space
-        before = (_TRANSFORM - _WINDOW) // 4
-        pieces = torch.fft.irfft(spectrum, _TRANSFORM).roll(before, dims=2)
+        before, pieces = PIECE_BEGINS, _rotated(spectrum)
         length = (frames - 1) * HOP + _TRANSFORM
         joined = nn.functional.fold(pieces.transpose(1, 2), (1, length), kernel_size=(1, _TRANSFORM), stride=(1, HOP))
         return joined[:, 0, 0, before + HOP : before + HOP + (frames - 1) * HOP]
+
+
+def _rotated(spectrum: Tensor) -> Tensor:
+    """Return the samples of filtered frames (..., _TRANSFORM); a response may begin before its frame."""
+    return torch.fft.irfft(spectrum, _TRANSFORM).roll(PIECE_BEGINS, dims=2)
 
 
 def minimum_phase(log_gain: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from studio.commands.convert import convert, demo
 from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
 from studio.commands.failures import in_one_sentence
+from studio.commands.live import live
 from studio.commands.mcp import mcp
 from studio.commands.presets import presets
 from studio.commands.projects import projects
@@ -36,6 +37,7 @@ from studio.settings.options import setting_options, with_options
 # commands whose options are the fields of a dataclass: its module and name, their panel, and a note on their defaults
 _WITH_SETTINGS: dict[str, tuple[Callable[..., None], str, str, str, str]] = {
     "convert": (convert, "engine.conversion.settings", "ConversionSettings", "How it sounds", ", or the preset's"),
+    "live": (live, "engine.live.settings", "LiveSettings", "How it sounds", ""),
     "train": (train, "engine.training.plan", "TrainingPlan", "How to train", ""),
     "serve": (serve, "studio.settings.service", "ServiceSettings", "How it runs", ", or the environment's"),
 }
@@ -87,6 +89,7 @@ app.command()(with_options(serve, []))  # Commands completes it
 app.command()(with_options(convert, []))  # as above
 app.command()(mix)
 app.add_typer(separation, name="separation")
+app.command()(with_options(live, []))  # as above
 app.add_typer(voices, name="voices")
 app.add_typer(rvc, name="rvc")
 app.add_typer(projects, name="projects")

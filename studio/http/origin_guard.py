@@ -64,6 +64,18 @@ class OriginGuard:
         return self._local_only or scope["method"] in _READING  # browsers name the origin of all others
 
 
+def is_own_origin(scope: Scope, service: ServiceSettings) -> bool:
+    """Whether a WebSocket is opened by the studio's own page: browsers always name the origin, and let any page try."""
+    headers = Headers(scope=scope)
+    origin, own = headers.get("origin", ""), headers.get("host", "")
+    if is_for_this_machine(service) and not service.is_demo and not _names_this_machine(own):
+        return False
+    here = {**scope, "scheme": {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])}
+    if _is_same(origin, own, is_https(here, service.base_url)):
+        return True
+    return service.base_url != "" and _is_same(origin, *_address(service.base_url))
+
+
 def is_https(scope: Scope, base_url: str) -> bool:
     """Whether the browser uses TLS, which ends at a proxy: as that reports, or as the public address says."""
     headers = Headers(scope=scope)

@@ -6,6 +6,7 @@ work in its account. In a demo, every browser has an account of its own for a wh
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from fastapi.staticfiles import StaticFiles
 
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
+from studio.actions.live import LiveSessions
 from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.executors.visitors import account_of_visitor
 from studio.http.middleware import API, DOCUMENTATION
 from studio.http.origin_guard import OriginGuard
+from studio.http.routes.live import live_route
 from studio.page.cookies import VisitorCookies
 from studio.page.early_script import EarlyScript
 from studio.page.log_in import LogIn, LogIns
@@ -56,7 +59,9 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
     uploads = UploadNames(Path(get_upload_folder()))
-    page = build_page(studio, account_of, uploads)
+    sessions = LiveSessions(studio)
+    app.router.routes.append(live_route(sessions, studio.service))
+    page = build_page(studio, account_of, uploads, sessions)
     page.state_session_capacity = studio.service.page_sessions
     # a request passes the last one first
     app.add_middleware(EarlyScript, source=f"{studio.service.path_prefix}{FILES}/frames.js")
@@ -86,7 +91,12 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     )
 
 
-def build_page(studio: Studio, account_of: Callable[[Any], Account], uploads: UploadNames) -> Any:
+def build_page(
+    studio: Studio,
+    account_of: Callable[[Any], Account],
+    uploads: UploadNames,
+    sessions: LiveSessions | None = None,
+) -> Any:
     """Build the page with all its tabs."""
     import gradio as gr
 
@@ -97,12 +107,14 @@ def build_page(studio: Studio, account_of: Callable[[Any], Account], uploads: Up
     from studio.page.tabs.create import CreateTab
     from studio.page.tabs.explore import ExploreTab
     from studio.page.tabs.history import HistoryTab
+    from studio.page.tabs.live import LiveTab
     from studio.page.tabs.settings import SettingsTab
     from studio.page.tabs.train import TrainTab
     from studio.page.tabs.voices import VoicesTab
 
     tabs: dict[str, Callable[[Page, gr.Tab], object]] = {
         "Convert": ConvertTab,
+        "Live": partial(LiveTab, sessions=sessions or LiveSessions(studio)),
         "History": HistoryTab,
         "Voices": VoicesTab,
         "Create": CreateTab,

@@ -26,6 +26,7 @@ ENGINE = {
     "rvc": "models of RVC: their files, networks and listener",
     "voices": "profiles, cards, weights, packages, blends",
     "conversion": "a recording in another voice, and edits of takes",
+    "live": "a performance converted while it is sung",
     "effects": "EQ, dynamics and reverb on a finished vocal",
     "songs": "a vocal out of a song, its stretches in several voices, and mixed again",
     "datasets": "recordings a voice is made of, and the report on them",

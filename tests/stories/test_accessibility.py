@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-TABS = ["Convert", "History", "Voices", "Create", "Train", "Explore", "Settings"]
+TABS = ["Convert", "Live", "History", "Voices", "Create", "Train", "Explore", "Settings"]
 WIDE, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
 WORK_MS = 120_000
 FOUND = """async () => {

@@ -13,7 +13,7 @@ from tests.load.trial_service import TrialService, trial_service
 
 RATE = 16_000
 WORK_MS = 120_000  # for what the engine does, on a busy machine
-TABS = ["Convert", "History", "Voices", "Create", "Train", "Explore"]  # no tokens and no machine: no Settings
+TABS = ["Convert", "Live", "History", "Voices", "Create", "Train", "Explore"]  # no tokens and no machine: no Settings
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-TABS = ["Convert", "History", "Voices", "Create", "Train", "Explore", "Settings"]
+TABS = ["Convert", "Live", "History", "Voices", "Create", "Train", "Explore", "Settings"]
 FOLDS = {
     "Convert": ["Advanced settings", "Edit pitch"],
     "Voices": ["Blend voices"],

@@ -5,6 +5,7 @@ import "./address.js";
 import "./audio-files.js";
 import "./help.js";
 import "./keyboard.js";
+import "./live.js";
 import "./player.js";
 import "./mixer.js";
 import "./roll.js";

@@ -1,0 +1,50 @@
+"""Articulation: what is kept of the recording's own sounds, and how far the voice is driven towards itself."""
+
+import torch
+from torch import Tensor
+
+from engine.analysis.envelope import BANDS
+from engine.networks.layers import moving_average
+
+# How far to extrapolate beyond the target timbre, away from the source timbre, because content keeps a trace of the
+# source speaker. More costs intelligibility (engine/EXPERIMENTS.md), soonest for voices without recordings of the same
+# kind, speech or singing.
+BEYOND, BEYOND_THE_KNOWN = 0.5, 0.1
+MORE_CONTRAST = 1.1  # times what was measured of the voice: a little too much is clearer and more alike
+COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
+_RECOLOURED = 0.7  # how much of the colour of a recording's consonants gives way to the voice's
+_BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
+_EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
+_SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
+
+
+def protect_consonants(
+    decoded: Tensor, envelope: Tensor, voicing: Tensor, loudness: Tensor, strength: float, known: Tensor
+) -> Tensor:
+    """Keep a share of the recording's own breaths and unvoiced consonants, in the voice's colour: (frames, BANDS).
+
+    Parameters: decoded and envelope (frames, BANDS), nepers; voicing and loudness (frames,); known (BANDS,).
+    """
+    consonant = torch.sigmoid((_SOFT_VOICING - voicing) * 12) * foreground(loudness)
+    protected = strength * consonant[:, None] * known
+    return decoded + protected * less_colour(envelope - decoded, consonant, _RECOLOURED)
+
+
+def less_colour(difference: Tensor, weight: Tensor, share: float) -> Tensor:
+    """Subtract a share of the moving average over about a second, which removes the speaker and keeps articulation.
+
+    Parameters: difference (frames, BANDS); weight (frames,) of each frame in the average.
+    """
+    return difference - share * moving_average(difference, COLOUR_FRAMES, weight[:, None] + 1e-3)
+
+
+def foreground(loudness: Tensor) -> Tensor:
+    """Measure how far each frame stands out of the background, 0..1, (frames,): room noise is not protected."""
+    return torch.sigmoid((loudness + _BACKGROUND_NEPERS) * 4)
+
+
+def known_bands(bands: int) -> Tensor:
+    """1 where the recording holds signal, falling to 0 at its bandwidth, (BANDS,)."""
+    if bands >= BANDS:
+        return torch.ones(BANDS)
+    return ((bands - 1 - torch.arange(BANDS)) / _EDGE_BANDS).clamp(0, 1)

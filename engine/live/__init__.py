@@ -1,0 +1,1 @@
+"""Converts a performance while it is sung: settings, running estimates, the converter, devices, delay."""

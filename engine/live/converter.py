@@ -1,0 +1,339 @@
+"""Convert a performance to another voice while it is sung.
+
+    block --> 44.1 kHz --> rumble filter --+--> pitch --> envelope --> loudness ----+
+                                           +--> content (listener or its student) --+--> decode --> synthesize --> limit
+                                                  running level, means and timbre --+
+
+Every block of `block_ms` is analysed together with what precedes it. A frame is rendered `look_ahead_ms` after it was
+sung, when its pitch and its content are settled; what follows it is known provisionally, and serves as context. No
+thread, no device and no clock: the same samples give the same result, whatever blocks they come in.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy import signal
+from torch import Tensor
+
+from engine.analysis.envelope import (
+    BANDS,
+    FLOOR,
+    SILENT,
+    bands_below,
+    loudness_of,
+    measure_envelope,
+)
+from engine.analysis.pitch import DEFAULT_HERTZ, HIGHEST_HERTZ, LOWEST_HERTZ, TRUSTED, Pitch, detect_pitch
+from engine.conversion.articulation import (
+    BEYOND,
+    BEYOND_THE_KNOWN,
+    COLOUR_FRAMES,
+    MORE_CONTRAST,
+    known_bands,
+    protect_consonants,
+)
+from engine.errors import SettingsError
+from engine.features.sustained_notes import smooth_sustained, sustained_share
+from engine.live.content import ContentReader, ListenerReader, StudentReader
+from engine.live.resampling import StreamResampler
+from engine.live.settings import LISTENER, SINGING, STEP_MS, LiveSettings
+from engine.live.speaker import RunningSpeaker, SpeakerProfile
+from engine.live.synthesis import StreamSynthesizer
+from engine.networks.base import load_base
+from engine.networks.causal_content import load_student
+from engine.networks.envelope_decoder import between_decoders, prosody_input
+from engine.networks.listener import LISTENER_RATE
+from engine.networks.perturbation import warp_bands
+from engine.networks.synthesizer import Synthesizer
+from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE, hertz_to_semitones
+from engine.voices.voice import Voice
+
+_KEPT_FRAMES = 120  # before the newest one: more than any network reaches back
+_PITCH_MS = 320  # that the detector is given
+_ENVELOPE_FRAMES = 3  # of context on the left, more than half the longest window
+_LARGEST_CHANGE = (-40.0 / DECIBELS_PER_NEPER, 12.0 / DECIBELS_PER_NEPER)  # of loudness, nepers
+_SILENCE_BELOW, _FADE = 55.0 / DECIBELS_PER_NEPER, 10.0 / DECIBELS_PER_NEPER  # the level; quieter fades out
+_TIMBRE_EVERY_FRAMES, _TIMBRE_FRAMES = 100, 150
+_KNEE, _CEILING = 0.8, 0.99  # of full scale: above the knee peaks are bent
+_LARGEST_SAMPLE = 4.0  # of the input
+_RUMBLE_HERTZ = 25.0
+
+
+@dataclass(frozen=True)
+class Meter:
+    """What a display shows of the last block: pitch as sung and as rendered (hertz; 0 unvoiced), peaks 0..1."""
+
+    hertz: float
+    rendered_hertz: float
+    input_peak: float
+    output_peak: float
+
+
+class LiveConverter:
+    """Converts blocks of mono samples at `rate`; `convert` returns as many samples as it is given.
+
+    whole_blocks: all blocks will be multiples of `block_ms`, which saves that much delay. profile: of the last session.
+    Raises SettingsError for a rate that cannot be used, VoiceError where weights are missing.
+
+    >>> from engine import load_voice
+    >>> live = LiveConverter(load_voice("koguchi"), LiveSettings(), 48_000)
+    >>> live.convert(np.zeros(512, np.float32)).shape, round(1000 * live.delay_s)
+    ((512,), 225)
+    """
+
+    def __init__(
+        self,
+        voice: Voice,
+        settings: LiveSettings | None = None,
+        rate: int = SAMPLE_RATE,
+        profile: SpeakerProfile | None = None,
+        whole_blocks: bool = False,
+    ) -> None:
+        settings = settings or LiveSettings()
+        if not 8_000 <= rate <= 192_000 or rate * STEP_MS % 1000:
+            raise SettingsError(f"Live conversion takes 8,000 to 192,000 samples a second, not {rate}.")
+        self.rate, self._settings = rate, settings
+        self._core = _Core(voice, settings, bands_below(min(rate / 2, 20_000)), profile)
+        self._enter, self._leave = StreamResampler(rate, SAMPLE_RATE), StreamResampler(SAMPLE_RATE, rate)
+        self._block = rate * settings.block_ms // 1000
+        self._waiting = np.zeros(0, np.float32)
+        self._ready = np.zeros(0 if whole_blocks else self._block, np.float32)
+        self._whole_blocks = whole_blocks
+        self.meter = Meter(0.0, 0.0, 0.0, 0.0)
+
+    @property
+    def delay_s(self) -> float:
+        """The algorithmic delay in seconds: of an input sample until it leaves, buffering of whole blocks included."""
+        resampling = self._enter.delay_s + self._leave.delay_s
+        return self._settings.block_ms / 1000 + self._core.delay / SAMPLE_RATE + resampling
+
+    @property
+    def lag_samples(self) -> int:
+        """By how many samples at `rate` the output lags behind the input of the same calls."""
+        waiting = self._settings.block_ms / 1000 if self._whole_blocks else 0.0
+        return round((self.delay_s - waiting) * self.rate)
+
+    @property
+    def block(self) -> int:
+        """Samples at `rate` that are converted at a time."""
+        return self._block
+
+    @property
+    def settings(self) -> LiveSettings:
+        """The settings in use."""
+        return self._settings
+
+    @property
+    def profile(self) -> SpeakerProfile | None:
+        """What the next session can begin with; None while too little was sung."""
+        return self._core.speaker.profile
+
+    def change(
+        self, voice: Voice | None = None, settings: LiveSettings | None = None, bypass: bool | None = None
+    ) -> None:
+        """Change voice or settings from the next block on, or let the dry sound through with the same delay.
+
+        Raises SettingsError for what cannot change while a session runs.
+        """
+        if settings is not None:
+            self._settings = self._settings.changed(**vars(settings))
+        self._core.change(voice, self._settings, bypass)
+
+    def convert(self, samples: np.ndarray) -> np.ndarray:
+        """Convert the next samples (n,), float32 or float64 in -1..1: float32 (n,). Raises SettingsError by shape."""
+        if samples.ndim != 1 or (self._whole_blocks and len(samples) % self._block):
+            raise SettingsError(f"Live conversion takes mono blocks, not {samples.shape} samples.")
+        self._waiting = np.concatenate([self._waiting, samples.astype(np.float32)])
+        while len(self._waiting) >= self._block:
+            block, self._waiting = self._waiting[: self._block], self._waiting[self._block :]
+            self._ready = np.concatenate([self._ready, self._convert_block(block)])
+        result, self._ready = self._ready[: len(samples)], self._ready[len(samples) :]
+        return result
+
+    def _convert_block(self, block: np.ndarray) -> np.ndarray:
+        block = np.nan_to_num(block, nan=0.0, posinf=0.0, neginf=0.0).clip(-_LARGEST_SAMPLE, _LARGEST_SAMPLE)
+        converted = limit(self._leave.push(self._core.push(self._enter.push(block))))
+        hertz, rendered = self._core.last_hertz
+        self.meter = Meter(hertz, rendered, float(np.abs(block).max()), float(np.abs(converted).max()))
+        return converted
+
+
+def limit(samples: np.ndarray) -> np.ndarray:
+    """Bend samples beyond the knee so that none exceeds the ceiling, without delay; the others stay as they are."""
+    size = np.abs(samples)
+    room = _CEILING - _KNEE
+    bent = _KNEE + room * np.tanh((size - _KNEE) / room)
+    return np.where(size > _KNEE, np.copysign(bent, samples), samples).astype(np.float32)
+
+
+class _Core:
+    """The conversion at SAMPLE_RATE in blocks of `block_frames` frames.
+
+    Arrays hold one row per frame; the last row is the newest frame, whose centre is one frame before the end.
+    """
+
+    def __init__(self, voice: Voice, settings: LiveSettings, bands: int, profile: SpeakerProfile | None) -> None:
+        self._base = load_base()
+        self._frames, self._ahead = settings.block_frames, settings.look_ahead_frames
+        kept = _KEPT_FRAMES + self._frames
+        student = load_student() if settings.content != LISTENER else None
+        usual = student.usual.numpy() if student else np.zeros(80, np.float32)
+        self.speaker = RunningSpeaker(self._base, usual, profile)
+        self._reader: ContentReader = (
+            StudentReader(self._base, student, kept) if student else ListenerReader(self._base, settings.block_ms)
+        )
+        self._synthesis = StreamSynthesizer(self._base.synthesizer)
+        self._to_listener = StreamResampler(SAMPLE_RATE, LISTENER_RATE)
+        self._rumble = signal.butter(2, _RUMBLE_HERTZ, "highpass", fs=SAMPLE_RATE, output="sos")
+        self._rumble_state = np.zeros((len(self._rumble), 2))
+        self._samples = np.zeros((kept + _ENVELOPE_FRAMES) * HOP, np.float32)
+        self._listened = np.zeros((_PITCH_MS + settings.block_ms) * LISTENER_RATE // 1000, np.float32)
+        self._hertz, self._voicing = np.full(kept, DEFAULT_HERTZ, np.float32), np.zeros(kept, np.float32)
+        self._rendered_hertz = self._hertz.copy()
+        self._envelope = np.full((kept, BANDS), FLOOR, np.float32)
+        self._decoded = torch.full((kept, BANDS), SILENT)  # before the consonants, relative to the level
+        self._output = torch.full((kept, BANDS), FLOOR)  # absolute
+        self._passed, self._until_timbre = 0, _TIMBRE_EVERY_FRAMES
+        self._known = known_bands(bands)
+        self._dry_share, self._wanted_dry_share = 0.0, 0.0
+        self._voice, self._settings = voice, settings
+        self._decoder = between_decoders(self._base.decoder, voice.decoder, settings.accent)
+
+    @property
+    def delay(self) -> int:
+        """Samples from the end of the input to the end of the output."""
+        return self._ahead * HOP + StreamSynthesizer.delay
+
+    @property
+    def last_hertz(self) -> tuple[float, float]:
+        """Pitch of the last settled frame, sung and rendered; 0 where unvoiced."""
+        place = -self._ahead
+        voiced = self._voicing[place] > 0.5
+        return (float(self._hertz[place]), float(self._rendered_hertz[place])) if voiced else (0.0, 0.0)
+
+    def change(self, voice: Voice | None, settings: LiveSettings, bypass: bool | None) -> None:
+        """Use another voice or other settings from the next block on."""
+        if voice is not None or settings.accent != self._settings.accent:
+            self._voice = voice or self._voice
+            self._decoder = between_decoders(self._base.decoder, self._voice.decoder, settings.accent)
+        self._settings = settings
+        if bypass is not None:
+            self._wanted_dry_share = 1.0 if bypass else 0.0
+
+    def push(self, block: np.ndarray) -> np.ndarray:
+        """Convert block_frames * HOP samples."""
+        filtered, self._rumble_state = signal.sosfilt(self._rumble, block, zi=self._rumble_state)
+        filtered = filtered.astype(np.float32)
+        listened = self._to_listener.push(filtered)
+        self._shift(filtered, listened)
+        self._detect_pitch()
+        new = self._frames + self._ahead - 1  # frames that are not settled yet, which end the arrays
+        self._measure_envelope(new)
+        loudness = loudness_of(torch.from_numpy(self._envelope)).numpy()
+        content = self._reader.read(listened, self.speaker, self._decoder.receptive_frames + new)
+        self._decode(content, loudness, new)
+        self._learn(loudness)
+        return self._mixed(self._synthesize(new))
+
+    def _shift(self, filtered: np.ndarray, listened: np.ndarray) -> None:
+        """Make room for the new frames; until they are known they are like the last ones."""
+        count = self._frames
+        self._passed += count
+        self._samples = np.concatenate([self._samples[len(filtered) :], filtered])
+        self._listened = np.concatenate([self._listened[len(listened) :], listened])
+        self._hertz, self._voicing, self._rendered_hertz = (
+            np.concatenate([curve[count:], np.repeat(curve[-1:], count)])
+            for curve in (self._hertz, self._voicing, self._rendered_hertz)
+        )
+        self._envelope = np.concatenate([self._envelope[count:], np.repeat(self._envelope[-1:], count, 0)])
+        self._decoded, self._output = (
+            torch.cat([rows[count:], rows[-1:].expand(count, -1)]) for rows in (self._decoded, self._output)
+        )
+
+    def _detect_pitch(self) -> None:
+        """Detect the pitch of the frames that are not fixed: the pulses already lead to the one after the last."""
+        found = detect_pitch(self._listened, LISTENER_RATE)
+        count = self._frames + self._ahead - 2
+        if not (found.voicing > TRUSTED).any():  # keep the last pitch: nothing is known
+            found = Pitch(np.full(len(found), self._hertz[-1 - count], np.float32), found.voicing)
+        self._hertz[-count:], self._voicing[-count:] = found.hertz[-1 - count : -1], found.voicing[-1 - count : -1]
+
+    def _measure_envelope(self, count: int) -> None:
+        rows = count + _ENVELOPE_FRAMES
+        pitch = Pitch(self._hertz[-rows:], self._voicing[-rows:]).one_frame_longer()
+        self._envelope[-count:] = measure_envelope(self._samples[-rows * HOP :], pitch)[-1 - count : -1]
+
+    def _decode(self, content: Tensor, loudness: np.ndarray, count: int) -> None:
+        """Decode the last `count` frames, at the loudness of the input."""
+        settings, voice, level = self._settings, self._voice, self.speaker.level
+        relative = (torch.from_numpy(self._envelope) - level).clamp_min(SILENT)
+        own_loudness = loudness_of(relative)
+        rows = len(content)
+        voicing = torch.from_numpy(self._voicing)
+        if settings.style == SINGING:
+            content = smooth_sustained(content, relative[-rows:], voicing[-rows:])
+        hertz = (self._hertz * 2.0 ** (settings.transpose / 12.0)).clip(LOWEST_HERTZ, HIGHEST_HERTZ)
+        self._rendered_hertz[1 - count :] = hertz[1 - count :]  # the first leads to a phase that is past
+        semitones = torch.from_numpy(hertz_to_semitones(self._rendered_hertz).astype(np.float32))
+        with torch.inference_mode():
+            prosody = prosody_input(semitones[-rows:], voicing[-rows:], own_loudness[-rows:])[None]
+            decoded = self._decoder(content[None], prosody, self._timbre()[None])[0, -count:]
+            decoded = voice.centre + (decoded - voice.centre) * (MORE_CONTRAST * voice.contrast)
+            if settings.formant_shift_semitones:
+                factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
+                decoded = warp_bands(decoded[None], factor)[0]
+            self._decoded = torch.cat([self._decoded[:-count], decoded])
+            near = slice(-count - COLOUR_FRAMES, None)
+            rendered = protect_consonants(
+                self._decoded[near],
+                relative[near],
+                voicing[near],
+                own_loudness[near],
+                settings.consonant_protection,
+                self._known,
+            )[-count:]
+            wanted = torch.from_numpy(loudness[-count:])
+            change = (wanted - level - loudness_of(rendered)).clamp(*_LARGEST_CHANGE)
+            opening = ((wanted - level + _SILENCE_BELOW) / _FADE + 1.0).clamp(1e-4, 1.0).log()
+            rendered = rendered + (level + change + opening)[:, None]
+            self._output = torch.cat([self._output[:-count], rendered.clamp_min(FLOOR)])
+
+    def _timbre(self) -> Tensor:
+        """Return the voice's timbre, pushed away from the singer's once that is known."""
+        source = self.speaker.timbre
+        if source is None:
+            return self._voice.timbre
+        known = self._voice.card.is_known_to(self._settings.style == SINGING)
+        return self._voice.timbre + (BEYOND if known else BEYOND_THE_KNOWN) * (self._voice.timbre - source)
+
+    def _learn(self, loudness: np.ndarray) -> None:
+        """Add the frames that have just been settled to the estimates of the speaker."""
+        sounding = self.speaker.sounding(loudness, self._voicing)
+        new = slice(-self._ahead - self._frames, -self._ahead)
+        share = sustained_share(torch.from_numpy(self._envelope[-96:]), torch.from_numpy(self._voicing[-96:])).numpy()
+        self.speaker.hear(loudness[new], sounding[new], share[new])
+        self._reader.learn(self.speaker, sounding[-self._frames :])
+        self._until_timbre -= self._frames
+        if self._until_timbre <= 0:
+            self._until_timbre += _TIMBRE_EVERY_FRAMES
+            piece = slice(-self._ahead - _TIMBRE_FRAMES, -self._ahead)
+            count = int(sounding[piece][-_TIMBRE_EVERY_FRAMES:].sum())
+            if count >= _TIMBRE_EVERY_FRAMES // 5:
+                self.speaker.learn_timbre(self._envelope[piece], count)
+
+    def _synthesize(self, count: int) -> np.ndarray:
+        rows = Synthesizer.receptive_frames + count + 1
+        hertz, voicing = torch.from_numpy(self._rendered_hertz[-rows:]), torch.from_numpy(self._voicing[-rows:])
+        return self._synthesis.push(self._output[-rows:], hertz, voicing, self._frames, self._ahead - 1)
+
+    def _mixed(self, converted: np.ndarray) -> np.ndarray:
+        """Cross-fade to the dry sound, or back, over the first frame of a block."""
+        if self._dry_share == self._wanted_dry_share == 0.0:
+            return converted
+        stop = len(self._samples) - self.delay
+        dry = self._samples[stop - len(converted) : stop]
+        share = np.full(len(converted), self._wanted_dry_share, np.float32)
+        share[:HOP] = np.linspace(self._dry_share, self._wanted_dry_share, HOP)
+        self._dry_share = self._wanted_dry_share
+        return converted * (1 - share) + dry * share

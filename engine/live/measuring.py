@@ -1,0 +1,107 @@
+"""Measure the delay of a live path: chirps go in, and are looked for in what comes out."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.live.converter import LiveConverter
+from engine.live.pipe import DevicePipe
+
+_EVERY_S, _LONG_S = 0.7, 0.25  # between two chirps, and of each
+_LOW_HERTZ, _HIGH_HERTZ = 180.0, 260.0
+_HARMONICS = 20
+_SMOOTH_S = 0.004
+_RISEN = 0.3  # of a chirp's own height
+_LATEST_S = 0.6
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Delays in seconds (median and 99th percentile), and the cost of blocks as a share of their duration."""
+
+    chirps: int
+    found: int
+    delay_p50_s: float
+    delay_p99_s: float
+    work_p50: float
+    work_p99: float
+    glitches: int
+
+
+def chirps(rate: int, seconds: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return chirps like sung notes with a sudden start, float32 (samples,), and where they begin, in samples."""
+    time_s = np.arange(int(_LONG_S * rate)) / rate
+    glide = _LOW_HERTZ + (_HIGH_HERTZ - _LOW_HERTZ) * time_s / _LONG_S
+    turns = 2 * np.pi * np.cumsum(glide) / rate
+    one = sum(np.cos(k * turns) / k for k in range(1, _HARMONICS)) * np.minimum(1, (_LONG_S - time_s) / 0.03)
+    samples = np.zeros(int(seconds * rate), np.float32)
+    starts = np.arange(_EVERY_S, seconds - _LONG_S - _LATEST_S, _EVERY_S)
+    places = (starts * rate).astype(int)
+    for place in places:
+        samples[place : place + len(one)] = (0.1 * one).astype(np.float32)
+    return samples, places
+
+
+def find_delays(output: np.ndarray, places: np.ndarray, rate: int) -> np.ndarray:
+    """Return after how many seconds each chirp appears in the output; NaN where it does not."""
+    width = round(_SMOOTH_S * rate)
+    level = np.sqrt(np.convolve(output.astype(np.float64) ** 2, np.ones(width) / width)[: len(output)])
+    delays = []
+    for place in places:
+        part = level[place : place + int(_LATEST_S * rate)]
+        height = part.max(initial=0.0)
+        delays.append(np.argmax(part > _RISEN * height) / rate if height > 1e-3 else np.nan)
+    return np.array(delays)
+
+
+def measure_live(
+    converter: LiveConverter, seconds: float, spare: int = 1, show: Callable[[float], None] = lambda fraction: None
+) -> Measurement:
+    """Send chirps through a converter as a device would, block by block in real time, and find them again.
+
+    The delay is from the first sample of a sound at the input to its first sample at the output, with the block that a
+    device collects and the `spare` ones that are kept ready; a device adds that of its own buffers.
+
+    >>> from engine import load_voice
+    >>> measure_live(LiveConverter(load_voice("koguchi"), whole_blocks=True), 3.0).chirps
+    3
+    """
+    rate, block = converter.rate, converter.block
+    samples, places = chirps(rate, seconds)
+    count = len(samples) // block
+    pieces = []
+    with DevicePipe(converter, spare) as pipe:
+        begun = time.perf_counter()
+        for number in range(count):
+            # a device hands over a block when its last sample has arrived
+            time.sleep(max(0.0, begun + (number + 1) * block / rate - time.perf_counter()))
+            pieces.append(pipe.exchange(samples[number * block : (number + 1) * block]))
+            show((number + 1) / count)
+        # heard one block after it was handed over at the earliest
+        output = np.concatenate([np.zeros(block, np.float32), *pieces])
+    delays = find_delays(output, places[places < (count - 1) * block - _LATEST_S * rate], rate)
+    found = delays[np.isfinite(delays)]
+    p50, p99 = (float(np.quantile(found, q)) if len(found) else float("nan") for q in (0.5, 0.99))
+    report, block_s = pipe.report, block / rate
+    return Measurement(
+        len(delays), len(found), p50, p99, report.share(0.5, block_s), report.share(0.99, block_s), report.glitches
+    )
+
+
+def warm_up(converter: LiveConverter, blocks: int = 12) -> float:
+    """Convert quiet noise, so that libraries set up; return the later blocks' share of real time.
+
+    >>> from engine import load_voice
+    >>> warm_up(LiveConverter(load_voice("koguchi"))) > 0
+    True
+    """
+    random = np.random.default_rng(0)
+    seconds = []
+    for _ in range(blocks):
+        noise = (random.standard_normal(converter.block) * 1e-4).astype(np.float32)
+        begun = time.perf_counter()
+        converter.convert(noise)
+        seconds.append(time.perf_counter() - begun)
+    return float(np.median(seconds[blocks // 2 :])) * converter.rate / converter.block

@@ -1,0 +1,73 @@
+"""Settings of a live conversion: what can change while it runs, and what a session begins with."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
+from engine.errors import SettingsError
+from engine.settings import check_settings, setting, text_setting
+from engine.units import FRAME_RATE
+
+STEP_MS = 20  # blocks are whole frames of the listener
+LISTENER, STUDENT = "listener", "student"
+SINGING, SPEECH = "melodic", "spoken"
+_FIXED = ("block_ms", "look_ahead_ms", "content")  # for a whole session
+
+
+@dataclass(frozen=True)
+class LiveSettings:
+    """How to convert live. Each field's metadata holds its range and its audible effect.
+
+    >>> LiveSettings(block_ms=50)
+    Traceback (most recent call last):
+    engine.errors.SettingsError: block_ms must be a multiple of 20, not 50.
+    """
+
+    transpose: float = setting(
+        0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE), "Semitones up or down.", step=1
+    )  # fmt: skip
+    style: str = text_setting(SINGING, "Singing keeps the vowels of held notes steady.", (SINGING, SPEECH))
+    accent: float = setting(0.8, 0.0, 1.0, "How much of the voice's own pronunciation is heard; lower is clearer.")
+    consonant_protection: float = setting(
+        0.8, 0.0, 1.0, "How much of your own breaths and unvoiced consonants is kept."
+    )
+    formant_shift_semitones: float = setting(
+        0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
+    )
+    block_ms: int = setting(
+        160, STEP_MS, 320, "What is converted at a time; longer costs less work and more delay.", step=STEP_MS
+    )
+    look_ahead_ms: int = setting(
+        60, 30, 100, "What is known of the sound after each moment; longer is clearer.", step=10
+    )
+    content: str = text_setting(
+        LISTENER,
+        "What reads the words: the listener, in blocks of 160 ms or more, or its student, which needs less work and "
+        "allows blocks of 20 ms, but is less clear.",
+        (LISTENER, STUDENT),
+    )
+
+    def __post_init__(self) -> None:
+        """Check the values. Raises SettingsError, naming the setting and its range."""
+        check_settings(self)
+        for name, step in (("block_ms", STEP_MS), ("look_ahead_ms", 1000 // FRAME_RATE)):
+            if getattr(self, name) % step:
+                raise SettingsError(f"{name} must be a multiple of {step}, not {getattr(self, name)}.")
+
+    def changed(self, **values: Any) -> "LiveSettings":
+        """Return the settings with other values, for a session that runs. Raises SettingsError for those it keeps."""
+        settings = replace(self, **values)
+        for name in _FIXED:
+            if getattr(settings, name) != getattr(self, name):
+                raise SettingsError(f"{name} cannot change while a session runs: stop it first.")
+        return settings
+
+    @property
+    def block_frames(self) -> int:
+        """Frames that are converted at a time."""
+        return self.block_ms * FRAME_RATE // 1000
+
+    @property
+    def look_ahead_frames(self) -> int:
+        """Frames that are known after the one that is rendered."""
+        return self.look_ahead_ms * FRAME_RATE // 1000

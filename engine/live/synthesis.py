@@ -1,0 +1,42 @@
+"""Synthesis of a stream: each frame is filtered once and added where it belongs, so that no hop shows a seam."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.networks.synthesizer import PIECE, PIECE_BEGINS, Synthesizer, pulse_train
+from engine.units import HOP
+
+
+class StreamSynthesizer:
+    """Keeps the phase of the pulses, the noise, and the samples that later frames will add to."""
+
+    delay = PIECE_BEGINS  # samples by which the output ends before the centre of the last frame
+
+    def __init__(self, synthesizer: Synthesizer, seed: int = 0) -> None:
+        self._synthesizer = synthesizer
+        self._random = np.random.Generator(np.random.Philox(key=[seed, 0]))
+        self._cycles: Tensor | float = 0.0
+        self._pulses, self._noise = torch.zeros(1, HOP), torch.zeros(1, HOP)
+        self._sum = torch.zeros(PIECE)
+
+    def push(self, envelope: Tensor, hertz: Tensor, voicing: Tensor, frames: int, after: int) -> np.ndarray:
+        """Synthesize the next `frames` frames: float32 (frames * HOP,).
+
+        envelope (n, BANDS), hertz and voicing (n,) hold these frames, what precedes them, and `after` >= 1 more.
+        """
+        stop = len(hertz) - after
+        with torch.inference_mode():
+            pulses, self._cycles = pulse_train(hertz[None, stop - frames : stop + 1], self._cycles)
+            noise = torch.from_numpy(self._random.standard_normal(frames * HOP, np.float32))[None]
+            self._pulses = torch.cat([self._pulses[:, -HOP:], pulses], 1)
+            self._noise = torch.cat([self._noise[:, -HOP:], noise], 1)
+            filters = self._synthesizer.filters(envelope[None], hertz[None], voicing[None])
+            new = (filters[0][:, stop - frames : stop], filters[1][:, stop - frames : stop])
+            excitations = (signal.unfold(1, 2 * HOP, HOP) for signal in (self._pulses, self._noise))
+            pieces = self._synthesizer.pieces((*new, filters[2][:, stop - frames : stop]), *excitations)[0]
+        total = torch.cat([self._sum, torch.zeros(frames * HOP)])
+        for number, piece in enumerate(pieces):
+            total[number * HOP : number * HOP + PIECE] += piece
+        self._sum = total[frames * HOP : frames * HOP + PIECE]
+        return total[: frames * HOP].numpy()

@@ -1,0 +1,191 @@
+"""Live sessions of the page: a ticket lets one browser in, one session a visitor; recordings go to the history."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.conversion.settings import ConversionSettings
+from engine.devices import usable_cores
+from engine.live.settings import LiveSettings
+from engine.progress import no_report
+from studio.actions.conversions import DEMO, KIND, usable_voice_folder
+from studio.actions.recordings import origin_of_file
+from studio.errors import Invalid, TooMany, Unauthorised
+from studio.executors.live import LiveProcess
+from studio.executors.worker_ids import owner_of
+from studio.store.accounts import Account, account_prefix
+from studio.store.catalogue import all_models, find_usable
+from studio.store.free_space import TAKE_BYTES, refuse_full_disk
+from studio.store.studio import Studio
+from studio.store.tasks import claim_one, complete, submit
+
+LONGEST_S = 3600.0  # of a session that is recorded
+_TICKET_S = 60.0
+_BUSY_RETRY_S = 30.0
+_PROFILES = "live"  # folder in the work folder, with one per account
+_LIVE_NAME = "Live session.wav"
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What a visitor may do, once, within a minute."""
+
+    account: Account
+    model: str
+    settings: LiveSettings
+    record: bool
+    until: float  # of time.monotonic
+
+
+class LiveSession:
+    """A session that runs: blocks in, blocks out, and at the end a place in the history."""
+
+    def __init__(self, studio: Studio, ended: Callable[["LiveSession"], None], ticket: Ticket, rate: int) -> None:
+        self._studio, self._ended, self._ticket = studio, ended, ticket
+        self.account = ticket.account
+        self._folder = studio.settings.work / _PROFILES / ticket.account.id
+        self._folder.mkdir(parents=True, exist_ok=True)
+        folder = self._voice_folder(ticket.model)
+        self._process = LiveProcess(folder, asdict(ticket.settings), rate, self._folder, ticket.record)
+        self.facts = self._process.facts
+        self._most = int(LONGEST_S * rate) * 4  # bytes that are recorded
+
+    @property
+    def pid(self) -> int | None:
+        """The process that converts."""
+        return self._process.pid
+
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, Any]]:
+        """Convert a block of float32 samples. Raises Invalid for another length, Unavailable when the process died."""
+        if len(block) != 4 * self.facts["block"]:
+            raise Invalid([("block", f"A block has {self.facts['block']} samples.")], "live_block")
+        return self._process.convert(block)
+
+    def change(self, given: Mapping[str, Any]) -> None:
+        """Change settings or voice while it runs. Raises SettingsError, NotFound, Invalid."""
+        allowed = ("transpose", "formant_shift_semitones", "accent", "consonant_protection", "style", "bypass", "voice")
+        if unknown := set(given) - set(allowed):
+            name = sorted(unknown)[0]
+            raise Invalid([(name, f"{name} cannot be changed while you sing.")], "live_change")
+        values = dict(given)
+        if "voice" in values:
+            values["voice"] = str(self._voice_folder(str(values["voice"])))
+        self._process.change(values)
+
+    def finish(self) -> str | None:
+        """End the session; return the task in the history that holds the recording, if there is one."""
+        try:
+            recorded = self._process.finish()
+        finally:
+            self._ended(self)
+        return self._kept(recorded) if recorded else None
+
+    def abandon(self) -> None:
+        """End the session at once; nothing is kept."""
+        self._process.close()
+        self._ended(self)
+
+    def _voice_folder(self, model: str) -> Path:
+        return usable_voice_folder(self._studio, self.account, model, no_report, "cpu")
+
+    def _kept(self, recorded: Mapping[str, Any]) -> str:
+        """Put a finished conversion into the history."""
+        studio, account, ticket = self._studio, self.account, self._ticket
+        task_id = secrets.token_hex(12)
+        place = f"{account_prefix(account)}tasks/{task_id}"
+        dry, converted = self._folder / "dry.wav", self._folder / "converted.wav"
+        voice = find_usable(studio.database, account, ticket.model, untrained=True)
+        settings = asdict(ConversionSettings()) | {
+            name: value for name, value in recorded["settings"].items() if name in vars(ConversionSettings())
+        }
+        parameters = {
+            "input_key": f"{place}/input.wav", "file_name": _LIVE_NAME, "format": "wav", "preset": "auto",
+            "settings": {"transpose": settings["transpose"]}, "effects": "off", "live": recorded["settings"],
+            "model_account": DEMO if voice.is_demo else account.id, "untrained": voice.is_untrained,
+            **asdict(origin_of_file(dry)),
+        }  # fmt: skip
+        outputs = [f"{place}/live-1.wav"]
+        result = {
+            "outputs": outputs, "settings": settings, "statement": recorded["statement"], "unsigned": None,
+            "untrained": voice.is_untrained, "seconds": recorded["seconds"], "scores": [],
+            "output_settings": {
+                "model": ticket.model, "transpose": settings["transpose"], "vocal_style": recorded["settings"]["style"],
+            },
+        }  # fmt: skip
+        studio.storage.put_file(dry, parameters["input_key"])
+        studio.storage.put_file(converted, outputs[0])
+        try:
+            with studio.database.write() as connection:
+                submit(connection, account.id, KIND, parameters, model_id=ticket.model, task_id=task_id, cost=0.0)
+                task = claim_one(connection, task_id, owner_of(os.getpid()), studio.service.lease_s)
+                assert task is not None  # not visible to others yet
+                complete(connection, task, result)
+        except BaseException:
+            studio.storage.delete_below(place)
+            raise
+        return task_id
+
+
+class LiveSessions:
+    """The tickets and sessions of this process."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._tickets: dict[str, Ticket] = {}
+        self._running: dict[str, LiveSession] = {}  # by account
+        self._opening: set[str] = set()
+
+    def ticket(self, account: Account, model: str, given: Mapping[str, Any], record: bool) -> str:
+        """Return a secret that opens one session. Raises SettingsError, NotFound, TooMany, DiskFull."""
+        settings = LiveSettings(**given)
+        find_usable(self._studio.database, account, model, untrained=True)
+        self._refuse_another(account)
+        if record:
+            refuse_full_disk(self._studio, 2 * TAKE_BYTES * LONGEST_S)
+        now = time.monotonic()
+        self._tickets = {secret: one for secret, one in self._tickets.items() if one.until > now}
+        secret = secrets.token_urlsafe(32)
+        self._tickets[secret] = Ticket(account, model, settings, record, now + _TICKET_S)
+        return secret
+
+    def open(self, secret: str, rate: int) -> "LiveSession":
+        """Begin the session of a ticket; takes seconds. Raises Unauthorised, TooMany, and as the engine does."""
+        ticket = self._tickets.pop(secret, None)
+        if ticket is None or ticket.until < time.monotonic():
+            raise Unauthorised("Press Start again: this session was not asked for, or too long ago.", "live_ticket")
+        account = ticket.account
+        self._refuse_another(account)
+        self._opening.add(account.id)
+        try:
+            session = LiveSession(self._studio, self.ended, ticket, rate)
+            self._running[account.id] = session
+            return session
+        finally:
+            self._opening.discard(account.id)
+
+    def ended(self, session: "LiveSession") -> None:
+        """Forget a session."""
+        if self._running.get(session.account.id) is session:
+            del self._running[session.account.id]
+
+    def _refuse_another(self, account: Account) -> None:
+        if account.id in self._running or account.id in self._opening:
+            raise TooMany("A live session is running already: stop it first.", _BUSY_RETRY_S, "live_running")
+        if len(self._running) + len(self._opening) >= max(1, usable_cores() - 1):
+            raise TooMany(
+                "This machine is busy with somebody else's live session: try again later.", _BUSY_RETRY_S, "live_busy"
+            )
+
+    def voices(self, account: Account) -> list[dict[str, str]]:
+        """Return the voices that can convert: {id, name}."""
+        return [
+            {"id": model.id, "name": model.name}
+            for model in all_models(self._studio.database, account)
+            if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
+            and not model.is_earlier
+            and model.card.get("kind") != "rvc"
+        ]

@@ -1,0 +1,171 @@
+"""`live`: convert while somebody sings, from a sound device or a file to a sound device or a file."""
+
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engine.errors import EngineError
+from studio.commands.failures import in_one_sentence
+from studio.settings.options import read_settings
+
+if TYPE_CHECKING:  # the engine takes seconds to load
+    from engine.live.converter import LiveConverter
+    from engine.live.settings import LiveSettings
+    from engine.voices.voice import Voice
+
+_FILES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".aiff", ".m4a")
+_RATE = 48_000  # of devices and of the measurement
+_WITHOUT_DEVICES = (
+    "Sound devices need the package sounddevice and the PortAudio library: pip install 'sounddevice>=0.5.6,<0.6'"
+    " (on Debian also: apt install libportaudio2). Files work without them."
+)
+
+
+@in_one_sentence
+def live(
+    voice: Annotated[str, typer.Option("--voice", metavar="ID", help="The voice to sing with.")] = "kathleen",
+    source: Annotated[
+        str, typer.Option("--input", metavar="FILE|DEVICE", help="A recording, or a device by number or name.")
+    ] = "",
+    output: Annotated[
+        str, typer.Option("--output", metavar="FILE|DEVICE", help="A file, replaced if it exists, or a device.")
+    ] = "",
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FOLDER", help="Also write dry.wav and converted.wav there.")
+    ] = None,
+    devices: Annotated[bool, typer.Option("--devices", help="List the sound devices and end.")] = False,
+    measure: Annotated[
+        float | None,
+        typer.Option("--measure", metavar="SECONDS", help="Send chirps through the whole path and find them again."),
+    ] = None,
+    **given: str | None,
+) -> None:
+    """Convert live: keys t and g transpose, b bypasses, n takes the next voice, p is push to talk, q ends."""
+    if devices:
+        typer.echo(_sounddevice().query_devices())
+        return
+    from engine.live.settings import LiveSettings
+
+    settings, loaded = read_settings(LiveSettings(), given), _voice(voice)
+    if measure is not None:
+        _measure(loaded, settings, measure)
+    elif Path(source).suffix.lower() in _FILES:
+        if Path(output).suffix.lower() not in _FILES:
+            raise EngineError("A recording is converted into a file: name it with --output.")
+        _convert_file(Path(source), Path(output), loaded, settings)
+        typer.echo(output)
+    else:
+        _perform(loaded, settings, source, output, record)
+
+
+def _voice(voice: str) -> "Voice":
+    from engine.voices.voice import load_voice
+    from studio.actions.conversions import usable_voice_folder
+    from studio.commands.in_process import local_studio
+    from studio.commands.progress import progress_bar
+
+    with local_studio() as studio, progress_bar() as report:
+        return load_voice(usable_voice_folder(studio, studio.local, voice, report, "cpu"))
+
+
+def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSettings") -> None:
+    """Convert a recording as it would be converted live; the delay is taken out of the result."""
+    from engine.audio.files import Audio, read_audio, write_audio
+    from engine.conversion.convert import refuse_overwriting
+    from engine.live.session import convert_recording, live_statement
+    from studio.commands.progress import progress_bar
+
+    refuse_overwriting(source, [target])
+    audio = read_audio(source)
+    with progress_bar() as report:
+        samples, converter = convert_recording(audio.mono(), audio.rate, voice, settings, report)
+    statement = live_statement(voice, settings, source)
+    write_audio(target, Audio(samples[None], audio.rate, statement))
+    typer.echo(f"{voice.card.name}; live this would come {1000 * converter.delay_s:.0f} ms later.", err=True)
+
+
+def _measure(voice: "Voice", settings: "LiveSettings", seconds: float) -> None:
+    """Measure with one thread and with two; print a line each."""
+    import torch
+
+    from engine.devices import usable_cores
+    from engine.live.converter import LiveConverter
+    from engine.live.measuring import measure_live, warm_up
+
+    for threads in dict.fromkeys((1, min(2, usable_cores()))):
+        torch.set_num_threads(threads)
+        converter = LiveConverter(voice, settings, _RATE, whole_blocks=True)
+        warm_up(converter)
+        found = measure_live(LiveConverter(voice, settings, _RATE, whole_blocks=True), seconds)
+        typer.echo(
+            f"{threads} thread{'s' if threads > 1 else ''}: algorithm {1000 * converter.delay_s:.0f} ms, measured"
+            f" {1000 * found.delay_p50_s:.0f} ms (p50), {1000 * found.delay_p99_s:.0f} ms (p99),"
+            f" {found.found} of {found.chirps} chirps found; work {found.work_p50:.2f} (p50), {found.work_p99:.2f}"
+            f" (p99) of real time; {found.glitches} glitches in {seconds:g} s."
+        )
+
+
+def _sounddevice() -> Any:
+    try:
+        import sounddevice
+    except (ImportError, OSError) as cause:  # the package, or PortAudio
+        raise EngineError(_WITHOUT_DEVICES) from cause
+    return sounddevice
+
+
+def _device(name: str) -> int | str | None:
+    return int(name) if name.isdecimal() else name or None
+
+
+def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str, record: Path | None) -> None:
+    """Convert from device to device until q, Ctrl-C, or the device is gone."""
+    sounddevice = _sounddevice()
+    from engine.live.converter import LiveConverter
+    from engine.live.measuring import warm_up
+    from engine.live.session import TOO_SLOW, Performance
+    from studio.commands.live_keys import Keys
+
+    converter = LiveConverter(voice, settings, _RATE, whole_blocks=True)
+    if warm_up(converter) > TOO_SLOW:
+        raise EngineError(_too_slow(settings))
+    with ExitStack() as stack:
+        performance = stack.enter_context(Performance(converter, voice, record))
+        keys = stack.enter_context(Keys(performance, voice))
+
+        def callback(indata: Any, outdata: Any, frames: int, when: Any, status: Any) -> None:
+            outdata[:, 0] = performance.exchange(indata[:, 0])
+
+        try:
+            stream = stack.enter_context(
+                sounddevice.Stream(
+                    samplerate=_RATE, blocksize=converter.block, channels=1, dtype="float32", latency="low",
+                    device=(_device(source), _device(output)), callback=callback,
+                )
+            )  # fmt: skip
+        except (sounddevice.PortAudioError, ValueError) as cause:
+            raise EngineError(f"The sound device cannot be used: {cause}. --devices lists those there are.") from cause
+        typer.echo("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends.", err=True)
+        while stream.active and keys.look():
+            _show(converter, performance.report.glitches)
+            performance.flush()
+            time.sleep(0.1)
+        if not stream.active:
+            raise EngineError("The sound device is gone: connect it and start again.")
+
+
+def _too_slow(settings: "LiveSettings") -> str:
+    return (
+        f"This machine is too slow for blocks of {settings.block_ms} ms: choose --block-ms {2 * settings.block_ms},"
+        " or close other programs."
+    )
+
+
+def _show(converter: "LiveConverter", glitches: int) -> None:
+    meter = converter.meter
+    bars = ["#" * round(20 * min(1.0, peak)) for peak in (meter.input_peak, meter.output_peak)]
+    line = f"in {bars[0]:<20} out {bars[1]:<20} {meter.hertz:6.1f} -> {meter.rendered_hertz:6.1f} Hz, {glitches} late"
+    print(f"\r{line}", end="", file=sys.stderr, flush=True)  # noqa: T201 - one line that is written over

@@ -1,0 +1,172 @@
+"""A live conversion in a process of its own: blocks go through a pipe, so that a crash ends one session and no more."""
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import EngineError, SettingsError
+from studio.errors import Unavailable
+
+_START_S = 60.0  # until the networks are loaded, on a slow machine
+_BLOCK_S = 5.0  # until a block is answered
+_ENOUGH = 0.9  # of real time, from where on the machine is too slow
+_GONE = "The live conversion has ended unexpectedly. Start it again."
+_RETRY_S = 5.0
+
+
+class LiveProcess:
+    """A converter in another process. Raises EngineError with its sentence if it cannot start.
+
+    voice: a voice's folder; folder: where dry.wav, converted.wav and profile.safetensors are kept. `convert` may be
+    called from one thread at a time.
+    """
+
+    def __init__(self, voice: Path, settings: Mapping[str, Any], rate: int, folder: Path, record: bool) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        arguments = (theirs, voice, dict(settings), rate, folder, record)
+        self._process = context.Process(target=_serve, args=arguments, name="live conversion", daemon=True)
+        self._process.start()
+        theirs.close()
+        self._lock = threading.Lock()
+        try:
+            self.facts: dict[str, Any] = self._answer(_START_S)
+        except BaseException:
+            self.close()
+            raise
+
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, Any]]:
+        """Convert a block of float32 samples; return as many, and what a display shows. Raises Unavailable."""
+        return self._asked(("convert", block), _BLOCK_S)
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Change settings, `bypass`, or `voice` (its folder), from one of the next blocks on. Raises EngineError."""
+        self._asked(("change", dict(values)), _BLOCK_S)
+
+    def finish(self) -> dict[str, Any]:
+        """End the session and return what was recorded: seconds, settings and statement; empty if nothing was."""
+        try:
+            return self._asked(("finish", None), _START_S)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the process at once."""
+        self._pipe.close()
+        self._process.join(1.0)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join(5.0)
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process."""
+        return self._process.pid
+
+    def _asked(self, message: tuple[str, Any], patience_s: float) -> Any:
+        with self._lock:
+            try:
+                self._pipe.send(message)
+            except OSError as cause:
+                raise Unavailable(_GONE, _RETRY_S, "live_ended") from cause
+            return self._answer(patience_s)
+
+    def _answer(self, patience_s: float) -> Any:
+        try:
+            if not self._pipe.poll(patience_s):
+                raise Unavailable(_GONE, _RETRY_S, "live_ended")
+            kind, answer = self._pipe.recv()
+        except (EOFError, OSError) as cause:
+            raise Unavailable(_GONE, _RETRY_S, "live_ended") from cause
+        if kind == "error":
+            raise SettingsError(answer)
+        return answer
+
+
+def _serve(
+    pipe: Connection, voice: Path, settings: dict[str, Any], rate: int, folder: Path, record: bool
+) -> None:  # pragma: no cover - in a process of its own
+    """Answer messages until the pipe ends."""
+    import signal
+
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends us
+    torch.set_num_threads(1)
+    try:
+        session = _Session(voice, settings, rate, folder, record)
+    except EngineError as error:
+        pipe.send(("error", str(error)))
+        return
+    pipe.send(("ready", session.facts))
+    with suppress(EOFError, OSError):
+        while True:
+            kind, given = pipe.recv()
+            try:
+                pipe.send(("done", getattr(session, kind)(given)))
+            except EngineError as error:
+                pipe.send(("error", str(error)))
+            if kind == "finish":
+                return
+
+
+class _Session:
+    """What runs in the process."""
+
+    def __init__(self, voice: Path, settings: dict[str, Any], rate: int, folder: Path, record: bool) -> None:
+        from engine.live.converter import LiveConverter
+        from engine.live.measuring import warm_up
+        from engine.live.session import Recording
+        from engine.live.settings import LiveSettings
+        from engine.live.speaker import SpeakerProfile
+        from engine.voices.voice import load_voice
+
+        self._voice, wanted = load_voice(voice), LiveSettings(**settings)
+        work = warm_up(LiveConverter(self._voice, wanted, rate, whole_blocks=True))
+        if work > _ENOUGH:
+            raise SettingsError(
+                f"This machine is too slow for blocks of {wanted.block_ms} ms: each would take"
+                f" {work * wanted.block_ms:.0f} ms. Choose larger blocks, or close other programs."
+            )
+        self._profile_path, profile = folder / "profile.safetensors", None
+        with suppress(SettingsError):
+            profile = SpeakerProfile.load(self._profile_path)
+        self._converter = LiveConverter(self._voice, wanted, rate, profile, whole_blocks=True)
+        self._recording = Recording(folder, self._voice, wanted, rate) if record else None
+        self.facts = {
+            "rate": rate, "block": self._converter.block, "lag": self._converter.lag_samples,
+            "delay_ms": round(1000 * self._converter.delay_s), "work": round(work, 3),
+        }  # fmt: skip
+
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, Any]]:
+        begun = time.perf_counter()
+        samples = np.frombuffer(block, np.float32)
+        converted = self._converter.convert(samples)
+        if self._recording:
+            self._recording.write(samples, converted)
+        took = (time.perf_counter() - begun) * self._converter.rate / max(len(samples), 1)
+        return converted.tobytes(), asdict(self._converter.meter) | {"work": round(took, 3)}
+
+    def change(self, values: dict[str, Any]) -> None:
+        from engine.voices.voice import load_voice
+
+        values = dict(values)
+        folder, bypass = values.pop("voice", None), values.pop("bypass", None)
+        settings = self._converter.settings.changed(**values)
+        if folder is not None:
+            self._voice = load_voice(Path(folder))
+        self._converter.change(self._voice if folder is not None else None, settings, bypass)
+
+    def finish(self, _: None) -> dict[str, Any]:
+        profile = self._converter.profile
+        if profile is not None:
+            profile.save(self._profile_path)
+        return self._recording.finish() if self._recording else {}

@@ -1,0 +1,150 @@
+"""Live conversion: the same result in any blocks, a delay that is found where it is stated, never a burst."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import load_voice, read_audio
+from engine.analysis.pitch import detect_pitch
+from engine.audio.files import resample
+from engine.errors import SettingsError
+from engine.live.converter import LiveConverter, limit
+from engine.live.settings import LiveSettings
+from engine.live.speaker import SpeakerProfile
+from engine.units import SAMPLE_RATE
+from engine.voices.card import DEMO_VOICES
+
+SAMPLE = DEMO_VOICES.parents[1] / "samples" / "singing.flac"
+
+
+@pytest.fixture(scope="module")
+def voice():
+    return load_voice("kathleen")
+
+
+@pytest.fixture(scope="module")
+def sung():
+    audio = read_audio(SAMPLE)
+    return resample(audio.mono(), audio.rate, SAMPLE_RATE)[SAMPLE_RATE : 4 * SAMPLE_RATE].astype(np.float32)
+
+
+def converted(voice, samples, blocks, rate=SAMPLE_RATE, **more):
+    live = LiveConverter(voice, LiveSettings(block_ms=80), rate, **more)
+    pieces, first = [], 0
+    while first < len(samples):
+        size = blocks[len(pieces) % len(blocks)]
+        pieces.append(live.convert(samples[first : first + size]))
+        first += size
+    return np.concatenate(pieces), live
+
+
+@pytest.fixture(scope="module")
+def expected(voice, sung):
+    return converted(voice, sung[:SAMPLE_RATE], [100_000])[0]
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.lists(st.integers(1, 9000), min_size=1, max_size=5))
+def test_convert_gives_the_same_bits_whatever_the_blocks(voice, sung, expected, blocks):
+    found, _ = converted(voice, sung[:SAMPLE_RATE], blocks)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_convert_in_whole_blocks_is_the_same_a_block_earlier(voice, sung, expected):
+    block = SAMPLE_RATE * 80 // 1000
+    whole = sung[: SAMPLE_RATE // block * block]
+    found, live = converted(voice, whole, [block], whole_blocks=True)
+    np.testing.assert_array_equal(found[:-block], expected[block : len(found)])
+    assert live.lag_samples == round((live.delay_s - 0.08) * SAMPLE_RATE)
+
+
+@pytest.mark.parametrize("rate", [SAMPLE_RATE, 48_000])
+def test_convert_keeps_melody_and_rhythm_at_the_stated_delay(voice, sung, rate):
+    samples = sung if rate == SAMPLE_RATE else resample(sung, SAMPLE_RATE, rate).astype(np.float32)
+    found, live = converted(voice, np.pad(samples, (0, rate)), [rate // 10], rate)
+    aligned = found[live.lag_samples :][: len(samples)]
+    assert live.delay_s == pytest.approx(0.08 + 0.06 + 163 / SAMPLE_RATE, abs=0.003)
+    source, result = detect_pitch(samples, rate), detect_pitch(aligned, rate)
+    both = source.voiced & result.voiced
+    cents = 1200 * np.abs(np.log2(result.hertz / source.hertz))[both]
+    assert both.sum() > 0.7 * source.voiced.sum()
+    assert (cents < 50).mean() > 0.9
+    # the loudness rises and falls with the singing: best aligned where the delay says
+    hop = rate // 100
+    curves = [np.log(np.sqrt(x[: len(x) // hop * hop].reshape(-1, hop).var(1)) + 1e-3) for x in (samples, aligned)]
+    lags = [np.corrcoef(curves[0][5:-5], np.roll(curves[1], lag)[5:-5])[0, 1] for lag in range(-4, 5)]
+    assert abs(int(np.argmax(lags)) - 4) <= 1
+
+
+def test_change_of_voice_transposition_and_bypass_leaves_no_click(voice, sung):
+    live = LiveConverter(voice, LiveSettings(block_ms=80), SAMPLE_RATE, whole_blocks=True)
+    pieces = []
+    for number, block in enumerate(np.resize(sung, (30, live.block))):
+        if number == 8:
+            live.change(load_voice("koguchi"), live.settings.changed(transpose=-5.0))
+        if number in (16, 24):
+            live.change(bypass=number == 16)
+        pieces.append(live.convert(block))
+    steps = np.abs(np.diff(np.concatenate(pieces)))
+    seams = np.array([number * live.block for number in (8, 16, 24)])
+    assert max(steps[seam - 2 : seam + 2].max() for seam in seams) < 0.5 * steps.max()
+    dry = np.concatenate(pieces[18:24])
+    lag = live.lag_samples
+    np.testing.assert_allclose(
+        np.corrcoef(dry, np.resize(sung, (30, live.block)).ravel()[18 * live.block - lag :][: len(dry)])[0, 1],
+        1,
+        atol=0.05,
+    )
+    with pytest.raises(SettingsError, match="block_ms cannot change"):
+        live.change(settings=LiveSettings(block_ms=20))
+
+
+def test_convert_is_silent_in_silence_and_limited_in_noise(voice):
+    live = LiveConverter(voice, LiveSettings(block_ms=80), SAMPLE_RATE)
+    assert np.abs(live.convert(np.zeros(20_000, np.float32))).max() < 1e-3
+    loud = np.random.default_rng(1).standard_normal(30_000).astype(np.float32) * 50
+    loud[::100] = np.nan
+    found = live.convert(loud)
+    assert np.isfinite(found).all()
+    assert np.abs(found).max() <= 0.99
+    assert np.isfinite(live.convert(np.full(9_000, np.inf, np.float32))).all()
+
+
+def test_limit_leaves_quiet_samples_alone():
+    quiet = np.linspace(-0.8, 0.8, 50, dtype=np.float32)
+    np.testing.assert_array_equal(limit(quiet), quiet)
+    assert np.abs(limit(np.array([-1e9, 1e9], np.float32))).max() <= 0.99
+
+
+def test_profile_is_what_the_next_session_begins_with(voice, sung, tmp_path):
+    _, first = converted(voice, sung, [SAMPLE_RATE])
+    profile = first.profile
+    assert profile is not None
+    profile.save(tmp_path / "profile.safetensors")
+    loaded = SpeakerProfile.load(tmp_path / "profile.safetensors")
+    np.testing.assert_array_equal(loaded.timbre, profile.timbre)
+    second = LiveConverter(voice, LiveSettings(), profile=loaded)
+    assert second.profile is not None
+    assert second.profile.level == pytest.approx(profile.level)
+    (tmp_path / "profile.safetensors").write_bytes(b"damaged")
+    with pytest.raises(SettingsError, match="begin without one"):
+        SpeakerProfile.load(tmp_path / "profile.safetensors")
+
+
+def test_listener_can_read_the_content(voice, sung):
+    live = LiveConverter(voice, LiveSettings(block_ms=320, content="listener"), SAMPLE_RATE, whole_blocks=True)
+    blocks = sung[: len(sung) // live.block * live.block].reshape(-1, live.block)
+    found = np.concatenate([live.convert(block) for block in blocks])
+    assert 0.01 < np.abs(found).max() <= 0.99
+
+
+@pytest.mark.parametrize("rate", [7_999, 44_099, 200_000])
+def test_converter_refuses_rates_that_fit_no_block(voice, rate):
+    with pytest.raises(SettingsError, match="samples a second"):
+        LiveConverter(voice, rate=rate)
+
+
+def test_converter_refuses_stereo(voice):
+    with pytest.raises(SettingsError, match="mono"):
+        LiveConverter(voice).convert(np.zeros((2, 100), np.float32))

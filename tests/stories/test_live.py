@@ -1,0 +1,166 @@
+"""Sing into a fake microphone in a real browser: the other voice comes back, and faults end in a sentence."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Page, expect, sync_playwright
+
+from engine import read_audio
+from engine.analysis.pitch import detect_pitch
+from engine.audio.files import resample
+from engine.voices.card import DEMO_VOICES
+from tests.browsers import chromium_program
+from tests.load.trial_service import TrialService, trial_service
+
+pytestmark = pytest.mark.slow
+SAMPLE = DEMO_VOICES.parents[1] / "samples" / "singing.flac"
+PATIENCE_MS = 60_000
+# taps what is played: the destination of every AudioContext gets a recorder beside it
+TAP = """
+window.tracks = [];
+const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+navigator.mediaDevices.getUserMedia = async (wanted) => {
+  const stream = await ask(wanted);
+  window.tracks.push(...stream.getTracks());
+  window.wanted = wanted;
+  return stream;
+};
+const Real = window.AudioContext;
+window.heard = [];
+window.AudioContext = class extends Real {
+  constructor(...given) {
+    super(...given);
+    const tap = this.createScriptProcessor(4096, 1, 1);
+    tap.onaudioprocess = ({ inputBuffer }) => window.heard.push(...inputBuffer.getChannelData(0));
+    tap.connect(this.destination);
+    window.tap = tap;
+    const connect = AudioNode.prototype.connect;
+    const destination = this.destination;
+    AudioNode.prototype.connect = function (to, ...rest) {
+      if (to === destination && this !== tap) connect.call(this, tap);
+      return connect.call(this, to, ...rest);
+    };
+  }
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory) -> Iterator[TrialService]:
+    with trial_service(tmp_path_factory.mktemp("live") / "home") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def singer(service, tmp_path_factory):
+    """A browser whose microphone sings the sample for ever."""
+    audio = read_audio(SAMPLE)
+    sung = resample(audio.mono(), audio.rate, 48_000)
+    path = tmp_path_factory.mktemp("microphone") / "singing.wav"
+    soundfile.write(path, sung, 48_000, subtype="PCM_16")  # the browser reads no other
+    expect.set_options(timeout=PATIENCE_MS)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium_program(),
+            args=[
+                "--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
+                f"--use-file-for-fake-audio-capture={path}", "--autoplay-policy=no-user-gesture-required",
+            ],
+        )  # fmt: skip
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(service, singer) -> Iterator[Page]:
+    context = singer.new_context()
+    opened = context.new_page()
+    opened.set_default_timeout(PATIENCE_MS)
+    opened.add_init_script(TAP)
+    opened.goto(service.base_url)
+    opened.get_by_role("tab", name="Live", exact=True).click()
+    opened.locator("timbre-live .start").wait_for()
+    opened.locator("timbre-live input[type=number][max='320']").fill("160")
+    yield opened
+    context.close()
+
+
+def status(page: Page):
+    return page.locator("timbre-live .status")
+
+
+def sing(page: Page) -> None:
+    page.locator("timbre-live .start").click()
+    expect(page.locator("timbre-live")).to_have_attribute("data-state", "running")
+    page.wait_for_function("() => Number(document.querySelector('timbre-live').dataset.heard) > 0")
+
+
+def heard(page: Page, seconds: float) -> np.ndarray:
+    page.evaluate("() => { window.heard.length = 0; }")
+    page.wait_for_function(f"() => window.heard.length > {seconds} * 48000")
+    return np.array(page.evaluate("() => window.heard"), np.float32)
+
+
+def test_a_singer_hears_another_voice_and_finds_the_recording_in_the_history(page):
+    page.get_by_label("Record into History").check()
+    sing(page)
+    output = heard(page, 6.0)
+    assert 0.02 < np.abs(output).max() <= 1.0
+    pitch = detect_pitch(output, 48_000)
+    assert pitch.voiced.mean() > 0.2
+    assert int(page.locator("timbre-live").get_attribute("data-heard")) < 1500
+    page.locator("timbre-live select[aria-label=Voice]").select_option("koguchi")  # while it runs
+    page.evaluate("() => Object.defineProperty(document, 'hidden', { value: true })")
+    assert np.abs(heard(page, 3.0)).max() > 0.02
+    page.locator("timbre-live .start").click()
+    expect(status(page)).to_contain_text("The recording is in History.")
+    page.get_by_role("tab", name="History", exact=True).click()
+    expect(page.get_by_text("Live session.wav").first).to_be_visible()
+
+
+def test_a_second_session_is_refused_and_a_stalled_page_goes_on(page, singer, service):
+    sing(page)
+    other = singer.new_page()
+    other.goto(service.base_url)
+    other.get_by_role("tab", name="Live", exact=True).click()
+    other.locator("timbre-live .start").click()
+    expect(status(other)).to_contain_text("running already")
+    other.close()
+    page.evaluate("() => { const end = performance.now() + 2000; while (performance.now() < end); }")
+    assert np.abs(heard(page, 4.0)[-96_000:]).max() > 0.02
+    page.locator("timbre-live .start").click()
+    expect(status(page)).to_contain_text("Stopped.")
+
+
+def test_a_microphone_that_is_gone_ends_the_session_in_a_sentence(page):
+    sing(page)
+    page.evaluate("() => { for (const track of window.tracks) track.dispatchEvent(new Event('ended')); }")
+    expect(status(page)).to_contain_text("The microphone is gone.")
+    expect(page.locator("timbre-live")).to_have_attribute("data-state", "stopped")
+
+
+def test_a_killed_process_ends_the_session_in_a_sentence_and_the_next_one_works(page, service):
+    before = children(service.process.pid)
+    sing(page)
+    for pid in children(service.process.pid) - before:
+        os.kill(pid, signal.SIGKILL)
+    expect(status(page)).to_contain_text("ended unexpectedly")
+    sing(page)
+    page.locator("timbre-live .start").click()
+    expect(status(page)).to_contain_text("Stopped.")
+
+
+def children(parent: int) -> set[int]:
+    """Return the processes that a process has started."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == parent:
+                found.add(int(entry.name))
+    return found

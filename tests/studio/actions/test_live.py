@@ -1,0 +1,77 @@
+"""Live sessions: who may sing, what is kept, and what happens when the process dies."""
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.errors import SettingsError
+from studio.actions.history import history_view
+from studio.actions.live import LiveSessions
+from studio.actions.results import result_view
+from studio.errors import Invalid, NotFound, TooMany, Unauthorised, Unavailable
+from studio.store.task_filter import TaskFilter
+from studio.store.tasks import list_tasks
+
+# long blocks, so that a busy machine is not too slow
+GIVEN = {"block_ms": 320}
+
+
+@pytest.fixture
+def sessions(studio):
+    return LiveSessions(studio)
+
+
+def test_ticket_opens_one_session_that_is_recorded_into_the_history(sessions, studio, other):
+    secret = sessions.ticket(studio.local, "kathleen", GIVEN, record=True)
+    session = sessions.open(secret, 48_000)
+    try:
+        with pytest.raises(Unauthorised, match="Press Start again"):
+            sessions.open(secret, 48_000)
+        for account in (studio.local, other):  # one a visitor, and no more than the machine can bear
+            with pytest.raises(TooMany):
+                sessions.ticket(account, "kathleen", GIVEN, record=False)
+        block = (0.1 * np.sin(np.arange(session.facts["block"]) / 35)).astype(np.float32)
+        converted, meter = session.convert(block.tobytes())
+        assert len(converted) == len(block) * 4
+        assert meter["input_peak"] == pytest.approx(0.1, rel=0.01)
+        session.change({"transpose": 3.0, "voice": "koguchi"})
+        with pytest.raises(Invalid, match="block_ms cannot be changed"):
+            session.change({"block_ms": 20})
+        with pytest.raises(SettingsError, match="transpose must be"):
+            session.change({"transpose": 99.0})
+        with pytest.raises(Invalid, match="A block has"):
+            session.convert(b"1234")
+    finally:
+        task = session.finish()
+    view = result_view(studio, studio.local, task, "", 0.0)
+    assert (view["state"], view["model"], len(view["takes"])) == ("completed", "kathleen", 1)
+    assert [one.id for one in list_tasks(studio.database, studio.local.id, TaskFilter())[0]] == [task]
+    assert history_view(studio, studio.local, task, "", 0.0)
+    assert (studio.settings.work / "live" / studio.local.id).exists()
+
+
+def test_a_dead_process_ends_the_session_in_a_sentence_and_lets_the_next_one_in(sessions, studio):
+    session = sessions.open(sessions.ticket(studio.local, "kathleen", GIVEN, record=False), 44_100)
+    os.kill(session.pid, signal.SIGKILL)
+    with pytest.raises(Unavailable, match="ended unexpectedly"):
+        session.convert(np.zeros(session.facts["block"], np.float32).tobytes())
+    with pytest.raises(Unavailable):
+        session.finish()
+    assert sessions.ticket(studio.local, "kathleen", GIVEN, record=False)
+
+
+def test_ticket_refuses_what_cannot_be_sung(sessions, studio, monkeypatch):
+    with pytest.raises(NotFound):
+        sessions.ticket(studio.local, "nobody", GIVEN, record=False)
+    with pytest.raises(SettingsError, match="multiple of 20"):
+        sessions.ticket(studio.local, "kathleen", {"block_ms": 50}, record=False)
+    secret = sessions.ticket(studio.local, "kathleen", GIVEN, record=False)
+    sessions._tickets[secret] = replace(sessions._tickets[secret], until=0.0)
+    with pytest.raises(Unauthorised):
+        sessions.open(secret, 48_000)
+    with pytest.raises(SettingsError, match="samples a second"):
+        sessions.open(sessions.ticket(studio.local, "kathleen", GIVEN, record=False), 44_099)
+    assert sessions.ticket(studio.local, "kathleen", GIVEN, record=False)  # nothing was left open

@@ -1,0 +1,119 @@
+"""The WebSocket: who may open it, and what the browser is answered; with a session that echoes."""
+
+import json
+import threading
+from collections import deque
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from studio.errors import Unauthorised, Unavailable
+from studio.http.routes.live import live_route
+from studio.settings.service import ServiceSettings
+
+OWN = {"origin": "http://127.0.0.1", "host": "127.0.0.1"}
+
+
+class Echo:
+    """A session that answers each block with itself, as fast as it may."""
+
+    def __init__(self):
+        self.facts = {"block": 4, "rate": 48_000}
+        self.changes = deque()
+        self.finished = False
+        self.may = threading.Event()
+        self.may.set()
+
+    def convert(self, block):
+        self.may.wait(5)
+        if block == b"dead":
+            raise Unavailable("The live conversion has ended unexpectedly. Start it again.", 1.0)
+        return block, {"work": 0.1}
+
+    def change(self, values):
+        self.changes.append(values)
+
+    def finish(self):
+        self.finished = True
+        return "task-1"
+
+
+class Sessions:
+    def __init__(self):
+        self.session = Echo()
+
+    def open(self, secret, rate):
+        if secret != "ticket" or rate != 48_000:
+            raise Unauthorised("Press Start again: this session was not asked for, or too long ago.")
+        return self.session
+
+
+@pytest.fixture
+def sessions():
+    return Sessions()
+
+
+@pytest.fixture
+def client(sessions):
+    with TestClient(Starlette(routes=[live_route(sessions, ServiceSettings())]), "http://127.0.0.1") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"origin": "https://evil.example"}, {"origin": "http://evil.example", "host": "evil.example"}]
+)
+def test_other_sites_pages_are_refused_before_anything_is_read(client, sessions, headers):
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/live/ticket", headers=headers):
+        pass
+    assert not sessions.session.finished
+
+
+def test_blocks_come_back_with_their_numbers_and_stop_says_where_the_recording_is(client, sessions):
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 48_000})
+        assert socket.receive_json()["ready"]["block"] == 4
+        socket.send_json({"change": {"transpose": 2}})
+        for number in range(3):
+            socket.send_bytes(bytes([number, 0, 0, 0]) + b"sing")
+            assert socket.receive_bytes() == bytes([number, 0, 0, 0]) + b"sing"
+        assert socket.receive_json()["meter"] == {"work": 0.1, "dropped": 0}
+        socket.send_json({"stop": True})
+        assert socket.receive_json() == {"finished": {"task": "task-1"}}
+    assert list(sessions.session.changes) == [{"transpose": 2}]
+
+
+def test_blocks_that_come_too_fast_are_dropped_not_queued(client, sessions):
+    sessions.session.may.clear()
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 48_000})
+        socket.receive_json()
+        for number in range(20):
+            socket.send_bytes(bytes([number, 0, 0, 0]) + b"sing")
+        socket.send_json({"change": {"late": 1}})
+        threading.Timer(0.5, sessions.session.may.set).start()
+        numbers = [socket.receive_bytes()[0] for _ in range(3)]
+        while "dropped" not in (said := json.dumps(socket.receive_json())):
+            pass
+    assert numbers[-1] >= 18
+    assert '"dropped": 0' not in said
+
+
+@pytest.mark.parametrize(("path", "said"), [("/live/other", {"rate": 48_000}), ("/live/ticket", {"rate": 1})])
+def test_a_session_that_was_not_asked_for_is_refused_in_a_sentence(client, path, said):
+    with client.websocket_connect(path, headers=OWN) as socket:
+        socket.send_json(said)
+        assert "Press Start again" in socket.receive_json()["error"]
+
+
+def test_a_dead_conversion_and_a_foreign_message_end_in_a_sentence(client, sessions):
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 48_000})
+        socket.receive_json()
+        socket.send_bytes(b"\0\0\0\0dead")
+        assert "ended unexpectedly" in socket.receive_json()["error"]
+    assert sessions.session.finished
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_text("[1]")
+        assert "something else" in socket.receive_json()["error"]
