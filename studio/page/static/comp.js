@@ -17,15 +17,20 @@ class Comp extends HTMLElement {
   set data(given) {
     const isSame = given && this.#data && given.task === this.#data.task && given.takes.length === this.#data.takes.length;
     this.#data = given;
-    if (!given) return this.replaceChildren();
-    const index = ({ task, take }) => Math.max(0, given.takes.findIndex((one) => one.task === task && one.take === take));
-    const first = index({ task: given.task, take: 1 });
-    if (!isSame) this.#choice = given.starts_s.map((_, phrase) => (given.choice?.[phrase] ? index(given.choice[phrase]) : first));
-    this.#build();
+    if (!isSame && given) this.#choice = this.#chosen(given);
+    if (given) this.#build();
+    else this.replaceChildren();
   }
 
   get data() {
     return this.#data;
+  }
+
+  /** Return the first choice: that of a comp, else the first take of the conversion that is shown. */
+  #chosen({ task: shown, takes, starts_s: starts, choice }) {
+    const index = ({ task, take }) => Math.max(0, takes.findIndex((one) => one.task === task && one.take === take));
+    const first = index({ task: shown, take: 1 });
+    return starts.map((_, phrase) => (choice?.[phrase] ? index(choice[phrase]) : first));
   }
 
   #build() {

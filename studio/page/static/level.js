@@ -49,6 +49,7 @@ class Level extends HTMLElement {
   }
 
   #begin = ({ detail: { stream } }) => {
+    if (!this.closest("[role=tabpanel]")?.offsetParent) return; // the recorder of another tab
     this.#stop();
     const context = new AudioContext();
     const analyser = new AnalyserNode(context, { fftSize: 4096 });

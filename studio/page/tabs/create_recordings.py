@@ -33,6 +33,7 @@ class Recordings:
                 label="Or record now", sources=["microphone"], type="filepath",
                 format="wav", editable=False, buttons=[], elem_id="create-microphone",
             )  # fmt: skip
+        element("level", elem_id="create-level")  # of the microphone, while it records
         self.said = notice("create-recordings-notice")
         self.gathered = element(
             "gathered", events=("removed", "cleared"), data={"recordings": []}, elem_id="create-gathered"
