@@ -33,7 +33,7 @@ def list_all(
     context: typer.Context,
     search: Annotated[str, typer.Option(metavar="WORDS", help="In the names of project, file or voice.")] = "",
     since: Annotated[str, typer.Option(metavar="DAY", help="Only what was made since this day, as 2026-03-31.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, as the service's GET /projects does.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the projects, the last changed first."""
     if context.invoked_subcommand:

@@ -6,6 +6,7 @@
 // playing}, and listens for "timbre-seek" {id, seconds}.
 // Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, L to repeat.
 
+import { avatar } from "./avatar.js";
 import { Listener, drag, iconButton, make, tell } from "./dom.js";
 import { clock } from "./roll-drawing.js";
 import { COLUMNS, openSound, rest } from "./sound.js";
@@ -43,6 +44,9 @@ export class Player extends Listener {
     this.#forget();
     this.#build();
     if (this.#data) this.#show();
+    const [before, now] = [old, this.#data].map((one) => one?.tracks[this.#chosen]?.url.split("?")[0]);
+    // a take that sounds differently now is heard at once, from the same position
+    if (this.#playing && old?.id === this.#data?.id && before !== now) this.#handOver(++this.#turn);
   }
 
   get data() {
@@ -271,6 +275,7 @@ export class Player extends Listener {
         "button",
         { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note, index < 10 ? `key ${index}` : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
+        avatar(track.avatar, "face"),
         make("span", { class: "label" }, track.label),
         track.note ? make("span", { class: "note" }, track.note) : null,
       ),

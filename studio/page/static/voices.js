@@ -89,7 +89,7 @@ export class Voices extends Listener {
     const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, use));
     const choose = make(
       "button",
-      { type: "button", role: "radio", class: "choose", "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
+      { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
       make("span", { class: "kind" }, [...kind, ...more].filter(Boolean).join(" · ")),
       voice.description ? make("span", { class: "description" }, voice.description) : null,

@@ -12,7 +12,9 @@ from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_batch import Batch
 from studio.page.tabs.convert_comp import Comp
 from studio.page.tabs.convert_fit import Fit
+from studio.page.tabs.convert_hearing import hear_effects
 from studio.page.tabs.convert_layout import Layout
+from studio.page.tabs.convert_presets import Presets
 from studio.page.tabs.convert_recording import IN_TURN, Recording
 from studio.page.tabs.convert_result import Result
 from studio.page.tabs.convert_settings import Settings
@@ -41,12 +43,16 @@ class ConvertTab:
         with layout.voice:
             self.voice = Voice(page, tab, self.recording, alone)
         self.fit = fit = Fit(page, layout, self.recording, alone, self.voice)
+        with layout.advanced:
+            presets = Presets(page, tab)
         self.settings = Settings(page, layout, self.recording, alone, fit)
+        presets.wire(self.settings)
         Warnings(page, layout, self.recording)
         with layout.go:
             self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
             self.problem = notice("convert-problem")
-        self.result = Result(page, tab, layout, self.recording)
+        self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
+        hear_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
         Comp(page, layout.scores, self.result.now, self.result.takes.edited)
         self.batch.wire(self.voice, self.settings)
         self.song.wire(self.voice, self.settings)

@@ -24,14 +24,14 @@ class EffectControls:
         self.in_download = gr.Checkbox(True, label="Effects in the download", elem_id="convert-effects-download")
         wiring: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         made = list(self.sliders.values())
-        self.preset.input(self._of_preset, self.preset, made, **wiring)
+        self._filled = self.preset.input(self._of_preset, self.preset, made, **wiring)
         for slider in made:
             slider.input(self._named, made, self.preset, **wiring, trigger_mode="always_last")
 
     @property
     def changes(self) -> list[Any]:
         """The events after which the effects may differ."""
-        return [one.input for one in self.controls]
+        return [self._filled.then, *(slider.input for slider in self.sliders.values())]
 
     @property
     def controls(self) -> list[Any]:

@@ -19,7 +19,7 @@ class Presets:
 
     def __init__(self, page: Page, tab: gr.Tab) -> None:
         self._page, self._tab = page, tab
-        with gr.Row(elem_id="convert-presets", equal_height=True):
+        with gr.Row(elem_id="convert-presets"):
             self.choice = gr.Dropdown(
                 [], value=None, label="Preset", info="Sets everything but the transposition.", allow_custom_value=True,
                 scale=3, min_width=180, elem_id="convert-preset",

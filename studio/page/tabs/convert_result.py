@@ -32,7 +32,7 @@ class Result:
     Only results of the recording that is there are shown; `earlier` ones of others bring theirs with them.
     """
 
-    def __init__(self, page: Page, tab: gr.Tab, layout: Layout, recording: Recording) -> None:
+    def __init__(self, page: Page, tab: gr.Tab, layout: Layout, recording: Recording, in_download: gr.Checkbox) -> None:
         self.now, self.kept = gr.State(None), remembered("convert-results", [])
         self.timer = gr.Timer(_POLL_S, active=False)
         self.recording = recording
@@ -42,7 +42,7 @@ class Result:
                 self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
             self.ended = notice("convert-ended")
         with layout.result:
-            self.takes = Takes(page, layout, self.now, recording.instrument)
+            self.takes = Takes(page, layout, self.now, recording.instrument, in_download)
         self._wire(page, tab)
 
     def _wire(self, page: Page, tab: gr.Tab) -> None:

@@ -7,8 +7,11 @@ from typing import Any
 
 import gradio as gr
 
+from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
+from studio.actions.avatars import avatar_of
 from studio.actions.downloads import offered, take_download
+from studio.actions.preferences import preferences_of
 from studio.actions.results import result_view
 from studio.actions.voice_cards import voice_cards
 from studio.errors import NotFound
@@ -28,11 +31,14 @@ Now = dict[str, Any]  # {task, recording, start_s, stop_s, label}: a conversion 
 class Takes:
     """The part of the result that is shown once a conversion is done. now: the conversion that is shown.
 
-    edited: the id of a conversion that came of editing the pitch.
+    edited: the id of a conversion that came of editing the pitch. in_download: whether effects are in downloads.
     """
 
-    def __init__(self, page: Page, layout: Layout, now: gr.State, instrument: gr.HTML) -> None:
+    def __init__(
+        self, page: Page, layout: Layout, now: gr.State, instrument: gr.HTML, in_download: gr.Checkbox
+    ) -> None:
         self.tracks, self.brought = gr.State([]), gr.State(None)  # brought: what the instrument was given last
+        self.effects = gr.State(None)  # that the takes are heard with; None: their own
         self.part, self.again = part(), instrument.again
         self.problem = notice("convert-result-problem")
         with gr.Row(visible=False, elem_id="convert-result") as self.whole:
@@ -48,23 +54,24 @@ class Takes:
             self.scores = gr.HTML(elem_id="convert-scores")
         downloaded = [self.part, self.brought]
         page.on_data(instrument.chosen, self.choose, [self.tracks], self.pitch.outputs)
-        page.on_data(instrument.download, self.download, [self.tracks, self.brought], downloaded, notice=self.problem)
+        asked = [self.tracks, self.brought, self.effects, in_download]
+        page.on_data(instrument.download, self.download, asked, downloaded, notice=self.problem)
 
     @property
     def outputs(self) -> list[Any]:
         """What changes when another conversion is shown."""
         return [
-            self.whole, self.title, self.part, self.brought, self.tracks, self.fold, self.scores, self.earlier,
-            *self.pitch.outputs,
+            self.whole, self.title, self.part, self.brought, self.effects, self.tracks, self.fold, self.scores,
+            self.earlier, *self.pitch.outputs,
         ]  # fmt: skip
 
     def show(self, visit: Visit, view: dict[str, Any], now: Now, kept: Sequence[Now]) -> dict[Any, Any]:
         """Return updates that show a conversion, beside earlier ones of the same recording."""
-        beside = _beside(visit, now, kept)
+        beside, preferred = _beside(visit, now, kept), preferences_of(visit.studio.database, visit.account).format
         tracks = [{"task": None, "take": 0}, *_tracks(view), *(_tracks(other)[0] for other in beside)]
         lanes = [
-            *(_track(view, take) for take in view["takes"]),
-            *(_track(other, other["takes"][0], result_name(other)) for other in beside),
+            *(_track(view, take, preferred) for take in view["takes"]),
+            *(_track(other, other["takes"][0], preferred, result_name(other)) for other in beside),
         ]
         data = {
             "id": view["id"],
@@ -82,6 +89,7 @@ class Takes:
             self.title: heading(view),
             self.part: brought("takes", data),
             self.brought: data,
+            self.effects: None,
             self.tracks: tracks,
             self.scores: scores_table(view["takes"]),
             self.earlier: gr.Dropdown(choices=labels, value=now["task"], visible=len(labels) > 1),
@@ -113,11 +121,18 @@ class Takes:
             return None
         return self.pitch.look(view_of(visit, track["task"]), track["take"])
 
-    def download(self, visit: Visit, asked: dict[str, Any], tracks: list[dict[str, Any]], data: Any) -> Updates:
+    def download(
+        self, visit: Visit, asked: dict[str, Any], tracks: list[dict[str, Any]], data: Any, effects: Effects | None,
+        is_wet: bool,
+    ) -> Updates:  # fmt: skip
+        """Make a take in a format. effects: that it is heard with; is_wet: whether they belong in the file."""
         index, kind = asked["index"], asked["label"]
         try:
             task_id, take = tracks[index]["task"], tracks[index]["take"]
-            made = take_download(visit.studio, visit.account, task_id, take, kind, visit.base_url, visit.now_s)
+            made = take_download(
+                visit.studio, visit.account, task_id, take, kind, visit.base_url, visit.now_s,
+                effects if is_wet else OFF,
+            )  # fmt: skip
         except EngineError as error:
             # with the same data again, so that the button can be pressed again
             return {self.part: brought("takes", data), self.problem: told_error(sentence_of(error))}
@@ -175,14 +190,15 @@ def _tracks(view: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"task": view["id"], "take": take["number"]} for take in view["takes"]]
 
 
-def _track(view: dict[str, Any], take: dict[str, Any], label: str | None = None) -> dict[str, Any]:
+def _track(view: dict[str, Any], take: dict[str, Any], preferred: str, label: str | None = None) -> dict[str, Any]:
     several = len(view["takes"]) > 1
     is_best = several and take is view["takes"][0] and label is None
     own = labelled(f"Take {take['number']}" if several else result_name(view), take["name"], take["starred"])
     return {
         "key": f"{view['id']} {take['number']}",
         "label": label or own,
+        "avatar": avatar_of(str(view["voice"])),
         "url": take["url"],
         "note": kept_note(take["mark"], is_best),
-        "downloads": offered(),
+        "downloads": offered(preferred),
     }

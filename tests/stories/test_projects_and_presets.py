@@ -1,0 +1,122 @@
+"""A recording found again as a project, settings saved and heard at once, and voices told apart."""
+
+import zipfile
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.stories.test_accessibility import look
+
+WORK_MS = 120_000
+HEARD = "() => document.querySelector('timbre-instrument').data?.tracks[1]?.url.split('?')[0]"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def page(new_visitor) -> Page:
+    """A page on which the sample of speech was converted."""
+    page = new_visitor()
+    expect(page.get_by_role("radio", name="Kathleen").first).to_be_visible(timeout=WORK_MS)
+    page.get_by_role("button", name="Speech", exact=True).click()
+    expect(page.locator("timbre-instrument .play")).to_be_visible(timeout=WORK_MS)
+    page.get_by_role("button", name="Convert", exact=True).click()
+    expect(page.locator("timbre-instrument .track")).to_have_count(2, timeout=WORK_MS)
+    return page
+
+
+def test_a_project_is_named_found_exported_and_deleted_with_nothing_else(page, open_tab):
+    open_tab(page, "History")
+    rows = page.locator("timbre-tasks .task")
+    before = rows.count()
+    page.get_by_role("radio", name="Projects").check()
+    row = rows.filter(has_text="speech").first
+    row.locator(".task-head").click()
+    row.get_by_role("button", name="Name and tempo").click()
+    page.get_by_label("Project name").fill("Morning news")
+    page.get_by_role("spinbutton", name="Tempo (bpm)").fill("120")
+    page.get_by_label("Start (s)").fill("4")
+    page.locator("#project-form").get_by_role("button", name="Save").click()
+    page.get_by_label("Search").fill("morning")
+    page.get_by_label("Search").press("Enter")
+    expect(rows.locator(".title")).to_have_text(["Morning news"])
+    with page.expect_download() as got:
+        rows.first.get_by_role("button", name="Export for a DAW").click()
+    assert got.value.suggested_filename == "Morning news.zip"
+    with zipfile.ZipFile(got.value.path()) as archive:
+        names = archive.namelist()
+    assert "stems/bar 003.1.000 Morning news - recording.wav" in names
+    assert "bar 003.1.000 Morning news - melody.mid" in names
+    assert look(page) == []
+
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Search").press("Enter")
+    page.get_by_role("radio", name="All work").check()
+    expect(rows).to_have_count(before)
+    rows.first.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Keep them").click()
+    expect(rows).to_have_count(before)
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.locator(".several .sure").click()
+    expect(rows).to_have_count(before - 1)
+
+
+def test_a_changed_effect_is_heard_and_kept_in_a_preset(page):
+    plain = page.evaluate(HEARD)
+    page.get_by_role("button", name="Advanced settings").click()
+    page.get_by_role("radio", name="Hall").check()
+    page.wait_for_function(f"plain => ({HEARD})() !== plain", arg=plain)
+    hall = page.evaluate(HEARD)
+    page.get_by_role("button", name="Effect sliders").click()
+    reverb = page.get_by_role("spinbutton", name="Reverb", exact=False).first
+    reverb.fill("0.6")
+    reverb.press("Enter")
+    page.wait_for_function(f"hall => ({HEARD})() !== hall", arg=hall)
+    expect(page.locator("#convert-effects input:checked")).to_have_count(0)
+
+    page.get_by_label("Preset", exact=True).fill("My hall")
+    page.keyboard.press("Tab")
+    page.locator("#convert-preset-save").click()
+    expect(page.locator("#convert-preset-problem")).to_contain_text("Saved as 'My hall'")
+    page.get_by_role("radio", name="Off", exact=True).check()
+    page.wait_for_function(f"plain => ({HEARD})() === plain", arg=plain)
+    page.get_by_label("Preset", exact=True).click()
+    page.get_by_role("option", name="My hall").click()
+    expect(reverb).to_have_value("0.6")
+    assert look(page) == []
+    page.locator("#convert-preset-delete").click()
+    expect(page.locator("#convert-preset-problem")).to_contain_text("deleted")
+
+
+def test_results_are_written_as_settings_say(page, open_tab):
+    open_tab(page, "Settings")
+    page.get_by_label("Naming").fill("{voice}, {recording}")
+    page.locator("#results-save").click()
+    expect(page.locator("#results-notice")).to_contain_text("Saved")
+    page.get_by_label("Naming").fill("{singer}")
+    page.locator("#results-save").click()
+    expect(page.locator("#results-notice")).to_contain_text("no part {singer}")
+    open_tab(page, "History")
+    row = page.locator("timbre-tasks .task").first
+    row.locator(".task-head").click()
+    with page.expect_download() as got:
+        row.get_by_role("button", name="flac", exact=True).click()
+    assert got.value.suggested_filename.endswith(", speech.flac")
+    open_tab(page, "Settings")
+    page.get_by_label("Naming").fill("{recording} - {voice} {take}")
+    page.locator("#results-save").click()
+    expect(page.locator("#results-notice")).to_contain_text("Saved")
+
+
+def test_voices_have_faces_and_say_what_they_are_good_for(page, open_tab):
+    assert page.locator("timbre-instrument .track svg.face").count() == 1
+    assert page.locator("#convert-voices svg.avatar").count() == page.locator("#convert-voices .card").count()
+    open_tab(page, "Voices")
+    card = page.locator("#voices-cards .card", has_text="Koguchi")
+    expect(card.locator(".use").first).to_have_text("speaks and sings")
+    fills = "all => all.map((one) => one.getAttribute('fill'))"
+    colours = page.locator("#voices-cards svg.avatar > rect:first-child").evaluate_all(fills)
+    assert len(set(colours)) == len(colours)
+    card.get_by_role("radio").click()
+    expect(page.locator("#voice-head .uses")).to_contain_text("min of training")
+    assert look(page) == []
