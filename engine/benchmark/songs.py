@@ -106,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.benchmark.songs", description=__doc__.split("\n")[2])
     add_inputs(parser)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=CONDITIONS, help="of robustness")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="keep the outputs of robustness, a folder for each kind"
     )
@@ -146,7 +147,7 @@ def measure_level(sources: Sequence[Path], voices: Sequence[Voice], log: Log) ->
         for source in sources:
             samples = _mono(source)
             played = backing(len(samples) / SAMPLE_RATE)
-            write_audio(place / "vocal.wav", Audio(samples[None], SAMPLE_RATE))
+            write_audio(place / "vocal.wav", Audio(np.stack([samples, samples]), SAMPLE_RATE))
             write_audio(place / "backing.wav", Audio(played, SAMPLE_RATE))
             singer = evaluator.embed(source)
             for voice in voices:
@@ -156,7 +157,12 @@ def measure_level(sources: Sequence[Path], voices: Sequence[Voice], log: Log) ->
 
 
 def measure_robustness(
-    sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, kept: Path | None, log: Log
+    sources: Sequence[Path],
+    voices: Sequence[Voice],
+    corpus: Path | None,
+    kept: Path | None,
+    conditions: Sequence[str],
+    log: Log,
 ) -> list[RobustnessRow]:
     """Convert recordings with other sounds in them."""
     evaluator, rows = Evaluator(words=False), []
@@ -164,7 +170,7 @@ def measure_robustness(
     for source in sources:
         dry = _mono(source)
         singer, performance = evaluator.embed(source), trace(Audio(dry[None], SAMPLE_RATE))
-        for condition, samples in spoilt(dry):
+        for condition, samples in spoilt(dry, conditions):
             for voice in voices:
                 log(f"{source.name}, {condition}, to {voice.card.id}")
                 done = convert(Audio(samples[None], SAMPLE_RATE), voice, _SETTINGS)
@@ -184,15 +190,27 @@ def measure_robustness(
     return rows
 
 
-def spoilt(dry: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the recording (samples,) in each of CONDITIONS."""
-    level = float(np.sqrt(np.mean(np.square(dry))))
+def spoilt(dry: np.ndarray, conditions: Sequence[str] = CONDITIONS) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the recording (samples,) in each of the conditions."""
     others = backing(len(dry) / SAMPLE_RATE).mean(0)[: len(dry)]
-    others = np.pad(others, (0, len(dry) - len(others))) * level / float(np.sqrt(np.mean(np.square(others))))
-    harmony = librosa.effects.pitch_shift(dry, sr=SAMPLE_RATE, n_steps=_HARMONY_SEMITONES)
-    added = (0.0 * dry, 0.1 * others, 10 ** (-12 / 20) * others, 0.5 * harmony)
-    for condition, more in zip(CONDITIONS, added, strict=True):
-        yield condition, (dry + more).astype(np.float32)
+    others = np.pad(others, (0, len(dry) - len(others)))
+    added = {
+        CONDITIONS[0]: lambda: 0.0 * dry,
+        CONDITIONS[1]: lambda: 10 ** (-20 / 20) * _as_loud(others, dry),
+        CONDITIONS[2]: lambda: 10 ** (-12 / 20) * _as_loud(others, dry),
+        CONDITIONS[3]: lambda: 10 ** (-6 / 20) * _as_loud(_harmony(dry), dry),
+    }
+    for condition in conditions:
+        yield condition, (dry + added[condition]()).astype(np.float32)
+
+
+def _harmony(dry: np.ndarray) -> np.ndarray:
+    shifted: np.ndarray = librosa.effects.pitch_shift(dry, sr=SAMPLE_RATE, n_steps=_HARMONY_SEMITONES)
+    return shifted
+
+
+def _as_loud(samples: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return samples * np.sqrt(np.mean(np.square(other)) / np.mean(np.square(samples)))
 
 
 def measure_cost(minutes: float) -> CostRow:
@@ -231,7 +249,10 @@ def _level(place: Path, source: Path, voice: Voice, evaluator: Evaluator, singer
         for vocal, other in ((place / "vocal.wav", place / "backing.wav"), (files.vocal, files.backing))
     ]
     plain = convert(read_audio(place / "vocal.wav"), voice, _SETTINGS).takes[0].audio
-    likenesses = [likeness(evaluator.embed(audio), singer) or 0.0 for audio in (Audio(alone, SAMPLE_RATE), plain)]
+    # the judge trims by level, so both are compared at the same
+    level = 10 ** ((done.mix.corrections_db[0] + done.mix.gain_db) / 20)
+    judged = (Audio(alone, SAMPLE_RATE), Audio(plain.samples * np.float32(level), SAMPLE_RATE))
+    likenesses = [likeness(evaluator.embed(audio), singer) or 0.0 for audio in judged]
     return LevelRow(
         source.name, voice.card.id, loudness[1] - loudness[0] , float(np.abs(alone - lane).max()),
         mixed.shape[1] - played.shape[1], *likenesses,
@@ -261,9 +282,9 @@ def _results(options: argparse.Namespace) -> Iterator[str]:
     if "level" in options.parts:
         yield from _listed(LevelRow, measure_level(sources, voices, log))
     if "robustness" in options.parts:
-        rows = measure_robustness(sources, voices, options.targets, options.keep, log)
+        rows = measure_robustness(sources, voices, options.targets, options.keep, options.conditions, log)
         yield from _listed(RobustnessRow, rows)
-        for condition in CONDITIONS:
+        for condition in options.conditions:
             some = [astuple(row)[3:] for row in rows if row.condition == condition]
             yield f"{condition:<16}" + "".join(f"{value:8.3f}" for value in np.mean(some, axis=0))
     if "cost" in options.parts:

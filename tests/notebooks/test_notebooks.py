@@ -187,7 +187,7 @@ def refuse_noise(ran: NotebookNode) -> None:
     ("name", "widgets", "tables", "pictures"),
     [
         ("1_listen_and_look.ipynb", 4, 3, 1),
-        ("2_convert.ipynb", 4, 1, 0),
+        ("2_convert.ipynb", 5, 1, 0),
         pytest.param("3_create_and_train.ipynb", 5, 2, 1, marks=pytest.mark.slow),
         pytest.param("4_under_the_hood.ipynb", 7, 1, 2, marks=pytest.mark.slow),
     ],
