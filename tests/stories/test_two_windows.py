@@ -122,5 +122,5 @@ def test_a_result_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_v
     expect(newest.locator(".sure")).to_have_count(0)
 
     come_back(here)
-    expect(here.locator("#convert-ended")).to_contain_text("deleted in the history")
+    expect(here.locator("#convert-ended")).to_contain_text("deleted from the history")
     expect(here.locator("#convert-instrument .track")).to_have_count(0)
