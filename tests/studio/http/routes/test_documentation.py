@@ -16,7 +16,7 @@ CALLS = {
     ("POST", "/convert"), ("GET", "/check-task/{task_id}"), ("GET", "/models"), ("POST", "/models/create"),
     ("POST", "/models/{model_id}/train"), ("GET", "/tasks"), ("GET", "/tasks/{task_id}"),
     ("DELETE", "/tasks/{task_id}"), ("DELETE", "/tasks/{task_id}/results"), ("GET", "/models/{model_id}"),
-    ("DELETE", "/models/{model_id}"),
+    ("DELETE", "/models/{model_id}"), ("POST", "/tasks/{task_id}/comp"), ("PUT", "/tasks/{task_id}/takes/{number}"),
     ("GET", "/models/{model_id}/package"),
     ("POST", "/models/import"), ("GET", "/health"), ("GET", "/metrics"), ("GET", "/files/{key}"), ("POST", "/verify"),
     ("HEAD", "/files/{key}"),
