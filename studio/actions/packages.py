@@ -164,6 +164,20 @@ def package_link(studio: Studio, account: Account, model_id: str, base_url: str,
     return {"name": name, "url": f"{studio.link(key, base_url, now_s)}&made={now_s:.0f}"}
 
 
+def export_networks(studio: Studio, account: Account, model_id: str, target: Path) -> Path:
+    """Write a voice as ONNX, with a reference host, into the new folder `target`, and return it.
+
+    Raises NotFound, WrongState for an imported voice, VoiceError.
+    """
+    from engine.conversion.onnx_export import export_onnx  # loads torch
+    from engine.voices.voice import load_voice
+
+    model = find_model(studio.database, account, model_id)
+    if model.card.get("kind") == RVC:
+        raise WrongState(f"{model.name} is an imported model of RVC: share the file it came from.", "imported_voice")
+    return export_onnx(load_voice(voice_folder(studio.storage, model)), target)
+
+
 def export_model(studio: Studio, account: Account, model_id: str, target: Path) -> Path:
     """Write a voice as a package to `target`, a file or a folder, and return the file.
 

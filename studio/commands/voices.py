@@ -92,12 +92,19 @@ def export_one(
             help="A file, replaced if it exists, or a folder. Default: ID.voice.zip in this folder.",
         ),
     ] = None,
+    onnx: Annotated[
+        bool,
+        typer.Option("--onnx", help="For other programs: a folder of networks with a host. Default: ID.onnx."),
+    ] = False,
 ) -> None:
     """Export a voice as a file to import elsewhere; prints its path."""
-    from studio.actions.packages import export_model
+    from studio.actions.packages import export_model, export_networks
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
+        if onnx:
+            typer.echo(export_networks(studio, studio.local, voice, output or Path(f"{voice}.onnx")))
+            return
         typer.echo(export_model(studio, studio.local, voice, output or Path()))
 
 

@@ -138,7 +138,7 @@ def test_the_timbre_moves_past_the_voice_away_from_the_recording(recording, voic
         return Renderer(load_base(), changed, survey, settings, ShapedMelody(settings, 0)).render(windows[0])[0]
 
     itself = sung(voice.timbre, voice.timbre)  # a recording of the voice is no way off: nothing to move past
-    beyond = voice.timbre + rendering._BEYOND * (voice.timbre - found.timbre)
+    beyond = voice.timbre + rendering.BEYOND * (voice.timbre - found.timbre)
     np.testing.assert_allclose(sung(voice.timbre, found.timbre), sung(beyond, beyond), atol=1e-5)
     assert np.abs(sung(voice.timbre, found.timbre) - itself).max() > 1e-3
 

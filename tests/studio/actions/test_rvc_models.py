@@ -3,7 +3,7 @@ import torch
 
 from engine.rvc.checkpoint import extract
 from studio.actions.conversions import usable_voice_folder
-from studio.actions.packages import export_model, import_model, replace_model
+from studio.actions.packages import export_model, export_networks, import_model, replace_model
 from studio.actions.rvc_models import RvcFiles
 from studio.actions.voices import model_view, models_view
 from studio.commands.cli import main
@@ -65,3 +65,9 @@ def test_status_states_size_licence_and_checksum(capsys, tmp_path, monkeypatch):
     assert "ContentVec is missing" in shown
     assert "378 MB, MIT" in shown
     assert "d8dd400e054ddf4e6be75dab5a2549db748cc99e756a097c496c099f65a4854e" in shown
+
+
+def test_networks_of_an_imported_model_are_not_exported(studio, model, tmp_path):
+    identifier = import_model(studio, studio.local, model)
+    with pytest.raises(WrongState, match="share the file it came from"):
+        export_networks(studio, studio.local, identifier, tmp_path / "out")

@@ -1,0 +1,106 @@
+"""Measure what a model of RVC costs on this machine beside a voice of this studio, through the same `convert`.
+
+    python -m engine.benchmark.rvc --seconds 10
+
+Weights are random where none are at hand (cost does not depend on them): a v2 model at 40 kHz in the published sizes,
+and HuBERT base. With ContentVec installed, that is used.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+from engine.audio.files import Audio, read_audio
+from engine.conversion.convert import convert
+from engine.conversion.preview import SAMPLE
+from engine.provenance.installation import HOME_VARIABLE
+from engine.rvc.configuration import from_checkpoint
+from engine.rvc.contentvec import content_of, load_contentvec
+from engine.rvc.generator import Generator
+from engine.rvc.rendering import Moment, TorchRendering
+from engine.rvc.sources import contentvec_path
+from engine.units import SAMPLE_RATE
+from engine.voices.imported import ImportedVoice
+from engine.voices.voice import load_voice
+
+_V2 = [1025, 32, 192, 192, 768, 2, 6, 3, 0.0, "1", [3, 7, 11], [[1, 3, 5]] * 3, [10, 10, 2, 2], 512, [16, 16, 4, 4], 1]
+_V2 += [256, 40_000]
+
+
+def hubert_base(seed: int = 0) -> dict[str, torch.Tensor]:
+    """Return random weights in the sizes of HuBERT base."""
+    drawn = torch.Generator().manual_seed(seed)
+    shapes = {"encoder.pos_conv_embed.conv.weight": (768, 48, 128), "encoder.pos_conv_embed.conv.bias": (768,)}
+    for layer, (length, narrow) in enumerate([(10, 1), *[(3, 512)] * 4, *[(2, 512)] * 2]):
+        shapes[f"feature_extractor.conv_layers.{layer}.conv.weight"] = (512, narrow, length)
+    shapes |= _norm("feature_extractor.conv_layers.0.layer_norm", 512) | _norm("feature_projection.layer_norm", 512)
+    shapes |= _norm("encoder.layer_norm", 768) | _linear("feature_projection.projection", 512, 768)
+    for layer in range(12):
+        name = f"encoder.layers.{layer}."
+        for one in ("q", "k", "v", "out"):
+            shapes |= _linear(f"{name}attention.{one}_proj", 768, 768)
+        shapes |= _norm(f"{name}layer_norm", 768) | _norm(f"{name}final_layer_norm", 768)
+        shapes |= _linear(f"{name}feed_forward.intermediate_dense", 768, 3072)
+        shapes |= _linear(f"{name}feed_forward.output_dense", 3072, 768)
+    return {name: torch.randn(shape, generator=drawn) * 0.02 for name, shape in shapes.items()}
+
+
+def _norm(name: str, width: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (width,), f"{name}.bias": (width,)}
+
+
+def _linear(name: str, narrow: int, wide: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (wide, narrow), f"{name}.bias": (wide,)}
+
+
+def main() -> None:
+    """Measure and print seconds of work per second of sound."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    seconds = parser.parse_args().seconds
+    sample = read_audio(SAMPLE)
+    length = round(seconds * sample.rate)
+    audio = Audio(np.tile(sample.samples, -(-length // sample.samples.shape[1]))[:, :length], sample.rate)
+    with tempfile.TemporaryDirectory() as place:
+        if not contentvec_path().exists():
+            os.environ[HOME_VARIABLE] = place
+            contentvec_path().parent.mkdir(parents=True)
+            save_file(hubert_base(), contentvec_path())
+        torch.manual_seed(0)
+        generator = Generator(from_checkpoint(_V2, "v2", 1, 1)).eval().requires_grad_(False)
+        networks, contentvec, own = TorchRendering(generator, 0), load_contentvec(), load_voice("kathleen")
+        imported = ImportedVoice(own.card, networks, None)
+        frames = round(seconds * 100)
+        samples, hertz = audio.samples[0][: frames * SAMPLE_RATE // 100], torch.full((frames,), 220.0)
+
+        def encoded() -> torch.Tensor:
+            with torch.inference_mode():
+                return content_of(contentvec, samples, frames, "v2")
+
+        content = encoded()
+
+        def rendered() -> None:
+            with torch.inference_mode():
+                networks.render(content, hertz, Moment(0, 0, 0.0))
+
+        rows: dict[str, Callable[[], object]] = {
+            "ContentVec": encoded,
+            "generator, v2 at 40 kHz": rendered,
+            "convert with an RVC model": lambda: convert(audio, imported),
+            "convert with a voice of this studio": lambda: convert(audio, own),
+        }
+        print(f"{seconds:g} s of singing, {torch.get_num_threads()} threads; seconds of work per second of sound")
+        for name, work in rows.items():
+            begun = time.perf_counter()
+            work()
+            print(f"{name:40}{(time.perf_counter() - begun) / seconds:7.3f}")
+
+
+if __name__ == "__main__":
+    main()

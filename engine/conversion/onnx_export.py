@@ -1,0 +1,169 @@
+"""Export a voice of this studio for other programs: its networks as ONNX, with a reference host and an example.
+
+The folder holds listener.onnx, voice.onnx, synthesizer.onnx, tables.npz, voice.json, host.py (see
+`engine.conversion.onnx_host`, which documents the inputs), example.npz and the card.
+"""
+
+import copy
+import json
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.analysis.envelope import loudness_of
+from engine.analysis.windows import cut_windows
+from engine.audio.files import Audio, read_audio
+from engine.conversion import onnx_host
+from engine.conversion.convert import base_on, chosen_transpose
+from engine.conversion.preview import SAMPLE
+from engine.conversion.articulation import BEYOND, MORE_CONTRAST
+from engine.conversion.renderer import ShapedMelody
+from engine.conversion.settings import ConversionSettings
+from engine.errors import VoiceError
+from engine.features.analysed_windows import AnalysedWindows
+from engine.features.survey import survey_recording
+from engine.networks.base import BaseModel
+from engine.networks.envelope_decoder import EnvelopeDecoder, between_decoders, prosody_input
+from engine.networks.layers import FrameConvolution
+from engine.networks.synthesizer import PIECE, synthesize
+from engine.units import HOP, SAMPLE_RATE
+from engine.voices.card import CARD_FILE, card_text, new_voice_folder
+from engine.voices.voice import Voice
+
+_EXAMPLE_S = 2.0
+_OPSET = 17
+
+
+class _VoiceNetworks(nn.Module):
+    """Features, their mean, prosody and timbre -> relative log envelope."""
+
+    def __init__(self, base: BaseModel, decoder: EnvelopeDecoder) -> None:
+        super().__init__()
+        self.content, self.decoder = base.content, decoder
+
+    def forward(self, features: Tensor, mean: Tensor, prosody: Tensor, timbre: Tensor) -> Tensor:
+        return self.decoder(self.content(features, mean, prosody.shape[1]), prosody, timbre)
+
+
+class _Listener(nn.Module):
+    def __init__(self, base: BaseModel) -> None:
+        super().__init__()
+        self.listener = base.listener
+
+    def forward(self, spectrum: Tensor) -> Tensor:
+        return self.listener.encode(spectrum)
+
+
+class _Filters(nn.Module):
+    def __init__(self, base: BaseModel) -> None:
+        super().__init__()
+        self.synthesizer = base.synthesizer
+
+    def forward(self, envelope: Tensor, hertz: Tensor, voicing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.synthesizer.filters(envelope, hertz, voicing)
+
+
+class _AnyLength(nn.Module):
+    """The convolution of a FrameConvolution as it is: the images of the faster one have a fixed number of rows."""
+
+    def __init__(self, convolution: nn.Conv1d) -> None:
+        super().__init__()
+        self.convolution = convolution
+
+    def forward(self, sequence: Tensor) -> Tensor:
+        return self.convolution(sequence.transpose(1, 2)).transpose(1, 2)
+
+
+def export_onnx(voice: Voice, folder: Path, accent: float = 1.0) -> Path:
+    """Write the voice as ONNX into a new folder, replaced if it exists, and return it.
+
+    accent: as in ConversionSettings; it is fixed in the export. Raises VoiceError if the package onnx is missing, or
+    the folder cannot be written.
+    """
+    try:
+        import onnx  # noqa: F401 - what PyTorch writes with
+    except ImportError as cause:
+        raise VoiceError("Exporting as ONNX needs a package: pip install 'timbre-studio[onnx]'.") from cause
+    base = base_on("cpu")
+    decoder = between_decoders(base.decoder, voice.decoder, accent)
+    networks: dict[str, tuple[nn.Module, dict[str, Tensor]]] = {
+        "listener": (_Listener(base), {"spectrum": torch.zeros(1, 80, 200)}),
+        "voice": (
+            _VoiceNetworks(base, decoder),
+            {
+                "features": torch.zeros(1, 100, 1024), "mean": torch.zeros(1, 1024), "prosody": torch.zeros(1, 199, 3),
+                "timbre": torch.zeros(1, 128),
+            },
+        ),
+        "synthesizer": (
+            _Filters(base),
+            {"envelope": torch.zeros(1, 200, len(voice.centre)), "hertz": torch.full((1, 200), 200.0),
+             "voicing": torch.ones(1, 200)},
+        ),
+    }  # fmt: skip
+    with new_voice_folder(folder) as place:
+        for name, (network, inputs) in networks.items():
+            _write(network, inputs, place / f"{name}.onnx")
+        np.savez(
+            place / "tables.npz",
+            mels=base.listener.mels.numpy(),
+            bands_to_bins=base.synthesizer.bands_to_bins.numpy(),
+            timbre=voice.timbre.numpy(),
+            centre=voice.centre.numpy(),
+            contrast=MORE_CONTRAST * voice.contrast.numpy(),
+        )
+        facts = {"hop": HOP, "sample_rate": SAMPLE_RATE, "transform": PIECE, "beyond": BEYOND, "accent": accent}
+        (place / "voice.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        (place / CARD_FILE).write_text(card_text(voice.card), encoding="utf-8")
+        shutil.copyfile(onnx_host.__file__, place / "host.py")
+        np.savez(place / "example.npz", **_example(base, voice, decoder))
+    return folder
+
+
+def _write(network: nn.Module, inputs: dict[str, Tensor], path: Path) -> None:
+    network = copy.deepcopy(network)
+    for one in list(network.modules()):
+        for name, child in one.named_children():
+            if isinstance(child, FrameConvolution):
+                setattr(one, name, _AnyLength(child.convolution))
+    moving = {"spectrum": 2, "features": 1, "prosody": 1, "envelope": 1, "hertz": 1, "voicing": 1}
+    axes = {name: {moving[name]: f"{name}_frames"} for name in inputs if name in moving}
+    with warnings.catch_warnings(), torch.inference_mode():
+        warnings.simplefilter("ignore")  # of branches that the trace takes for good
+        torch.onnx.export(
+            network, tuple(inputs.values()), str(path), input_names=list(inputs), dynamic_axes=axes, dynamo=False,
+            opset_version=_OPSET,
+        )  # fmt: skip
+
+
+def _example(base: BaseModel, voice: Voice, decoder: EnvelopeDecoder) -> dict[str, Any]:
+    """Return the inputs of a moment of the bundled recording, and the samples that the studio renders of them.
+
+    They are those before loudness matching and consonant protection, which are no networks.
+    """
+    sample = read_audio(SAMPLE)
+    moment = Audio(sample.samples[:, : round(_EXAMPLE_S * sample.rate)], sample.rate)
+    survey = survey_recording([moment.samples], base)
+    settings = ConversionSettings(transpose="auto")
+    (window,) = cut_windows([moment.samples])
+    found = AnalysedWindows(base.listener).analyse(window)
+    pitch = ShapedMelody(settings, chosen_transpose(settings, survey, voice)).take_pitch(0, 0, found.pitch)
+    with torch.inference_mode():
+        loudness = loudness_of(torch.from_numpy(found.envelope) - survey.level.nepers)
+        features = torch.from_numpy(found.features.astype(np.float32))
+        content = base.content(features[None], survey.feature_mean[None], len(pitch))
+        prosody = prosody_input(torch.from_numpy(pitch.semitones), torch.from_numpy(pitch.voicing), loudness)
+        timbre = voice.timbre + BEYOND * (voice.timbre - survey.timbre)
+        envelope = decoder(content, prosody[None], timbre[None])[0]
+        envelope = voice.centre + (envelope - voice.centre) * (MORE_CONTRAST * voice.contrast) + survey.level.nepers
+    samples, _ = synthesize(base.synthesizer, envelope.numpy(), pitch)
+    return {
+        "features": features.numpy(), "feature_mean": survey.feature_mean.numpy(), "timbre": survey.timbre.numpy(),
+        "hertz": pitch.hertz, "voicing": pitch.voicing, "loudness": loudness.numpy(),
+        "level_nepers": np.float32(survey.level.nepers), "samples": samples,
+    }  # fmt: skip
