@@ -19,9 +19,9 @@ from engine.analysis.envelope import loudness_of
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, read_audio
 from engine.conversion import onnx_host
+from engine.conversion.articulation import BEYOND, MORE_CONTRAST
 from engine.conversion.convert import base_on, chosen_transpose
 from engine.conversion.preview import SAMPLE
-from engine.conversion.articulation import BEYOND, MORE_CONTRAST
 from engine.conversion.renderer import ShapedMelody
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
