@@ -97,9 +97,12 @@ def main() -> None:
         }
         print(f"{seconds:g} s of singing, {torch.get_num_threads()} threads; seconds of work per second of sound")
         for name, work in rows.items():
-            begun = time.perf_counter()
-            work()
-            print(f"{name:40}{(time.perf_counter() - begun) / seconds:7.3f}")
+            spent = []
+            for _ in range(2):  # the first sets up
+                begun = time.perf_counter()
+                work()
+                spent.append(time.perf_counter() - begun)
+            print(f"{name:40}{min(spent) / seconds:7.3f}", flush=True)
 
 
 if __name__ == "__main__":
