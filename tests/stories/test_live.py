@@ -87,6 +87,8 @@ def page(service, singer) -> Iterator[Page]:
     opened.get_by_role("tab", name="Live", exact=True).click()
     opened.locator("timbre-live .start").wait_for()
     opened.locator("timbre-live input[type=number][max='320']").fill("160")
+    opened.get_by_text("More settings").click()
+    opened.locator("timbre-live select:has(option[value=student])").select_option("student")
     yield opened
     context.close()
 

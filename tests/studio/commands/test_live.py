@@ -21,7 +21,7 @@ def vocal(tmp_path):
 
 
 def test_live_converts_a_file_into_one_of_the_same_length(home, vocal, tmp_path):
-    done = run("live", "--input", vocal, "--output", tmp_path / "out.wav", "--voice", "koguchi", "--block-ms", "320")
+    done = run("live", "--input", vocal, "--output", tmp_path / "out.wav", "--voice", "koguchi", "--content", "student")
     assert done.exit_code == 0, done.output
     samples, rate = soundfile.read(tmp_path / "out.wav")
     assert (len(samples), rate) == (48_000, 48_000)
