@@ -1,0 +1,30 @@
+"""Models of RVC by the service: read in a process of their own, as in earnest."""
+
+import io
+
+import torch
+
+from tests.engine.rvc.models import checkpoint_of
+from tests.engine.rvc.test_index_file import INDEX
+
+
+def saved(content):
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def test_model_with_its_index_becomes_a_voice(http):
+    client = http.client()
+    files = {"package": ("Mia.pth", saved(checkpoint_of("v1"))), "index": ("Mia.index", INDEX.read_bytes())}
+    answer = client.post("/models/import", files=files, data={"speaker": "2"})
+    assert answer.status_code == 200, answer.text
+    view = client.get(f"/models/{answer.json()['model_id']}").json()
+    assert (view["name"], view["state"]) == ("Mia", "completed")
+
+
+def test_another_file_has_a_stable_code(http):
+    training = saved({"model": {}, "optimizer": {}})
+    answer = http.client().post("/models/import", files={"package": ("G_9.pth", training)})
+    assert (answer.status_code, answer.json()["code"]) == (415, "training_file")
+    assert '"G_9.pth" is a training file' in answer.json()["detail"]
