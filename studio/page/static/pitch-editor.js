@@ -8,7 +8,7 @@
 // Tells `changed` {id, edits, version} with each step, `ordered` {id, edits} to have them rendered, and `wanted` {id} where
 // it receives partial data of an id it does not have.
 
-import { make, tell } from "./dom.js";
+import { tell } from "./dom.js";
 import { EditHistory } from "./edit-history.js";
 import { PitchTools } from "./pitch-tools.js";
 import { clipped, clock, drawCurve, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
