@@ -26,7 +26,7 @@ _OFFERS = {
     "voices.imported": "import_rvc load_any_voice",
     "voices.voice": "load_voice save_voice",
     "provenance.verification": "verify",
-    "conversion.comping": "Part comp comp_files joins",
+    "conversion.comping": "CompPart comp comp_files joins",
     "conversion.convert": "convert convert_file",
     "conversion.pitch_edits": "Draw FixOctave Shift Smooth Snap",
     "conversion.preview": "render_preview",

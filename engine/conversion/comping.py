@@ -33,7 +33,7 @@ _LEAST_CORRELATION = 0.0  # of opposite phases, whose sum could only be raised t
 
 
 @dataclass(frozen=True)
-class Part:
+class CompPart:
     """From `start_s` to the next part, this take is heard; the first take is 0."""
 
     start_s: float
@@ -58,26 +58,29 @@ def joins(phrases: Sequence[Phrase], loudness_db: np.ndarray) -> list[float]:
     return found
 
 
-def parts_of(starts_s: Sequence[float], choice: Sequence[int]) -> list[Part]:
+def parts_of(starts_s: Sequence[float], choice: Sequence[int]) -> list[CompPart]:
     """Return the parts for a take chosen for each phrase; neighbours of the same take are one part.
 
     starts_s: as `joins` returns them; choice: takes, the first is 0. Raises SettingsError unless they are as many.
+
+    >>> parts_of([0.0, 1.4, 3.0], [1, 1, 0])
+    [CompPart(start_s=0.0, take=1), CompPart(start_s=3.0, take=0)]
     """
     if len(choice) != len(starts_s):
         count = f"{len(starts_s)} phrase{'s' if len(starts_s) != 1 else ''}"
         raise SettingsError(f"Choose one take for each phrase: the recording has {count}, not {len(choice)}.")
-    parts = [Part(start_s, take) for start_s, take in zip(starts_s, choice, strict=True)]
+    parts = [CompPart(start_s, take) for start_s, take in zip(starts_s, choice, strict=True)]
     return [part for number, part in enumerate(parts) if number == 0 or part.take != parts[number - 1].take]
 
 
-def comp(takes: Sequence[Audio], parts: Sequence[Part]) -> Audio:
+def comp(takes: Sequence[Audio], parts: Sequence[CompPart]) -> Audio:
     """Return one take out of several in memory, exactly as long as they are.
 
     parts: in order of time, the first from 0 s. Raises EditError unless the takes are equally long and have the same
     rate and channels, SettingsError for a part that is unknown, too short, or not in order.
 
     >>> takes = [Audio(np.full((1, 44_100), level, np.float32), 44_100) for level in (0.1, 0.3)]
-    >>> one = comp(takes, [Part(0.0, 0), Part(0.5, 1)])
+    >>> one = comp(takes, [CompPart(0.0, 0), CompPart(0.5, 1)])
     >>> one.sample_count, [round(float(sample), 1) for sample in one.samples[0, [0, -1]]]
     (44100, [0.1, 0.3])
     """
@@ -87,7 +90,7 @@ def comp(takes: Sequence[Audio], parts: Sequence[Part]) -> Audio:
 
 def comp_files(
     takes: Sequence[Path],
-    parts: Sequence[Part],
+    parts: Sequence[CompPart],
     target: Path,
     report: Report = no_report,
     statement: Statement | None = None,
@@ -97,6 +100,14 @@ def comp_files(
 
     The suffix of the target selects its format. statement, installation: as of AudioWriter. Raises as `comp`, and
     AudioError for a file that cannot be read or written; `report` may raise Cancelled. Then nothing is written.
+
+    >>> from engine import write_audio
+    >>> takes = [Path("take-1.wav"), Path("take-2.wav")]
+    >>> for path, level in zip(takes, (0.1, 0.3)):
+    ...     write_audio(path, Audio(np.full((1, 44_100), level, np.float32), 44_100))
+    >>> comp_files(takes, [CompPart(0.0, 0), CompPart(0.5, 1)], Path("comp.wav"))
+    >>> Path("comp.wav").exists()
+    True
     """
     with ExitStack() as stack:
         sources = [stack.enter_context(open_audio(path)) for path in takes]
@@ -118,7 +129,7 @@ def _refuse_unlike(takes: Sequence[Source]) -> int:
     return takes[0].rate
 
 
-def _pieces(takes: Sequence[Source], parts: Sequence[Part]) -> Iterator[np.ndarray]:
+def _pieces(takes: Sequence[Source], parts: Sequence[CompPart]) -> Iterator[np.ndarray]:
     """Yield samples (channels, n) of the comp. All takes are read to the end, so that unequal lengths are found."""
     _refuse_wrong_parts(parts, len(takes))
     rate = takes[0].rate
@@ -155,7 +166,7 @@ class _Streams:
         return np.stack(pieces)
 
 
-def _refuse_wrong_parts(parts: Sequence[Part], takes: int) -> None:
+def _refuse_wrong_parts(parts: Sequence[CompPart], takes: int) -> None:
     starts = [part.start_s for part in parts]
     if not parts or starts[0] != 0.0:
         raise SettingsError("The first part must begin at 0 s.")

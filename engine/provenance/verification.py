@@ -78,6 +78,10 @@ def statement_of(path: Path, installation: Installation | None = None) -> Statem
 
     By its credentials while they hold, else by its tags, which name the voice alone; None for any other file. Raises as
     `verify` does.
+
+    >>> from engine import load_voice
+    >>> statement_of(load_voice("koguchi").preview).voice
+    'koguchi'
     """
     verdict = verify(path, installation)
     if verdict.statement and isinstance(verdict.statement.get("voice"), dict):

@@ -45,5 +45,9 @@ SOURCES = (
 
 
 def contentvec_path() -> Path:
-    """Return where ContentVec lies once it is installed."""
+    """Return where ContentVec lies once it is installed.
+
+    >>> contentvec_path().suffix
+    '.safetensors'
+    """
     return data_folder(os.environ) / "models" / CONTENTVEC_FILE

@@ -74,7 +74,11 @@ AnyVoice = Voice | ImportedVoice
 
 
 def load_any_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -> AnyVoice:
-    """Load a voice of either kind: `card.kind` decides. Arguments and errors as of `engine.voices.voice.load_voice`."""
+    """Load a voice of either kind: `card.kind` decides. Arguments and errors as of `engine.voices.voice.load_voice`.
+
+    >>> load_any_voice("koguchi").card.is_imported
+    False
+    """
     home = voice if isinstance(voice, Path) else find_voice(voice, folder)
     card = load_card(home)
     return _imported_from(card, home) if card.is_imported else load_voice(voice, folder)

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.conversion.comping import Part, parts_of
+from engine.conversion.comping import CompPart, parts_of
 from studio.actions.conversions import KIND, refuse_full_queue
 from studio.actions.names import voice_name
 from studio.actions.repeats import key_of_take
@@ -88,7 +88,7 @@ def repeat_comp(studio: Studio, account: Account, task_id: str) -> str:
     return _submitted(studio, account, task, task.parameters["comp"], None)
 
 
-def _comp(task: Task, keys: Sequence[str], parts: Sequence[Part], choice: list[Any]) -> dict[str, Any]:
+def _comp(task: Task, keys: Sequence[str], parts: Sequence[CompPart], choice: list[Any]) -> dict[str, Any]:
     """Return what the worker needs: the takes' keys, the parts, and what the conversion says of itself."""
     result = task.result or {}
     return {

@@ -21,6 +21,7 @@ from studio.store.catalogue import (
     FAILED,
     TRAINING,
     Model,
+    all_models,
     find_model,
     held_model,
     list_models,
@@ -39,6 +40,11 @@ _LARGEST_HISTORY = 64 << 20  # bytes
 
 
 # ---- views
+
+
+def voice_names(studio: Studio, account: Account) -> list[tuple[str, str]]:
+    """Return (name, id) of all voices of the account and the demo voices, by name, whatever their state."""
+    return sorted((model.name, model.id) for model in all_models(studio.database, account))
 
 
 def models_view(studio: Studio, account: Account, **narrowed: Any) -> dict[str, Any]:

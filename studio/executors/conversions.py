@@ -114,7 +114,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
 
 def _comp(job: Job, source: Path) -> dict[str, Any]:
     """Put one take together out of several."""
-    from engine.conversion.comping import Part, comp_files
+    from engine.conversion.comping import CompPart, comp_files
     from engine.provenance.statement import Statement
 
     wanted = job.task.parameters["comp"]
@@ -123,7 +123,7 @@ def _comp(job: Job, source: Path) -> dict[str, Any]:
     target, statement = job.place / "take-1.wav", Statement(**of["statement"])
     unsigned = comp_files(
         takes,
-        [Part(**one) for one in wanted["parts"]],
+        [CompPart(**one) for one in wanted["parts"]],
         target,
         lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
         statement,

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import engine
+
 ROOT = Path(__file__).parents[2]
 TOP_LEVEL = {
     "pyproject.toml", "README.md", "LICENSE", "requirements.txt", "packages.txt", "app.py",
@@ -146,6 +148,13 @@ def test_users_are_shown_one_door_to_the_engine():
         examples[path] = "\n".join(line for line in examples[path].splitlines() if ">>>" in line)
     assert len(examples) > 100
     assert not [name_of(path) for path, text in examples.items() if deep.search(text)]
+
+
+def test_the_door_offers_each_name_once():
+    """Two rooms may have a Part of their own; through one door only one would come."""
+    offered = [name for names in engine._OFFERS.values() for name in names.split()]
+    assert len(offered) > 50
+    assert sorted(offered) == sorted(set(offered))
 
 
 def test_the_client_needs_nothing_of_the_server():

@@ -22,9 +22,11 @@ LONG = {
 # what users call; the rest of the engine may have examples, these must
 CALLED_BY_USERS = {
     "analysis.notes": ("find_notes",),
+    "analysis.phrases": ("find_phrases",),
     "analysis.pitch": ("detect_pitch",),
     "analysis.recording": ("analyse", "analyse_file"),
     "audio.files": ("open_audio", "read_audio", "write_audio"),
+    "conversion.comping": ("comp", "comp_files", "joins", "parts_of"),
     "conversion.convert": ("convert", "convert_file", "refuse_overwriting"),
     "conversion.pitch_edits": ("edit_pitch",),
     "conversion.preview": ("render_preview",),
@@ -38,7 +40,7 @@ CALLED_BY_USERS = {
     "demonstrations.speaker_probe": ("probe_speakers",),
     "devices": ("choose_device", "usable_cores"),
     "effects.chain": ("apply_effects", "apply_effects_to_file"),
-    "effects.settings": ("EffectSettings", "effects_named"),
+    "effects.settings": ("EffectSettings", "effects_named", "effects_of"),
     "evaluation.scores": ("compare_performances", "score_performance", "trace"),
     "features.clips": ("analysed_clips",),
     "features.retrieval": ("nearest_frames",),
@@ -49,7 +51,8 @@ CALLED_BY_USERS = {
     "plots.recording": ("look_at", "plot_file", "plot_recording"),
     "plots.report": ("plot_data_report",),
     "plots.training": ("plot_learning_curves",),
-    "provenance.verification": ("verify",),
+    "provenance.verification": ("statement_of", "verify"),
+    "rvc.sources": ("contentvec_path",),
     "training.history": ("history_from_json", "read_history"),
     "training.plan": ("TrainingPlan",),
     "training.train": ("estimate_training", "train", "train_dataset", "usable_clips"),
@@ -57,6 +60,7 @@ CALLED_BY_USERS = {
     "units": ("note_name", "note_number", "rounded_duration"),
     "voices.blend": ("blend_voices",),
     "voices.card": ("list_voices", "new_identifier"),
+    "voices.imported": ("load_any_voice",),
     "voices.package": ("export_voice", "import_voice"),
     "voices.voice": ("load_voice", "save_voice"),
 }

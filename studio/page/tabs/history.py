@@ -11,13 +11,13 @@ from studio.actions.history import history_view, repeat_task, search
 from studio.actions.preferences import preferences_of
 from studio.actions.projects import delete_project, project_view, projects_view
 from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_view
+from studio.actions.voices import voice_names
 from studio.errors import NotFound, WrongState
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice, silent, told
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.history_projects import ProjectForm, project_row
 from studio.page.tabs.history_rows import KINDS, STATES, row_of, with_downloads
-from studio.store.catalogue import all_models
 
 _POLL_S = 1.0
 _ALL = ""
@@ -121,7 +121,7 @@ class HistoryTab:
 
     def _show_new(self, visit: Visit, *asked: Any) -> dict[Any, Any]:
         """Show the list with the voices that there are now."""
-        voices = sorted((one.name, one.id) for one in all_models(visit.studio.database, visit.account))
+        voices = voice_names(visit.studio, visit.account)
         return self._show(visit, *asked) | {self._voice: gr.Dropdown(choices=[("All voices", _ALL), *voices])}
 
     def _apply_filters(self, visit: Visit, *filters: Any) -> Updates:

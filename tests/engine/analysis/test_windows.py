@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, Window, cut_windows
-from engine.conversion import renderer as rendering
+from engine.conversion.articulation import COLOUR_FRAMES
+from engine.conversion.renderer import STEADY_FRAMES
 from engine.features.sustained_notes import REACH_FRAMES
 from engine.networks import content_encoder
 from engine.networks.envelope_decoder import EnvelopeDecoder
@@ -23,10 +24,10 @@ def test_the_context_is_as_far_as_a_frame_reaches():
     listener hears all of a window; of what is around it, as much as is left and 0.4 s at least."""
     content = receptive_frames(content_encoder._DILATIONS, 1) + 1  # between two of the listener's frames lies a mean
     networks = content + EnvelopeDecoder.receptive_frames + Synthesizer.receptive_frames
-    assert networks + rendering._COLOUR_FRAMES + 2 * FRAME_RATE // 5 <= CONTEXT_FRAMES
+    assert networks + COLOUR_FRAMES + 2 * FRAME_RATE // 5 <= CONTEXT_FRAMES
     assert CONTEXT_FRAMES % GRID_FRAMES == 0
     # the colour is that of consonants, and what is held is voiced
-    assert networks + REACH_FRAMES + rendering.STEADY_FRAMES <= CONTEXT_FRAMES
+    assert networks + REACH_FRAMES + STEADY_FRAMES <= CONTEXT_FRAMES
 
 
 def blocks_of(samples: np.ndarray, sizes: list[int]) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.analysis.phrases import Phrase
 from engine.audio.files import Audio, read_audio, write_audio
-from engine.conversion.comping import FADE_S, Part, comp, comp_files, joins, parts_of
+from engine.conversion.comping import FADE_S, CompPart, comp, comp_files, joins, parts_of
 from engine.errors import EditError, SettingsError
 
 RATE = 44_100
@@ -39,14 +39,14 @@ def test_joins_lie_in_the_quiet_between_phrases():
 
 
 def test_parts_of_joins_neighbours_of_one_take():
-    assert parts_of([0.0, 1.0, 2.0, 3.0], [0, 0, 2, 0]) == [Part(0.0, 0), Part(2.0, 2), Part(3.0, 0)]
+    assert parts_of([0.0, 1.0, 2.0, 3.0], [0, 0, 2, 0]) == [CompPart(0.0, 0), CompPart(2.0, 2), CompPart(3.0, 0)]
     with pytest.raises(SettingsError, match="has 2 phrases, not 1"):
         parts_of([0.0, 1.0], [0])
 
 
 def test_comp_takes_each_part_from_its_take():
     takes = [tone(hertz=hertz) for hertz in (200.0, 300.0, 400.0)]
-    samples = comp(takes, [Part(0.0, 2), Part(0.7, 0), Part(1.5, 1)]).samples
+    samples = comp(takes, [CompPart(0.0, 2), CompPart(0.7, 0), CompPart(1.5, 1)]).samples
     half = round(FADE_S * RATE / 2)
     for take, start_s, stop_s in ((2, 0.0, 0.7), (0, 0.7, 1.5), (1, 1.5, 2.0)):
         first = round(start_s * RATE) + (half if start_s else 0)
@@ -56,13 +56,15 @@ def test_comp_takes_each_part_from_its_take():
 
 def test_comp_of_equal_takes_changes_nothing():
     take = tone()
-    np.testing.assert_allclose(comp([take, take], [Part(0.0, 0), Part(1.0, 1)]).samples, take.samples, atol=1e-6)
+    np.testing.assert_allclose(
+        comp([take, take], [CompPart(0.0, 0), CompPart(1.0, 1)]).samples, take.samples, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("takes", "tolerance_db"), [((tone(), tone(phase=0.2)), 0.5), ((noise(1), noise(2)), 0.8)])
 def test_comp_keeps_the_level_in_a_cross_fade(takes, tolerance_db):
     """Also of takes that have only some in common: measured within the fade, against the takes there."""
-    samples = comp(takes, [Part(0.0, 0), Part(1.0, 1)]).samples
+    samples = comp(takes, [CompPart(0.0, 0), CompPart(1.0, 1)]).samples
     fade = slice(round((1 - FADE_S / 2) * RATE), round((1 + FADE_S / 2) * RATE))
     wanted = np.mean([level_db(take.samples[:, fade]) for take in takes])
     assert level_db(samples[:, fade]) == pytest.approx(wanted, abs=tolerance_db)
@@ -72,7 +74,7 @@ def test_comp_keeps_the_level_in_a_cross_fade(takes, tolerance_db):
 def test_comp_makes_no_click(phase):
     """A click is a jump from sample to sample: within the join there is none larger than in the takes."""
     takes = [tone(phase=0.0), tone(phase=phase)]
-    samples = comp(takes, [Part(0.0, 0), Part(1.0, 1)]).samples
+    samples = comp(takes, [CompPart(0.0, 0), CompPart(1.0, 1)]).samples
     largest = max(np.abs(np.diff(take.samples)).max() for take in takes)
     assert np.abs(np.diff(samples)).max() <= 1.15 * largest
     above = np.abs(np.fft.rfft(samples[0, RATE - 2048 : RATE + 2048] * np.hanning(4096)))
@@ -95,16 +97,16 @@ def test_comp_is_as_long_as_its_takes(lengths, chosen, rate):
 @pytest.mark.parametrize(
     ("takes", "parts", "error", "sentence"),
     [
-        ([], [Part(0.0, 0)], EditError, "Give the takes"),
-        ([tone(1.0), tone(1.1)], [Part(0.0, 0)], EditError, "not equally long"),
-        ([tone(1.0), tone(1.0, rate=48_000)], [Part(0.0, 0)], EditError, "sample rate"),
-        ([tone(1.0)], [Part(0.0, 1)], SettingsError, "no take 2"),
-        ([tone(1.0)], [Part(0.0, -1)], SettingsError, "no take 0"),
+        ([], [CompPart(0.0, 0)], EditError, "Give the takes"),
+        ([tone(1.0), tone(1.1)], [CompPart(0.0, 0)], EditError, "not equally long"),
+        ([tone(1.0), tone(1.0, rate=48_000)], [CompPart(0.0, 0)], EditError, "sample rate"),
+        ([tone(1.0)], [CompPart(0.0, 1)], SettingsError, "no take 2"),
+        ([tone(1.0)], [CompPart(0.0, -1)], SettingsError, "no take 0"),
         ([tone(1.0)], [], SettingsError, "begin at 0 s"),
-        ([tone(1.0)], [Part(0.2, 0)], SettingsError, "begin at 0 s"),
-        ([tone(1.0)] * 2, [Part(0.0, 0), Part(0.01, 1)], SettingsError, "in order"),
-        ([tone(1.0)] * 2, [Part(0.0, 0), Part(float("nan"), 1)], SettingsError, "in order"),
-        ([tone(1.0)] * 2, [Part(0.0, 0), Part(3.0, 1)], SettingsError, "after the end"),
+        ([tone(1.0)], [CompPart(0.2, 0)], SettingsError, "begin at 0 s"),
+        ([tone(1.0)] * 2, [CompPart(0.0, 0), CompPart(0.01, 1)], SettingsError, "in order"),
+        ([tone(1.0)] * 2, [CompPart(0.0, 0), CompPart(float("nan"), 1)], SettingsError, "in order"),
+        ([tone(1.0)] * 2, [CompPart(0.0, 0), CompPart(3.0, 1)], SettingsError, "after the end"),
     ],
 )
 def test_comp_refuses_what_are_not_takes_and_parts(takes, parts, error, sentence):
@@ -116,7 +118,7 @@ def test_comp_files_writes_all_or_nothing(tmp_path: Path):
     paths = [tmp_path / f"take{number}.wav" for number in (1, 2)]
     for path, hertz in zip(paths, (200.0, 300.0), strict=True):
         write_audio(path, tone(hertz=hertz))
-    parts = [Part(0.0, 1), Part(1.0, 0)]
+    parts = [CompPart(0.0, 1), CompPart(1.0, 0)]
     comp_files(paths, parts, tmp_path / "comp.flac")
     expected = comp([read_audio(path) for path in paths], parts)
     np.testing.assert_allclose(read_audio(tmp_path / "comp.flac").samples, expected.samples, atol=2e-7)

@@ -91,7 +91,8 @@ def test_any_other_value_is_one_sentence_with_the_name_and_the_range(name, value
 
 def test_transpose_may_be_left_to_the_voice():
     assert ConversionSettings(transpose="auto").transpose == "auto"
-    with pytest.raises(SettingsError, match=r"a number from -12\.0 to 12\.0, or the word auto, not up"):
+    sentence = r"a number from -24\.0 to 24\.0, or the word auto, or the word best, not up"
+    with pytest.raises(SettingsError, match=sentence):
         ConversionSettings(transpose="up")
 
 

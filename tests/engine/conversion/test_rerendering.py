@@ -15,6 +15,7 @@ from engine.conversion import rerendering as module
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
 from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Smooth
+from engine.conversion.renderer import Renderer
 from engine.conversion.rerendering import EarlierEdit, FileTake, edit_file, edit_take
 from engine.conversion.settings import ConversionSettings
 from engine.errors import AudioError, Cancelled, EditError, SettingsError
@@ -212,7 +213,7 @@ def test_across_windows_and_in_many_places(voice, sing, monkeypatch):
 def test_a_recording_heard_in_the_wrong_octave_is_heard_anew(steady, voice, monkeypatch):
     """An octave that is put right counts for what is heard of the recording too, and not only for what is sung."""
     heard = []
-    real = module.Renderer._analyse
+    real = Renderer._analyse
 
     def analysed(self, window):
         found = real(self, window)
@@ -220,7 +221,7 @@ def test_a_recording_heard_in_the_wrong_octave_is_heard_anew(steady, voice, monk
         return found
 
     done = convert(steady, voice)
-    monkeypatch.setattr(module.Renderer, "_analyse", analysed)
+    monkeypatch.setattr(Renderer, "_analyse", analysed)
     edit_take(steady, done, 0, voice, [FixOctave(1.0, 1.5, 1)])
     [(first, pitch)] = heard
     assert np.median(pitch.hertz[105 - first : 145 - first]) == pytest.approx(300, rel=0.01)

@@ -188,12 +188,20 @@ def test_every_command_and_each_of_its_options_says_what_it_is(name):
 
 
 def test_these_are_all_commands():
-    groups = {"voices export", "voices import", "voices blend", "voices delete", "token create", "token list"}
-    alone = {"serve", "convert", "create", "report", "train", "analyse", "doctor", "demo", "voices", "token"}
-    alone |= {"mcp", "verify", "credentials", "mix", "separation"}
-    fetching = {"separation fetch", "separation status"}
-    assert set(commands()) == groups | alone | {"token revoke", "credentials rotate", *fetching}
-    assert all(f" {name} " in run("--help").stdout for name in alone)
+    groups = {
+        "credentials": {"rotate"},
+        "presets": {"show", "delete"},
+        "projects": {"set", "export", "delete"},
+        "rvc": {"fetch", "status", "use"},
+        "separation": {"fetch", "status"},
+        "token": {"create", "list", "revoke"},
+        "voices": {"export", "import", "blend", "delete"},
+    }
+    alone = {"serve", "convert", "create", "report", "train", "analyse", "doctor", "demo", "mcp", "verify", "mix"}
+    alone |= {"comp", "live"}
+    within = {f"{group} {name}" for group, names in groups.items() for name in names}
+    assert set(commands()) == alone | {*groups} | within
+    assert all(f" {name} " in run("--help").stdout for name in alone | {*groups})
 
 
 # ---- bad input
@@ -361,7 +369,7 @@ def test_voices_lists_the_demo_voices():
 
 def test_analyse_finds_the_note(here, source):
     found = json.loads(run("analyse", source, "--json").stdout)
-    assert set(found) == {"duration_s", "vocal_style", "vocal_range"}
+    assert set(found) == {"duration_s", "vocal_style", "vocal_range", "warning"}
     assert found["duration_s"] == pytest.approx(1.5)
     assert {found["vocal_range"]["min"], found["vocal_range"]["max"]} <= {"G#3", "A3", "A#3"}
     assert "{min} to {max}".format(**found["vocal_range"]) in run("analyse", source).stdout

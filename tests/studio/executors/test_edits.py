@@ -70,9 +70,11 @@ def test_an_edited_take_can_be_edited_further(shared_installation, studio, conve
 
 def test_when_the_earlier_edit_is_gone_all_is_sung_anew(shared_installation, studio, edited):
     later = SHIFT | {"start_s": 0.1, "end_s": 0.2}
-    again = start_edit(studio, studio.local, edited, 1, [SHIFT, later])
-    kept = samples(shared_installation, edited)
-    shared_installation.storage.delete(shared_installation.task(edited).result["outputs"][0])
+    earlier = start_edit(studio, studio.local, edited, 1, [SHIFT, later | {"semitones": 1.0}])
+    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    again = start_edit(studio, studio.local, earlier, 1, [SHIFT, later])
+    kept = samples(shared_installation, earlier)
+    shared_installation.storage.delete(shared_installation.task(earlier).result["outputs"][0])
     assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
     assert np.abs(samples(shared_installation, again)[44_100:].astype(float) - kept[44_100:]).max() / 2**31 < 1e-3
 

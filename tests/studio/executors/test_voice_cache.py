@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-import engine.voices.voice
+import engine.voices.imported
 from engine.errors import VoiceError
 from engine.voices.card import DEMO_VOICES, new_voice_folder
 from studio.executors import voice_cache
@@ -22,8 +22,8 @@ def folder(tmp_path):
 @pytest.fixture
 def loads(monkeypatch) -> list:
     """The folders that were really read."""
-    seen, real = [], engine.voices.voice.load_voice
-    monkeypatch.setattr(engine.voices.voice, "load_voice", lambda folder: (seen.append(folder), real(folder))[1])
+    seen, real = [], engine.voices.imported.load_any_voice
+    monkeypatch.setattr(engine.voices.imported, "load_any_voice", lambda folder: (seen.append(folder), real(folder))[1])
     return seen
 
 
