@@ -54,6 +54,9 @@ def align(vocal: Path, backing: Path, given_s: float | None = None, may_hold: bo
     given_s: the offset where the user knows it. may_hold: whether `backing` may hold the vocal, as where `vocal` is a
     whole song. Raises AudioError if a file cannot be read, if the vocal is silent, or if the backing already holds
     it; SettingsError if the offset cannot be found, or is longer than ten minutes.
+
+    >>> align(Path("vocal.flac"), Path("vocal.flac"), may_hold=True)
+    Alignment(offset_s=0.0, reason='found by correlation', trace_db=...)
     """
     if given_s is not None and not abs(given_s) <= LARGEST_GIVEN_S:
         raise SettingsError(f"The offset must be from -{LARGEST_GIVEN_S:g} to {LARGEST_GIVEN_S:g} seconds.")

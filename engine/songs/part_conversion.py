@@ -72,6 +72,11 @@ def convert_parts(
 
     settings, report, device and installation: as of `convert_file`. Raises SettingsError for parts that begin after the
     end, and what `convert_file` raises.
+
+    >>> from engine import load_voice, read_parts
+    >>> parts = read_parts("kathleen, 0:01.5 keep")
+    >>> convert_parts(Path("vocal.flac"), Path("kathleen.wav"), parts, load_voice).transposes
+    {'kathleen': ...}
     """
     parts = checked_parts(parts)
     count = _length(source)

@@ -69,7 +69,11 @@ class SeparatorState:
 
 
 def separator_state(folder: Path) -> SeparatorState:
-    """Return whether songs can be separated with what lies in `folder`, its contents unchecked."""
+    """Return whether songs can be separated with what lies in `folder`, its contents unchecked.
+
+    >>> separator_state(Path("recordings")).path is None
+    True
+    """
     try:
         package = version("demucs-onnx")
     except PackageNotFoundError:
@@ -86,7 +90,12 @@ def stored_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path 
 
 def checked_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path:
     """Return the file of a separator in `folder`, its checksum verified. Raises SeparationError if it is missing or
-    another."""
+    another.
+
+    >>> checked_separator(Path("recordings"))
+    Traceback (most recent call last):
+    engine.errors.SeparationError: Songs cannot be separated yet: ...
+    """
     pinned = pinned or PINNED[0]
     path = stored_separator(folder, pinned)
     if path is None:

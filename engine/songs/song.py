@@ -146,6 +146,13 @@ def make_song(
     separator: called only if there is something to separate. `report` shows progress and may raise Cancelled; finished
     stages stay. Raises SettingsError, AudioError and SeparationError with a sentence for the user; then none of the
     `files` is touched.
+
+    >>> from engine import OnnxSeparator, checked_separator, load_voice, read_parts
+    >>> song = Song(Stem(Path("vocal.flac"), read_parts("kathleen")), backing=Path("recordings/two.flac"), offset_s=0.5)
+    >>> files = SongFiles(Path("mix.wav"), Path("vocal.wav"), Path("backing.wav"))
+    >>> separator = lambda: OnnxSeparator(checked_separator(Path("models")))
+    >>> make_song(song, files, load_voice, FolderStages(Path("stages")), separator).alignment.reason
+    'as given'
     """
     _refuse_impossible(song)
     work = work or Work()
