@@ -53,10 +53,11 @@ def test_a_project_is_named_found_exported_and_deleted_with_nothing_else(page, o
     page.get_by_role("radio", name="All work").check()
     expect(rows).to_have_count(before)
     rows.first.get_by_role("checkbox").check()
-    page.get_by_role("button", name="Delete", exact=True).click()
+    delete = page.get_by_role("group", name="Selected").get_by_role("button", name="Delete", exact=True)
+    delete.click()
     page.get_by_role("button", name="Keep them").click()
     expect(rows).to_have_count(before)
-    page.get_by_role("button", name="Delete", exact=True).click()
+    delete.click()
     page.locator(".several .sure").click()
     expect(rows).to_have_count(before - 1)
 
