@@ -27,6 +27,7 @@ def page(new_visitor) -> Page:
 def test_a_project_is_named_found_exported_and_deleted_with_nothing_else(page, open_tab):
     open_tab(page, "History")
     rows = page.locator("timbre-tasks .task")
+    expect(rows.first).to_be_visible()  # rows come after the tab
     before = rows.count()
     page.get_by_role("radio", name="Projects").check()
     row = rows.filter(has_text="speech").first
