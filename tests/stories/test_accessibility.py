@@ -91,7 +91,7 @@ def test_arrow_keys_move_between_tabs_and_the_first_stop_skips_them(new_visitor)
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Tab")
-    for name in ("History", "Voices"):
+    for name in ("Live", "History", "Voices"):
         page.keyboard.press("ArrowRight")
         expect(page.get_by_role("tab", name=name, exact=True)).to_be_focused()
         expect(page.get_by_role("tab", name=name, exact=True)).to_have_attribute("aria-selected", "true")

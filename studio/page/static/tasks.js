@@ -17,6 +17,7 @@ class Tasks extends HTMLElement {
   #list = make("ul");
   #empty = make("p", { class: "empty" });
   #bar = make("div", { class: "actions several", role: "group", "aria-label": "Selected", hidden: true });
+  #shown = ""; // by the bar: the selected ids, and "?" with a question
 
   set data(given) {
     const tasks = given?.tasks ?? [];
@@ -43,8 +44,8 @@ class Tasks extends HTMLElement {
   showSelected(isAsking = false) {
     const chosen = [...this.#rows].filter(([, row]) => row.isSelected);
     const named = chosen.map(([id]) => id).join(" ");
-    if (!isAsking && this.#bar.dataset.asks === named && named) return; // a question stays while the list is refreshed
-    this.#bar.dataset.asks = isAsking ? named : "";
+    if (!isAsking && named && [named, `${named}?`].includes(this.#shown)) return; // focus stays while the list is refreshed
+    this.#shown = isAsking ? `${named}?` : named;
     this.#bar.hidden = !chosen.length;
     const clear = () => {
       for (const [, row] of chosen) row.select(false);
@@ -64,7 +65,7 @@ class Tasks extends HTMLElement {
         button("all", "Select all", all), button("none", "Clear", clear));
       return;
     }
-    const keep = button("keep", "Keep them", () => { this.#bar.dataset.asks = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
+    const keep = button("keep", "Keep them", () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
     const question = `Delete ${chosen.length === 1 ? "it" : `these ${chosen.length}`}, with recordings and takes?`;
     this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", "Delete", erase), keep);
     keep.focus();
