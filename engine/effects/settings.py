@@ -1,5 +1,6 @@
 """Settings of the effects on a finished vocal, their ranges and presets. All effects are off by default."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -76,6 +77,21 @@ def effects_of(chosen: Effects) -> EffectSettings:
         return EffectSettings(**chosen)
     except TypeError as cause:
         raise SettingsError(f"There is no such effect ({cause}).") from cause
+
+
+def written_effects(text: str) -> Effects:
+    """Return effects from text: the name of a preset, or a JSON object of single values. Raises SettingsError.
+
+    >>> written_effects("hall"), written_effects('{"reverb": 0.2}')["reverb"]
+    ('hall', 0.2)
+    """
+    chosen: Effects = text
+    if text.startswith("{"):
+        try:
+            chosen = json.loads(text)
+        except (ValueError, RecursionError) as cause:
+            raise SettingsError(f"The effects are not valid JSON ({cause}).") from cause
+    return plain_effects(chosen)
 
 
 def plain_effects(chosen: Effects) -> Effects:

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
 from engine.conversion.settings import AUTO, ConversionSettings
-from engine.effects.settings import OFF, EffectSettings
+from engine.effects.settings import OFF, EffectSettings, written_effects
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.verification import verify_file
 from studio.http.bodies import MULTIPART
@@ -33,8 +33,12 @@ _FIELDS: dict[str, Any] = {
         "description": "Also accept a voice of your recordings that has not been trained yet.",
     },
     "effects": {
-        "type": "string", "enum": list(EffectSettings.presets), "default": OFF,
-        "description": "EQ, dynamics and reverb on the takes.",
+        "oneOf": [
+            {"type": "string", "enum": list(EffectSettings.presets)},
+            {"type": "object", "properties": setting_properties(EffectSettings, {}), "additionalProperties": False},
+        ],
+        "default": OFF,
+        "description": "EQ, dynamics and reverb on the takes: a preset, or a JSON object of single values.",
     },
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
     **SONG_FIELDS,
@@ -57,7 +61,7 @@ async def convert(call: Calling) -> JSONResponse:
         model = fields.text("model")
         preset = fields.choice("preset", PRESETS, AUTO)
         untrained = fields.flag("untrained", False)
-        effects = fields.choice("effects", tuple(EffectSettings.presets), OFF)
+        effects = fields.parsed("effects", written_effects, OFF)
         settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
         fields.check()
         song = given_song(fields, model)

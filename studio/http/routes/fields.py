@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from engine.errors import SettingsError
 from studio.errors import Invalid
 from studio.http.bodies import Form, UploadedFile
 
@@ -47,6 +48,14 @@ class Fields:
         if value not in words:
             self._wrong(name, f"must be one of {', '.join(words)}, not {shown(value)}.")
         return value
+
+    def parsed(self, name: str, parse: Callable[[str], Any], default: str) -> Any:
+        """Read a value with a function that raises SettingsError for a wrong one; None then."""
+        try:
+            return parse(self._form.fields.get(name, "").strip() or default)
+        except SettingsError as problem:
+            self._problems.append((name, str(problem)))
+            return None
 
     def flag(self, name: str, default: bool) -> bool:
         """Read true or false."""

@@ -269,6 +269,32 @@ def test_verify_refuses_what_is_no_audio_by_the_clients_name_for_it(http):
     assert http.stranger().post("/verify", files={"audio": ("a.wav", b"")}).status_code == 401
 
 
+def test_effects_can_be_single_values(http, singing):
+    client = http.client("effects")
+    kept = parameters(http, convert(client, singing, effects='{"reverb": 0.2, "low_cut_hertz": 80}'))["effects"]
+    assert (kept["reverb"], kept["low_cut_hertz"], kept["denoise"]) == (0.2, 80, 0.0)
+    assert parameters(http, convert(client, singing, effects='{"reverb": 0}'))["effects"] == "off"
+
+
+@pytest.mark.parametrize(
+    "effects",
+    [
+        '{"reverb": 3}',
+        '{"reverb": "much"}',
+        '{"reverb": NaN}',
+        '{"echo": 1}',
+        '{"reverb"',
+        "{}x",
+        '{"a":' * 2000,
+        "[1]",
+    ],
+)
+def test_wrong_effects_are_named(http, singing, effects):
+    refused = convert(http.client("effects"), singing, effects=effects)
+    assert refused.status_code == 422
+    assert [one["field"] for one in refused.json()["errors"]] == ["effects"]
+
+
 def test_effects_are_a_preset_or_refused(http, singing):
     client = http.client("effects")
     assert parameters(http, convert(client, singing))["effects"] == "off"
