@@ -64,6 +64,20 @@ def test_a_transposition_stays_with_its_recording(page, new_visitor, studio_page
     expect(page.locator("timbre-fit p")).to_contain_text("Auto: ")
 
 
+def test_a_typed_transposition_survives_reloads_while_its_conversion_runs(page):
+    put_in(page, "Singing")
+    for semitones, pause_ms in ((3, 300), (5, 700), (-4, 1500)):
+        transpose(page).fill(str(semitones))
+        page.get_by_role("button", name="Convert", exact=True).click()
+        page.wait_for_timeout(pause_ms)
+        page.reload()
+        expect(page.locator("#convert-facts")).to_contain_text("singing.flac", timeout=WORK_MS)
+        expect(page.locator("timbre-fit p")).to_contain_text("Down 4" if semitones < 0 else f"Up {semitones}")
+        page.wait_for_timeout(1000)  # until all that comes back has come
+        expect(auto(page)).not_to_be_checked()
+        expect(transpose(page)).to_have_value(str(semitones))
+
+
 def test_a_fractional_transposition_is_rendered_as_it_is_shown(page):
     put_in(page, "Singing")
     transpose(page).fill("3.5")

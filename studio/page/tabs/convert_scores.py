@@ -30,7 +30,7 @@ def heading(view: dict[str, Any]) -> str:
 
 
 def scores_table(takes: list[dict[str, Any]]) -> str:
-    """Return the scores of all takes as HTML, the best first."""
+    """Return the scores of takes as HTML."""
     head = "".join(f'<th scope="col" title="{html.escape(says)}">{title}</th>' for _, title, says in _COLUMNS)
     head = f'<th scope="col">Take</th>{head}'
     rows = "".join(_row(take) for take in takes)

@@ -68,9 +68,12 @@ class Takes:
     def show(self, visit: Visit, view: dict[str, Any], now: Now, kept: Sequence[Now]) -> dict[Any, Any]:
         """Return updates that show a conversion, beside earlier ones of the same recording."""
         beside, preferred = _beside(visit, now, kept), preferences_of(visit.studio.database, visit.account).format
-        tracks = [{"task": None, "take": 0}, *_tracks(view), *(_tracks(other)[0] for other in beside)]
+        best, takes = view["takes"][0], _in_order(view)  # number, key and place of a take are one
+        chosen = 1 + takes.index(best)
+        tracks = [{"task": None, "take": 0}, *_tracks(view["id"], takes)]
+        tracks += [one for other in beside for one in _tracks(other["id"], other["takes"][:1])]
         lanes = [
-            *(_track(view, take, preferred) for take in view["takes"]),
+            *(_track(view, take, preferred) for take in takes),
             *(_track(other, other["takes"][0], preferred, result_name(other)) for other in beside),
         ]
         data = {
@@ -78,7 +81,7 @@ class Takes:
             "recording": now["recording"],
             "start_s": now["start_s"] or 0.0,
             "before": view["input_url"],
-            "chosen": 1,
+            "chosen": chosen,
             "tracks": _numbered(lanes),
             "others": _others(visit, view["model"]),
         }
@@ -91,9 +94,9 @@ class Takes:
             self.brought: data,
             self.effects: None,
             self.tracks: tracks,
-            self.scores: scores_table(view["takes"]),
+            self.scores: scores_table(takes),
             self.earlier: gr.Dropdown(choices=labels, value=now["task"], visible=len(labels) > 1),
-            **self.pitch.look(view, tracks[1]["take"]),
+            **self.pitch.look(view, best["number"]),
         }
 
     def hide(self) -> dict[Any, Any]:
@@ -186,8 +189,13 @@ def _numbered(tracks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return tracks
 
 
-def _tracks(view: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"task": view["id"], "take": take["number"]} for take in view["takes"]]
+def _in_order(view: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the takes of a conversion by their numbers."""
+    return sorted(view["takes"], key=lambda take: take["number"])
+
+
+def _tracks(task_id: str, takes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"task": task_id, "take": take["number"]} for take in takes]
 
 
 def _track(view: dict[str, Any], take: dict[str, Any], preferred: str, label: str | None = None) -> dict[str, Any]:

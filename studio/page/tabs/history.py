@@ -20,6 +20,8 @@ from studio.page.tabs.history_projects import ProjectForm, project_row
 from studio.page.tabs.history_rows import KINDS, STATES, row_of, with_downloads
 
 _POLL_S = 1.0
+# one after the other, so that the list of an earlier choice is not shown over that of a later one
+_IN_TURN: dict[str, Any] = {"concurrency_id": "history", "concurrency_limit": 1}
 _ALL = ""
 _EMPTY = "Nothing here yet. Your conversions and trainings appear here, and stay after you close the studio."
 _EMPTY_DEMO = "Nothing here yet. Your conversions and trainings appear here until they are deleted."
@@ -70,16 +72,16 @@ class HistoryTab:
         seen = [self._tasks, self._timer, self._newer, self._older]
         elsewhere = [page.tabs, *(page.wishes[name] for name in ("convert", "train", "voices"))]
         page.on_seen(tab, self._show_new, asked, [*seen, self._voice, self._kind, self._state], notice=self._notice)
-        page.on(self._timer.tick, self._show, asked, seen, trigger_mode="once")
+        page.on(self._timer.tick, self._show, asked, seen, trigger_mode="once", **_IN_TURN)
         page.stop_on_leaving(tab, self._timer)
         narrowed = [*seen, self._cursors, self._opened, self._kind, self._state]
         for choice in (self._view, self._voice, self._kind, self._state):
-            page.on(choice.input, self._apply_filters, self._filters, narrowed, notice=self._notice)
+            page.on(choice.input, self._apply_filters, self._filters, narrowed, notice=self._notice, **_IN_TURN)
         for text in (self._words, self._since, self._until):
             for event in (text.submit, text.blur):
-                page.on(event, self._apply_filters, self._filters, narrowed, notice=self._notice)
-        page.on(self._older.click, self._show_older, asked, [*seen, self._cursors])
-        page.on(self._newer.click, self._show_newer, asked, [*seen, self._cursors])
+                page.on(event, self._apply_filters, self._filters, narrowed, notice=self._notice, **_IN_TURN)
+        page.on(self._older.click, self._show_older, asked, [*seen, self._cursors], **_IN_TURN)
+        page.on(self._newer.click, self._show_newer, asked, [*seen, self._cursors], **_IN_TURN)
         page.on(wish.change, self._open_wished, [wish], [*seen, *asked])
         acted = [*seen, *elsewhere, *self._form.outputs]
         page.on_data(self._tasks.asked, self._act, asked, acted, notice=self._notice)

@@ -122,19 +122,19 @@ def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
     before = [{"label": "Before", "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
     scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
     shares = [kept_share(score) for score in scores]
-    order = best_first(shares)
+    best = best_first(shares)[0]
     labels = task.get("take_labels") or [{"name": "", "starred": False}] * len(takes)
     heard = [
         {
             "label": labelled(f"Take {number}" if len(takes) > 1 else "After", **labels[number - 1]),
             "url": takes[number - 1],
-            "note": kept_note(shares[number - 1], len(takes) > 1 and number == order[0]),
+            "note": kept_note(shares[number - 1], len(takes) > 1 and number == best),
             "take": number,
             "downloads": offered(preferred),
         }
-        for number in order
+        for number in range(1, len(takes) + 1)  # as in Convert: a take is at the place of its number
     ]
-    return {"id": f"history-{task['id']}", "tracks": [*before, *heard], "chosen": len(before)}
+    return {"id": f"history-{task['id']}", "tracks": [*before, *heard], "chosen": len(before) + best - 1}
 
 
 def _note(task: Mapping[str, Any]) -> str:

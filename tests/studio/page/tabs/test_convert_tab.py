@@ -150,7 +150,9 @@ def test_settings_survive_errors_and_reloads_and_convert_with_another_voice(page
     expect(page.locator("#convert-title")).to_contain_text("Up 3 semitones")
     takes = page.locator("#convert-instrument .track")
     expect(takes).to_have_count(3)
-    expect(takes.nth(1)).to_contain_text("best")
+    expect(takes.locator(".label")).to_have_text(["Recording", "Take 1", "Take 2"])  # with the keys 0, 1 and 2
+    expect(takes.locator(".number")).to_have_text(["0", "1", "2"])
+    expect(takes.filter(has_text="best")).to_have_attribute("aria-checked", "true")
     stretch = page.evaluate("document.querySelector('timbre-instrument').stretch")  # a take begins where it was cut
     assert stretch == {"start": pytest.approx(1.0, abs=0.02), "stop": pytest.approx(3.0, abs=0.02)}
 
