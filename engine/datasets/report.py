@@ -57,6 +57,7 @@ _SUMMARIES = {  # of one recording, of several
     "near_duplicate": ("is a copy of another one", "are copies of others"),
     "other_speaker": ("sounds like another speaker", "sound like other speakers"),
 }
+_SAME_KEY = 1.0  # semitones at most between the notes of a recording and of its copy
 _Curves = tuple[Pitch, np.ndarray]  # of the audible frames: pitch, and loudness in dB relative to the recording's voice
 
 
@@ -257,6 +258,14 @@ def _same(earlier: _Examined, name: str) -> _Examined:
     return found
 
 
+def _in_other_keys(one: _Curves | None, other: _Curves | None) -> bool:
+    """Return whether two recordings of one length are the same notes, but transposed: both teach something then."""
+    if one is None or other is None or len(one[0]) != len(other[0]):
+        return False
+    both = one[0].voiced & other[0].voiced
+    return bool(both.any() and np.median(np.abs(one[0].semitones[both] - other[0].semitones[both])) > _SAME_KEY)
+
+
 def _recognise(found: _Examined, clip: Clip) -> None:
     """Extract the features used to compare recordings."""
     found.words = words_of(clip)
@@ -280,6 +289,8 @@ def _compare(examined: Sequence[_Examined]) -> None:
     """Add the findings from comparing recordings."""
     comparable = [(one, one.words) for one in examined if one.words is not None]
     for later, earlier in near_duplicates([words for _, words in comparable]).items():
+        if _in_other_keys(comparable[earlier][0].curves, comparable[later][0].curves):
+            continue
         name = comparable[earlier][0].report.name
         reason = f"It is a copy of {name}: encoded again, cut, or at another level."
         comparable[later][0].add(finding("near_duplicate", "warn", reason))

@@ -26,7 +26,7 @@ from engine.features.speaker_timbre import speaker_timbre
 from engine.networks.base import BaseModel
 from engine.networks.synthesizer import synthesize
 from engine.units import HOP, SAMPLE_RATE
-from engine.voices.voice import Voice
+from engine.voices.imported import AnyVoice
 
 FOREIGN = Path(__file__).parents[1] / "samples" / "foreign"
 _MOST_CENTS = 100.0  # a frame further off counts as this much
@@ -83,7 +83,7 @@ class Audition:
         for part in self.parts:
             write_audio(originals / f"{part.name}.flac", part.audio)
 
-    def evaluate(self, voice: Voice, folder: Path) -> AuditionScores:
+    def evaluate(self, voice: AnyVoice, folder: Path) -> AuditionScores:
         """Convert every recording to `folder`/<part>.flac and score the results."""
         rows = []
         for part in self.parts:

@@ -18,6 +18,7 @@ from engine.errors import ProfileError, SettingsError
 from engine.units import note_number
 from engine.voices.card_rules import DEEPEST, is_shallow
 
+TAUGHT_BY = "taught_by"  # key of a taught voice: name, file and SHA-256 of the imported one, and its scores
 GENDERS = ("male", "female")
 AGES = ("child", "young adult", "adult")
 GENRES = ("pop", "rock", "hip-hop", "r&b", "country", "jazz", "classical", "electronic", "world", "other")
@@ -36,6 +37,7 @@ _FIELDS = (
 _OTHER_SPELLING = "license"
 _KNOWN = (*_FIELDS, _OTHER_SPELLING)
 _RANGE = ("min", "max")
+_NO_DERIVATIVES = re.compile(r"no[\s-]*deriv|\bnd\b", re.IGNORECASE)
 _ABOVE_OTHER = 2  # objects: the card, and within it that of the other keys
 # What no text may hold: control characters but tab and line ends, those that turn the direction of writing, and halves
 # of characters, which no file can store.
@@ -111,6 +113,15 @@ def merge_values(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         both["consent"] = {**first, **{name: value for name, value in second.items() if not is_blank(value)}}
     return both
+
+
+def forbids_derivatives(licence: str) -> bool:
+    """Return whether a licence says that nothing may be derived from what it is for.
+
+    >>> forbids_derivatives("CC BY-ND 4.0"), forbids_derivatives("CC BY-SA 4.0")
+    (True, False)
+    """
+    return bool(_NO_DERIVATIVES.search(licence))
 
 
 def is_blank(value: Any) -> bool:

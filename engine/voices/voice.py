@@ -112,7 +112,8 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
     if card.is_imported:
         raise VoiceError(
             f"{card.name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. "
-            "Let it teach a voice of this studio, which can."
+            f"Let it teach a voice of this studio, which can: Make it ours, on its card, or "
+            f"`python -m studio rvc teach {card.id}`."
         )
     _refuse_earlier(card)
     return voice_from(card, load_voice_weights(home, card), home)

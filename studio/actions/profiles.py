@@ -38,7 +38,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         model = held_model(connection, account.id, model_id)
         stated = profile_as_json(given)
         measured = {name: model.stated.get(name) for name in _MEASURED} if model.voice_key is not None else {}
-        unchanged = {"id": model_id, "format": model.card.get("format")}
+        unchanged = {"id": model_id, "format": model.card.get("format"), "kind": model.card.get("kind")}
         if stated.get("consent") == model.card.get("consent"):  # another one has not been signed
             unchanged["consent_seal"] = model.card.get("consent_seal")
         describe(connection, account.id, model_id, {**measured, **stated, **unchanged})

@@ -142,6 +142,8 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
             view["notes"] = result["notes"]
         view["cost_minutes"] = round(task.cost / 60, 3)
         view |= audio_links(studio, task, base_url, now_s)
+    if task.kind == "teaching":
+        view["name"], view["model_id"] = task.parameters["name"], result.get("model_id")
     if task.kind == "training":
         view["epochs"] = task.parameters["epochs"]
         view["settings"] = {name: value for name, value in task.parameters.items() if name != "epochs"}

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.voices.card import DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, load_card
+from engine.voices.card_rules import STUDIO
 from studio.actions.avatars import avatar_of
 from studio.actions.checkpoints import kept_card
 from studio.actions.voice_uses import uses_of
@@ -52,6 +53,7 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
             "avatar": avatar_of(model.name),
             "uses": [] if card is None else uses_of(asdict(card)),
             "preview_url": preview_link(studio, model, base_url, now_s),
+            "kind": model.card.get("kind") or STUDIO,
             "has_recordings": model.dataset_key is not None,
             "learned": card.training if card is not None else {},
         }

@@ -14,6 +14,7 @@ from engine.training.plan import TrainingPlan
 from engine.voices.card import earlier_voice
 from studio.actions.consent import consent_origin
 from studio.actions.rvc_models import missing_for
+from studio.actions.taught_voices import taught_by
 from studio.errors import NotFound, TooMany, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import (
@@ -71,6 +72,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
         "source": model.card.get("source") or "",
         "consent": model.card.get("consent") or {},
         "consent_origin": consent_origin(studio, model),
+        "taught_by": taught_by(studio, model),
         "training": {
             "current_epoch": model.epoch,
             "epochs": active.parameters["epochs"] if active else model.epochs,

@@ -1,4 +1,4 @@
-"""`rvc`: ContentVec, which imported models of RVC need; fetched only here, and only when asked."""
+"""`rvc`: ContentVec, which imported models of RVC need, fetched only when asked; and voices that they teach."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 
 rvc = typer.Typer(
-    help="Get ContentVec, which imported models of RVC need.",
+    help="Get ContentVec, which imported models of RVC need, and let them teach.",
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
@@ -58,3 +58,35 @@ def use(
 
     with local_studio() as studio:
         typer.echo(use_contentvec(studio, path))
+
+
+@rvc.command()
+@in_one_sentence
+def teach(
+    voice: Annotated[str, typer.Argument(metavar="NAME", help="The id of an imported voice; `voices` lists them.")],
+    recordings: Annotated[
+        list[Path] | None, typer.Argument(metavar="RECORDINGS", help="Dry vocals, or a zip, besides the bundled ones.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="The new voice's name. Default: that of the imported one.")] = "",
+    epochs: Annotated[int, typer.Option(help="Epochs of the training that follows; 0 leaves it out.")] = 100,
+    device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")] = "auto",
+) -> None:
+    """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
+    from studio.actions.taught_voices import score_lines
+    from studio.actions.teachings import TeachingRequest, start_teaching
+    from studio.actions.trainings import start_training
+    from studio.actions.voices import checked_plan, model_view
+    from studio.commands.in_process import carry_out, local_studio
+
+    if epochs:
+        checked_plan(epochs, {})  # now rather than when all is sung
+    request = TeachingRequest(name, 0, tuple(recordings or ()))
+    with local_studio() as studio:
+        done = carry_out(studio, lambda here: start_teaching(here, here.local, voice, request), device)
+        identifier = done["model_id"]
+        typer.echo(f"{identifier} has its recordings. Stopped? python -m studio train {identifier} goes on.", err=True)
+        if epochs:
+            carry_out(studio, lambda here: start_training(here, here.local, identifier, epochs), device, False)
+        for line in score_lines(model_view(studio, studio.local, identifier)):
+            typer.echo(line, err=True)
+    typer.echo(identifier)

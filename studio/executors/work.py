@@ -32,6 +32,7 @@ from studio.executors.heartbeat import Heartbeat
 from studio.executors.job import LONG_PATIENCE_S, Job, Workbench, insist
 from studio.executors.recovery import settle
 from studio.executors.songs import stages_prefix
+from studio.executors.teachings import teach
 from studio.executors.trainings import examine, train
 from studio.store import tasks
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
@@ -49,6 +50,7 @@ _WORKS: Mapping[str, Callable[[Job], None]] = {
     "training": train,
     "report": examine,
     "blend": blend,
+    "teaching": teach,
     "estimate": estimate,
     "checkup": check_up,
     "analysis": explore,

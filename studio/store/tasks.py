@@ -51,12 +51,12 @@ from studio.store.task_filter import TaskFilter
 from studio.tracing import span
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
-Kind = Literal["conversion", "training", "report", "blend", "estimate", "checkup", "analysis"]
+Kind = Literal["conversion", "training", "report", "blend", "teaching", "estimate", "checkup", "analysis"]
 LONG = "long conversion"
 # the queues of each kind of worker; a queue holds the tasks of one kind, but conversions are in two
 LANES: Mapping[str, tuple[str, ...]] = {
     "conversions": ("conversion", "blend", "estimate", "checkup"),
-    "long": (LONG,),
+    "long": (LONG, "teaching"),
     "reports": ("report",),
     "trainings": ("training",),
     "analyses": ("analysis",),

@@ -2,6 +2,7 @@
 
 import secrets
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,17 +14,19 @@ from starlette.types import Receive, Scope, Send
 
 from engine.training.plan import TrainingPlan
 from engine.voices.card import new_identifier
+from engine.voices.profile import LONGEST_NAME
 from studio.actions.arrivals import take, workplace
 from studio.actions.creations import create_model
 from studio.actions.packages import export_model, free_name, import_model
 from studio.actions.rvc_models import RvcFiles, is_rvc_model
+from studio.actions.teachings import TeachingRequest, start_teaching
 from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.http.bodies import JSON, MULTIPART, URLENCODED, UploadedFile
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
-from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TrainingStatus, Voices, VoiceType, VoiceView
+from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TaskId, TrainingStatus, Voices, VoiceType, VoiceView
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
 from studio.store.free_space import refuse_full_disk
@@ -32,7 +35,7 @@ from studio.store.idempotency import Idempotency
 MOST_MODELS = 1000
 OUTGOING = "outgoing"  # the folder in the studio's work folder where packages are made
 _ZIP = "training_audio_files"
-_PACKAGE, _INDEX = "package", "index"
+_PACKAGE, _INDEX, _RECORDINGS = "package", "index", "recordings"
 
 router = APIRouter(tags=["models"])
 
@@ -149,6 +152,50 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
             train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
         )
     return JSONResponse(answer)
+
+
+_TEACHING_FIELDS = {
+    "recordings": file_field("A recording, or a .zip of them, to sing besides the bundled ones."),
+    "name": {"type": "string", "maxLength": LONGEST_NAME, "description": "Of the new voice; by default the same."},
+    "epochs": {
+        "type": "integer", "minimum": 0, "maximum": 100_000, "default": 0,
+        "description": "Of the training that follows; 0 for none.",
+    },
+}  # fmt: skip
+
+
+@router.post(
+    "/models/{model_id}/teach",
+    response_model=TaskId,
+    responses=problems(404, 409, *OF_UPLOADS),
+    openapi_extra=body(_TEACHING_FIELDS, (), MULTIPART),
+)
+async def teach(call: Calling, model_id: str) -> JSONResponse:
+    """Let an imported voice teach a voice of this studio. The task's `model_id` is the new voice, once it is there."""
+    model_id = known_model_id(model_id)
+    async with call.form(_RECORDINGS) as form:
+        fields = Fields(form)
+        sent = fields.maybe_file(_RECORDINGS)
+        name = fields.maybe_text("name", LONGEST_NAME)
+        epochs = int(fields.setting("epochs", {"minimum": 0, "maximum": 100_000, "words": ()}, 0))
+        fields.check()
+        idempotency = call.idempotency(f"teach {model_id}", form)
+        task_id = await call.at_length(_teach, call, model_id, sent, TeachingRequest(name, epochs), idempotency)
+    call.note(task_id=task_id)
+    return JSONResponse({"task_id": task_id})
+
+
+def _teach(
+    call: Calling, model_id: str, sent: UploadedFile | None, request: TeachingRequest, idempotency: Idempotency | None
+) -> str:
+    if sent is None:
+        return start_teaching(call.studio, call.account, model_id, request, idempotency, call.request_id)
+    stem, suffix = Path(sent.name).stem, Path(sent.name).suffix.lower()
+    with workplace(call.studio) as place:  # uploads have names without a suffix
+        path = place / (new_identifier(stem) + suffix)
+        take(sent.path, path)
+        asked = replace(request, recordings=[path])
+        return start_teaching(call.studio, call.account, model_id, asked, idempotency, call.request_id)
 
 
 @router.get("/models/{model_id}", response_model=VoiceView, responses=problems(404, 422))

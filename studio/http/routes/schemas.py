@@ -178,7 +178,7 @@ class TaskView(BaseModel):
     """A task in full. Conversions also have their settings, scores and links."""
 
     id: str = Field(examples=[TASK_ID])
-    kind: Literal["conversion", "training", "report", "blend"]
+    kind: Literal["conversion", "training", "report", "blend", "teaching"]
     model: str | None
     model_name: str | None = Field(description="The name of the voice, even after its deletion.")
     state: Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -199,6 +199,10 @@ class TaskView(BaseModel):
     comp: list[Any] | None = Field(None, description="Of a comp, the task and take of each phrase.")
     phrase_starts_s: list[float] | None = Field(None, description="Where each phrase of the recording begins.")
     take_labels: list[Any] | None = Field(None, description="Name and star of each take.")
+    name: str | None = Field(
+        None, description="Of a teaching: of the new voice, whose id is `model_id` once it is there."
+    )
+    model_id: str | None = None
     edit_of: str | None = Field(None, description="The conversion whose take was edited")
     edit_count: int | None = Field(None, description="The number of pitch edits.")
     input_audio_url: Url | None = None

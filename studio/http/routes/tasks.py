@@ -21,7 +21,7 @@ MOST_TASKS = 200
 router = APIRouter(tags=["tasks"])
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
-Kind = Literal["conversion", "training", "report", "blend"]
+Kind = Literal["conversion", "training", "report", "blend", "teaching"]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
 
 

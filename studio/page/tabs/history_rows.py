@@ -11,8 +11,12 @@ from studio.actions.results import best_first, kept_share
 from studio.page.parts.controls import STYLES, title_of
 from studio.page.tabs.convert_scores import kept_note, labelled
 
-KINDS = {"conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend"}
+KINDS = {
+    "conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend",
+    "teaching": "Teaching",
+}  # fmt: skip
 STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
+_OF_VOICES = ("report", "blend", "teaching")
 _PRESETS = {"auto": "automatic", **STYLES}
 _CANCEL = {"name": "cancel", "label": "Cancel"}
 _STOP = {"name": "cancel", "label": "Stop"}
@@ -147,7 +151,7 @@ def _note(task: Mapping[str, Any]) -> str:
 
 def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     kind, state = task["kind"], task["state"]
-    beside = {"conversion": [_CONVERT], "training": [_TRAIN], "report": [_VOICE], "blend": [_VOICE]}.get(kind, [])
+    beside = {"conversion": [_CONVERT], "training": [_TRAIN]}.get(kind, [_VOICE] if kind in _OF_VOICES else [])
     if state in ("queued", "running"):
         return [_STOP if kind == "training" else _CANCEL, *(beside if kind == "training" else [])]
     again = {

@@ -21,11 +21,13 @@ from studio.page.tabs.voices_edit import Edit
 from studio.page.tabs.voices_import import build_import
 from studio.page.tabs.voices_panel import Details, Panel
 from studio.page.tabs.voices_report import BADGES
+from studio.page.tabs.voices_teach import Teach
 
 # one at a time, so that the last voice asked for is the one shown
 IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
 _POLL_S = 2.0
 _GONE = "This voice has been deleted."
+_TAUGHT = "The recordings are sung, and the new voice is here. Its training, if you asked for one, is in Train."
 
 
 class VoicesTab:
@@ -44,12 +46,14 @@ class VoicesTab:
                 self._lay_out_library()
             with gr.Column(scale=7, min_width=320, elem_id="voices-panel"):
                 self._panel = Panel()
+                self._teach = Teach(page, self._chosen)
                 self._edit = Edit(page, self._chosen)
                 self._details = Details()
                 self._checkpoints = Checkpoints(page, self._chosen)
         self._all = [
             self._chosen, self._cards, self._listed, self._looked_at, self._timer, *self._panel.outputs,
-            *self._edit.outputs, *self._details.outputs, *self._checkpoints.outputs, *self._blend.choices,
+            self._teach.opener, *self._edit.outputs, *self._details.outputs, *self._checkpoints.outputs,
+            *self._blend.choices,
         ]  # fmt: skip
         self._wire_library(tab)
         self._wire_voice()
@@ -85,6 +89,10 @@ class VoicesTab:
         page.on(
             self._blend.timer.tick, self._follow_blend, [self._blend.task], [*self._all, *self._blend.outputs, said],
             notice=self._blend.problem, trigger_mode="once", **IN_TURN,
+        )  # fmt: skip
+        page.on(
+            self._teach.timer.tick, self._follow_teaching, [self._teach.task],
+            [*self._all, *self._teach.outputs, said], notice=self._teach.problem, trigger_mode="once", **IN_TURN,
         )  # fmt: skip
         page.on(self._create.click, lambda visit: {page.tabs: gr.Tabs(selected="create")}, [], [page.tabs])
 
@@ -128,6 +136,7 @@ class VoicesTab:
     def _described(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
         return {
             **self._panel.show(voice),
+            **self._teach.offered(voice),
             **self._details.show(visit, voice),
             **self._checkpoints.show(visit, voice),
             self._looked_at: _changing([voice]),
@@ -201,6 +210,10 @@ class VoicesTab:
     def _follow_blend(self, visit: Visit, task: str | None) -> Updates:
         updates, new = self._blend.look(visit, task)
         return updates | self._library(visit, new) | {self._notice: told("The blend is ready.")} if new else updates
+
+    def _follow_teaching(self, visit: Visit, task: str | None) -> Updates:
+        updates, new = self._teach.look(visit, task)
+        return updates | self._library(visit, new) | {self._notice: told(_TAUGHT)} if new else updates
 
 
 def _changing(voices: Sequence[Mapping[str, Any]]) -> list[list[Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
 from studio.actions.consent import consent_line
+from studio.actions.taught_voices import score_lines
 from studio.page.parts.keyboard import Stretch, keyboard_svg
 
 _KINDS = ("voice_type", "gender", "age", "genre")
@@ -15,6 +16,7 @@ BADGES = {
     "failed": "training failed",
     TRAIN_AGAIN: "made with an earlier version: train or import it again",
 }
+_HELD_OUT = "on recordings that neither was taught with"
 _SCORES = (
     ("likeness", "Likeness", "similarity of converted recordings to the voice; 1 is best"),
     ("content", "Intelligibility", "how well the words are kept; 1 is best"),
@@ -65,6 +67,7 @@ def about(voice: Mapping[str, Any]) -> dict[str, Any]:
         ("Licence", voice["licence"], ""),
         ("Source", voice["source"], ""),
         ("Consent", consent.get("statement", ""), consent_line(voice)),
+        ("Taught by", _teacher(voice["taught_by"]), ""),
         ("Blended from", _parts(voice["learned"].get("blend")), ""),
         ("ID", voice["id"], "for the command line and the API"),
     ]
@@ -88,7 +91,13 @@ def training_rows(voice: Mapping[str, Any]) -> list[dict[str, Any]]:
         if isinstance(scores.get(name), int | float):
             value = f"{scores[name]:.0f} cents" if name == "pitch_error_cents" else f"{scores[name]:.2f}"
             rows.append({"label": label, "value": value, "note": note})
+    if learned:
+        rows += [{"label": "Scores", "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
     return rows
+
+
+def _teacher(taught: Mapping[str, Any] | None) -> str:
+    return f"{taught['name']}, imported from {taught['file']}" if taught else ""
 
 
 def _parts(blend: Mapping[str, Any] | None) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
@@ -14,11 +13,10 @@ from engine.conversion.rerendering import edit_take
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
 from engine.rvc import contentvec
-from engine.rvc.checkpoint import extract
 from engine.rvc.sandbox import ModelFileError
 from engine.voices.imported import import_rvc, load_any_voice
 from engine.voices.voice import load_voice
-from tests.engine.rvc.models import checkpoint_of
+from tests.engine.rvc.models import checkpoint_of, import_small, use_small_contentvec, write_small_contentvec
 
 REFERENCE = Path(__file__).parents[1] / "rvc" / "reference"
 
@@ -27,42 +25,21 @@ REFERENCE = Path(__file__).parents[1] / "rvc" / "reference"
 def home(tmp_path_factory):
     """A data folder with a small ContentVec."""
     home = tmp_path_factory.mktemp("home")
-    drawn = torch.Generator().manual_seed(0)
-    found = load_file(REFERENCE / "hubert.safetensors")
-    weights = {name.removeprefix("weight."): one for name, one in found.items() if name.startswith("weight.")}
-    weights = contentvec._without_norm("x", {name: one for name, one in weights.items() if "masked" not in name})
-    weights |= {"final_proj.weight": torch.randn(256, 24, generator=drawn), "final_proj.bias": torch.zeros(256)}
-    (home / "models").mkdir()
-    save_file(weights, home / "models" / "contentvec.safetensors")
+    write_small_contentvec(home)
     return home
 
 
 @pytest.fixture
 def voices(home, tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(home))
-    # the small network has 24 channels, two heads and four groups: spread them to what a v2 model reads
-    made = contentvec.ContentVec.__init__
-    monkeypatch.setattr(contentvec.ContentVec, "__init__", lambda self, weights, *_: made(self, weights, 2, 4))
-    content = contentvec.ContentVec.content
-    monkeypatch.setattr(
-        contentvec.ContentVec,
-        "content",
-        lambda self, samples, version: (
-            content(self, samples, version) if version == "v1" else content(self, samples, version).repeat(1, 1, 32)
-        ),
-    )
-    # in this process: that they are read in another one is tested in test_checkpoint
-    monkeypatch.setattr("engine.rvc.checkpoint.run_apart", lambda _, path, target: extract(path, str(target)))
+    use_small_contentvec(monkeypatch)
     contentvec._loaded.cache_clear()
     yield tmp_path / "voices"
     contentvec._loaded.cache_clear()
 
 
 def imported(voices, case, index=None, **options):
-    voices.mkdir(exist_ok=True)
-    path = voices.parent / "Mia.pth"
-    torch.save(checkpoint_of(case), path)
-    return load_any_voice(voices / import_rvc(path, voices, index, **options).id)
+    return load_any_voice(voices / import_small(voices, case, index, **options).id)
 
 
 def vocal(seconds=1.3, rate=44_100, channels=1):

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal
 
-from engine.audio.files import Audio, write_audio
+from engine.audio.files import Audio, read_audio, write_audio
+from engine.conversion.convert import convert_file
+from engine.conversion.settings import ConversionSettings
 from engine.datasets.dataset import AUDIO_FOLDER, REPORT_FILE, Dataset, create_dataset
 from engine.datasets.report import (
     LEAST_USABLE_S,
@@ -24,8 +26,10 @@ from engine.datasets.report import (
 )
 from engine.errors import Cancelled, DatasetError
 from engine.voices.profile import VoiceProfile
+from engine.voices.voice import load_voice
 
 RATE = 44_100
+SAMPLES = Path(__file__).parents[3] / "engine" / "samples"
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
 VOWELS = ((800, 1200, 2600), (300, 2300, 3000), (500, 900, 2500), (450, 1800, 2600), (320, 800, 2300))
 
@@ -197,6 +201,16 @@ def test_a_defect_of_some_is_a_warning_for_the_whole(spoilt):
     assert report.verdict == "warn"
     (found,) = [found for found in report.findings if found.code == "clipping"]
     assert found.reason == "1 of 22 recordings is clipped: b/clipped.wav."
+
+
+def test_the_same_performance_in_another_key_is_no_copy(cache, tmp_path):
+    singing, paths = SAMPLES / "singing.flac", [tmp_path / "low.flac", tmp_path / "high.flac", tmp_path / "quiet.flac"]
+    for path, transpose in zip(paths, (-5.0, 4.0), strict=False):
+        convert_file(singing, [path], load_voice("kathleen"), ConversionSettings(transpose=transpose))
+    low = read_audio(paths[0])
+    write_audio(paths[2], Audio(0.4 * low.samples, low.rate))
+    found = codes(examine_recordings(paths, VoiceProfile("Mia"), cache))
+    assert [name for name, said in found.items() if "near_duplicate" in said] == ["quiet.flac"]
 
 
 def test_a_copy_says_of_what(spoilt):

@@ -3,7 +3,13 @@
 import json
 from pathlib import Path
 
+import torch
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from engine.rvc import contentvec
+from engine.rvc.checkpoint import extract
+from engine.voices.imported import import_rvc
 
 REFERENCE = Path(__file__).parent / "reference" / "rvc.safetensors"
 
@@ -21,3 +27,37 @@ def checkpoint_of(case):
         "weight": weights, "config": facts["config"], "info": "20epoch", "sr": rate, "f0": facts["f0"],
         "version": facts["version"],
     }  # fmt: skip
+
+
+def write_small_contentvec(home):
+    """Put a small ContentVec with random weights where a data folder has the real one."""
+    drawn = torch.Generator().manual_seed(0)
+    found = load_file(REFERENCE.with_name("hubert.safetensors"))
+    weights = {name.removeprefix("weight."): one for name, one in found.items() if name.startswith("weight.")}
+    weights = contentvec._without_norm("x", {name: one for name, one in weights.items() if "masked" not in name})
+    weights |= {"final_proj.weight": torch.randn(256, 24, generator=drawn), "final_proj.bias": torch.zeros(256)}
+    (home / "models").mkdir(exist_ok=True)
+    save_file(weights, home / "models" / "contentvec.safetensors")
+
+
+def use_small_contentvec(monkeypatch):
+    """Load it as what it is: 24 channels, two heads and four groups, spread to what a v2 model reads."""
+    made, content = contentvec.ContentVec.__init__, contentvec.ContentVec.content
+    monkeypatch.setattr(contentvec.ContentVec, "__init__", lambda self, weights, *_: made(self, weights, 2, 4))
+    monkeypatch.setattr(
+        contentvec.ContentVec,
+        "content",
+        lambda self, samples, version: (
+            content(self, samples, version) if version == "v1" else content(self, samples, version).repeat(1, 1, 32)
+        ),
+    )
+    # in this process: that they are read in another one is tested in test_checkpoint
+    monkeypatch.setattr("engine.rvc.checkpoint.run_apart", lambda _, path, target: extract(path, str(target)))
+
+
+def import_small(voices, case, index=None, **options):
+    """Import a model, as Mia.pth, into a folder of voices; return its card."""
+    voices.mkdir(exist_ok=True)
+    path = voices.parent / "Mia.pth"
+    torch.save(checkpoint_of(case), path)
+    return import_rvc(path, voices, index, **options)

@@ -192,7 +192,7 @@ def test_these_are_all_commands():
         "credentials": {"rotate"},
         "presets": {"show", "delete"},
         "projects": {"set", "export", "delete"},
-        "rvc": {"fetch", "status", "use"},
+        "rvc": {"fetch", "status", "teach", "use"},
         "separation": {"fetch", "status"},
         "token": {"create", "list", "revoke"},
         "voices": {"export", "import", "blend", "delete"},

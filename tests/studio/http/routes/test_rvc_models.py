@@ -28,3 +28,17 @@ def test_another_file_has_a_stable_code(http):
     answer = http.client().post("/models/import", files={"package": ("G_9.pth", training)})
     assert (answer.status_code, answer.json()["code"]) == (415, "training_file")
     assert '"G_9.pth" is a training file' in answer.json()["detail"]
+
+
+def test_teaching_by_the_service_says_what_is_missing_and_who_may(http):
+    client = http.client()
+    answer = client.post("/models/kathleen/teach", files={"recordings": ("one.wav", b"no sound")})
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_imported")
+    files = {"package": ("Mia.pth", saved(checkpoint_of("v1")))}
+    model_id = client.post("/models/import", files=files).json()["model_id"]
+    answer = client.post(f"/models/{model_id}/teach", data={"epochs": "10"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_contentvec")
+    assert "rvc fetch" in answer.json()["detail"]
+    answer = client.post(f"/models/{model_id}/teach", data={"epochs": "-1"})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "epochs")
+    assert client.post("/models/nobody/teach").status_code == 404

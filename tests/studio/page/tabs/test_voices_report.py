@@ -5,6 +5,7 @@ VOICE = {
     "gender": "female", "age": "adult", "genre": "other", "voice_type": "alto",
     "vocal_range": {"min": "F3", "max": "D5"},
     "licence": "", "source": "", "avatar": {}, "uses": [], "consent": {}, "consent_origin": "", "learned": {},
+    "taught_by": None,
 }  # fmt: skip
 
 
@@ -38,6 +39,16 @@ def test_what_the_training_came_to():
     assert chosen["Checkpoint"][1] == "chosen by ear"
     assert training_rows(VOICE) == []
     assert rows(training_rows(VOICE | {"error": "The disk was full."})) == {"Last training": ("The disk was full.", "")}
+
+
+def test_who_taught_it_and_the_scores_of_both():
+    scores = {"likeness": 0.9, "content": 0.7, "score": 1.2}
+    taught = {"taught_by": {"name": "Mia (RVC)", "file": "mia.pth", "scores": scores}}
+    voice = VOICE | taught | {"learned": {"epochs": 3}, "training": {"history": {"evaluations": [scores]}}}
+    assert rows(about(voice)["rows"])["Taught by"][0] == "Mia (RVC), imported from mia.pth"
+    said = "likeness 0.90, intelligibility 0.70, score 1.20"
+    shown = [row["value"] for row in training_rows(voice)]
+    assert shown == [f"Mia (RVC), imported: {said}", f"Mia, taught: {said}"]
 
 
 def test_ranges_are_drawn_where_they_are_known():

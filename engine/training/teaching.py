@@ -1,0 +1,102 @@
+"""The data set of a voice that an imported one teaches, with the imported voice's scores.
+
+The scores are those of every training, with the same recordings: the ones held out, and three of other people. So the
+taught voice's scores, once it is trained, can be read beside its teacher's.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from engine.conversion.settings import ConversionSettings
+from engine.datasets.dataset import MODEL_FILE, Dataset, create_dataset, load_dataset
+from engine.datasets.report import examined, refuse_unusable, usable_recordings
+from engine.datasets.teaching import TeachingSource, taught_profile, teaching_recordings
+from engine.devices import AUTO
+from engine.features.clips import Clip, analysed_clips
+from engine.features.speaker_timbre import mean_timbre, speaker_timbres
+from engine.files import UNFINISHED, write_atomically
+from engine.networks.base import load_base
+from engine.progress import Report, no_report
+from engine.provenance.installation import Installation
+from engine.training.checkpoint_audition import Audition, AuditionScores
+from engine.training.holdout import hold_out
+from engine.training.plan import TrainingPlan
+from engine.training.train import refuse_too_little, sound_clips
+from engine.voices.imported import AnyVoice
+from engine.voices.profile import TAUGHT_BY, profile_text
+
+_SUNG_SHARE, _EXAMINED_SHARE = 0.75, 0.1  # of the progress; the rest is the scores
+
+
+def teach(
+    voice: AnyVoice,
+    sources: Sequence[TeachingSource],
+    folder: Path,
+    name: str = "",
+    report: Report = no_report,
+    device: str = AUTO,
+    installation: Installation | None = None,
+) -> Dataset:
+    """Let an imported voice sing the sources; make a data set of it in the new folder `folder`, to `train_dataset` on.
+
+    Its profile has what `taught_profile` says, and the imported voice's scores as `taught_by.scores`. name: of the new
+    voice. `report` may raise Cancelled; then, and after every error, nothing is left of the folder. Raises as
+    `teaching_recordings` does, and DatasetError or TrainingError if there is too little
+    voice in the results.
+
+    >>> teach(load_any_voice("kathleen"), bundled_sources(), Path("taught"))
+    Traceback (most recent call last):
+    engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
+    """
+    sung, started = folder.with_name(f"{folder.name}.sung"), False
+    try:
+        shutil.rmtree(sung, ignore_errors=True)  # left by a crash
+        recordings = teaching_recordings(
+            voice, sources, sung, ConversionSettings(), _share(report, 0.0, _SUNG_SHARE), device, installation
+        )
+        dataset = create_dataset(recordings, folder, taught_profile(voice.card, name))
+        started = True
+        found = examined(dataset, _share(report, _SUNG_SHARE, _EXAMINED_SHARE))
+        refuse_unusable(found)
+        clips = analysed_clips(usable_recordings(found, dataset.recordings), dataset.cache)
+        refuse_too_little(clips)
+        scores = teacher_scores(
+            voice, clips, _share(report, _SUNG_SHARE + _EXAMINED_SHARE, 1 - _SUNG_SHARE - _EXAMINED_SHARE), device
+        )
+        return _with_scores(dataset, scores)
+    except BaseException:
+        if started:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        shutil.rmtree(sung, ignore_errors=True)
+        shutil.rmtree(sung.with_name(sung.name + UNFINISHED), ignore_errors=True)
+
+
+def teacher_scores(
+    voice: AnyVoice, clips: Sequence[Clip], report: Report = no_report, device: str = AUTO
+) -> AuditionScores:
+    """Score the voice that sang the clips, as a training on them scores a checkpoint."""
+    report(0.0, "scoring the imported voice")
+    base, (learned, held_out) = load_base(), hold_out(sound_clips(clips), TrainingPlan().seed)
+    timbre = mean_timbre(*speaker_timbres(base, learned))
+    with tempfile.TemporaryDirectory() as place:
+        audition = Audition(base, timbre, held_out, Path(place) / "originals", device)
+        scores = audition.evaluate(voice, Path(place))
+    report(1.0, "scoring the imported voice")
+    return scores
+
+
+def _with_scores(dataset: Dataset, scores: AuditionScores) -> Dataset:
+    taught = {**dataset.profile.other[TAUGHT_BY], "scores": asdict(scores) | {"score": round(scores.score, 5)}}
+    profile = replace(dataset.profile, other={**dataset.profile.other, TAUGHT_BY: taught})
+    write_atomically(dataset.folder / MODEL_FILE, profile_text(profile), durable=True)
+    return load_dataset(dataset.folder)
+
+
+def _share(report: Report, start: float, share: float) -> Report:
+    """Return a report whose whole is a share of another's."""
+    return lambda fraction, message: report(start + share * fraction, message)

@@ -1,0 +1,67 @@
+"""Let an imported voice teach one of this studio, in a worker: what it sings are the new voice's recordings."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from engine.voices.profile import profile_as_json
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.store.catalogue import (
+    DATASETS,
+    PENDING,
+    add_model,
+    refuse_too_many,
+    report_made,
+    set_keys,
+    training_begun,
+)
+from studio.store.tasks import submit
+from studio.store.workspaces import arriving, voice_folder
+
+if TYPE_CHECKING:
+    from engine.datasets.dataset import Dataset
+    from engine.datasets.report import DataReport
+
+
+def teach(job: Job) -> None:
+    """Make the data set and end the task with the new voice; queue its training if one was asked for.
+
+    Raises what the engine and the studio raise; then nothing is stored.
+    """
+    from engine.datasets import teaching
+    from engine.datasets.report import examined
+    from engine.training.teaching import teach as taught
+
+    bench, asked = job.bench, job.task.parameters
+    voice = bench.voices.voice(insist(lambda: voice_folder(bench.storage, job.model()), SHORT_PATIENCE_S))
+    own = [teaching.TeachingSource(job.fetch_as(key, f"source-{at}")) for at, key in enumerate(asked["sources"])]
+    dataset = taught(
+        voice,
+        [*own, *teaching.bundled_sources()],
+        job.place / "dataset",
+        asked["name"],
+        job.heart.report,
+        bench.device,
+        bench.installation,
+    )
+    found = examined(dataset)
+    with arriving(bench.storage, job.account, DATASETS, dataset.folder) as arrive:
+        job.publish(lambda connection: _added(job, connection, dataset, found, arrive))
+    for key in asked["sources"]:
+        bench.storage.delete(key)
+
+
+def _added(
+    job: Job, connection: Connection, dataset: "Dataset", found: "DataReport", arrive: Callable[[str], str]
+) -> dict[str, Any]:
+    """Add the row of the new voice, and queue its training."""
+    account, epochs = job.account, job.task.parameters["epochs"]
+    refuse_too_many(connection, account.id, job.bench.service)
+    model = add_model(connection, job.bench.storage, account, profile_as_json(dataset.profile), PENDING)
+    report_made(connection, account.id, model.id, found.as_json())
+    if epochs:
+        submit(connection, account.id, "training", {"epochs": epochs}, model_id=model.id)
+        training_begun(connection, account.id, model.id)
+    set_keys(connection, model, dataset_key=arrive(model.id))
+    return {"model_id": model.id}

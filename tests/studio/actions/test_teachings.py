@@ -1,0 +1,101 @@
+import pytest
+import soundfile
+import torch
+
+from engine.errors import DatasetError
+from engine.rvc.checkpoint import extract
+from studio.actions.creations import create_model
+from studio.actions.packages import import_model
+from studio.actions.profiles import edit_profile
+from studio.actions.tasks import task_view
+from studio.actions.taught_voices import score_lines
+from studio.actions.teachings import TeachingRequest, active_teaching, start_teaching, teaching_view
+from studio.actions.voices import model_view
+from studio.errors import Invalid, NotFound, TooMany, WrongState
+from studio.store.tasks import claim, complete, find
+from tests.engine.rvc.models import checkpoint_of
+
+SCORES = {"likeness": 0.9, "content": 0.7, "score": 1.2}
+
+
+@pytest.fixture
+def teacher(studio, tmp_path, monkeypatch):
+    """The id of an imported voice; ContentVec is there."""
+    monkeypatch.setattr("engine.rvc.checkpoint.run_apart", lambda _, path, target: extract(path, str(target)))
+    monkeypatch.setattr("studio.actions.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
+    (tmp_path / "contentvec.safetensors").touch()
+    torch.save(checkpoint_of("v1"), tmp_path / "Mia.pth")
+    return import_model(studio, studio.local, tmp_path / "Mia.pth")
+
+
+def files(studio):
+    return sorted(key for key in studio.storage.list_keys("tasks/"))
+
+
+def test_teaching_waits_for_a_worker_with_the_recordings(studio, teacher, recording):
+    request = TeachingRequest(" Mia II ", 40, [recording(2.0, "My song.wav"), recording(1.0, "b.wav")])
+    task_id = start_teaching(studio, studio.local, teacher, request)
+    task = find(studio.database, studio.local.id, task_id)
+    assert (task.model_id, task.cost) == (teacher, 46.0)
+    asked = task.parameters
+    assert (asked["teacher"], asked["name"], asked["epochs"]) == (teacher, "Mia II", 40)
+    assert [key.rpartition("/")[2] for key in asked["sources"]] == ["b.wav", "my-song.wav"]
+    assert files(studio) == sorted(asked["sources"])
+    assert active_teaching(studio, studio.local) == teaching_view(studio, studio.local, task_id)
+    claimed = claim(studio.database, "worker", ["teaching"], 60)
+    with studio.database.write() as connection:
+        complete(connection, claimed, {"model_id": "mia-ii"})
+    assert active_teaching(studio, studio.local) is None
+    assert teaching_view(studio, studio.local, task_id).model_id == "mia-ii"
+    assert task_view(studio, studio.local, task_id, "", 0.0)["model_id"] == "mia-ii"
+
+
+def test_voices_that_may_not_teach_are_refused(studio, teacher, tmp_path):
+    def code_of(model_id):
+        with pytest.raises(WrongState) as caught:
+            start_teaching(studio, studio.local, model_id, TeachingRequest())
+        return caught.value.code
+
+    assert code_of("kathleen") == "not_imported"
+    edit_profile(studio, studio.local, teacher, {"name": "Mia", "licence": "CC BY-NC-ND 4.0"})
+    assert code_of(teacher) == "no_derivatives"
+    edit_profile(studio, studio.local, teacher, {"name": "Mia"})
+    studio.service.__dict__["consent"] = "required"
+    assert code_of(teacher) == "no_consent"
+    studio.service.__dict__["consent"] = "recommended"
+    (tmp_path / "contentvec.safetensors").unlink()
+    with pytest.raises(WrongState, match="python -m studio rvc fetch") as caught:
+        start_teaching(studio, studio.local, teacher, TeachingRequest())
+    assert caught.value.code == "no_contentvec"
+
+
+def test_bad_requests_leave_nothing(studio, teacher, tmp_path, other):
+    (tmp_path / "words.txt").write_text("no sound")
+    for request, error in (
+        (TeachingRequest(name="x" * 101), Invalid),
+        (TeachingRequest(recordings=[tmp_path / "words.txt"]), DatasetError),
+    ):
+        with pytest.raises(error):
+            start_teaching(studio, studio.local, teacher, request)
+    with pytest.raises(NotFound):
+        start_teaching(studio, other, teacher, TeachingRequest())
+    for _ in range(2):
+        start_teaching(studio, studio.local, teacher, TeachingRequest())
+    soundfile.write(tmp_path / "one.wav", [0.0] * 16_000, 16_000)
+    with pytest.raises(TooMany, match="already teaching"):
+        start_teaching(studio, studio.local, teacher, TeachingRequest(recordings=[tmp_path / "one.wav"]))
+    assert not files(studio)
+
+
+def test_taught_voice_names_its_teacher_and_both_scores(studio, package):
+    taught = {"name": "Mia", "file": "Mia.pth", "sha256": "a1", "scores": SCORES}
+    model_id = create_model(studio, studio.local, package(name="Mia II", taught_by=taught))
+    view = model_view(studio, studio.local, model_id)
+    assert view["taught_by"] == taught
+    assert score_lines(view) == ["Mia, imported: likeness 0.90, intelligibility 0.70, score 1.20"]
+    evaluations = [SCORES | {"score": 0.5}, SCORES | {"likeness": 0.8, "score": 1.1}]
+    trained = view | {"training": {"history": {"evaluations": evaluations}}}
+    assert score_lines(trained)[1] == "Mia II, taught: likeness 0.80, intelligibility 0.70, score 1.10"
+    for odd in ("Mia", {"name": 1}, taught | {"scores": {"likeness": "high"}}):
+        identifier = create_model(studio, studio.local, package(name="Odd", taught_by=odd))
+        assert model_view(studio, studio.local, identifier)["taught_by"] is None

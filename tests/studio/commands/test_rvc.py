@@ -1,0 +1,57 @@
+"""`rvc teach` as a user and a script see it: with small random networks, in this process."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from engine.audio.files import Audio, read_audio, write_audio
+from engine.rvc import contentvec
+from engine.training.checkpoint_audition import FOREIGN
+from engine.voices.card import load_card
+from tests.engine.rvc.models import import_small, use_small_contentvec, write_small_contentvec
+from tests.studio.commands.test_voices import assert_one_sentence, run
+
+
+@pytest.fixture
+def imported(home, tmp_path, monkeypatch):
+    """The id of an imported voice; ContentVec is there."""
+    home.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(home))
+    write_small_contentvec(home)
+    use_small_contentvec(monkeypatch)
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    shutil.copy(FOREIGN / "speech-high.flac", foreign)
+    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", foreign)
+    monkeypatch.setattr("engine.datasets.teaching.bundled_sources", list)  # the user's is enough here
+    contentvec._loaded.cache_clear()
+    yield import_small(home / "voices", "v1").id
+    contentvec._loaded.cache_clear()
+
+
+@pytest.fixture
+def long_vocal(tmp_path):
+    """Twenty-four seconds, of which the random networks voice half."""
+    singing, high = (read_audio(path) for path in (FOREIGN.parent / "singing.flac", FOREIGN / "singing-high.flac"))
+    samples = np.concatenate([singing.samples, high.samples, singing.samples], axis=1)
+    write_audio(tmp_path / "vocal.flac", Audio(samples, singing.rate))
+    return tmp_path / "vocal.flac"
+
+
+def test_imported_voice_teaches_and_both_scores_are_printed(imported, long_vocal, home):
+    result = run("rvc", "teach", imported, long_vocal, "--name", "Mia II", "--epochs", 1)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == "mia-ii\n"
+    assert "Mia, imported: likeness " in result.stderr
+    assert "Mia II, taught: likeness " in result.stderr
+    card = load_card(home / "voices" / "mia-ii")
+    assert (card.kind, card.source) == ("studio", "taught by Mia, imported from Mia.pth")
+
+
+def test_what_cannot_teach_is_refused_in_one_sentence(imported, home):
+    assert_one_sentence(run("rvc", "teach", "kathleen"), "voice of this studio already")
+    assert_one_sentence(run("rvc", "teach", "nobody"), "nobody")
+    assert_one_sentence(run("rvc", "teach", imported, "--epochs", -1), "epochs")
+    (home / "models" / "contentvec.safetensors").unlink()
+    assert_one_sentence(run("rvc", "teach", imported), "python -m studio rvc fetch")
