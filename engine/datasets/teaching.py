@@ -94,6 +94,7 @@ def teaching_recordings(
     the folder. Raises DatasetError without sources or if the folder exists, VoiceError for a voice that may not teach
     or without ContentVec, AudioError for a source that cannot be read.
 
+    >>> from engine import load_any_voice
     >>> teaching_recordings(load_any_voice("kathleen"), bundled_sources(), Path("sung"))
     Traceback (most recent call last):
     engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.

@@ -47,6 +47,7 @@ def teach(
     `teaching_recordings` does, and DatasetError or TrainingError if there is too little
     voice in the results.
 
+    >>> from engine import bundled_sources, load_any_voice
     >>> teach(load_any_voice("kathleen"), bundled_sources(), Path("taught"))
     Traceback (most recent call last):
     engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
