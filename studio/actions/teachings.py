@@ -20,7 +20,7 @@ from studio.actions.arrivals import workplace
 from studio.actions.consent import refuse_without_consent
 from studio.actions.recordings import check_recording
 from studio.actions.rvc_models import refuse_without_contentvec
-from studio.actions.voices import checked_plan
+from studio.actions.voices import allowed_plan, refuse_too_many_trainings
 from studio.errors import Invalid, TooMany, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account, account_prefix
@@ -82,21 +82,22 @@ def start_teaching(
     teacher = find_usable(studio.database, account, model_id)
     refuse_teacher(studio, teacher)
     if request.epochs:
-        checked_plan(request.epochs, {})
+        allowed_plan(studio, request.epochs)
     try:
         name = read_profile({"name": request.name.strip() or teacher.name}).name
     except ProfileError as cause:
         raise Invalid([("name", str(cause))]) from cause
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
-    epochs = min(request.epochs, studio.service.epochs_at_most)
 
     def act(connection: Connection) -> dict[str, Any]:
         if waiting_and_running(connection, account.id, KIND) >= MOST_AT_ONCE:
             text = f"{MOST_AT_ONCE} imported voices are already teaching: wait until one has finished."
             raise TooMany(text, _LATER_S, "queue_full")
         refuse_too_many(connection, account.id, studio.service)
-        parameters = {"teacher": model_id, "name": name, "epochs": epochs, "sources": keys}
+        if request.epochs:
+            refuse_too_many_trainings(studio, waiting_and_running(connection, account.id, "training"))
+        parameters = {"teacher": model_id, "name": name, "epochs": request.epochs, "sources": keys}
         submit(
             connection, account.id, KIND, parameters, model_id=model_id, cost=cost, task_id=task_id,
             request_id=request_id,

@@ -117,11 +117,7 @@ def train_model(
     training is reported once; the next call, or one for another total, continues from the last checkpoint. Raises
     NotFound, WrongState for a voice without recordings here, SettingsError, TooMany.
     """
-    plan = checked_plan(epochs, settings or {})
-    most = studio.service.epochs_at_most
-    if epochs > most:
-        hint = studio.service.raised_by("epochs_at_most")
-        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.{hint}")
+    plan = allowed_plan(studio, epochs, settings or {})
     found = find_model(studio.database, account, model_id)
     if found.is_demo or found.dataset_key is None:
         why = "is a demo voice" if found.is_demo else "was imported without its recordings"
@@ -137,7 +133,7 @@ def train_model(
         if status is None:
             if under_way(connection, "training") >= studio.service.waiting_at_most:
                 raise TooMany("The queue of trainings is full: try again later.", _LATER_S, "queue_full")
-            _refuse_too_many_trainings(studio, trainings)
+            refuse_too_many_trainings(studio, trainings)
             task_id = submit(connection, account.id, "training", plan, model_id=model_id, request_id=request_id)
             studio.submitted(connection, task_id)
             training_begun(connection, account.id, model_id)
@@ -149,6 +145,15 @@ def train_model(
     answer, _ = once(studio, account, idempotency, act)
     studio.wake()
     return answer
+
+
+def allowed_plan(studio: Studio, epochs: int, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the parameters of a training, as `checked_plan`. Raises SettingsError for more epochs than allowed too."""
+    plan, most = checked_plan(epochs, settings or {}), studio.service.epochs_at_most
+    if epochs > most:
+        hint = studio.service.raised_by("epochs_at_most")
+        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.{hint}")
+    return plan
 
 
 def checked_plan(epochs: int, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,7 +176,8 @@ def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool
     return FAILED if model.state == FAILED or before.state == "cancelled" else None
 
 
-def _refuse_too_many_trainings(studio: Studio, trainings: int) -> None:
+def refuse_too_many_trainings(studio: Studio, trainings: int) -> None:
+    """Raise TooMany if an account with so many queued or running trainings may start no more."""
     limit = studio.service.trainings_per_account
     if trainings >= limit:
         text = f"{limit} trainings are already queued or running: wait until one has finished."

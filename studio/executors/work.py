@@ -99,7 +99,7 @@ def _outcome(job: Job) -> Outcome:
         return "completed"
     except Exception as cause:  # noqa: BLE001 - the task ends with it
         outcome = _how_it_ended(job, cause)
-    if outcome != "completed" and job.task.kind in ("conversion", "analysis"):
+    if outcome != "completed" and job.task.kind in ("conversion", "analysis", "teaching"):
         _tidy_up(job, for_good=outcome in ("failed", "cancelled"))
     return outcome
 
@@ -190,6 +190,8 @@ def _tidy_up(job: Job, for_good: bool) -> None:
             job.bench.storage.delete_below(job.output_prefix)
             if for_good and "song" in job.task.parameters:
                 job.bench.storage.delete_below(stages_prefix(job))
+            for key in job.task.parameters.get("sources", ()) if for_good else ():
+                job.bench.storage.delete(key)
 
 
 def _is_out_of_memory(cause: Exception) -> bool:

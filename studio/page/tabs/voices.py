@@ -52,8 +52,8 @@ class VoicesTab:
                 self._checkpoints = Checkpoints(page, self._chosen)
         self._all = [
             self._chosen, self._cards, self._listed, self._looked_at, self._timer, *self._panel.outputs,
-            self._teach.opener, *self._edit.outputs, *self._details.outputs, *self._checkpoints.outputs,
-            *self._blend.choices,
+            self._teach.opener, self._teach.place, *self._edit.outputs, *self._details.outputs,
+            *self._checkpoints.outputs, *self._blend.choices,
         ]  # fmt: skip
         self._wire_library(tab)
         self._wire_voice()
@@ -92,7 +92,7 @@ class VoicesTab:
         )  # fmt: skip
         page.on(
             self._teach.timer.tick, self._follow_teaching, [self._teach.task],
-            [*self._all, *self._teach.outputs, said], notice=self._teach.problem, trigger_mode="once", **IN_TURN,
+            [*self._all, *self._teach.outputs[1:], said], notice=self._teach.problem, trigger_mode="once", **IN_TURN,
         )  # fmt: skip
         page.on(self._create.click, lambda visit: {page.tabs: gr.Tabs(selected="create")}, [], [page.tabs])
 

@@ -24,7 +24,7 @@ _HELP = (
 
 
 class Teach:
-    """The form. task: the id of the running teaching; outputs: what `look` changes, offered_outputs: `offered`."""
+    """The form. task: the id of the running teaching; outputs: what `look` changes; opener and place: `offered`."""
 
     def __init__(self, page: Page, chosen: gr.BrowserState) -> None:
         """Lay out and wire the form for the chosen voice."""
@@ -32,7 +32,7 @@ class Teach:
         with gr.Column(visible=False, elem_id="voices-teach") as self.place:
             gr.HTML(f'<h3 aria-level="2">Make it ours</h3><p>{_HELP}</p>')
             files = gr.File(
-                label="Your recordings (optional)", file_count="multiple", elem_id="voices-teach-recordings"
+                label="Your recordings (optional)", file_count="multiple", height=130, elem_id="voices-teach-recordings"
             )
             name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Optional")
             epochs = gr.Slider(0, 300, 100, step=10, label="Epochs of training (0: only the recordings)")
@@ -51,7 +51,9 @@ class Teach:
 
     def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
         """Return updates that offer it for imported voices alone."""
-        return {self.opener: gr.Button(visible=voice["kind"] == RVC)}
+        is_imported = voice["kind"] == RVC
+        shown = {} if is_imported else {self.place: gr.Column(visible=False)}
+        return {self.opener: gr.Button(visible=is_imported), **shown}
 
     def look(self, visit: Visit, task_id: str | None) -> tuple[dict[Any, Any], str | None]:
         """Return updates that show the progress and, once it is done, the id of the new voice."""

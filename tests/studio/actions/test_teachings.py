@@ -2,7 +2,7 @@ import pytest
 import soundfile
 import torch
 
-from engine.errors import DatasetError
+from engine.errors import DatasetError, SettingsError
 from engine.rvc.checkpoint import extract
 from studio.actions.creations import create_model
 from studio.actions.packages import import_model
@@ -73,6 +73,7 @@ def test_bad_requests_leave_nothing(studio, teacher, tmp_path, other):
     (tmp_path / "words.txt").write_text("no sound")
     for request, error in (
         (TeachingRequest(name="x" * 101), Invalid),
+        (TeachingRequest(epochs=100_001), SettingsError),
         (TeachingRequest(recordings=[tmp_path / "words.txt"]), DatasetError),
     ):
         with pytest.raises(error):

@@ -85,10 +85,18 @@ def test_failed_and_stopped_teachings_leave_no_voice(installation, ask):
     task_id = ask(own=False)
     assert run_task(installation.bench(), installation.claim("teaching")) == "failed"
     assert "usable voice" in installation.task(task_id).error
+    tasks.remove(installation.database, installation.account.id, task_id, lambda connection, task: None)
+    weights = installation.settings.data / "models" / "contentvec.safetensors"
+    weights.rename(weights.with_suffix(".away"))
+    contentvec._loaded.cache_clear()
+    task_id = ask()
+    assert run_task(installation.bench(), installation.claim("teaching")) == "failed"
+    assert "needs ContentVec" in installation.task(task_id).error
+    assert not list(installation.storage.list_keys("tasks/"))
     stopping = Stopping(0.0)
     stopping.ask()
     with installation.database.write() as connection:
-        again = installation.task(task_id).parameters
+        again = installation.task(task_id).parameters | {"sources": []}
         tasks.submit(connection, installation.account.id, "teaching", again, model_id="mia", task_id="b" * 24)
     assert run_task(installation.bench(stopping=stopping), installation.claim("teaching")) == "given back"
     assert not made(installation)

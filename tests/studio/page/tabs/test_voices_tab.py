@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import torch
 from playwright.sync_api import Page, expect
 
 import engine
@@ -14,6 +15,7 @@ from engine.errors import EngineError
 from engine.training.history import TrainingHistory, write_history
 from engine.voices.card import DEMO_VOICES, load_card
 from tests.cards import update_card
+from tests.engine.rvc.models import checkpoint_of
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 120_000  # for what the engine does, on a busy machine
@@ -206,3 +208,29 @@ def test_the_checkpoints_of_a_training_are_heard_side_by_side_and_one_is_chosen(
     button(page, "Delete it").click()
     expect(page.locator("#voices-notice")).to_contain_text("deleted")
     assert not trained.exists()
+
+
+def test_an_imported_model_is_made_ours_or_says_what_is_missing(page, studio_page, tmp_path, forget, photographed):
+    torch.save(checkpoint_of("v1"), tmp_path / "Rvc Mia.pth")
+    forget("rvc-mia")
+    expect(button(page, "Make it ours")).to_have_count(0)  # a demo voice
+    bring(page, tmp_path / "Rvc Mia.pth")
+    expect(shown(page)).to_have_text("Rvc Mia", timeout=WORK_MS)
+    button(page, "Make it ours").click()
+    form = page.locator("#voices-teach")
+    expect(form).to_contain_text("sings the bundled recordings and yours")
+    photographed(page, "make-it-ours")
+    page.locator("#voices-teach-begin").click()
+    expect(page.locator("#voices-teach-problem")).to_contain_text("python -m studio rvc fetch")
+    there = studio_page.home / "models" / "contentvec.safetensors"
+    there.parent.mkdir(exist_ok=True)
+    there.write_bytes(b"no weights")
+    page.locator("#voices-teach-recordings input[type=file]").set_input_files(SAMPLES / "speech.flac")
+    page.locator("#voices-teach-begin").click()
+    expect(form.get_by_role("progressbar").or_(page.locator("#voices-teach-problem"))).not_to_have_count(0)
+    expect(page.locator("#voices-teach-problem")).to_contain_text("ContentVec", timeout=WORK_MS)
+    expect(page.locator("#voices-teach-begin")).to_be_enabled()
+    there.unlink()
+    choose(page, "Kathleen")
+    expect(button(page, "Make it ours")).to_have_count(0)
+    expect(form).to_be_hidden()
