@@ -445,3 +445,59 @@ export function drawLaneScale(context, box, labels, colours) {
   });
   context.restore();
 }
+
+/** Draw a picture over its seconds: the whole of it, or its tiles where they show more; `imageOf(url)` is null until it is there. */
+export function drawPicture(context, plot, picture, imageOf) {
+  if (!picture?.url) return;
+  const whole = imageOf(picture.url);
+  const [start, end] = [picture.start_s ?? 0, picture.end_s ?? plot.duration];
+  context.imageSmoothingQuality = "high";
+  if (whole) drawImage(context, plot, whole, start, end);
+  const finest = whole ? whole.width / (end - start) : Infinity;
+  if (plot.pixelsPerSecond * devicePixelRatio < 1.1 * finest) return;
+  for (const tile of picture.tiles ?? []) {
+    if (tile.end_s < plot.start || tile.start_s > plot.end) continue;
+    const image = imageOf(tile.url);
+    if (image) drawImage(context, plot, image, tile.start_s, tile.end_s);
+  }
+}
+
+/** Draw a waveform as a lane that can be chosen. */
+export function drawStrip(context, plot, box, { waveform, isChosen, label }, colours) {
+  context.fillStyle = isChosen ? colours.accent : colours.line;
+  context.globalAlpha = isChosen ? 0.12 : 0.25;
+  context.fillRect(box.x, box.y, box.width, box.height);
+  context.globalAlpha = 1;
+  if (waveform) drawWaveform(context, plot, box, waveform, isChosen ? colours.accent : colours.pale);
+  if (label) drawLaneName(context, box, label, colours);
+}
+
+/** Draw the whole recording small, with the seconds that are looked at framed. */
+export function drawMap(context, { duration, start, end }, { width, height }, { picture, whole, head }, colours) {
+  if (whole) context.drawImage(whole, 0, 0, width * ((picture.end_s ?? duration) / duration), height);
+  context.fillStyle = colours.ground;
+  context.globalAlpha = 0.65;
+  context.fillRect(0, 0, (start / duration) * width, height);
+  context.fillRect((end / duration) * width, 0, width, height);
+  context.globalAlpha = 1;
+  context.strokeStyle = colours.accent;
+  context.lineWidth = 2;
+  const left = (start / duration) * width;
+  context.strokeRect(left + 1, 1, Math.max((end / duration) * width - left - 2, 4), height - 2);
+  if (head !== null) {
+    context.fillStyle = colours.accent;
+    context.fillRect((head / duration) * width - 1, 0, 2, height);
+  }
+}
+
+/** The canvas's context, for drawing in CSS pixels on as many real ones as there are; empty. */
+export function sized(canvas, width, height) {
+  const ratio = devicePixelRatio || 1;
+  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== across) canvas.width = across;
+  if (canvas.height !== down) canvas.height = down;
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}

@@ -18,6 +18,8 @@
 
 import { Listener, drag, make } from "./dom.js";
 import * as draw from "./roll-drawing.js";
+import { Files } from "./roll-files.js";
+import { savePicture, toggle, tool } from "./roll-tools.js";
 
 const LANES = { waveform: 44, loudness: 52, confidence: 40 }; // heights
 const NAMED = { notes: "Notes", range: "Range", waveform: "Waveform", loudness: "Loudness", confidence: "Confidence" };
@@ -39,14 +41,16 @@ export class Roll extends Listener {
   #cursor = null; // {seconds, hertz or null}
   #head = null; // seconds of the player that is followed
   #isPlaying = false;
-  #files = new Map(); // url -> what it holds, once it is there
-  #images = new Map(); // url -> {image, tints}
+  #files = new Files({ read: () => this.#lookCloser(), came: () => this.redraw(), failed: (sentence) => this.#trouble(sentence) });
   #parts = null;
   #frame = 0;
   #isStale = true; // whether the base has to be painted again
   #pointers = new Map();
   #resized = new ResizeObserver(() => this.redraw());
-  #themed = new MutationObserver(() => this.#retint());
+  #themed = new MutationObserver(() => {
+    this.#files.retint();
+    this.redraw();
+  });
 
   set data(given) {
     const old = this.#data;
@@ -65,7 +69,6 @@ export class Roll extends Listener {
     if (!old || old.id !== given.id || String(old.hidden) !== String(given.hidden)) this.#hidden = new Set(given.hidden ?? []);
     if (!old || String(old.shown) !== String(given.shown)) this.#shown = new Set(given.shown ?? ["range", "waveform", "loudness"]);
     this.#usePicture(this.#offered().find((one) => one.scale === this.#picture?.scale) ?? given.picture ?? null);
-    this.#forget();
     this.#build();
     this.#load();
     this.redraw();
@@ -196,63 +199,23 @@ export class Roll extends Listener {
     }
   }
 
-  #filled(part) {
-    if (!part) return null;
-    return part.url ? (this.#files.get(part.url)?.content ? { ...this.#files.get(part.url).content, ...part } : null) : part;
-  }
-
-  #load() {
-    for (const url of this.#urls()) {
-      if (this.#files.has(url)) continue;
-      const file = { content: null };
-      this.#files.set(url, file);
-      this.#fetch(url, this.#files, "pitch data", async (answer) => {
-        file.content = await answer.json();
-        this.#lookCloser();
-      });
-    }
-  }
-
   #urls() {
     const { curves = [], loudness, waveform } = this.#data;
     return new Set([...curves, loudness, waveform].map((one) => one?.url).filter(Boolean));
   }
 
+  #filled(part) {
+    return this.#files.filled(part);
+  }
+
   #image(url) {
-    let kept = this.#images.get(url);
-    if (!kept) {
-      kept = { image: null, drawn: null };
-      this.#images.set(url, kept);
-      this.#fetch(url, this.#images, "spectrogram", async (answer) => (kept.image = await createImageBitmap(await answer.blob())));
-    }
-    if (kept.image && !kept.drawn) kept.drawn = draw.tinted(kept.image, this.#colours());
-    return kept.drawn;
+    return this.#files.image(url, this.#colours());
   }
 
-  /** Fetch and take what is at this address; where that fails, forget it there and name it in an error. */
-  async #fetch(url, kept, name, take) {
-    try {
-      const answer = await fetch(url);
-      if (!answer.ok) throw new Error(answer.status);
-      await take(answer);
-      this.redraw();
-    } catch {
-      kept.delete(url);
-      this.#trouble(`The ${name} could not be loaded. The link may have expired: reload the page.`);
-    }
-  }
-
-  #retint() {
-    for (const kept of this.#images.values()) kept.drawn = null;
-    this.redraw();
-  }
-
-  /** Forget the files and images that are no longer shown. */
-  #forget() {
-    const files = this.#urls();
-    const images = new Set(this.#offered().flatMap((one) => [one.url, ...(one.tiles ?? []).map((tile) => tile.url)]));
-    for (const url of this.#files.keys()) if (!files.has(url)) this.#files.delete(url);
-    for (const url of this.#images.keys()) if (!images.has(url)) this.#images.delete(url);
+  /** Forget what is no longer shown, and fetch what is missing. */
+  #load() {
+    const images = this.#offered().flatMap((one) => [one.url, ...(one.tiles ?? []).map((tile) => tile.url)]);
+    this.#files.keep(this.#urls(), new Set(images));
   }
 
   #trouble(sentence) {
@@ -420,7 +383,7 @@ export class Roll extends Listener {
     const { tools, trouble } = this.#parts;
     const had = tools.contains(document.activeElement) ? document.activeElement.textContent : null;
     trouble.hidden = true;
-    const save = tool("Save image", { title: "Save this view as a PNG file" }, () => this.#save());
+    const save = tool("Save image", { title: "Save this view as a PNG file" }, () => savePicture([this.#parts.base, this.#parts.over], this.#colours().ground, this.#data.file_name ?? "pitch.png"));
     tools.replaceChildren(...this.#pictureTools(), this.#zoomTools(), this.#layerTools(), save);
     if (had) [...tools.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
   }
@@ -466,21 +429,6 @@ export class Roll extends Listener {
     const layers = Object.entries(NAMED).filter(([name]) => there[name])
       .map(([name, label]) => toggle(label, this.#shown.has(name), null, (isOn) => include(this.#shown, name, isOn)));
     return make("span", { class: "roll-group" }, curves, layers);
-  }
-
-  /** Download the view as a PNG file. */
-  #save() {
-    const { base, over } = this.#parts;
-    const whole = new OffscreenCanvas(base.width, base.height);
-    const context = whole.getContext("2d");
-    context.fillStyle = this.#colours().ground;
-    context.fillRect(0, 0, base.width, base.height);
-    for (const layer of [base, over]) context.drawImage(layer, 0, 0);
-    whole.convertToBlob({ type: "image/png" }).then((blob) => {
-      const href = URL.createObjectURL(blob);
-      make("a", { href, download: this.#data.file_name ?? "pitch.png" }).click();
-      setTimeout(() => URL.revokeObjectURL(href), 10_000);
-    });
   }
 
   #zoomedAt() {
@@ -529,17 +477,18 @@ export class Roll extends Listener {
     if (!width || !height) return;
     const lanes = this.#layOut(width, height);
     const colours = this.#colours();
-    if (this.#isStale) this.#paintBase(sized(base, width, height), lanes, colours, width);
+    if (this.#isStale) this.#paintBase(draw.sized(base, width, height), lanes, colours, width);
     this.#isStale = false;
-    this.#paintOver(sized(over, width, height), lanes, colours);
-    this.#paintMap(sized(map, map.clientWidth, MAP), colours);
+    this.#paintOver(draw.sized(over, width, height), lanes, colours);
+    const picture = this.#picture, whole = picture?.url ? this.#image(picture.url) : null;
+    draw.drawMap(draw.sized(map, map.clientWidth, MAP), this.#plot, { width: map.clientWidth, height: MAP }, { picture, whole, head: this.#head }, colours);
     this.#tell();
   }
 
   #paintBase(context, lanes, colours, width) {
     const plot = this.#plot, { box } = plot;
     draw.clipped(context, box, () => {
-      if (this.#isIn("spectrogram")) this.#paintPicture(context);
+      if (this.#isIn("spectrogram")) draw.drawPicture(context, plot, this.#picture, (url) => this.#image(url));
       const wave = this.#data.wave ?? this.#filled(this.#data.waveform);
       if (this.#isIn("waveform") && wave?.low) draw.drawWaveform(context, plot, box, wave, this.#isIn("spectrogram") ? colours.accent : colours.wave, this.#isIn("spectrogram") ? 0.3 : 1);
       if (this.#isIn("pitch") && this.#shown.has("range") && this.#data.range) draw.drawRange(context, plot, this.#data.range, colours);
@@ -551,7 +500,7 @@ export class Roll extends Listener {
       for (const curve of this.#seen()) if (curve.hertz) draw.drawCurve(context, plot, curve, colours.of(curve.colour ?? "var(--accent)"), colours);
     });
     for (const { name, strip, box } of lanes) {
-      if (strip) this.#paintStrip(context, strip, box, colours);
+      if (strip) draw.drawStrip(context, plot, box, strip, colours);
       else this.#paintLane(context, name, box, colours);
     }
   }
@@ -565,31 +514,6 @@ export class Roll extends Listener {
   /** The curves that are not hidden, with their arrays where those are there. */
   #seen() {
     return (this.#data.curves ?? []).map((one) => this.#filled(one)).filter((one, index) => one && !this.#hidden.has(index));
-  }
-
-  #paintPicture(context) {
-    const picture = this.#picture, plot = this.#plot;
-    if (!picture?.url) return;
-    const whole = this.#image(picture.url);
-    const [start, end] = [picture.start_s ?? 0, picture.end_s ?? plot.duration];
-    context.imageSmoothingQuality = "high";
-    if (whole) draw.drawImage(context, plot, whole, start, end);
-    const finest = whole ? whole.width / (end - start) : Infinity;
-    if (plot.pixelsPerSecond * devicePixelRatio < 1.1 * finest) return;
-    for (const tile of picture.tiles ?? []) {
-      if (tile.end_s < plot.start || tile.start_s > plot.end) continue;
-      const image = this.#image(tile.url);
-      if (image) draw.drawImage(context, plot, image, tile.start_s, tile.end_s);
-    }
-  }
-
-  #paintStrip(context, { waveform, isChosen, label }, box, colours) {
-    context.fillStyle = isChosen ? colours.accent : colours.line;
-    context.globalAlpha = isChosen ? 0.12 : 0.25;
-    context.fillRect(box.x, box.y, box.width, box.height);
-    context.globalAlpha = 1;
-    if (waveform) draw.drawWaveform(context, this.#plot, box, waveform, isChosen ? colours.accent : colours.pale);
-    if (label) draw.drawLaneName(context, box, label, colours);
   }
 
   #paintLane(context, name, box, colours) {
@@ -623,27 +547,6 @@ export class Roll extends Listener {
       }
     }
     upright(this.#head, colours.accent, 2);
-  }
-
-  #paintMap(context, colours) {
-    const { map } = this.#parts;
-    const width = map.clientWidth, { duration, start, end } = this.#plot;
-    const picture = this.#picture;
-    const whole = picture?.url ? this.#image(picture.url) : null;
-    if (whole) context.drawImage(whole, 0, 0, width * ((picture.end_s ?? duration) / duration), MAP);
-    context.fillStyle = colours.ground;
-    context.globalAlpha = 0.65;
-    context.fillRect(0, 0, (start / duration) * width, MAP);
-    context.fillRect((end / duration) * width, 0, width, MAP);
-    context.globalAlpha = 1;
-    context.strokeStyle = colours.accent;
-    context.lineWidth = 2;
-    const left = (start / duration) * width;
-    context.strokeRect(left + 1, 1, Math.max((end / duration) * width - left - 2, 4), MAP - 2);
-    if (this.#head !== null) {
-      context.fillStyle = colours.accent;
-      context.fillRect((this.#head / duration) * width - 1, 0, 2, MAP);
-    }
   }
 
   #dragMap = (event) => {
@@ -687,36 +590,6 @@ export class Roll extends Listener {
     if (db != null) words.push(`${db.toFixed(1).replace("-", "−")} dB`);
     return words;
   }
-}
-
-/** The canvas's context, for drawing in CSS pixels on as many real ones as there are; empty. */
-function sized(canvas, width, height) {
-  const ratio = devicePixelRatio || 1;
-  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== across) canvas.width = across;
-  if (canvas.height !== down) canvas.height = down;
-  const context = canvas.getContext("2d");
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  return context;
-}
-
-function tool(label, attributes, act) {
-  return make("button", { class: "roll-tool", type: "button", onclick: act, ...said(attributes) }, label);
-}
-
-/** Attributes whose "false" is said, as aria- ones are. */
-function said(attributes) {
-  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, String(value)]));
-}
-
-function toggle(label, isOn, title, change) {
-  const made = tool(label, { "aria-pressed": isOn, ...(title ? { title } : {}) }, () => {
-    const now = made.getAttribute("aria-pressed") !== "true";
-    made.setAttribute("aria-pressed", now);
-    change(now);
-  });
-  return made;
 }
 
 customElements.define("timbre-roll", Roll);
