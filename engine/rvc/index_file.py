@@ -12,11 +12,12 @@ The layout (little-endian), as faiss writes it: four letters, then the fields of
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
-from engine.rvc.sandbox import ModelFileError
+from engine.rvc.sandbox import ModelFileError, run_apart
 
 WIDTHS = (256, 768)
 _MOST_VECTORS, _MOST_LISTS = 400_000, 100_000
@@ -34,8 +35,22 @@ class VoiceIndex:
     probes: int
 
 
-def read_index(path: Path) -> VoiceIndex:
-    """Read an index of type IVF,Flat or Flat. Raises ModelFileError for anything else, and for one that is cut off."""
+def read_index(path: Path, target: Path) -> VoiceIndex:
+    """Read an index in a process of its own, which leaves its arrays in `target`. Raises what `parse_index` raises."""
+    found = run_apart("engine.rvc.index_file:extract", path, target)
+    return VoiceIndex(**load_file(target), probes=found["probes"])
+
+
+def extract(path: Path, target: str) -> dict[str, Any]:
+    """Do the work of `read_index`, in the process where it is safe."""
+    index = parse_index(path)
+    arrays = {"vectors": index.vectors, "starts": index.starts, "centroids": index.centroids}
+    save_file({name: np.ascontiguousarray(values) for name, values in arrays.items()}, target)
+    return {"probes": index.probes}
+
+
+def parse_index(path: Path) -> VoiceIndex:
+    """Parse an index of type IVF,Flat or Flat. Raises ModelFileError for anything else, and for one that is cut off."""
     with path.open("rb") as file:
         try:
             index = _Reader(file, path.stat().st_size).index()

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.errors import VoiceError
 from engine.rvc.configuration import CONTENT_WIDTHS, RATES
-from engine.rvc.sandbox import ModelFileError, run_apart
+from engine.rvc.sandbox import ModelFileError, no_such_speaker, run_apart
 
 _TRIAL_FRAMES = 32
 _ELEMENT = {"tensor(float)": "float32", "tensor(float16)": "float16"}
@@ -63,12 +63,12 @@ def onnx_from_json(values: Any) -> OnnxModel:
     return model
 
 
-def read_onnx(path: Path) -> OnnxModel:
-    """Inspect an ONNX file and run it once, in a process of its own. Raises ModelFileError."""
-    return onnx_from_json(run_apart("engine.rvc.onnx_models:inspect", path))
+def read_onnx(path: Path, speaker: int = 0) -> OnnxModel:
+    """Inspect an ONNX file and run it with a speaker, in a process of its own. Raises ModelFileError."""
+    return onnx_from_json(run_apart("engine.rvc.onnx_models:inspect", path, str(speaker)))
 
 
-def inspect(path: Path) -> dict[str, Any]:
+def inspect(path: Path, speaker: str = "0") -> dict[str, Any]:
     """Do the work of `read_onnx`, in the process where it is safe."""
     try:
         session = seeded_session(path, 0)
@@ -86,6 +86,7 @@ def inspect(path: Path) -> dict[str, Any]:
         latent = inputs[names.noise].shape[1] if names.noise else 0
         model = OnnxModel(names, width, latent if isinstance(latent, int) else 192, 40_000, _ELEMENT[content.type])
         samples = session.run(None, _trial(model))[0].size
+        _refuse_missing_speaker(path, session, model, int(speaker))
     except VoiceError:
         raise
     except Exception as cause:  # ONNX Runtime raises its own kinds
@@ -94,6 +95,18 @@ def inspect(path: Path) -> dict[str, Any]:
     if rate not in RATES or width not in CONTENT_WIDTHS.values():
         raise _no_model(path)
     return asdict(model) | {"sample_rate": rate}
+
+
+def _refuse_missing_speaker(path: Path, session: Any, model: OnnxModel, speaker: int) -> None:
+    """Raise ModelFileError if the model cannot run with this speaker: its table is inside, its length nowhere stated."""
+    if not speaker:
+        return
+    try:
+        if speaker < 0:  # ONNX would count from the end
+            raise IndexError
+        session.run(None, _trial(model, speaker))
+    except Exception as cause:  # ONNX Runtime raises its own kinds
+        raise no_such_speaker(path.name, speaker) from cause
 
 
 def seeded_session(path: Path, seed: int) -> Any:
@@ -107,13 +120,13 @@ def seeded_session(path: Path, seed: int) -> Any:
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def _trial(model: OnnxModel) -> dict[str, np.ndarray]:
+def _trial(model: OnnxModel, speaker: int = 0) -> dict[str, np.ndarray]:
     names, frames = model.inputs, _TRIAL_FRAMES
     drawn = np.random.default_rng(0).standard_normal
     given = {
         names.content: drawn((1, frames, model.content), np.float32).astype(model.precision),
         names.length: np.array([frames], np.int64),
-        names.speaker: np.array([0], np.int64),
+        names.speaker: np.array([speaker], np.int64),
     }
     if names.pitch:
         given[names.pitch] = np.full((1, frames), 60, np.int64)

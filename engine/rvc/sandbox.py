@@ -38,6 +38,12 @@ def too_demanding(name: str) -> ModelFileError:
     )
 
 
+def no_such_speaker(name: str, speaker: int, speakers: int | None = None) -> ModelFileError:
+    """Return the error of a speaker that a model lacks; speakers: how many it has, where it says so."""
+    range_of = f"they are numbered from 0 to {speakers - 1}" if speakers else "they are numbered from 0"
+    return ModelFileError(f'"{name}" has no speaker {speaker}: {range_of}.', "no_such_speaker")
+
+
 def run_apart(function: str, source: Path, *arguments: str | Path) -> Any:
     """Call `module:function(source, *arguments)` in a process of its own, and return its answer.
 

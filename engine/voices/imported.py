@@ -26,7 +26,7 @@ from engine.rvc.generator import generator_from
 from engine.rvc.index_file import VoiceIndex, read_index
 from engine.rvc.onnx_models import onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering, Rendering, RetrievalIndex, TorchRendering
-from engine.rvc.sandbox import ModelFileError
+from engine.rvc.sandbox import ModelFileError, no_such_speaker
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
@@ -116,15 +116,15 @@ def import_rvc(
         model: dict[str, Any]
         if is_onnx:
             shutil.copyfile(path, folder / ONNX_FILE)
-            described = read_onnx(path)
+            described = read_onnx(path, speaker)
             model, width, rate = {"onnx": described.as_json()}, described.content, described.sample_rate
         else:
             configuration = read_checkpoint(path, folder / WEIGHTS_FILE)
             if not 0 <= speaker < configuration.speakers:
-                raise ModelFileError(f'"{path.name}" has {configuration.speakers} speakers, from 0.', "no_such_speaker")
+                raise no_such_speaker(path.name, speaker, configuration.speakers)
             model, width, rate = configuration.as_json(), configuration.content, configuration.sample_rate
             weights = load_file(folder / WEIGHTS_FILE)
-        found = read_index(index) if index else None
+        found = _index_of(index, folder) if index else None
         if found is not None and found.vectors.shape[1] != width:
             has = f"its vectors have {found.vectors.shape[1]} numbers, and this model reads {width}"
             raise ModelFileError(f"The index belongs to another model: {has}.", "wrong_index")
@@ -142,6 +142,14 @@ def import_rvc(
         except VoiceError as cause:
             raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
     return card
+
+
+def _index_of(path: Path, folder: Path) -> VoiceIndex:
+    """Read an index by way of a file in `folder`, which is not kept."""
+    passed_on = folder / "index.safetensors"
+    found = read_index(path, passed_on)
+    passed_on.unlink()
+    return found
 
 
 def _card(identifier: str, name: str, model: dict[str, Any], rate: int) -> VoiceCard:

@@ -107,6 +107,7 @@ def test_the_readme_shows_the_published_calls():
         "/models/create",
         "/models/MODEL_ID/train",
         "/models/import",  # an addition, like all after it
+        "/models/mia/teach",
     ]
     assert '-H "Content-Type: application/json" -F' in LINES["/models/MODEL_ID/train"]  # as published, though it is odd
 

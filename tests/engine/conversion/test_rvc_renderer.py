@@ -13,10 +13,12 @@ from engine.conversion.rerendering import edit_take
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
 from engine.rvc import contentvec
+from engine.rvc.rendering import TorchRendering
 from engine.rvc.sandbox import ModelFileError
 from engine.voices.imported import import_rvc, load_any_voice
 from engine.voices.voice import load_voice
 from tests.engine.rvc.models import checkpoint_of, import_small, use_small_contentvec, write_small_contentvec
+from tests.engine.rvc.test_onnx_models import small_model
 
 REFERENCE = Path(__file__).parents[1] / "rvc" / "reference"
 
@@ -71,6 +73,51 @@ def test_retrieval_uses_the_index_and_spares_consonants(voices):
     voice, audio = imported(voices, "v1", REFERENCE / "ivf.index"), vocal()
     plain, drawn = (convert(audio, voice, ConversionSettings(retrieval=share)).takes[0] for share in (0.0, 1.0))
     assert np.abs(plain.audio.samples - drawn.audio.samples).max() > 1e-3
+
+
+def test_consonant_protection_keeps_the_content_of_unvoiced_frames(voices, monkeypatch):
+    voice, sung = imported(voices, "v1", REFERENCE / "ivf.index"), vocal().samples
+    hiss = 0.1 * np.random.default_rng(0).standard_normal(sung.shape).astype(np.float32)
+    audio, render, given = Audio(np.concatenate([sung, hiss], 1), 44_100), TorchRendering.render, []
+
+    def recorded(self, content, hertz, moment):
+        given.append((content.clone(), hertz > 0))
+        return render(self, content, hertz, moment)
+
+    def content_of(**settings):
+        given.clear()
+        convert(audio, voice, ConversionSettings(**settings))
+        return torch.cat([content for content, _ in given]), torch.cat([voiced for _, voiced in given])
+
+    monkeypatch.setattr(TorchRendering, "render", recorded)
+    plain, voiced = content_of(retrieval=0.0)
+    spared, _ = content_of(retrieval=1.0, consonant_protection=1.0)
+    drawn, _ = content_of(retrieval=1.0, consonant_protection=0.0)
+    assert voiced.sum() > 80
+    assert (~voiced).sum() > 80
+    assert torch.equal(spared[~voiced], plain[~voiced])
+    assert torch.equal(spared[voiced], drawn[voiced])
+    assert ((drawn - plain).abs().amax(1) > 1e-3).all()
+
+
+@pytest.mark.parametrize(("dialect", "width", "rate"), [(0, 256, 40_000), (1, 768, 48_000)])
+def test_both_dialects_of_onnx_are_imported_and_convert(voices, tmp_path, dialect, width, rate):
+    voices.mkdir()
+    path = small_model(tmp_path / "Mia.onnx", dialect, width, rate=rate, speakers=2)
+    card = import_rvc(path, voices, speaker=1)
+    assert sorted(one.name for one in (voices / card.id).iterdir()) == [
+        "card.json",
+        "model.onnx",
+        "weights.safetensors",
+    ]
+    voice, audio = load_any_voice(voices / card.id), vocal()
+    first, again, other = (convert(audio, voice, ConversionSettings(seed=seed)).takes[0].audio for seed in (3, 3, 4))
+    assert first.samples.shape == audio.samples.shape
+    assert np.array_equal(first.samples, again.samples)
+    assert not np.array_equal(first.samples, other.samples)
+    with pytest.raises(ModelFileError, match="has no speaker 2"):
+        import_rvc(path, voices, speaker=2)
+    assert [one.name for one in voices.iterdir()] == [card.id]
 
 
 def test_formant_shift_keeps_length(voices):

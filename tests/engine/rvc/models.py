@@ -7,8 +7,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from engine.rvc import contentvec
+from engine.rvc import contentvec, index_file
 from engine.rvc.checkpoint import extract
+from engine.rvc.onnx_models import inspect
 from engine.voices.imported import import_rvc
 
 REFERENCE = Path(__file__).parent / "reference" / "rvc.safetensors"
@@ -51,8 +52,14 @@ def use_small_contentvec(monkeypatch):
             content(self, samples, version) if version == "v1" else content(self, samples, version).repeat(1, 1, 32)
         ),
     )
-    # in this process: that they are read in another one is tested in test_checkpoint
+    read_in_this_process(monkeypatch)
+
+
+def read_in_this_process(monkeypatch):
+    """Read the files here, which is faster; the tests of each reader do it in a process of its own."""
     monkeypatch.setattr("engine.rvc.checkpoint.run_apart", lambda _, path, target: extract(path, str(target)))
+    monkeypatch.setattr("engine.rvc.index_file.run_apart", lambda _, path, to: index_file.extract(path, str(to)))
+    monkeypatch.setattr("engine.rvc.onnx_models.run_apart", lambda _, path, *rest: inspect(path, *rest))
 
 
 def import_small(voices, case, index=None, **options):

@@ -6,14 +6,14 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
-from engine.rvc.onnx_models import _DIALECTS, inspect, onnx_from_json
+from engine.rvc.onnx_models import _DIALECTS, inspect, onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering
 from engine.rvc.sandbox import ModelFileError
 
 RATE, FRAMES = 32_000, 40
 
 
-def small_model(path, dialect=0, width=256, pitched=True, rate=RATE, extra=()):
+def small_model(path, dialect=0, width=256, pitched=True, rate=RATE, extra=(), speakers=0):
     """Write samples (1, 1, frames * hop): the mean of each frame's content, plus noise drawn inside or given."""
     names, hop = _DIALECTS[dialect], rate // 100
     real, whole = TensorProto.FLOAT, TensorProto.INT64
@@ -30,8 +30,16 @@ def small_model(path, dialect=0, width=256, pitched=True, rate=RATE, extra=()):
         helper.make_node("RandomNormalLike", ["held"], ["noise"], scale=0.01),
         helper.make_node("Add", ["held", "noise"], ["audio"]),
     ]
+    if speakers:
+        nodes[0].output[0] = "plain"
+        nodes[1:1] = [
+            helper.make_node("Gather", ["table", names.speaker], ["own"]),
+            helper.make_node("Add", ["plain", "own"], ["mean"]),
+        ]
     constants = {"last": [2], "shape": [1, 1, hop], "flat": [1, 1, -1]}
     stored = [helper.make_tensor(name, whole, [len(values)], values) for name, values in constants.items()]
+    if speakers:
+        stored.append(helper.make_tensor("table", real, [speakers], [0.1 * number for number in range(speakers)]))
     out = [helper.make_tensor_value_info("audio", real, (1, 1, "samples"))]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(*one) for one in inputs], out, stored)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
@@ -56,6 +64,22 @@ def test_same_seed_renders_the_same_samples(tmp_path):
     assert np.array_equal(first, again)
     assert 1e-3 < np.abs(first - other).max() < 0.2
     assert np.allclose(first.reshape(FRAMES, -1).mean(1), content.mean(1), atol=0.01)
+
+
+def test_a_speaker_that_the_model_lacks_is_refused(tmp_path):
+    path = small_model(tmp_path / "a.onnx", speakers=2)
+    inspect(path, "1")
+    for speaker in ("2", "4095", "-1"):
+        with pytest.raises(ModelFileError, match=f"has no speaker {speaker}: they are numbered from 0") as caught:
+            inspect(path, speaker)
+        assert caught.value.code == "no_such_speaker"
+
+
+def test_read_onnx_works_in_a_process_of_its_own(tmp_path):
+    path = small_model(tmp_path / "a.onnx", 1, 768, rate=48_000, speakers=2)
+    assert read_onnx(path, 1) == onnx_from_json(inspect(path))
+    with pytest.raises(ModelFileError, match="has no speaker 2"):
+        read_onnx(path, 2)
 
 
 def test_other_files_are_refused(tmp_path):

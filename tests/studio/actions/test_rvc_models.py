@@ -1,21 +1,20 @@
 import pytest
 import torch
 
-from engine.rvc.checkpoint import extract
 from studio.actions.conversions import usable_voice_folder
 from studio.actions.packages import export_model, export_networks, import_model, replace_model
 from studio.actions.rvc_models import RvcFiles
 from studio.actions.voices import model_view, models_view
 from studio.commands.cli import main
 from studio.errors import NotReadable, WrongState
-from tests.engine.rvc.models import checkpoint_of
+from tests.engine.rvc.models import checkpoint_of, read_in_this_process
 from tests.engine.rvc.test_index_file import INDEX
 
 
 @pytest.fixture
 def model(tmp_path, monkeypatch):
     """A model of RVC; it is read in this process, which is faster."""
-    monkeypatch.setattr("engine.rvc.checkpoint.run_apart", lambda _, path, target: extract(path, str(target)))
+    read_in_this_process(monkeypatch)
     monkeypatch.setattr("studio.actions.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
     path = tmp_path / "Mia.pth"
     torch.save(checkpoint_of("v1"), path)
