@@ -98,7 +98,7 @@ def inspect(path: Path, speaker: str = "0") -> dict[str, Any]:
 
 
 def _refuse_missing_speaker(path: Path, session: Any, model: OnnxModel, speaker: int) -> None:
-    """Raise ModelFileError if the model cannot run with this speaker: its table is inside, its length nowhere stated."""
+    """Raise ModelFileError if the model cannot run with this speaker: how many its table has is stated nowhere."""
     if not speaker:
         return
     try:
