@@ -1,0 +1,101 @@
+"""Translate the studio's texts into a reader's language, values included."""
+
+import re
+from functools import cache, cached_property
+
+from babel import Locale
+from babel.numbers import format_decimal
+
+from studio.languages.catalogues import Entry, entries_of
+from studio.languages.known import ENGLISH, LANGUAGES
+from studio.languages.templates import FIELD, NUMBER, Templates, normal
+
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+")
+_DEEPEST = 4  # values in values
+
+
+class Translator:
+    """The texts of the studio in one language.
+
+    >>> Translator("en").translate("Convert")
+    'Convert'
+    """
+
+    def __init__(self, code: str) -> None:
+        self.language = LANGUAGES[code]
+        self._entries = entries_of(code)
+
+    @cached_property
+    def _templates(self) -> Templates:
+        return Templates(self._entries)
+
+    @cached_property
+    def _locale(self) -> Locale:
+        return Locale.parse(self.language.locale)
+
+    def translate(self, text: str) -> str:
+        """Return a text in the language; what is in no catalogue (names, numbers, other people's words) stays.
+
+        A text of several sentences is translated sentence by sentence if it is not known as a whole.
+        """
+        if self.language.code == ENGLISH and not self._entries:
+            return text
+        found = self._found(normal(text), 0)
+        if found is None:
+            return text
+        before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+        return before + found + after
+
+    def number(self, text: str) -> str:
+        """Return a number written as in Python with the language's decimal mark (CLDR)."""
+        if "." not in text:
+            return text
+        mark = format_decimal(0.5, locale=self._locale, numbering_system="latn")[1]
+        return text.replace(".", mark)
+
+    def _found(self, text: str, depth: int) -> str | None:
+        if entry := self._entries.get(text):
+            return entry.forms[-1] if not entry.counted else None
+        if depth < _DEEPEST and (recognised := self._templates.recognise(text)):
+            template, values = recognised
+            return self._filled(self._entries[template], values, depth)
+        return self._sentences(text, depth) if depth < _DEEPEST else None
+
+    def _filled(self, entry: Entry, values: "dict[str, str]", depth: int) -> str:  # type: ignore[override]
+        form = self._form(entry, values.get(entry.counted, ""))
+        return FIELD.sub(lambda field: self._value(values.get(field[1], field[0]), depth + 1), form)
+
+    def _value(self, value: str, depth: int) -> str:
+        if NUMBER.fullmatch(value):
+            return self.number(value)
+        return self._found(normal(value), depth) or value
+
+    def _form(self, entry: Entry, count: str) -> str:
+        if not entry.counted or not NUMBER.fullmatch(count):
+            return entry.forms[-1]
+        category = self._locale.plural_form(abs(float(count)) if "." in count else abs(int(count)))
+        plurals = self.language.plurals
+        return entry.forms[plurals.index(category) if category in plurals else -1]
+
+    def _sentences(self, text: str, depth: int) -> str | None:
+        """Translate the longest known beginning of several sentences, and then the rest."""
+        ends = [found for found in _SENTENCE_END.finditer(text)]
+        for end in reversed(ends):
+            first = self._found_whole(text[: end.start()], depth)
+            if first is not None:
+                rest = text[end.end() :]
+                return f"{first} {self._found(rest, depth) or rest}"
+        return None
+
+    def _found_whole(self, text: str, depth: int) -> str | None:
+        if entry := self._entries.get(text):
+            return entry.forms[-1]
+        if recognised := self._templates.recognise(text):
+            return self._filled(self._entries[recognised[0]], dict(recognised[1]), depth)
+        return None
+
+
+@cache
+def translator(code: str) -> Translator:
+    """Return the translator of a language, made once."""
+    return Translator(code)
