@@ -1,0 +1,1 @@
+"""Speaks to people in their language: texts are recognised where they are shown, and translated there."""

@@ -44,7 +44,7 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         Language("es", "Español"),
         Language("pt-BR", "Português (Brasil)"),
         Language("it", "Italiano"),
-        Language("tr", "Türkçe"),
+        Language("tr", "Türkçe", _SAME),
         Language("ja", "日本語", _SAME),
         Language("ko", "한국어", _SAME),
         Language("zh-Hans", "简体中文", _SAME),
