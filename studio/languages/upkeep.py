@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
@@ -20,7 +21,7 @@ _COUNTED = (
     "trainings|versions|voices|words|workers|years"
 )
 _COUNT = re.compile(rf"\{{(\w+)\}} (?:[a-z-]+ ){{0,2}}(?:{_COUNTED})\b")
-_WRITTEN = "2026-11-24 00:00+0000"  # gettext wants a date; git has the true ones
+_WRITTEN = datetime(2026, 11, 24, tzinfo=UTC)  # gettext wants a date; git has the true ones
 _CODE = re.compile(r"`[^`]*`|--[a-z-]+|\b[a-z]+_[a-z_]+\b|https?://\S+")
 
 
