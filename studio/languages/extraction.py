@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from studio.languages.javascript import texts_of_script
-from studio.languages.templates import FIELD, normal
+from studio.languages.templates import FIELD, Template, normal
 
 ROOT = Path(__file__).parents[2]
 _ROOMS = ("engine", "studio")
@@ -43,10 +43,12 @@ class Texts:
 
     def __init__(self) -> None:
         self.places: dict[str, set[str]] = defaultdict(set)
+        self._by_shape: dict[str, str] = {}
 
     def add(self, text: str, place: str) -> None:
-        """Add a text in its normal form."""
-        self.places[normal(text)].add(place)
+        """Add a text in its normal form; one that differs only in the names of its fields is the same text."""
+        known = self._by_shape.setdefault(Template(normal(text)).shape, normal(text))
+        self.places[known].add(place)
 
 
 def all_texts(root: Path = ROOT) -> Texts:

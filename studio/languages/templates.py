@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 NUMBER = re.compile(r"[-+\u2212]?\d+(\.\d+)?")
+# numbers, times of day and of a recording, notes: what stands in a template that says nothing else but "to" or "s"
+SHORT_VALUE = re.compile(r"[-+\u2212]?\d[\d.,:]*|[A-G][#b\u266f\u266d]?-?\d")
 FIELD = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SPACES = re.compile(r"\s+")
@@ -50,14 +52,19 @@ class Template:
         return re.compile(self.pattern.replace("[^]", r"[\s\S]"))
 
     @property
-    def takes_numbers_only(self) -> bool:
-        """Whether its fields must be numbers: what it says besides ("{length} s") is too little to know it by."""
+    def takes_short_values(self) -> bool:
+        """Whether its fields must be numbers, times or notes: what it says besides ("{length} s") is too little."""
         return not self.keyword
 
     @property
     def fixed_length(self) -> int:
         """The number of characters outside the fields: the larger, the surer a recognition is."""
         return len(FIELD.sub("", self.text))
+
+    @cached_property
+    def shape(self) -> str:
+        """The text without the names of its fields: two templates of one shape cannot be told apart."""
+        return FIELD.sub("{}", self.text)
 
     @cached_property
     def keyword(self) -> str:
@@ -67,7 +74,7 @@ class Template:
     def values_in(self, text: str) -> Mapping[str, str] | None:
         """Return the values of the fields in a text; None if it is not of this template."""
         found = self._compiled.fullmatch(text)
-        if not found or (self.takes_numbers_only and not all(map(NUMBER.fullmatch, found.groups()))):
+        if not found or (self.takes_short_values and not all(map(SHORT_VALUE.fullmatch, found.groups()))):
             return None
         return dict(zip(self.fields, found.groups(), strict=True))
 
