@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from studio.commands.failures import in_one_sentence
+from studio.commands.wording import say
 
 PresetName = Annotated[str, typer.Argument(metavar="NAME", help="A preset; `presets` lists them.")]
 
@@ -28,7 +29,7 @@ def list_all(context: typer.Context) -> None:
     with local_studio() as studio:
         names = preset_names(studio, studio.local)
     if not names:
-        typer.echo("No presets yet: save one on the Convert tab.", err=True)
+        say("No presets yet: save one on the Convert tab.")
     for name in names:
         typer.echo(name)
 

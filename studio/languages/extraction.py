@@ -29,12 +29,14 @@ _SKIPPED_CALLS = {"compile", "get_logger", "getenv", "debug", "exception", "warn
                   "NotImplementedError", "setdefault", "annotate", "set_transform", "legend", "imshow", "getattr", "removeprefix", "startswith", "endswith"}  # fmt: skip
 _SKIPPED_KEYWORDS = {"elem_id", "elem_classes", "js", "js_on_load", "metavar", "summary", "tags", "operation_id",
                      "media_type", "key", "variant", "pattern", "dtype", "css_template", "filename"}  # fmt: skip
-_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} [^\W\d_]{2,}")
+_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+[,.:;)]? \(?\{|\} [^\W\d_]{2,}")
 _NAME = re.compile(r"[A-Z][a-z]+(-[a-z]+)?[.:]?")
 _CODE = re.compile(r"=>|;\s*$|^\s*[.#@]|\bfunction\b|^[A-Z]{3,} [A-Za-z_]+|[a-z]+ = '|\\[dwsS(]|://|^\w+\(|-> ")
 _STYLE = re.compile(r"[{;]\s*[a-z-]+:\s|!important|\bvar\(--")
 _TAG = re.compile(r"</?[a-z][^>]*>")
 _FORMATTED = re.compile(r"\{(\w*)[:!][^{}]*\}")  # a field of str.format with its format
+# calls whose texts are for people even if they are single words
+_MARKING_CALLS = {"translated", "say", "show", "padded", "pad", "terms", "confirm", "filled"}
 _NOT_COMMANDS = {"contextmanager", "property", "cached_property", "cache", "overload", "wraps"}
 
 
@@ -79,7 +81,7 @@ def python_texts(source: str, place: str) -> Iterator[str]:
         if _TAG.search(text):
             yield from pieces_of_html(text)
         else:
-            yield from (one for one in _paragraphs(text) if _is_text(one))
+            yield from (one for one in _paragraphs(text) if found in finder.marked or _is_text(one))
 
 
 class _Finder(ast.NodeVisitor):
@@ -87,6 +89,7 @@ class _Finder(ast.NodeVisitor):
 
     def __init__(self, is_command: bool, is_http: bool) -> None:
         self.found: list[str] = []
+        self.marked: set[str] = set()
         self._is_command, self._is_http = is_command, is_http
 
     def visit_Module(self, node: ast.Module) -> None:
@@ -136,6 +139,8 @@ class _Finder(ast.NodeVisitor):
         self.visit(node.func)
         for argument in node.args:
             self.visit(argument)
+            if name in _MARKING_CALLS and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                self.marked.add(argument.value)
         for keyword in node.keywords:
             is_document = self._is_http and keyword.arg in {"description", "summary", "title"}
             if keyword.arg not in _SKIPPED_KEYWORDS and not is_document:
