@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.analysis.vocal_range import FEMALE, MALE
 from engine.errors import ProfileError, SettingsError
+from engine.spelling import composed
 from engine.units import note_number
 from engine.voices.card_rules import DEEPEST, is_shallow
 
@@ -147,7 +148,7 @@ def _name(given: dict[str, Any], problems: _Problems) -> str:
         problems.add("name", missing)
         return ""
     name = _text(given["name"], "name", problems, LONGEST_NAME, one_line=True)
-    name = unicodedata.normalize("NFC", name)
+    name = composed(name)
     if name and all(unicodedata.category(sign)[0] in "CZM" for sign in name):
         problems.add("name", "{field} must hold something that can be seen.")
     return name

@@ -11,6 +11,7 @@ from engine.audio.decoders import recognise_container
 from engine.audio.files import open_audio
 from engine.datasets.dataset import AUDIO_SUFFIXES
 from engine.errors import AudioError
+from engine.spelling import composed
 from engine.units import in_words
 from studio.errors import Invalid, NotReadable
 from studio.settings.service import ServiceSettings
@@ -122,4 +123,4 @@ def shown_name(file_name: str) -> str:
 
     Browsers, and many libraries, send a quotation mark in a file name as %22 (WHATWG HTML, multipart/form-data).
     """
-    return PurePath(file_name).name.replace("%22", '"')[:_LONGEST_NAME]
+    return composed(PurePath(file_name).name.replace("%22", '"'))[:_LONGEST_NAME]

@@ -24,6 +24,7 @@ from studio.commands.datasets import create, report
 from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
 from studio.commands.mcp import mcp
+from studio.commands.notebooks import notebooks
 from studio.commands.presets import presets
 from studio.commands.projects import projects
 from studio.commands.rvc import rvc
@@ -140,6 +141,7 @@ app.add_typer(credentials, name="credentials")
 app.add_typer(token, name="token")
 app.command()(doctor)
 app.command()(mcp)
+app.command()(notebooks)
 app.command()(demo)
 
 

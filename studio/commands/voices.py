@@ -12,7 +12,7 @@ from rich.table import Table
 from engine.errors import SettingsError
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.failures import in_one_sentence
-from studio.commands.wording import confirm, filled, say, terms, translated
+from studio.commands.wording import confirm, filled, in_order, say, terms, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.catalogue import Model
@@ -45,7 +45,8 @@ def list_all(
         if as_json:
             typer.echo(json.dumps(models_view(studio, studio.local), indent=2, ensure_ascii=False))
             return
-        rows = [_row(studio, model) for model in all_models(studio.database, studio.local)]
+        found = sorted(all_models(studio.database, studio.local), key=lambda model: in_order(model.name))
+        rows = [_row(studio, model) for model in found]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # fits in a narrow window
     table.add_column(
         translated("id"), no_wrap=True, min_width=max(len(row[0]) for row in rows)

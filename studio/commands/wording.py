@@ -8,6 +8,7 @@ import typer
 from rich.cells import cell_len
 
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
+from studio.languages.sorting import sort_key
 
 OPTION = "--language"
 _CHOSEN: ContextVar[str] = ContextVar("language of the terminal", default="")
@@ -85,6 +86,11 @@ def padded(text: str, width: int) -> str:
     return shown + " " * max(1, width - cell_len(shown))
 
 
+def in_order(name: str) -> tuple[str, str]:
+    """Return what to sort names by that are shown."""
+    return sort_key(name, terminal_language())
+
+
 def terms(*texts: str) -> tuple[str, ...]:
     """Return single words as they are; the extraction takes them for texts, which it does with no others."""
     return texts
@@ -93,10 +99,15 @@ def terms(*texts: str) -> tuple[str, ...]:
 def choose_language(arguments: Sequence[str]) -> None:
     """Choose the language by the options before the command, else by the environment. Raises typer.BadParameter."""
     wish = _wish(arguments)
-    language = chosen_by([wish]) if wish else of_environment()
-    if wish and language.code == ENGLISH and not wish.lower().startswith(ENGLISH):
+    _CHOSEN.set(known_language(wish) if wish else of_environment().code)
+
+
+def known_language(wish: str) -> str:
+    """Return the code of the language that is wished for. Raises typer.BadParameter if there is none like it."""
+    code = chosen_by([wish]).code
+    if code == ENGLISH and not wish.lower().startswith(ENGLISH):
         raise typer.BadParameter(f"There is no language '{wish}': choose one of {', '.join(LANGUAGES)}.")
-    _CHOSEN.set(language.code)
+    return code
 
 
 def _wish(arguments: Sequence[str]) -> str:

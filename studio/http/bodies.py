@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from engine.spelling import composed
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
 
 LONGEST_FIELD = 16 << 10  # bytes
@@ -376,7 +377,7 @@ def plain_file_name(given: bytes) -> str:
         text = given.decode("utf-8")
     except UnicodeDecodeError:
         text = given.decode("latin-1")
-    last = re.split(r"[\\/]", text)[-1]
+    last = composed(re.split(r"[\\/]", text)[-1])
     shown = "".join(sign for sign in last if sign.isprintable()).strip()
     stem, dot, suffix = shown.rpartition(".")
     kept = shown if len(shown) <= LONGEST_FILE_NAME else f"{stem[: LONGEST_FILE_NAME - 20]}{dot}{suffix[-19:]}"

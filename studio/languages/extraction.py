@@ -37,6 +37,13 @@ _TAG = re.compile(r"</?[a-z][^>]*>")
 _FORMATTED = re.compile(r"\{(\w*)[:!][^{}]*\}")  # a field of str.format with its format
 # calls whose texts are for people even if they are single words
 _MARKING_CALLS = {"translated", "say", "show", "padded", "pad", "terms", "confirm", "filled"}
+# blocks of code; headings; and paragraphs and items of lists, which go on up to an empty or a marked line
+_MARK = r"[ ]*(?:#{1,6}|[-*+]|\d+[.)]|>)[ ]+"
+_PROSE = re.compile(
+    rf"^[ ]*```.*?^[ ]*```[^\n]*$|^#{{1,6}}[ ]+(?P<heading>[^\n]+)"
+    rf"|^(?:{_MARK})?[ ]*(?P<text>(?![ ]*```)\S[^\n]*(?:\n(?!{_MARK}|[ ]*```|[ ]*$)[^\n]+)*)",
+    re.MULTILINE | re.DOTALL,
+)
 _NOT_COMMANDS = {"contextmanager", "property", "cached_property", "cache", "overload", "wraps"}
 
 
@@ -256,6 +263,16 @@ def notebook_paragraphs(notebook: "dict[str, object]") -> Iterable[str]:
 
 
 def prose_of(markdown: str) -> Iterator[str]:
-    """Return the paragraphs of some Markdown without its blocks of code."""
-    for part in re.split(r"```.*?```", markdown, flags=re.DOTALL):
-        yield from (one for one in re.split(r"\n\s*\n", part) if one.strip())
+    """Return the headings, paragraphs and items of lists of some Markdown, without their marks and blocks of code."""
+    yield from (text for text, is_prose in pieces_of_markdown(markdown) if is_prose)
+
+
+def pieces_of_markdown(markdown: str) -> Iterator[tuple[str, bool]]:
+    """Split Markdown into pieces and whether they are prose; together they are the Markdown again."""
+    place = 0
+    for found in _PROSE.finditer(markdown):
+        if kind := found.lastgroup:
+            yield markdown[place : found.start(kind)], False
+            yield found[kind], True
+            place = found.end(kind)
+    yield markdown[place:], False

@@ -10,6 +10,7 @@ from studio.commands.cli import app
 from studio.commands.wording import padded, translated
 from tests.catalogues import catalogue
 
+NO_VOICE = "There is no voice '{model_id}'. GET /models lists the voices you can use."
 GERMAN = {
     "Options": "Optionen",
     "Arguments": "Argumente",
@@ -21,7 +22,7 @@ GERMAN = {
     "(Default: {default}, or the preset's.)": "(Sonst: {default}, oder was das Preset sagt.)",
     "The same number gives exactly the same takes again.": "Dieselbe Zahl ergibt dieselben Takes.",
     "Missing argument '{name}'.": "Das Argument {name} fehlt.",
-    "There is no voice '{model_id}'. GET /models lists the voices you can use.": "Keine Stimme „{model_id}“. Siehe GET /models.",
+    NO_VOICE: "Keine Stimme „{model_id}“: GET /models.",
     "voice type": "Stimmlage",
     "range": "Umfang",
     "{min} to {max}": "{min} bis {max}",
@@ -73,7 +74,7 @@ def test_option_refuses_a_language_that_is_not_there():
 def test_errors_are_in_the_language_and_scripts_get_the_same(german):
     result = run("--language", "de", "voices", "export", "nobody")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Keine Stimme „nobody“. Siehe python -m studio voices.\n"
+    assert result.stderr == "Keine Stimme „nobody“: python -m studio voices.\n"
     assert "Das Argument IN fehlt." in run("--language", "de", "convert").stderr
     assert run("--language", "de", "voices", "--json").stdout == run("voices", "--json").stdout
 
