@@ -294,10 +294,14 @@ class _Multipart:
         elif self._value is not None:
             self._value += data[start:end]
             if len(self._value) > LONGEST_FIELD:
-                raise Invalid([(self._name, f"{self._name} is too long for a field{self._maybe_a_file()}.")])
+                raise Invalid([(self._name, self._too_long())])
 
-    def _maybe_a_file(self) -> str:
-        return "; a file must be sent with its name, as curl does for -F field=@file" if self._is_file_field() else ""
+    def _too_long(self) -> str:
+        if not self._is_file_field():
+            return f"{self._name} is too long for a field."
+        return (
+            f"{self._name} is too long for a field; a file must be sent with its name, as curl does for -F field=@file."
+        )
 
     def _is_file_field(self) -> bool:
         return self._name in self._target.file_fields

@@ -42,9 +42,9 @@ _KEPT = (*PUBLISHED, "licence", "source", "consent", "consent_seal", "format", "
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {
-    PENDING: "is not trained yet: train it first.",
-    TRAINING: "is still being trained: it can be used once training has finished.",
-    FAILED: "is not ready, as its training failed: train it again.",
+    PENDING: "The voice '{model_id}' is not trained yet: train it first.",
+    TRAINING: "The voice '{model_id}' is still being trained: it can be used once training has finished.",
+    FAILED: "The voice '{model_id}' is not ready, as its training failed: train it again.",
 }
 _TRIES = 8
 _LATER_S = 30.0  # by then one may have been deleted
@@ -147,7 +147,7 @@ def find_usable(database: Database, account: Account, model_id: str, untrained: 
     if model.must_be_trained_again:
         raise WrongState(earlier_voice(model_id), "model_not_ready")
     if model.state != COMPLETED:
-        raise WrongState(f"The voice '{model_id}' {_NOT_READY[model.state]}", "model_not_ready")
+        raise WrongState(_NOT_READY[model.state].format(model_id=model_id), "model_not_ready")
     return model
 
 
