@@ -38,6 +38,8 @@ from studio.store.workspaces import refuse_busy
 
 _LATER_S = 30.0
 _LARGEST_HISTORY = 64 << 20  # bytes
+_BEING_TRAINED = "The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history."
+_BEING_EXAMINED = "The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history."
 
 
 # ---- views
@@ -212,12 +214,8 @@ def _refuse_busy(studio: Studio, connection: Connection, account: Account, model
     for kind in ("training", "report"):
         task = latest_in(connection, account.id, model.id, kind)
         if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
-            text = (
-                f"The voice '{model.name}' is being examined: wait until it has finished, or cancel it in the history."
-            )
-            if kind == "training":
-                text = f"The voice '{model.name}' is being trained: wait until it has finished, or cancel it in the history."
-            raise WrongState(text, "model_busy")
+            doing = _BEING_TRAINED if kind == "training" else _BEING_EXAMINED
+            raise WrongState(doing.format(voice=model.name), "model_busy")
     home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
     if home is not None and home.is_dir():
         refuse_busy(home)  # the command line has no task

@@ -1,0 +1,1 @@
+"""The languages of the studio: catalogues of translations, and texts recognised by their templates."""
