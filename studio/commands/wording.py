@@ -11,7 +11,7 @@ from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
 
 OPTION = "--language"
-_CHOSEN: ContextVar[str] = ContextVar("language of the terminal", default="")
+_CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
 # what typer and its parser say, by the templates of their texts
 TEXTS_OF_TYPER = (
     "Show this message and exit.",

@@ -59,7 +59,7 @@ def test_help_of_a_command_is_in_the_language_of_the_terminal(german):
 
 
 def test_help_is_english_without_a_wish(german):
-    shown = run("convert", "--help", LC_ALL="C").stdout
+    shown = run("convert", "--help", TIMBRE_STUDIO_LANGUAGE="", LC_ALL="C").stdout
     assert "Arguments" in shown
     assert "Argumente" not in shown
 
