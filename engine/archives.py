@@ -14,7 +14,6 @@ import re
 import shutil
 import stat
 import struct
-import unicodedata
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from typing import BinaryIO
 
 from engine.errors import ArchiveError
 from engine.files import replacing
+from engine.spelling import composed
 
 _BLOCK = 1 << 20  # bytes unpacked at a time
 _LARGEST_READ = 8 << 20  # bytes; the central directory is read in one piece, so this limits its size
@@ -81,7 +81,7 @@ def safe_path(name: str) -> PurePosixPath | None:
 
     Raises ArchiveError for a name that would leave its folder: absolute, with a drive letter, or with a part '..'.
     """
-    name = unicodedata.normalize("NFC", name).replace("\\", "/")
+    name = composed(name).replace("\\", "/")
     if name.startswith("/") or re.match("[A-Za-z]:", name):
         raise ArchiveError(f"{_quoted(name)} is an absolute path, which is not allowed; create the ZIP file again.")
     parts = []
@@ -245,7 +245,7 @@ def _name_of(entry: zipfile.ZipInfo) -> str:
 
 def _key(path: PurePosixPath) -> str:
     """Return a key that is equal for names some systems treat as the same."""
-    return unicodedata.normalize("NFC", str(path).casefold())
+    return composed(str(path).casefold())
 
 
 def _refuse_special(entry: zipfile.ZipInfo, is_folder: bool, archive: Path) -> None:

@@ -3,6 +3,7 @@
 Page, service, command line and notebooks are built from these fields, so each setting is defined once.
 """
 
+from collections.abc import Sequence
 from dataclasses import field, fields
 from math import isfinite
 from numbers import Integral, Real
@@ -52,6 +53,22 @@ def _check(name: str, value: Any, metadata: Any) -> None:
     whole = isinstance(lowest, int)
     right_kind = isinstance(value, Integral if whole else Real)
     if isinstance(value, bool) or not right_kind or not isfinite(value) or not lowest <= value <= highest:
-        number = "a whole number" if whole else "a number"
-        others = "".join(f", or the word {word}" for word in metadata["words"])
-        raise SettingsError(f"{name} must be {number} from {lowest} to {highest}{others}, not {value}.")
+        raise SettingsError(out_of_range(name, (lowest, highest), metadata["words"], str(value)))
+
+
+def out_of_range(name: str, limits: tuple[float, float], words: Sequence[str], value: str) -> str:
+    """Return the sentence about a value that is not in the range of a setting; whole numbers if the limits are."""
+    lowest, highest = limits
+    if not isinstance(lowest, int):
+        if words:
+            return f"{name} must be a number from {lowest} to {highest}, or {_listed(words)}, not {value}."
+        return f"{name} must be a number from {lowest} to {highest}, not {value}."
+    if words:
+        return f"{name} must be a whole number from {lowest} to {highest}, or {_listed(words)}, not {value}."
+    return f"{name} must be a whole number from {lowest} to {highest}, not {value}."
+
+
+def _listed(words: Sequence[str]) -> str:
+    if len(words) == 1:
+        return f"the word {words[0]}"
+    return f"one of the words {', '.join(words)}"

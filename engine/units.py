@@ -110,8 +110,13 @@ def in_words(seconds: float) -> str:
     >>> in_words(60), in_words(60.04), in_words(3600)
     ('60 seconds', '60.1 seconds', '60 minutes')
     """
-    value, unit = (seconds, "seconds") if seconds < _LONG_S else (seconds / 60, "minutes")
-    return f"{math.ceil(round(10 * value, 3)) / 10:g} {unit}"
+    if seconds < _LONG_S:
+        return f"{_rounded_up(seconds)} seconds"
+    return f"{_rounded_up(seconds / 60)} minutes"
+
+
+def _rounded_up(number: float) -> str:
+    return f"{math.ceil(round(10 * number, 3)) / 10:g}"
 
 
 def rounded_duration(seconds: float) -> str:
@@ -123,4 +128,7 @@ def rounded_duration(seconds: float) -> str:
     if seconds < _SHORT_S:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 120:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"

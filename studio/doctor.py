@@ -49,9 +49,13 @@ class Finding:
     works: bool = True
 
     def __str__(self) -> str:
-        mark = "FAULT" if not self.works else "note" if self.remedy else "ok"
-        line = f"{mark:<6}{self.subject:<30}{self.detail}"
-        return f"{line}\n{'':<6}{'':<30}-> {self.remedy}" if self.remedy else line
+        return self.line(str, str.ljust)
+
+    def line(self, translate: Callable[[str], str], pad: Callable[[str, int], str]) -> str:
+        """Return the finding in a language; `pad` translates a text and fills it up to a width."""
+        mark = pad("FAULT" if not self.works else "note" if self.remedy else "ok", 6)
+        line = f"{mark}{pad(self.subject, 30)}{translate(self.detail)}"
+        return f"{line}\n{'':<6}{'':<30}-> {translate(self.remedy)}" if self.remedy else line
 
 
 def examine() -> Iterator[Finding]:

@@ -190,7 +190,7 @@ def _listener(host: str, port: int) -> socket.socket:
 
 async def _problem(request: Request, error: Exception) -> Response:
     """Return an error as a problem document; 405 names all methods of the address, whichever route refused."""
-    response = problem_of(error).response()
+    response = problem_of(error).response(request.headers.get("accept-language"))
     if response.status_code == 405:
         response.headers["Allow"] = ", ".join(sorted(_methods(request))) or "GET, HEAD"  # those of static files
     return response

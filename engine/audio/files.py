@@ -127,7 +127,7 @@ class AudioSource:
         """Yield the decoder's chunks, checking that all are finite and together as long as the header says."""
         count = 0
         for chunk in self._decoder.chunks():
-            refuse_no_sound(chunk, f'"{self.path.name}"', f", {count / self.rate:.1f} seconds in or just after")
+            refuse_no_sound(chunk, f'"{self.path.name}"', count / self.rate)
             count += chunk.shape[1]
             yield chunk
         slack = self._decoder.slack
@@ -321,18 +321,24 @@ def write_audio(path: Path | str, audio: Audio) -> None:
         warnings.warn(f'"{writer.path.name}" has no content credentials. {writer.unsigned}', stacklevel=2)
 
 
-def refuse_no_sound(samples: Samples, holder: str, place: str = "") -> None:
+def refuse_no_sound(samples: Samples, holder: str, from_s: float | None = None) -> None:
     """Raise AudioError for invalid samples: NaN, infinity, or values far beyond full scale, which is 1.
 
-    holder, place: for the message: the name of the recording, and the position in it. Unscaled integers stored as
-    floats are allowed.
+    holder, from_s: for the message: the name of the recording, and where in it the samples begin. Unscaled integers
+    stored as floats are allowed.
     """
     peak = float(np.abs(samples).max(initial=0.0))
     if not math.isfinite(peak):
-        raise AudioError(f"{holder} holds invalid samples (NaN or infinity){place}.")
+        if from_s is None:
+            raise AudioError(f"{holder} holds invalid samples (NaN or infinity).")
+        raise AudioError(f"{holder} holds invalid samples (NaN or infinity), {from_s:.1f} seconds in or just after.")
     if peak > _LARGEST_SAMPLE:
         beyond = f"samples of {peak:.0e}, where full scale is 1"
-        raise AudioError(f"{holder} holds {beyond}{place}: export it again with another program.")
+        if from_s is None:
+            raise AudioError(f"{holder} holds {beyond}: export it again with another program.")
+        raise AudioError(
+            f"{holder} holds {beyond}, {from_s:.1f} seconds in or just after: export it again with another program."
+        )
 
 
 @contextmanager

@@ -67,8 +67,8 @@ def parts_of(starts_s: Sequence[float], choice: Sequence[int]) -> list[CompPart]
     [CompPart(start_s=0.0, take=1), CompPart(start_s=3.0, take=0)]
     """
     if len(choice) != len(starts_s):
-        count = f"{len(starts_s)} phrase{'s' if len(starts_s) != 1 else ''}"
-        raise SettingsError(f"Choose one take for each phrase: the recording has {count}, not {len(choice)}.")
+        count = len(starts_s)
+        raise SettingsError(f"Choose one take for each phrase: the recording has {count} phrases, not {len(choice)}.")
     parts = [CompPart(start_s, take) for start_s, take in zip(starts_s, choice, strict=True)]
     return [part for number, part in enumerate(parts) if number == 0 or part.take != parts[number - 1].take]
 

@@ -305,20 +305,22 @@ def _read_model_file(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         content = file.read(LARGEST_MODEL_FILE + 1)
     if len(content) > LARGEST_MODEL_FILE:
-        raise _unreadable(f"is larger than {LARGEST_MODEL_FILE // 1_000_000} MB, too large for a profile")
+        raise _unreadable(f"model.json is larger than {LARGEST_MODEL_FILE // 1_000_000} MB, too large for a profile.")
     try:
         values = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as cause:
-        raise _unreadable("is not encoded in UTF-8; save it as UTF-8") from cause
+        raise _unreadable("model.json is not encoded in UTF-8; save it as UTF-8.") from cause
     except json.JSONDecodeError as cause:
-        place = f"in line {cause.lineno}, column {cause.colno}"
-        raise _unreadable(f"is not valid JSON {place}; correct it there") from cause
+        raise _unreadable(
+            f"model.json is not valid JSON in line {cause.lineno}, column {cause.colno}; correct it there."
+        ) from cause
     except (ValueError, RecursionError) as cause:
-        raise _unreadable("holds numbers too long, or lists nested too deep, to be read; remove them") from cause
+        text = "model.json holds numbers too long, or lists nested too deep, to be read; remove them."
+        raise _unreadable(text) from cause
     if not isinstance(values, dict):
-        raise _unreadable('must hold one object, such as {"name": "Anna"}')
+        raise _unreadable('model.json must hold one object, such as {"name": "Anna"}.')
     return values
 
 
-def _unreadable(what: str) -> ProfileError:
-    return ProfileError([(MODEL_FILE, f"{MODEL_FILE} {what}.")])
+def _unreadable(sentence: str) -> ProfileError:
+    return ProfileError([(MODEL_FILE, sentence)])

@@ -43,19 +43,19 @@ SPEAKING_MARGIN = 5.0  # semitones between the speaking pitch and that of the st
 _UNUSED = {"unreadable", "no_voice", "exact_duplicate", "near_duplicate"}
 _MOST_NAMED = 3
 _DECIMALS = 4
-_SUMMARIES = {  # of one recording, of several
-    "unreadable": ("cannot be read", "cannot be read"),
-    "no_voice": ("holds no voice", "hold no voice"),
-    "silence": ("is silent or mostly so", "are silent or mostly so"),
-    "clipping": ("is clipped", "are clipped"),
-    "noise": ("is noisy", "are noisy"),
-    "reverberation": ("is reverberant", "are reverberant"),
-    "bandwidth": ("lacks high frequencies", "lack high frequencies"),
-    "level": ("is very quiet", "are very quiet"),
-    "short": ("is very short", "are very short"),
-    "exact_duplicate": ("is a duplicate", "are duplicates"),
-    "near_duplicate": ("is a copy of another one", "are copies of others"),
-    "other_speaker": ("sounds like another speaker", "sound like other speakers"),
+_SUMMARIES = {
+    "unreadable": "{count} of {recordings} recordings cannot be read: {names}.",
+    "no_voice": "{count} of {recordings} recordings hold no voice: {names}.",
+    "silence": "{count} of {recordings} recordings are silent or mostly so: {names}.",
+    "clipping": "{count} of {recordings} recordings are clipped: {names}.",
+    "noise": "{count} of {recordings} recordings are noisy: {names}.",
+    "reverberation": "{count} of {recordings} recordings are reverberant: {names}.",
+    "bandwidth": "{count} of {recordings} recordings lack high frequencies: {names}.",
+    "level": "{count} of {recordings} recordings are very quiet: {names}.",
+    "short": "{count} of {recordings} recordings are very short: {names}.",
+    "exact_duplicate": "{count} of {recordings} recordings are duplicates: {names}.",
+    "near_duplicate": "{count} of {recordings} recordings are copies of others: {names}.",
+    "other_speaker": "{count} of {recordings} recordings sound like other speakers: {names}.",
 }
 _SAME_KEY = 1.0  # semitones at most between the notes of a recording and of its copy
 _Curves = tuple[Pitch, np.ndarray]  # of the audible frames: pitch, and loudness in dB relative to the recording's voice
@@ -378,9 +378,10 @@ def _summaries(recordings: Sequence[RecordingReport]) -> list[Finding]:
         failing = sum(verdict == "fail" for verdict in verdicts.values())
         verdict: Verdict = "fail" if failing >= MOSTLY * len(recordings) else "warn"
         listed = sorted(verdicts, key=lambda name: -SEVERITY[verdicts[name]])
-        more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
-        reason = f"{len(listed)} of {len(recordings)} recordings {_SUMMARIES[code][len(listed) > 1]}: "
-        summaries.append((len(listed), finding(code, verdict, reason + ", ".join(listed[:_MOST_NAMED]) + more + ".")))
+        shown, more = ", ".join(listed[:_MOST_NAMED]), len(listed) - _MOST_NAMED
+        shown = f"{shown} and {more} more" if more > 0 else shown
+        reason = _SUMMARIES[code].format(count=len(listed), recordings=len(recordings), names=shown)
+        summaries.append((len(listed), finding(code, verdict, reason)))
     summaries.sort(key=lambda one: (-SEVERITY[one[1].verdict], -one[0]))
     return [found for _, found in summaries]
 
@@ -398,11 +399,18 @@ def _off_the_profile(
         low, high = SINGING_RANGES[stated_type]
         note = SPEAKING_NOTES[stated_type]
         if style == "melodic":
-            wrong, usual = _share_outside(voiced, (low, high)) > OUTSIDE_SHARE, f"sings {low} to {high}"
+            wrong = _share_outside(voiced, (low, high)) > OUTSIDE_SHARE
+            reason = (
+                f"The profile says {stated_type}, which sings {low} to {high}; "
+                f"the voice ranges from {found.min} to {found.max}."
+            )
         else:
-            wrong, usual = abs(found.middle - note_number(note)) > SPEAKING_MARGIN, f"speaks around {note}"
+            wrong = abs(found.middle - note_number(note)) > SPEAKING_MARGIN
+            reason = (
+                f"The profile says {stated_type}, which speaks around {note}; "
+                f"the voice ranges from {found.min} to {found.max}."
+            )
         if wrong:
-            reason = f"The profile says {stated_type}, which {usual}; the voice ranges from {found.min} to {found.max}."
             findings.append(finding("pitch_range", "warn", reason))
     if stated_range and _share_outside(voiced, stated_range) > OUTSIDE_SHARE:
         low, high = stated_range

@@ -129,8 +129,9 @@ def _judged(report: dict[str, Any], known: set[str], tags: str | None, path: Pat
     kind = " Its credentials say that it is synthetic." if synthetic else ""
     if not failures and str(signature.get("cert_serial_number")) in known:
         voice = (statement or {}).get("voice")
-        name = f" in the voice {_shown(voice['name'])}" if isinstance(voice, dict) and voice.get("name") else ""
-        text = f"Made here, a synthetic recording{name}, and unchanged since."
+        text = "Made here, a synthetic recording, and unchanged since."
+        if isinstance(voice, dict) and voice.get("name"):
+            text = f"Made here, a synthetic recording in the voice {_shown(voice['name'])}, and unchanged since."
         return Verdict("made_here", text, signer, synthetic, statement, tags)
     text = f"Made by another: signed by {signer}, which this installation does not know, and unchanged since."
     if failures & _EXPIRED:

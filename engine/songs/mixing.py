@@ -202,8 +202,10 @@ def _channels(lanes: Sequence[Lane]) -> int:
             found[source.channels] = lane.path.name
     several = sorted(set(found) - {1})
     if len(several) > 1:
-        text = " and ".join(f'"{found[channels]}" has {channels} channels' for channels in several[:2])
-        raise AudioError(f"{text}: give both in mono or stereo.")
+        few, many = several[:2]
+        raise AudioError(
+            f'"{found[few]}" has {few} channels and "{found[many]}" has {many} channels: give both in mono or stereo.'
+        )
     return several[0] if several else 1
 
 

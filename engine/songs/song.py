@@ -256,9 +256,10 @@ def _described(settings: Chosen | None) -> str:
 
 def _notes(alignment: Alignment) -> list[str]:
     notes = []
-    if alignment.offset_s:
-        later = "later" if alignment.offset_s > 0 else "earlier"
-        notes.append(f"The vocal begins {abs(alignment.offset_s):.3f} s {later} than the backing ({alignment.reason}).")
+    if alignment.offset_s > 0:
+        notes.append(f"The vocal begins {alignment.offset_s:.3f} s later than the backing ({alignment.reason}).")
+    elif alignment.offset_s < 0:
+        notes.append(f"The vocal begins {-alignment.offset_s:.3f} s earlier than the backing ({alignment.reason}).")
     if alignment.trace_db is not None and alignment.trace_db > _TRACE_DB:
         notes.append(f"The backing holds a trace of the vocal, {-alignment.trace_db:.0f} dB below it.")
     return notes

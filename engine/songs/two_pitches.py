@@ -19,6 +19,7 @@ from engine.songs.parts import clock
 
 _RATE, _WINDOW, _HOP = 16_000, 2048, 640  # 128 ms, every 40 ms
 _PADDED = 4096
+_LISTED = 3  # stretches in a sentence
 _BLOCK_BINS, _BLOCKS = 24, 54  # in which the level around a bin is measured, up to 5 kHz
 _BINS = _BLOCK_BINS * _BLOCKS + 1
 _LOWEST_HERTZ, _HIGHEST_HERTZ, _STEPS_PER_SEMITONE = 75.0, 1000.0, 5
@@ -46,9 +47,10 @@ class TwoPitches:
         """What a user should know about it; empty if there are none."""
         if self.share < _WORTH_SAYING:
             return ""
-        listed = ", ".join(f"{clock(round(start))} to {clock(round(stop))}" for start, stop in self.stretches_s[:3])
-        more = f" and {len(self.stretches_s) - 3} more places" if len(self.stretches_s) > 3 else ""
-        return f"Two pitches sound at once from {listed}{more}: give each voice a stem of its own, or they blur."
+        places = ", ".join(f"{clock(round(start))}-{clock(round(stop))}" for start, stop in self.stretches_s[:_LISTED])
+        if (more := len(self.stretches_s) - _LISTED) > 0:
+            places = f"{places} and {more} more places"
+        return f"Two pitches sound at once at {places}: give each voice a stem of its own, or they blur."
 
 
 def find_two_pitches(path: Path) -> TwoPitches:

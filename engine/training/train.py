@@ -273,10 +273,14 @@ class _Training:
         if restored:
             self.tuning.restore(self.good)
         self.rate_share = max(_SLOWEST_SHARE, self.rate_share / 2)
-        went_back = " The last checkpoint was restored." if restored else ""
         self._add_event(
-            f"A step that produced NaN or infinite losses was skipped.{went_back} "
-            f"The learning rate is now {self.plan.learning_rate * self.rate_share:.2g}."
+            " ".join(
+                [
+                    "A step that produced NaN or infinite losses was skipped.",
+                    *(["The last checkpoint was restored."] if restored else []),
+                    f"The learning rate is now {self.plan.learning_rate * self.rate_share:.2g}.",
+                ]
+            )
         )
 
     def _take_smaller_batches(self, cause: BaseException) -> None:
@@ -393,16 +397,16 @@ class _Training:
     def _progress(self) -> str:
         """Return the progress message: epoch, loss, scores, time left."""
         history = self.history
-        parts = [f"epoch {history.epoch} of {self.plan.epochs}"]
+        text = f"epoch {history.epoch} of {self.plan.epochs}"
         if history.epochs:
-            parts.append(f"difference {history.epochs[-1].get('envelope', math.nan):.3f}")
+            text = f"{text}, difference {history.epochs[-1].get('envelope', math.nan):.3f}"
         if history.evaluations and (best := history.best):
             last = history.evaluations[-1]
-            parts.append(f"likeness {last['likeness']:.3f}")
-            parts.append(f"score {last['score']:.3f} (best {best['score']:.3f} at epoch {best['epoch']})")
+            scores = f"score {last['score']:.3f} (best {best['score']:.3f} at epoch {best['epoch']})"
+            text = f"{text}, likeness {last['likeness']:.3f}, {scores}"
         if (left_s := self._seconds_left()) is not None and history.epoch < self.plan.epochs:
-            parts.append(f"about {rounded_duration(left_s)} left")
-        return ", ".join(parts)
+            text = f"{text}, about {rounded_duration(left_s)} left"
+        return text
 
     def _add_event(self, text: str) -> None:
         self.history.events.append({"epoch": self.history.epoch, "text": text})

@@ -24,6 +24,7 @@ from safetensors import SafetensorError
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError, is_full_disk
 from engine.files import UNFINISHED, sync_to_disk
+from engine.spelling import folded
 from engine.voices import card_rules as rules
 from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, is_identifier, is_whole
 
@@ -203,7 +204,7 @@ def list_voices(folder: Path | Sequence[Path] = DEMO_VOICES) -> list[VoiceCard]:
                     cards[identifier] = replace(load_card(home), id=identifier)
                 except VoiceError:
                     continue
-    return sorted(cards.values(), key=lambda card: (card.name.lower(), card.id))
+    return sorted(cards.values(), key=lambda card: (folded(card.name), card.id))
 
 
 def _several(folder: Path | Sequence[Path]) -> Sequence[Path]:

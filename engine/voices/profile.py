@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.analysis.vocal_range import FEMALE, MALE
 from engine.errors import ProfileError, SettingsError
+from engine.spelling import composed
 from engine.units import note_number
 from engine.voices.card_rules import DEEPEST, is_shallow
 
@@ -135,20 +136,21 @@ class _Problems:
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []
 
-    def add(self, name: str, message: str) -> None:
-        """`message` goes on after the field's name."""
+    def add(self, name: str, sentence: str) -> None:
+        """`sentence` begins with {field}, which stands for the field's name."""
         name = name.encode("utf-8", "replace").decode()
-        self.found.append((name, f"{name if len(name) <= 60 else name[:60] + '…'} {message}."))
+        self.found.append((name, sentence.replace("{field}", name if len(name) <= 60 else name[:60] + "…", 1)))
 
 
 def _name(given: dict[str, Any], problems: _Problems) -> str:
     if "name" not in given:
-        problems.add("name", 'is missing; write it into model.json as "name", or state it when the voice is created')
+        missing = '{field} is missing; write it into model.json as "name", or state it when the voice is created.'
+        problems.add("name", missing)
         return ""
     name = _text(given["name"], "name", problems, LONGEST_NAME, one_line=True)
-    name = unicodedata.normalize("NFC", name)
+    name = composed(name)
     if name and all(unicodedata.category(sign)[0] in "CZM" for sign in name):
-        problems.add("name", "must hold something that can be seen")
+        problems.add("name", "{field} must hold something that can be seen.")
     return name
 
 
@@ -157,11 +159,12 @@ def _text(value: Any, name: str, problems: _Problems, longest: int = LONGEST_TEX
     if is_blank(value):
         return ""
     if not isinstance(value, str):
-        problems.add(name, f"must be text, not {_kind(value)}")
+        problems.add(name, f"{{field}} must be text, not {_kind(value)}.")
     elif len(text := value.strip()) > longest:
-        problems.add(name, f"must have at most {longest} characters, not {len(text)}")
+        problems.add(name, f"{{field}} must have at most {longest} characters, not {len(text)}.")
     elif _UNWELCOME.search(text) or (one_line and _LINE_ENDS.search(text)):
-        problems.add(name, "must not hold control characters" + (" or line ends" if one_line else ""))
+        ends = "{field} must not hold control characters or line ends."
+        problems.add(name, ends if one_line else "{field} must not hold control characters.")
     else:
         return text
     return ""
@@ -174,7 +177,7 @@ def _choice(given: dict[str, Any], name: str, allowed: tuple[str, ...], problems
     chosen = " ".join(value.lower().split()) if isinstance(value, str) else None
     if chosen in allowed:
         return chosen
-    problems.add(name, f"must be one of {', '.join(allowed)}, not {_shown(value)}")
+    problems.add(name, f"{{field}} must be one of {', '.join(allowed)}, not {_shown(value)}.")
     return None
 
 
@@ -185,17 +188,17 @@ def _language(given: dict[str, Any], problems: _Problems) -> str | None:
     language = value.strip().lower() if isinstance(value, str) else ""
     if re.fullmatch("[a-z]{2}", language):
         return language
-    problems.add("base_language", f"must be two letters such as en, de or tr, not {_shown(value)}")
+    problems.add("base_language", f"{{field}} must be two letters such as en, de or tr, not {_shown(value)}.")
     return None
 
 
 def _traits(given: dict[str, Any], problems: _Problems) -> tuple[str, ...]:
     values = given.get("traits", [])
     if not isinstance(values, list | tuple):
-        problems.add("traits", f'must be a list of texts such as ["warm", "clear"], not {_kind(values)}')
+        problems.add("traits", f'{{field}} must be a list of texts such as ["warm", "clear"], not {_kind(values)}.')
         return ()
     if len(values) > MOST_TRAITS:
-        problems.add("traits", f"must be at most {MOST_TRAITS}, not {len(values)}")
+        problems.add("traits", f"{{field}} must be at most {MOST_TRAITS}, not {len(values)}.")
         return ()
     traits = [_text(value, f"traits[{at}]", problems, LONGEST_TRAIT, one_line=True) for at, value in enumerate(values)]
     return tuple(trait for trait in traits if trait)
@@ -206,19 +209,20 @@ def _vocal_range(given: dict[str, Any], problems: _Problems) -> dict[str, str] |
         return None
     values = given["vocal_range"]
     if not isinstance(values, Mapping):
-        problems.add("vocal_range", f'must be like {{"min": "A2", "max": "C5"}}, not {_kind(values)}')
+        problems.add("vocal_range", f'{{field}} must be like {{"min": "A2", "max": "C5"}}, not {_kind(values)}.')
         return None
     values = {name: value for name, value in values.items() if not is_blank(value)}
     if not values:
         return None
     before = len(problems.found)
     for name in [name for name in values if name not in _RANGE]:
-        problems.add(f"vocal_range.{name}", "is not known; a vocal range has min and max")
+        problems.add(f"vocal_range.{name}", "{field} is not known; a vocal range has min and max.")
     notes = {name: _note(values.get(name), f"vocal_range.{name}", problems) for name in _RANGE}
     if len(problems.found) > before:
         return None
     if note_number(notes["min"]) > note_number(notes["max"]):
-        problems.add("vocal_range", f"has its limits swapped: min {notes['min']} is above max {notes['max']}")
+        low, high = notes["min"], notes["max"]
+        problems.add("vocal_range", f"{{field}} has its limits swapped: min {low} is above max {high}.")
     return notes
 
 
@@ -230,23 +234,25 @@ def _note(value: Any, name: str, problems: _Problems) -> str:
             return note[0].upper() + note[1:]
     except SettingsError:
         pass
-    wrong = "is missing" if value is None else f"must be a note, not {_shown(value)}"
-    problems.add(name, f"{wrong}; write it like A2, C#4 or Bb3")
+    if value is None:
+        problems.add(name, "{field} is missing; write it like A2, C#4 or Bb3.")
+    else:
+        problems.add(name, f"{{field}} must be a note, not {_shown(value)}; write it like A2, C#4 or Bb3.")
     return ""
 
 
 def _consent(given: dict[str, Any], problems: _Problems) -> dict[str, str]:
     values = given.get("consent", {})
     if not isinstance(values, Mapping):
-        problems.add("consent", f"must hold statement, by and date, not be {_kind(values)}")
+        problems.add("consent", f"{{field}} must hold statement, by and date, not be {_kind(values)}.")
         return {}
     texts = {str(name): _text(value, f"consent.{name}", problems) for name, value in values.items()}
     for name in texts:
         if not _is_plain(name) or len(name) > LONGEST_NAME or _UNWELCOME.search(name) or _LINE_ENDS.search(name):
-            problems.add(f"consent.{_shown(name)}", "has a name that cannot be stored")
+            problems.add(f"consent.{_shown(name)}", "{field} has a name that cannot be stored.")
     day = texts.get("date")
     if day and not _is_day(day):
-        problems.add("consent.date", f"must be a day such as 2025-03-31, not {_shown(day)}")
+        problems.add("consent.date", f"{{field}} must be a day such as 2025-03-31, not {_shown(day)}.")
     return {name: text for name, text in texts.items() if text}
 
 
@@ -264,13 +270,14 @@ def _other(values: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
         if name in _KNOWN:
             continue
         if not (isinstance(name, str) and _is_plain(name) and _is_plain(value)):
-            problems.add(str(name), "must be text, a number, or a list or object of such, as a file can hold it")
+            kinds = "{field} must be text, a number, or a list or object of such, as a file can hold it."
+            problems.add(str(name), kinds)
         elif not is_shallow(value, DEEPEST - _ABOVE_OTHER):
-            problems.add(name, f"has lists or objects more than {DEEPEST - _ABOVE_OTHER} deep")
+            problems.add(name, f"{{field}} has lists or objects more than {DEEPEST - _ABOVE_OTHER} deep.")
         else:
             other[name] = value
     if len(json.dumps([other], indent=2, ensure_ascii=False).encode()) > MOST_OTHER:
-        problems.add("model.json", f"holds more than {MOST_OTHER >> 20} MB besides the fields of a voice")
+        problems.add("model.json", f"{{field}} holds more than {MOST_OTHER >> 20} MB besides the fields of a voice.")
     return other
 
 
@@ -288,7 +295,7 @@ def _one_licence(values: Mapping[str, Any], problems: _Problems) -> dict[str, An
     """Rename `license` to `licence`; note a problem if both are there and differ."""
     one, another = values.get("licence"), values.get(_OTHER_SPELLING)
     if not is_blank(one) and not is_blank(another) and one != another:
-        problems.add("licence", f"and {_OTHER_SPELLING} say different things; keep one of them")
+        problems.add("licence", f"{{field}} and {_OTHER_SPELLING} say different things; keep one of them.")
     return _british(values)
 
 

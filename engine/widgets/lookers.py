@@ -56,22 +56,36 @@ def describe_difference(first: Look, second: Look) -> str:
     found = compare_recordings(_performed(first), _performed(second))
     parts = []
     if found.is_aligned:
-        later = f"It is the same performance, the second {_more(found.offset_s, 's', 'later', 'earlier')}."
-        parts.append(later if found.offset_s else "They are sung at the same times.")
+        parts.append(_later(found.offset_s))
     else:
         parts.append("They are not the same performance: their timing differs.")
     if found.semitones is not None and found.louder_db is not None:
-        pitch = (
-            _more(found.semitones, "semitones", "higher", "lower") if round(found.semitones, 1) else "at the same pitch"
-        )
-        parts.append(f"The second is {pitch} and {_more(found.louder_db, 'dB', 'louder', 'quieter')}.")
+        parts += [_higher(round(found.semitones, 1)), _louder(found.louder_db)]
     if found.is_aligned and found.same_notes is not None:
         parts.append(f"Apart from that, {found.same_notes:.0%} of the frames are on the same note.")
     return " ".join(parts)
 
 
-def _more(value: float, unit: str, more: str, less: str) -> str:
-    return f"{abs(value):.1f} {unit} {more if value >= 0 else less}"
+def _later(offset_s: float) -> str:
+    if not offset_s:
+        return "They are sung at the same times."
+    if offset_s > 0:
+        return f"It is the same performance, the second {offset_s:.1f} s later."
+    return f"It is the same performance, the second {-offset_s:.1f} s earlier."
+
+
+def _higher(semitones: float) -> str:
+    if not semitones:
+        return "The second is at the same pitch."
+    if semitones > 0:
+        return f"The second is {semitones:.1f} semitones higher."
+    return f"The second is {-semitones:.1f} semitones lower."
+
+
+def _louder(louder_db: float) -> str:
+    if louder_db >= 0:
+        return f"It is {louder_db:.1f} dB louder."
+    return f"It is {-louder_db:.1f} dB quieter."
 
 
 def conversion_viewer(before: Look, takes: Sequence[Look], transpose: float) -> Any:

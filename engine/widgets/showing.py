@@ -13,12 +13,15 @@ from IPython.display import HTML, display
 from matplotlib.figure import Figure
 
 from engine.errors import EngineError
+from engine.widgets.wording import Translate, speak
 
 _DECIMALS = 3
 
 
-def prepare() -> None:
-    """Prepare a notebook: show figures directly, and engine errors as their messages.
+def prepare(translate: Translate = str) -> None:
+    """Prepare a notebook: show figures directly, engine errors as their messages, and widgets in the reader's language.
+
+    translate: from English; by default texts stay English.
 
     An engine error stops the cells below like any other; its message is for the user, so the traceback is left out.
     On Colab, widgets are enabled. Outside a notebook this does nothing.
@@ -28,6 +31,8 @@ def prepare() -> None:
         return
     shell.display_formatter.formatters["image/png"].for_type(Figure, figure_png)
     shell.set_custom_exc((EngineError,), _tell)
+    if translate is not str:
+        speak(translate, shell.display_formatter.formatters["text/html"])
     if find_spec("google") and find_spec("google.colab"):
         from google.colab import output
 

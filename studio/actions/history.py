@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from engine.spelling import folded
 from studio.actions.comps import repeat_comp
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.pitch_edits import repeat_edit
@@ -61,7 +62,7 @@ def search(
     """
     words = tuple(text.split())[:_MOST_WORDS]
     named = all_models(studio.database, account) if words else []
-    by_word = {word: {one.id for one in named if word.casefold() in one.name.casefold()} for word in words}
+    by_word = {word: {one.id for one in named if folded(word) in folded(one.name)} for word in words}
     return TaskFilter(
         state, kind, words=words, model_ids_by_word=by_word, model_id=model_id,
         since=_day("since", since, 0), until=_day("until", until, 1),

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from engine.spelling import composed
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
 from engine.voices.card_rules import RVC
 from engine.voices.package import export_voice, import_voice, packaged_card
@@ -53,14 +54,19 @@ def packaged_name(package: Path, name: str = "the file") -> str:
 def voices_called(studio: Studio, account: Account, name: str) -> list[dict[str, Any]]:
     """Return `id` and `demo` of the voices with this name."""
     known = all_models(studio.database, account)
-    return [{"id": one.id, "demo": one.is_demo} for one in known if one.name.casefold() == name.casefold()]
+    return [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(name)]
 
 
 def free_name(studio: Studio, account: Account, name: str) -> str:
     """Return the name, numbered if a voice already has it: "Mia 2"."""
-    taken = {one.name.casefold() for one in all_models(studio.database, account)}
+    taken = {_same(one.name) for one in all_models(studio.database, account)}
     numbered = (f"{name} {number}" for number in count(2))
-    return next(free for free in chain([name], numbered) if free.casefold() not in taken)
+    return next(free for free in chain([name], numbered) if _same(free) not in taken)
+
+
+def _same(name: str) -> str:
+    """Return what two names have in common if people would take them for one."""
+    return composed(name.casefold())
 
 
 def replace_model(studio: Studio, account: Account, model_id: str, package: Path) -> None:

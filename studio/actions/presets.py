@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
+from engine.spelling import composed
 from studio.errors import Invalid, NotFound
 from studio.store import presets
 from studio.store.accounts import Account
@@ -32,7 +33,8 @@ def preset_names(studio: Studio, account: Account) -> list[str]:
 
 def find_preset(studio: Studio, account: Account, name: str) -> Preset:
     """Return a saved preset. Raises NotFound, and SettingsError for one that an other version has saved."""
-    kept = presets.all_presets(studio.database, account.id).get(name)
+    saved = presets.all_presets(studio.database, account.id)
+    kept = saved.get(name) or saved.get(composed(name))
     if kept is None:
         names = ", ".join([*sorted(_OWN), *preset_names(studio, account)])
         raise NotFound(f"There is no preset '{name}'; the presets are: {names}.", "preset_not_found")
@@ -46,7 +48,7 @@ def save_preset(studio: Studio, account: Account, name: str, preset: Preset) -> 
 
     Raises Invalid for a name that cannot be used, or too many presets, and SettingsError for a value out of range.
     """
-    name = " ".join(name.split())
+    name = composed(" ".join(name.split()))
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
         raise Invalid([("name", f"Give the preset a name of 1 to {LONGEST_NAME} printable characters.")])
     if name.casefold() in _OWN:

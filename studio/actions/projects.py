@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.analysis.timeline import Timeline
 from engine.errors import SettingsError
+from engine.spelling import composed
 from studio.actions.names import voice_names
 from studio.actions.tasks import delete_tasks, task_views_of
 from studio.errors import Invalid, WrongState
@@ -64,7 +65,7 @@ def change_project(
     Raises NotFound, Invalid for a name that is too long, SettingsError for a value out of range.
     """
     project = find_project(studio.database, account.id, project_id)
-    name = (project.name or "") if name is None else " ".join(name.split())
+    name = (project.name or "") if name is None else composed(" ".join(name.split()))
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise Invalid([("name", f"The name of a project has at most {LONGEST_NAME} printable characters.")])
     try:

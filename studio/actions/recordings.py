@@ -11,6 +11,7 @@ from engine.audio.decoders import recognise_container
 from engine.audio.files import open_audio
 from engine.datasets.dataset import AUDIO_SUFFIXES
 from engine.errors import AudioError
+from engine.spelling import composed
 from engine.units import in_words
 from studio.errors import Invalid, NotReadable
 from studio.settings.service import ServiceSettings
@@ -79,11 +80,11 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
                     break
             seconds = source.duration_s or counted
             if service and seconds > most_s:
-                length, longest = in_words(seconds), in_words(most_s)
-                over = length if source.duration_s else f"more than {longest}"
-                text = f"The recording is {over} long; the limit is {longest}: use a shorter one."
-                text += service.raised_by("longest_audio_minutes")
-                raise Invalid([("audio", text)], "audio_too_long")
+                longest = in_words(most_s)
+                text = f"The recording is more than {longest} long, which is the limit: use a shorter one."
+                if source.duration_s:
+                    text = f"The recording is {in_words(seconds)} long; the limit is {longest}: use a shorter one."
+                raise Invalid([("audio", text + service.raised_by("longest_audio_minutes"))], "audio_too_long")
             return Length(seconds, source.channels)
     except AudioError as cause:
         # the engine's error has the name of the stored file, not the user's
@@ -96,13 +97,19 @@ def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> N
     minutes, most_minutes = length.channel_seconds / 60, service.largest_conversion_minutes
     if minutes * takes <= most_minutes:
         return
-    one = f"{in_words(length.seconds)} x {length.channels} channel{'s' * (length.channels > 1)}"
-    text = f"{one} x {takes} take{'s' * (takes > 1)} are {minutes * takes:.0f} minutes to render; the limit is "
+    cost = f"{in_words(length.seconds)} x {length.channels} (channels) x {takes} (takes)"
     fit = int(most_minutes / minutes)
-    remedy = f"ask for at most {fit}" if fit else "use a shorter recording, or mono"
-    hint = service.raised_by("largest_conversion_minutes")
-    field = "generations_count" if fit else "audio"
-    raise Invalid([(field, f"{text}{most_minutes:g}: {remedy}.{hint}")], "conversion_too_large")
+    text = (
+        f"{cost} are {minutes * takes:.0f} minutes to render; the limit is {most_minutes:g}: "
+        "use a shorter recording, or mono."
+    )
+    if fit:
+        text = (
+            f"{cost} are {minutes * takes:.0f} minutes to render; the limit is {most_minutes:g}: "
+            f"ask for at most {fit} takes."
+        )
+    field, hint = "generations_count" if fit else "audio", service.raised_by("largest_conversion_minutes")
+    raise Invalid([(field, text + hint)], "conversion_too_large")
 
 
 def suffix_of(file_name: str, audio: Path) -> str:
@@ -122,4 +129,4 @@ def shown_name(file_name: str) -> str:
 
     Browsers, and many libraries, send a quotation mark in a file name as %22 (WHATWG HTML, multipart/form-data).
     """
-    return PurePath(file_name).name.replace("%22", '"')[:_LONGEST_NAME]
+    return composed(PurePath(file_name).name.replace("%22", '"'))[:_LONGEST_NAME]

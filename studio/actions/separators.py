@@ -32,8 +32,11 @@ def refuse_without_separator(settings: Settings) -> None:
     """Raise WrongState if songs cannot be separated yet."""
     found = separator_state(settings.separators)
     if found.remedy:
-        text = f"Songs cannot be separated yet: {found.remedy} on the machine that serves this"
-        raise WrongState(f"{text}, or send the vocal and its backing.", "no_separator")
+        text = (
+            f"Songs cannot be separated yet: {found.remedy} on the machine that serves this, "
+            "or send the vocal and its backing."
+        )
+        raise WrongState(text, "no_separator")
 
 
 def fetch_separator(studio: Studio, report: Report, pinned: SeparatorFile | None = None) -> Path:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from engine.spelling import composed
 from studio.actions.conversions import KIND
 from studio.actions.repeats import key_of_take
 from studio.errors import Invalid
@@ -33,7 +34,7 @@ def label_take(
 
 
 def _checked(name: str) -> str:
-    name = " ".join(name.split())
+    name = composed(" ".join(name.split()))
     if not name.isprintable() or len(name) > LONGEST_NAME:
         raise Invalid([("name", f"name must be a line of text of at most {LONGEST_NAME} characters.")])
     return name

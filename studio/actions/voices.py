@@ -38,6 +38,8 @@ from studio.store.workspaces import refuse_busy
 
 _LATER_S = 30.0
 _LARGEST_HISTORY = 64 << 20  # bytes
+_BEING_TRAINED = "The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history."
+_BEING_EXAMINED = "The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history."
 
 
 # ---- views
@@ -120,8 +122,10 @@ def train_model(
     plan = allowed_plan(studio, epochs, settings or {})
     found = find_model(studio.database, account, model_id)
     if found.is_demo or found.dataset_key is None:
-        why = "is a demo voice" if found.is_demo else "was imported without its recordings"
-        raise WrongState(f"The voice '{model_id}' {why} and cannot be trained.", "no_recordings")
+        text = f"The voice '{model_id}' was imported without its recordings and cannot be trained."
+        if found.is_demo:
+            text = f"The voice '{model_id}' is a demo voice and cannot be trained."
+        raise WrongState(text, "no_recordings")
 
     def act(connection: Connection) -> dict[str, Any]:
         # concurrent calls wait here, and then see the result of the first
@@ -210,9 +214,8 @@ def _refuse_busy(studio: Studio, connection: Connection, account: Account, model
     for kind in ("training", "report"):
         task = latest_in(connection, account.id, model.id, kind)
         if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
-            doing = "is being trained" if kind == "training" else "is being examined"
-            text = f"The voice '{model.name}' {doing}: wait until it has finished, or cancel it in the history."
-            raise WrongState(text, "model_busy")
+            doing = _BEING_TRAINED if kind == "training" else _BEING_EXAMINED
+            raise WrongState(doing.format(voice=model.name), "model_busy")
     home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
     if home is not None and home.is_dir():
         refuse_busy(home)  # the command line has no task

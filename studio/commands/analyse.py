@@ -10,6 +10,7 @@ from studio.commands.convert import Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
+from studio.commands.wording import filled, padded, say, translated
 
 
 @in_one_sentence
@@ -40,8 +41,9 @@ def analyse(
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
-    typer.echo(f"length      {analysis.duration_s:.2f} s")
-    typer.echo(f"style       {analysis.style}")
-    typer.echo(f"range       {f'{notes.min} to {notes.max}' if notes else 'no notes found'}")
+    typer.echo(padded("length", 12) + translated(f"{analysis.duration_s:.2f} s"))
+    typer.echo(padded("style", 12) + translated(analysis.style))
+    found_notes = filled("{min} to {max}", min=notes.min, max=notes.max) if notes else translated("no notes found")
+    typer.echo(padded("range", 12) + found_notes)
     if analysis.dryness.warning:
-        typer.echo(analysis.dryness.warning, err=True)
+        say(analysis.dryness.warning)

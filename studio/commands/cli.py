@@ -9,9 +9,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+from typer import TyperException
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -23,6 +24,7 @@ from studio.commands.datasets import create, report
 from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
 from studio.commands.mcp import mcp
+from studio.commands.notebooks import notebooks
 from studio.commands.presets import presets
 from studio.commands.projects import projects
 from studio.commands.rvc import rvc
@@ -32,32 +34,56 @@ from studio.commands.songs import mix
 from studio.commands.token import token
 from studio.commands.train import train
 from studio.commands.voices import voices
-from studio.settings.options import setting_options, with_options
+from studio.commands.wording import (
+    OPTION,
+    choose_language,
+    padded,
+    show,
+    translate_error,
+    translate_help,
+    translated,
+)
+from studio.settings.options import DEFAULT, setting_options, with_options
 
-# commands whose options are the fields of a dataclass: its module and name, their panel, and a note on their defaults
+OR_THE_PRESETS = "(Default: {default}, or the preset's.)"
+OR_THE_ENVIRONMENTS = "(Default: {default}, or the environment's.)"
+# commands whose options are the fields of a dataclass: its module and name, their panel, and what is said of defaults
 _WITH_SETTINGS: dict[str, tuple[Callable[..., None], str, str, str, str]] = {
-    "convert": (convert, "engine.conversion.settings", "ConversionSettings", "How it sounds", ", or the preset's"),
-    "live": (live, "engine.live.settings", "LiveSettings", "How it sounds", ""),
-    "train": (train, "engine.training.plan", "TrainingPlan", "How to train", ""),
-    "serve": (serve, "studio.settings.service", "ServiceSettings", "How it runs", ", or the environment's"),
+    "convert": (convert, "engine.conversion.settings", "ConversionSettings", "How it sounds", OR_THE_PRESETS),
+    "live": (live, "engine.live.settings", "LiveSettings", "How it sounds", DEFAULT),
+    "train": (train, "engine.training.plan", "TrainingPlan", "How to train", DEFAULT),
+    "serve": (serve, "studio.settings.service", "ServiceSettings", "How it runs", OR_THE_ENVIRONMENTS),
 }
 
 
 class Commands(TyperGroup):
-    """The commands; options that mirror engine settings are added only when a command is used."""
+    """The commands in the language of the terminal; options that mirror engine settings are added only when used."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        choose_language(args)
+        translate_help(self, ctx)
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] in _WITH_SETTINGS:
             self.commands[args[0]] = _completed(args[0])
+            translate_help(self.commands[args[0]], ctx)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except TyperException as error:
+            translate_error(error)
+            raise
 
 
 @in_one_sentence
 def _completed(name: str) -> Any:
     """Return a command with an option for every setting."""
-    command, module, settings, panel, or_else = _WITH_SETTINGS[name]
+    command, module, settings, panel, default = _WITH_SETTINGS[name]
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    options = setting_options(getattr(import_module(module), settings), panel, or_else)
+    options = setting_options(getattr(import_module(module), settings), panel, default)
     single.command(name)(with_options(command, options))
     return get_command(single)
 
@@ -71,6 +97,17 @@ app = typer.Typer(
 )
 
 
+@app.callback()
+def root(
+    language: Annotated[
+        str,
+        typer.Option(OPTION, metavar="CODE", help="Of messages and help: en, de, ja, ... (Default: the terminal's.)"),
+    ] = "",
+) -> None:
+    """Timbre Studio: the same performance in another voice."""
+    # Commands has read it before the help was made
+
+
 @in_one_sentence
 def doctor() -> None:
     """Test every part of a conversion on this machine; exit status 1 if one fails."""
@@ -79,8 +116,8 @@ def doctor() -> None:
     works = True
     for finding in examine():
         works &= finding.works
-        typer.echo(finding)
-    typer.echo("This machine is ready to convert." if works else "This machine cannot convert yet: see FAULT above.")
+        typer.echo(finding.line(translated, padded))
+    show("This machine is ready to convert." if works else "This machine cannot convert yet: see FAULT above.")
     if not works:
         raise typer.Exit(1)
 
@@ -104,6 +141,7 @@ app.add_typer(credentials, name="credentials")
 app.add_typer(token, name="token")
 app.command()(doctor)
 app.command()(mcp)
+app.command()(notebooks)
 app.command()(demo)
 
 

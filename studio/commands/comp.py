@@ -9,6 +9,7 @@ from engine.errors import SettingsError
 from studio.commands.convert import Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
+from studio.commands.wording import say, translated
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.provenance.statement import Statement
@@ -39,12 +40,12 @@ def comp(
         starts_s = joins(find_phrases(analysis.pitch, analysis.loudness_db), analysis.loudness_db)
         if choose is None:
             for number, start_s in enumerate(starts_s, 1):
-                typer.echo(f"{number:>3}  from {start_s:.2f} s")
+                typer.echo(f"{number:>3}  " + translated(f"from {start_s:.2f} s"))
             return
         parts = parts_of(starts_s, [_number(one) - 1 for one in choose.split(",")])
         unsigned = comp_files(takes, parts, target, report, _one_voice(takes))
     if unsigned:
-        typer.echo(f"Without content credentials. {unsigned}", err=True)
+        say(f"Without content credentials. {unsigned}")
     typer.echo(target)
 
 

@@ -11,6 +11,7 @@ from engine.errors import EngineError
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.songs import SongOptions, convert_song
+from studio.commands.wording import padded, say, translated
 from studio.settings.options import DeviceOption, read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
@@ -114,8 +115,7 @@ def convert(
         with local_studio() as studio, progress_bar() as report:  # of making an untrained voice
             found = load_any_voice(usable_voice_folder(studio, studio.local, name, report, device))
         if found.card.is_untrained:
-            more = f"python -m studio train {name} makes it more like the recordings."
-            typer.echo(f"{found.card.name} is untrained: {more}", err=True)
+            say(f"{found.card.name} is untrained: python -m studio train {name} makes it more like the recordings.")
         return found
 
     if song.is_song or song.parts:
@@ -130,9 +130,9 @@ def convert(
             if path != target:
                 apply_effects_to_file(path, target, chain, report, conversion.statement)
     used = conversion.style if preset == AUTO else preset
-    typer.echo(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+g} semitones.", err=True)
+    say(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+g} semitones.")
     if conversion.unsigned:
-        typer.echo(f"Without content credentials. {conversion.unsigned}", err=True)
+        say(f"Without content credentials. {conversion.unsigned}")
     for path in targets:
         typer.echo(path)
         if scores:
@@ -143,11 +143,10 @@ def convert(
 def demo(voice: VoiceId = DEFAULT_VOICE) -> None:
     """Convert the bundled recording with a demo voice and score the result."""
     sample = bundled_sample()
-    typer.echo(f"Converting {sample.name}, a recording that comes with the project ...", err=True)
+    say(f"Converting {sample.name}, a recording that comes with the project ...")
     convert(sample, voice, Path.cwd(), scores=True, transpose="auto")
-    typer.echo(
+    say(
         "Now convert one of your own: python -m studio convert RECORDING --transpose auto",
-        err=True,
     )
 
 
@@ -185,7 +184,7 @@ def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[
 def _warn(survey: "Survey") -> None:
     """Say before the conversion that the recording is no dry vocal."""
     if survey.dryness and survey.dryness.warning:
-        typer.echo(survey.dryness.warning, err=True)
+        say(survey.dryness.warning)
 
 
 def _print_scores(source: Path, result: Path, transpose: float) -> None:
@@ -193,4 +192,4 @@ def _print_scores(source: Path, result: Path, transpose: float) -> None:
 
     for name, value in asdict(score_performance(source, result, transpose)).items():
         shown = "does not apply" if value is None else f"{value:.3f}"
-        typer.echo(f"  {name.replace('_', ' '):<16}{shown}", err=True)
+        typer.echo(f"  {padded(name.replace('_', ' '), 16)}{translated(shown)}", err=True)

@@ -9,6 +9,7 @@ import typer
 
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from studio.commands.failures import in_one_sentence
+from studio.commands.wording import filled, padded, translated
 from studio.settings.environment import installation_of, load_service_settings, load_settings
 
 credentials = typer.Typer(
@@ -29,7 +30,7 @@ def verify(
         if as_json:
             typer.echo(json.dumps({"file": str(path)} | asdict(verdict), ensure_ascii=False))
         else:
-            typer.echo(f"{path}: {verdict.sentence}")
+            typer.echo(f"{path}: {translated(verdict.sentence)}")
     if any(verdict.state == "changed" for verdict in verdicts.values()):
         raise typer.Exit(1)
 
@@ -42,12 +43,13 @@ def show(context: typer.Context) -> None:
         return
     installation = _installation()
     if not installation.signs:
-        typer.echo(SWITCHED_OFF)
+        typer.echo(translated(SWITCHED_OFF))
         return
     certificate = installation.identity().certificate
-    typer.echo(f"signer   {certificate.subject.rfc4514_string()}")
-    typer.echo(f"valid    {certificate.not_valid_before_utc:%Y-%m-%d} to {certificate.not_valid_after_utc:%Y-%m-%d}")
-    typer.echo(f"folder   {installation.folder}")
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    typer.echo(padded("signer", 9) + certificate.subject.rfc4514_string())
+    typer.echo(padded("valid", 9) + filled("{begin} to {end}", begin=begin.date(), end=end.date()))
+    typer.echo(padded("folder", 9) + str(installation.folder))
 
 
 @credentials.command()

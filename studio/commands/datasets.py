@@ -14,6 +14,7 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.report_text import report_lines
+from studio.commands.wording import say, translated
 from studio.errors import NotFound
 
 if TYPE_CHECKING:  # the engine takes seconds to load
@@ -72,13 +73,10 @@ def create(
         with progress_bar() as progress:
             identifier, data_report = create_examined(studio, studio.local, files, given, progress)
         name = find_model(studio.database, studio.local, identifier).name
-    for line in report_lines(data_report):
+    for line in report_lines(data_report, translated):
         typer.echo(line, err=True)
-    typer.echo(
-        f"{name} is ready to use, untrained: python -m studio convert RECORDING --voice {identifier}\n"
-        f"Training makes it more like the recordings: python -m studio train {identifier}",
-        err=True,
-    )
+    say(f"{name} is ready to use, untrained: python -m studio convert RECORDING --voice {identifier}")
+    say(f"Training makes it more like the recordings: python -m studio train {identifier}")
     typer.echo(identifier)
 
 
@@ -101,7 +99,7 @@ def report(
     if as_json:
         typer.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
         return
-    for line in report_lines(found):
+    for line in report_lines(found, translated):
         typer.echo(line)
 
 

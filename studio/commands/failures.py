@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 import typer
 
 from engine.errors import Cancelled, EngineError
+from studio.commands.wording import say, translated
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,16 +22,13 @@ def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
         try:
             return command(*args, **kwargs)
         except EngineError as error:
-            typer.echo(str(error).replace("GET /models", "python -m studio voices"), err=True)
+            typer.echo(translated(str(error)).replace("GET /models", "python -m studio voices"), err=True)
             raise typer.Exit(1) from error
         except ImportError as error:
-            typer.echo(
-                f"The installation is incomplete ({error}): see python -m studio doctor.",
-                err=True,
-            )
+            say(f"The installation is incomplete ({error}): see python -m studio doctor.")
             raise typer.Exit(1) from error
         except (Cancelled, KeyboardInterrupt) as stop:
-            typer.echo(str(stop) or "Stopped; no incomplete files were left behind.", err=True)
+            say(str(stop) or "Stopped; no incomplete files were left behind.")
             raise typer.Exit(STOPPED) from stop
 
     return run

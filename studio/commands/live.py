@@ -10,6 +10,7 @@ import typer
 
 from engine.errors import EngineError
 from studio.commands.failures import in_one_sentence
+from studio.commands.wording import say, show, translated
 from studio.settings.options import read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
@@ -85,7 +86,7 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
         samples, converter = convert_recording(audio.mono(), audio.rate, voice, settings, report)
     statement = live_statement(voice, settings, source)
     write_audio(target, Audio(samples[None], audio.rate, statement))
-    typer.echo(f"{voice.card.name}; live this would come {1000 * converter.delay_s:.0f} ms later.", err=True)
+    say(f"{voice.card.name}; live this would come {1000 * converter.delay_s:.0f} ms later.")
 
 
 def _measure(voice: "Voice", settings: "LiveSettings", seconds: float) -> None:
@@ -101,8 +102,8 @@ def _measure(voice: "Voice", settings: "LiveSettings", seconds: float) -> None:
         converter = LiveConverter(voice, settings, _RATE, whole_blocks=True)
         warm_up(converter)
         found = measure_live(LiveConverter(voice, settings, _RATE, whole_blocks=True), seconds)
-        typer.echo(
-            f"{threads} thread{'s' if threads > 1 else ''}: algorithm {1000 * converter.delay_s:.0f} ms, measured"
+        show(
+            f"{threads} threads: algorithm {1000 * converter.delay_s:.0f} ms, measured"
             f" {1000 * found.delay_p50_s:.0f} ms (p50), {1000 * found.delay_p99_s:.0f} ms (p99),"
             f" {found.found} of {found.chirps} chirps found; work {found.work_p50:.2f} (p50), {found.work_p99:.2f}"
             f" (p99) of real time; {found.glitches} glitches in {seconds:g} s."
@@ -148,7 +149,7 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
             )  # fmt: skip
         except (sounddevice.PortAudioError, ValueError) as cause:
             raise EngineError(f"The sound device cannot be used: {cause}. --devices lists those there are.") from cause
-        typer.echo("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends.", err=True)
+        say("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends.")
         while stream.active and keys.look():
             _show(converter, performance.report.glitches)
             performance.flush()
@@ -167,5 +168,13 @@ def _too_slow(settings: "LiveSettings") -> str:
 def _show(converter: "LiveConverter", glitches: int) -> None:
     meter = converter.meter
     bars = ["#" * round(20 * min(1.0, peak)) for peak in (meter.input_peak, meter.output_peak)]
-    line = f"in {bars[0]:<20} out {bars[1]:<20} {meter.hertz:6.1f} -> {meter.rendered_hertz:6.1f} Hz, {glitches} late"
-    print(f"\r{line}", end="", file=sys.stderr, flush=True)  # noqa: T201 - one line that is written over
+    pitch = f"{meter.hertz:6.1f} -> {meter.rendered_hertz:6.1f} Hz"
+    parts = (
+        translated("in"),
+        f"{bars[0]:<20}",
+        translated("out"),
+        f"{bars[1]:<20}",
+        f"{pitch},",
+        translated(f"{glitches} late"),
+    )
+    print(f"\r{' '.join(parts)}", end="", file=sys.stderr, flush=True)  # noqa: T201 - one line that is written over

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from studio.commands.failures import in_one_sentence
+from studio.commands.wording import in_order, say
 
 PresetName = Annotated[str, typer.Argument(metavar="NAME", help="A preset; `presets` lists them.")]
 
@@ -26,9 +27,9 @@ def list_all(context: typer.Context) -> None:
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
-        names = preset_names(studio, studio.local)
+        names = sorted(preset_names(studio, studio.local), key=in_order)
     if not names:
-        typer.echo("No presets yet: save one on the Convert tab.", err=True)
+        say("No presets yet: save one on the Convert tab.")
     for name in names:
         typer.echo(name)
 

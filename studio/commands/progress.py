@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColum
 
 from engine.errors import Cancelled
 from engine.progress import Report
+from studio.commands.wording import speaker
 
 
 @contextmanager
@@ -28,12 +29,12 @@ def progress_bar(time_left: bool = True) -> Iterator[Report]:
         _stop_requests() as stop_was_requested,
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
     ):
-        task = bar.add_task("", total=1.0)
+        task, translate = bar.add_task("", total=1.0), speaker()
 
         def report(fraction: float, message: str) -> None:
             if stop_was_requested():
                 raise Cancelled
-            bar.update(task, completed=fraction, description=message)
+            bar.update(task, completed=fraction, description=translate(message))
 
         yield report
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
+from studio.commands.wording import say, terms, translated
 
 _SHOWN_OF_ID = 12  # characters; the first six are enough where no other project begins with them
 _PAGE = 1000
@@ -51,8 +52,8 @@ def list_all(
         typer.echo(json.dumps({"projects": found}, indent=2, ensure_ascii=False))
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in ("id", "name", "conversions", "voices", "changed"):
-        table.add_column(title, overflow="fold", no_wrap=title == "id")
+    for title in terms("id", "name", "conversions", "voices", "changed"):
+        table.add_column(translated(title), overflow="fold", no_wrap=title == "id")
     for one in found:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(one["changed_at"]))
         cells = (one["id"][:_SHOWN_OF_ID], one["name"], str(len(one["conversions"])), ", ".join(one["voices"]), day)
@@ -115,7 +116,7 @@ def delete(project: ProjectId) -> None:
 
     with local_studio() as studio:
         count = delete_project(studio, studio.local, project)
-    typer.echo(f"Deleted {count} conversion{'s' * (count != 1)}.", err=True)
+    say(f"Deleted {count} conversions.")
 
 
 def _given(tempo: float | None, beats: int | None, start: float | None) -> dict[str, Any]:

@@ -1,39 +1,54 @@
 """Format a data report for the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, set_cell_size
+
 from engine.units import in_words
+from studio.commands.wording import terms
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.findings import Finding
     from engine.datasets.report import DataReport
 
 MOST_RECORDINGS = 20  # listed with findings; the JSON and the plot have all
-_MARKS = {"pass": "ok", "warn": "note", "fail": "FAULT"}
+_MARKS = dict(zip(("pass", "warn", "fail"), terms("ok", "note", "FAULT"), strict=True))
 
 
-def report_lines(report: "DataReport") -> Iterator[str]:
+def report_lines(report: "DataReport", translate: Callable[[str], str] = str) -> Iterator[str]:
     """Yield the findings: of all recordings first, then of each recording with findings."""
-    yield (
-        f"{_MARKS[report.verdict]:<6}{len(report.recordings)} recordings, {in_words(report.total_s)}, "
-        f"of which {in_words(report.usable_s)} can be used for training"
+    writer = _Writer(translate)
+    yield writer.line(
+        report.verdict,
+        f"{len(report.recordings)} recordings, {in_words(report.total_s)}, "
+        f"of which {in_words(report.usable_s)} can be used for training",
     )
-    told: set[str] = set()  # remedies, each shown once
-    yield from _findings("", report.findings, told)
+    yield from writer.findings("", report.findings)
     noted = [one for one in report.recordings if _worth_saying(one.findings)]
     for one in noted[:MOST_RECORDINGS]:
-        yield from _findings(f"{one.name}: ", one.findings, told)
+        yield from writer.findings(f"{one.name}: ", one.findings)
     if len(noted) > MOST_RECORDINGS:
-        yield f"{'':<6}and {len(noted) - MOST_RECORDINGS} more recordings; report --json lists them all"
+        rest = len(noted) - MOST_RECORDINGS
+        yield writer.line("", f"and {rest} more recordings; report --json lists them all")
 
 
-def _findings(subject: str, findings: "Sequence[Finding]", told: set[str]) -> Iterator[str]:
-    for finding in _worth_saying(findings):
-        yield f"{_MARKS[finding.verdict]:<6}{subject}{finding.reason}"
-        if finding.remedy and finding.remedy not in told:
-            told.add(finding.remedy)
-            yield f"{'':<6}-> {finding.remedy}"
+class _Writer:
+    """Writes lines in a language, each remedy once."""
+
+    def __init__(self, translate: Callable[[str], str]) -> None:
+        self._translate, self._told = translate, set[str]()
+
+    def line(self, verdict: str, text: str, subject: str = "") -> str:
+        mark = self._translate(_MARKS[verdict]) if verdict else ""
+        return f"{set_cell_size(mark, max(6, cell_len(mark) + 1))}{subject}{self._translate(text)}"
+
+    def findings(self, subject: str, findings: "Sequence[Finding]") -> Iterator[str]:
+        for finding in _worth_saying(findings):
+            yield self.line(finding.verdict, finding.reason, subject)
+            if finding.remedy and finding.remedy not in self._told:
+                self._told.add(finding.remedy)
+                yield f"{'':<6}-> {self._translate(finding.remedy)}"
 
 
 def _worth_saying(findings: "Sequence[Finding]") -> "list[Finding]":

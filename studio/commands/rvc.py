@@ -7,6 +7,7 @@ import typer
 
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
+from studio.commands.wording import confirm_or_abort, say, show
 
 rvc = typer.Typer(
     help="Get ContentVec, which imported models of RVC need, and let them teach.",
@@ -23,9 +24,9 @@ def status() -> None:
     from engine.rvc.sources import SOURCES, contentvec_path
 
     path = contentvec_path()
-    typer.echo(str(path) if path.exists() else "ContentVec is missing: imported models cannot convert yet.")
+    show(path if path.exists() else "ContentVec is missing: imported models cannot convert yet.")
     for one in SOURCES:
-        typer.echo(f"{one.name}: {one.size / 1e6:.0f} MB, {one.licence}, {one.origin}, {one.url}, sha256 {one.sha256}")
+        show(f"{one.name}: {one.size / 1e6:.0f} MB, {one.licence}, {one.origin}, {one.url}, sha256 {one.sha256}")
 
 
 @rvc.command()
@@ -40,9 +41,9 @@ def fetch(
     from studio.commands.in_process import local_studio
 
     source = SOURCES[1 if small else 0]
-    typer.echo(f"{source.origin}. {source.size / 1e6:.0f} MB, licence {source.licence}, from {source.url}", err=True)
+    say(f"{source.origin}. {source.size / 1e6:.0f} MB, licence {source.licence}, from {source.url}")
     if not yes:
-        typer.confirm("Fetch it?", abort=True, err=True)
+        confirm_or_abort("Fetch it?")
     with local_studio() as studio, progress_bar() as report:
         typer.echo(fetch_contentvec(studio, report, source))
 
@@ -84,9 +85,9 @@ def teach(
     with local_studio() as studio:
         done = carry_out(studio, lambda here: start_teaching(here, here.local, voice, request), device)
         identifier = done["model_id"]
-        typer.echo(f"{identifier} has its recordings. Stopped? python -m studio train {identifier} goes on.", err=True)
+        say(f"{identifier} has its recordings. Stopped? python -m studio train {identifier} goes on.")
         if epochs:
             carry_out(studio, lambda here: start_training(here, here.local, identifier, epochs), device, False)
         for line in score_lines(model_view(studio, studio.local, identifier)):
-            typer.echo(line, err=True)
+            say(line)
     typer.echo(identifier)

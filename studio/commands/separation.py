@@ -8,6 +8,7 @@ import typer
 
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
+from studio.commands.wording import confirm_or_abort, padded, say, show, translated
 
 separation = typer.Typer(
     help="Fetch the network that separates songs, or show its state.",
@@ -34,8 +35,8 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] 
         typer.echo(json.dumps(shown | {"remedy": found.remedy}))
         return
     for name, value in shown.items():
-        typer.echo(f"{name:<11}{'missing' if value is None else value}")
-    typer.echo(f"Next: {found.remedy}" if found.remedy else "Songs can be separated.")
+        typer.echo(padded(name, 11) + (translated("missing") if value is None else str(value)))
+    show(f"Next: {found.remedy}" if found.remedy else "Songs can be separated.")
 
 
 @separation.command()
@@ -55,11 +56,11 @@ def fetch(
         found = separator_state(studio.settings.separators)
         if file is None and found.path is None:
             one = found.file
-            typer.echo(f"{one.name}, {one.megabytes} MB, licence {one.licence}, by {one.origin}: {one.url}", err=True)
+            say(f"{one.name}, {one.megabytes} MB, licence {one.licence}, by {one.origin}: {one.url}")
             if not yes:
-                typer.confirm("Fetch it?", abort=True, err=True)
+                confirm_or_abort("Fetch it?")
         with progress_bar() as report:
             path = accept_file(studio, file, report) if file else fetch_separator(studio, report)
         typer.echo(path)
         if remedy := separator_state(studio.settings.separators).remedy:
-            typer.echo(f"Next: {remedy}", err=True)
+            say(f"Next: {remedy}")

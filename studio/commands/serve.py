@@ -2,9 +2,8 @@
 
 from functools import partial
 
-import typer
-
 from studio.commands.failures import in_one_sentence
+from studio.commands.wording import say
 from studio.settings.service import ServiceSettings
 
 
@@ -23,10 +22,10 @@ def serve(**given: str | None) -> None:
 
 def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
     """Print the studio's address, and how programs get access."""
-    typer.echo(f"Timbre Studio runs at {address}", err=True)
+    say(f"Timbre Studio runs at {address}")
     if service.has_api:
-        typer.echo("To create a token for the API: python -m studio token create my-program", err=True)
+        say("To create a token for the API: python -m studio token create my-program")
     if service.is_demo:
-        typer.echo("This is a public demo: anyone can use it, and all files are deleted after a while.", err=True)
+        say("This is a public demo: anyone can use it, and all files are deleted after a while.")
     elif not local_only:
-        typer.echo("Other machines can reach it, so the page and the API require a token.", err=True)
+        say("Other machines can reach it, so the page and the API require a token.")

@@ -12,6 +12,7 @@ import typer
 from engine.errors import SettingsError
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
+from studio.commands.wording import say
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.conversion.convert import Chosen
@@ -118,13 +119,13 @@ def _song(source: Path, options: SongOptions, voice: str) -> "Song":
 def _tell(done: "FinishedSong") -> None:
     for conversion in filter(None, done.conversions):
         for voice, transpose in conversion.transposes.items():
-            typer.echo(f"{voice}, {conversion.styles[voice]}, transposed by {transpose:+g} semitones.", err=True)
+            say(f"{voice}, {conversion.styles[voice]}, transposed by {transpose:+g} semitones.")
     for note in done.notes:
-        typer.echo(note, err=True)
+        say(note)
     if done.mix.gain_db:
-        typer.echo(f"All lanes are {-done.mix.gain_db:.1f} dB lower, so that nothing clips.", err=True)
+        say(f"All lanes are {-done.mix.gain_db:.1f} dB lower, so that nothing clips.")
     if done.mix.unsigned:
-        typer.echo(f"Without content credentials. {done.mix.unsigned}", err=True)
+        say(f"Without content credentials. {done.mix.unsigned}")
 
 
 @in_one_sentence
@@ -161,7 +162,7 @@ def mix(
     ]
     with progress_bar() as report:
         done = mix_files(lanes, output, report=report, installation=installation)
-    typer.echo(f"The vocal begins {found.offset_s:+.3f} s from the backing ({found.reason}).", err=True)
+    say(f"The vocal begins {found.offset_s:+.3f} s from the backing ({found.reason}).")
     if done.gain_db:
-        typer.echo(f"Both are {-done.gain_db:.1f} dB lower, so that nothing clips.", err=True)
+        say(f"Both are {-done.gain_db:.1f} dB lower, so that nothing clips.")
     typer.echo(output)

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from studio.commands.failures import in_one_sentence
+from studio.commands.wording import say, terms, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.accounts import Account, Token
@@ -43,9 +44,12 @@ def create(
     expires_s = None if expires_days is None else expires_days * _DAY_S
     with _database() as database:
         made, secret = create_token(database, _account(database, account, make=True), name, expires_s)
-    until = "until it is revoked" if made.expires_at is None else f"until {_written(made.expires_at)}"
-    typer.echo(f"Token '{made.name}' ({made.id}) of account '{made.account}' is valid {until}.", err=True)
-    typer.echo("The token is shown only once. Keep it like a password:", err=True)
+    if made.expires_at is None:
+        say(f"Token '{made.name}' ({made.id}) of account '{made.account}' is valid until it is revoked.")
+    else:
+        until = _written(made.expires_at)
+        say(f"Token '{made.name}' ({made.id}) of account '{made.account}' is valid until {until}.")
+    say("The token is shown only once. Keep it like a password:")
     typer.echo(secret)
 
 
@@ -65,12 +69,12 @@ def list_all(
         typer.echo(json.dumps({"tokens": rows}, indent=2, ensure_ascii=False))
         return
     table = Table(show_edge=False, pad_edge=False)
-    table.add_column("id", no_wrap=True, min_width=_ID_LENGTH)  # the argument of `revoke`
-    for title in ("account", "name", "state", "valid until", "last used"):
-        table.add_column(title, overflow="fold")
+    table.add_column(translated("id"), no_wrap=True, min_width=_ID_LENGTH)  # the argument of `revoke`
+    for title in terms("account", "name", "state", "valid until", "last used"):
+        table.add_column(translated(title), overflow="fold")
     for row in rows:
-        named = (escape(row[name] or "") for name in ("id", "account", "name", "state"))
-        table.add_row(*named, _day(row, "expires_at"), _day(row, "used_at"))
+        named = (escape(row[name] or "") for name in ("id", "account", "name"))
+        table.add_row(*named, translated(row["state"] or ""), _day(row, "expires_at"), _day(row, "used_at"))
     Console().print(table)
 
 
@@ -87,7 +91,7 @@ def revoke(
 
     with _database() as database:
         gone = revoke_token(database, which, None if account is None else _account(database, account))
-    typer.echo(f"Token '{gone.name}' ({gone.id}) of account '{gone.account}' is revoked.", err=True)
+    say(f"Token '{gone.name}' ({gone.id}) of account '{gone.account}' is revoked.")
 
 
 @contextmanager
@@ -116,12 +120,13 @@ def _account(database: "Database", name: str, make: bool = False) -> "Account":
         if not make:
             raise
     made = create_account(database, name)
-    typer.echo(f"Created account '{name}'.", err=True)
+    say(f"Created account '{name}'.")
     return made
 
 
 def _described(one: "Token") -> dict[str, str | None]:
-    state = "valid" if one.is_valid else "expired" if one.revoked_at is None else "revoked"
+    valid, expired, revoked = terms("valid", "expired", "revoked")
+    state = valid if one.is_valid else expired if one.revoked_at is None else revoked
     times = (one.created_at, one.expires_at, one.used_at)
     created, expires, used = (None if time_s is None else _written(time_s) for time_s in times)
     named = {"id": one.id, "account": one.account, "name": one.name, "state": state}

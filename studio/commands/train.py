@@ -9,6 +9,7 @@ from engine.units import rounded_duration
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import write_figure
 from studio.commands.progress import progress_bar
+from studio.commands.wording import say, show
 from studio.errors import WrongState
 from studio.settings.options import DeviceOption, read_settings
 
@@ -86,7 +87,7 @@ def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: 
         clips = usable_clips(load_dataset(workspace.folder), report)
         report(1.0, "timing a few steps")
         estimate = estimate_training(clips, plan, device)
-    typer.echo(
+    show(
         f"{rounded_duration(estimate.total_s)} for {plan.epochs} epochs: {estimate.epoch_s:.1f} s for each epoch, "
         f"{estimate.evaluation_s:.1f} s for each evaluation."
     )
@@ -106,15 +107,13 @@ def _print_course(studio: "Studio", voice: str) -> None:
     if history is None or history.best is None:
         return
     for event in history.events:
-        typer.echo(f"epoch {event['epoch']}: {event['text']}", err=True)
+        say(f"epoch {event['epoch']}: {event['text']}")
     best = history.best
-    epochs = "1 epoch" if history.epoch == 1 else f"{history.epoch} epochs"
-    typer.echo(
-        f"Trained for {epochs}; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "
+    say(
+        f"Trained for {history.epoch} epochs; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "
         f"pitch error {best['pitch_error_cents']:.0f} cents.",
-        err=True,
     )
     folder = studio.storage.folder(f"{model.dataset_key}/{TRAINING_FOLDER}")
     if folder is not None:
         write_figure(plot_learning_curves(history), folder / CURVES_FILE)
-        typer.echo(f"Learning curves and audio examples: {folder}", err=True)
+        say(f"Learning curves and audio examples: {folder}")

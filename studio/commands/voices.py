@@ -12,11 +12,13 @@ from rich.table import Table
 from engine.errors import SettingsError
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.failures import in_one_sentence
+from studio.commands.wording import confirm, filled, in_order, say, terms, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.catalogue import Model
     from studio.store.studio import Studio
 
+[READY] = terms("ready")
 VoiceId = Annotated[str, typer.Argument(metavar="ID", help="A voice; `voices` lists them.")]
 
 voices = typer.Typer(
@@ -43,11 +45,14 @@ def list_all(
         if as_json:
             typer.echo(json.dumps(models_view(studio, studio.local), indent=2, ensure_ascii=False))
             return
-        rows = [_row(studio, model) for model in all_models(studio.database, studio.local)]
+        found = sorted(all_models(studio.database, studio.local), key=lambda model: in_order(model.name))
+        rows = [_row(studio, model) for model in found]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # fits in a narrow window
-    table.add_column("id", no_wrap=True, min_width=max(len(row[0]) for row in rows))  # the argument of commands
-    for title in ("name", "voice type", "range", "gender", "language", "genre", "state"):
-        table.add_column(title, overflow="fold")
+    table.add_column(
+        translated("id"), no_wrap=True, min_width=max(len(row[0]) for row in rows)
+    )  # the argument of commands
+    for title in terms("name", "voice type", "range", "gender", "language", "genre", "state"):
+        table.add_column(translated(title), overflow="fold")
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     Console().print(table)
@@ -57,26 +62,28 @@ def _row(studio: "Studio", model: "Model") -> list[str]:
     card = model.published
     notes = card["vocal_range"]
     kept = (card[name] or "" for name in ("gender", "base_language", "genre"))
-    range_ = f"{notes['min']} to {notes['max']}" if notes else ""
-    return [model.id, model.name, card["voice_type"] or "", range_, *kept, _state(studio, model)]
+    range_ = filled("{min} to {max}", **notes) if notes else ""
+    facts = [card["voice_type"] or "", *kept]
+    voice_type, *rest = map(translated, facts)
+    return [model.id, model.name, voice_type, range_, *rest, ", ".join(map(translated, _states(studio, model)))]
 
 
-def _state(studio: "Studio", model: "Model") -> str:
+def _states(studio: "Studio", model: "Model") -> list[str]:
     from engine.training.history import history_from_json
     from studio.actions.rvc_models import missing_for
     from studio.actions.voices import training_history
     from studio.store.catalogue import COMPLETED, FAILED
 
     if model.state == COMPLETED:
-        return "needs ContentVec: python -m studio rvc fetch" if missing_for(model) else "ready"
+        return ["needs ContentVec: python -m studio rvc fetch" if missing_for(model) else READY]
     if model.must_be_trained_again:
-        return TRAIN_AGAIN
+        return [TRAIN_AGAIN]
     states = [UNTRAINED] if model.is_untrained else []
     states += ["training failed"] if model.state == FAILED else []
     if record := training_history(studio, model):
         history = history_from_json(record)
         states.append(f"in training: {history.epoch} of {history.ceiling} epochs")
-    return ", ".join(states)
+    return states
 
 
 @voices.command("export")
@@ -140,8 +147,8 @@ def import_one(
                 studio, studio.local, package, name=said, voice_name=name, files=RvcFiles(index, speaker)
             )
         voice = model_view(studio, studio.local, identifier)
-    stated = f"licence: {voice['licence'] or 'not stated'}; made from: {voice['source'] or 'not stated'}"
-    typer.echo(f"{voice['name']}; {stated}; consent: {consent_line(voice)}.", err=True)
+    licence, source = (voice[name] or "not stated" for name in ("licence", "source"))
+    say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent_line(voice)}.")
     typer.echo(identifier)
 
 
@@ -163,7 +170,7 @@ def blend(
     with local_studio() as studio:
         done = carry_out(studio, lambda here: start_blend(here, here.local, first, second, share, name or ""))
         made = find_model(studio.database, studio.local, done["model_id"])
-    typer.echo(f"{made.card['description']} Licence: {made.card['licence'] or 'not stated'}.", err=True)
+    say(f"{made.card['description']} Licence: {made.card['licence'] or 'not stated'}.")
     typer.echo(made.id)
 
 
@@ -182,15 +189,16 @@ def delete(
         refuse_undeletable(studio, studio.local, voice)
         if not yes:
             made_of = find_model(studio.database, studio.local, voice).dataset_key
-            _ask(f"Delete {voice}{', the recordings it was made of, and its training' if made_of else ''}?")
+            with_all = f"Delete {voice}, the recordings it was made of, and its training?"
+            _ask(with_all if made_of else f"Delete {voice}?")
         delete_model(studio, studio.local, voice)
-    typer.echo(f"Deleted {voice}.", err=True)
+    say(f"Deleted {voice}.")
 
 
 def _ask(question: str) -> None:
     """Ask for confirmation before deleting. Raises SettingsError unless the answer is yes."""
     try:
-        sure = typer.confirm(question, err=True)
+        sure = confirm(question)
     except typer.Abort as cause:
         raise SettingsError("Nothing was deleted: there was no answer. Use --yes to skip the question.") from cause
     if not sure:

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from engine.spelling import composed
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
 
 LONGEST_FIELD = 16 << 10  # bytes
@@ -293,10 +294,14 @@ class _Multipart:
         elif self._value is not None:
             self._value += data[start:end]
             if len(self._value) > LONGEST_FIELD:
-                raise Invalid([(self._name, f"{self._name} is too long for a field{self._maybe_a_file()}.")])
+                raise Invalid([(self._name, self._too_long())])
 
-    def _maybe_a_file(self) -> str:
-        return "; a file must be sent with its name, as curl does for -F field=@file" if self._is_file_field() else ""
+    def _too_long(self) -> str:
+        if not self._is_file_field():
+            return f"{self._name} is too long for a field."
+        return (
+            f"{self._name} is too long for a field; a file must be sent with its name, as curl does for -F field=@file."
+        )
 
     def _is_file_field(self) -> bool:
         return self._name in self._target.file_fields
@@ -376,7 +381,7 @@ def plain_file_name(given: bytes) -> str:
         text = given.decode("utf-8")
     except UnicodeDecodeError:
         text = given.decode("latin-1")
-    last = re.split(r"[\\/]", text)[-1]
+    last = composed(re.split(r"[\\/]", text)[-1])
     shown = "".join(sign for sign in last if sign.isprintable()).strip()
     stem, dot, suffix = shown.rpartition(".")
     kept = shown if len(shown) <= LONGEST_FILE_NAME else f"{stem[: LONGEST_FILE_NAME - 20]}{dot}{suffix[-19:]}"

@@ -263,7 +263,7 @@ class Exchange:
 
     async def refuse(self, error: Exception) -> None:
         """Answer with a problem document; an answer already begun is aborted, so that the client notices."""
-        await self.answer(problem_of(error).response())
+        await self.answer(problem_of(error).response(self.headers.get("accept-language")))
 
     async def answer(self, response: Response) -> None:
         """Answer with a short response, whatever of the body has been read."""

@@ -35,6 +35,8 @@ from studio.errors import (
     Unavailable,
     WrongState,
 )
+from studio.languages.known import ENGLISH, LANGUAGES, Language, accepted
+from studio.languages.translation import translator
 
 MEDIA_TYPE = "application/problem+json"
 CHALLENGE = 'Bearer realm="Timbre Studio"'
@@ -62,24 +64,31 @@ _ENGINE_CODES: tuple[tuple[type[EngineError], str], ...] = (
     (VoiceError, "voice_refused"),
     (EngineError, "refused"),
 )
-_PATTERNS = {"base_language": "must be two lowercase letters, such as en"}  # meaning of the patterns
-_FIELD_TEXTS = {  # by pydantic's kinds, filled in with its limits
-    "missing": "is missing",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_parsing": "must be a number",
-    "bool_parsing": "must be true or false",
-    "greater_than": "must be above {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than": "must be below {lt}",
-    "less_than_equal": "must be at most {le}",
-    "string_too_short": "must have at least {min_length} characters",
-    "string_too_long": "must have at most {max_length} characters",
-    "literal_error": "must be {expected}",
-    "enum": "must be {expected}",
-    "extra_forbidden": "is not a field of this call",
+_PATTERNS = {"base_language": "{name} must be two lowercase letters, such as en."}  # meaning of the patterns
+_FIELD_TEXTS = {  # by pydantic's kinds, filled in with the field's name and the limits
+    "missing": "{name} is missing.",
+    "int_parsing": "{name} must be a whole number.",
+    "int_from_float": "{name} must be a whole number.",
+    "float_parsing": "{name} must be a number.",
+    "bool_parsing": "{name} must be true or false.",
+    "greater_than": "{name} must be above {gt}.",
+    "greater_than_equal": "{name} must be at least {ge}.",
+    "less_than": "{name} must be below {lt}.",
+    "less_than_equal": "{name} must be at most {le}.",
+    "string_too_short": "{name} must have at least {min_length} characters.",
+    "string_too_long": "{name} must have at most {max_length} characters.",
+    "literal_error": "{name} must be {expected}.",
+    "enum": "{name} must be {expected}.",
+    "extra_forbidden": "{name} is not a field of this call.",
 }
-_OTHER_FIELD_TEXT = "has the wrong format, see /docs"
+_OTHER_FIELD_TEXT = "{name} has the wrong format, see /docs."
+# what http.HTTPStatus calls the statuses that are sent, for the catalogues
+TITLES = (
+    "Unauthorized", "Forbidden", "Not Found", "Method Not Allowed", "Request Timeout", "Conflict",
+    "Request Entity Too Large", "Content Too Large", "Unsupported Media Type", "Requested Range Not Satisfiable",
+    "Range Not Satisfiable", "Unprocessable Entity", "Unprocessable Content", "Too Many Requests", "Bad Request",
+    "Internal Server Error", "Service Unavailable", "Insufficient Storage",
+)  # fmt: skip
 _HTTP_CODES = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 416: "range_not_satisfiable"}
 
 
@@ -93,22 +102,26 @@ class Problem:
     errors: tuple[tuple[str, str], ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the problem document."""
+    def as_json(self, language: Language = LANGUAGES[ENGLISH]) -> dict[str, Any]:
+        """Return the problem document; what is for people is in the language."""
+        translate = translator(language.code).translate
         document: dict[str, Any] = {
             "type": f"/docs#{self.code}",
-            "title": HTTPStatus(self.status).phrase,
+            "title": translate(HTTPStatus(self.status).phrase),
             "status": self.status,
-            "detail": self.detail,
+            "detail": translate(self.detail),
             "code": self.code,
         }
         if self.errors:
-            document["errors"] = [{"field": name, "message": message} for name, message in self.errors]
+            document["errors"] = [{"field": name, "message": translate(message)} for name, message in self.errors]
+            document["detail"] = " ".join(one["message"] for one in document["errors"])
         return document
 
-    def response(self) -> JSONResponse:
-        """Return the problem document as a response."""
-        return JSONResponse(self.as_json(), self.status, headers=dict(self.headers), media_type=MEDIA_TYPE)
+    def response(self, accept_language: str | None = None) -> JSONResponse:
+        """Return the problem document as a response, in the language that the client's Accept-Language prefers."""
+        language = accepted(accept_language)
+        said = {"Content-Language": language.code, "Vary": "Accept-Language"}
+        return JSONResponse(self.as_json(language), self.status, {**self.headers, **said}, MEDIA_TYPE)
 
 
 def problem_of(error: Exception) -> Problem:
@@ -155,6 +168,6 @@ def _of_fields(error: RequestValidationError) -> Problem:
     for one in error.errors():
         name = ".".join(str(part) for part in one["loc"][1:]) or "body"
         pattern = _PATTERNS.get(name) if one["type"] == "string_pattern_mismatch" else None
-        text = pattern or _FIELD_TEXTS.get(one["type"], _OTHER_FIELD_TEXT).format_map(one.get("ctx", {}))
-        problems.append((name, f"{name} {text}."))
+        text = pattern or _FIELD_TEXTS.get(one["type"], _OTHER_FIELD_TEXT)
+        problems.append((name, text.format_map({**one.get("ctx", {}), "name": name})))
     return Problem(422, "invalid", " ".join(message for _, message in problems), tuple(problems))

@@ -1,7 +1,7 @@
 """Extract the texts that people read from the code, as gettext's xgettext does from its keywords.
 
-Python is read by its syntax tree: an f-string becomes a template with named fields. Not everything that is a string is a
-text: `_is_text` and `_SKIPPED` decide, and a story in the browser shows what they miss.
+Python is read by its syntax tree: an f-string becomes a template with named fields. Not everything that is a string is
+a text: `_is_text` and `_SKIPPED` decide, and a story in the browser shows what they miss.
 """
 
 import ast
@@ -18,23 +18,35 @@ from studio.languages.templates import FIELD, Template, normal
 ROOT = Path(__file__).parents[2]
 _ROOMS = ("engine", "studio")
 # read by developers and programs: benchmarks, the making of weights, networks, traces
-_NOT_READ = ("engine/__init__.py", "engine/benchmark", "engine/pretraining", "engine/networks", "studio/typescript",
-             "studio/mcp_server.py", "studio/tracing.py", "studio/client.py", "studio/languages", "studio/store/migrations",
-             "studio/http/metrics.py", "studio/http/routes/documentation.py", "studio/http/routes/schemas.py",
-             "studio/page/parts/theme.py", "studio/page/parts/memory.py")  # fmt: skip
+_NOT_READ = (
+    "engine/__init__.py", "engine/benchmark", "engine/pretraining", "engine/networks", "studio/typescript",
+    "studio/mcp_server.py", "studio/tracing.py", "studio/client.py", "studio/languages", "studio/store/migrations",
+    "studio/http/metrics.py", "studio/http/routes/documentation.py", "studio/http/routes/schemas.py",
+    "studio/page/parts/theme.py", "studio/page/parts/memory.py",
+)  # fmt: skip
 # calls whose texts only programs or developers read, by the last part of their names
 _SKIPPED_CALLS = {"compile", "get_logger", "getenv", "debug", "exception", "warning", "text", "sub", "match", "search",
                   "fullmatch", "split", "ValueError", "AssertionError", "RuntimeError", "TypeError", "KeyError",
                   "AttributeError", "execute", "Column", "Index", "cast", "TypeVar", "ParamSpec", "execute_script",
-                  "NotImplementedError", "setdefault", "annotate", "set_transform", "legend", "imshow", "getattr", "removeprefix", "startswith", "endswith"}  # fmt: skip
+                  "NotImplementedError", "setdefault", "annotate", "set_transform", "legend", "imshow",
+                  "getattr", "removeprefix", "startswith", "endswith"}  # fmt: skip
 _SKIPPED_KEYWORDS = {"elem_id", "elem_classes", "js", "js_on_load", "metavar", "summary", "tags", "operation_id",
                      "media_type", "key", "variant", "pattern", "dtype", "css_template", "filename"}  # fmt: skip
-_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} [^\W\d_]{2,}")
+_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+[,.:;)]? \(?\{|\} [^\W\d_]{2,}")
 _NAME = re.compile(r"[A-Z][a-z]+(-[a-z]+)?[.:]?")
 _CODE = re.compile(r"=>|;\s*$|^\s*[.#@]|\bfunction\b|^[A-Z]{3,} [A-Za-z_]+|[a-z]+ = '|\\[dwsS(]|://|^\w+\(|-> ")
 _STYLE = re.compile(r"[{;]\s*[a-z-]+:\s|!important|\bvar\(--")
 _TAG = re.compile(r"</?[a-z][^>]*>")
 _FORMATTED = re.compile(r"\{(\w*)[:!][^{}]*\}")  # a field of str.format with its format
+# calls whose texts are for people even if they are single words
+_MARKING_CALLS = {"translated", "say", "show", "padded", "pad", "terms", "confirm", "filled"}
+# blocks of code; headings; and paragraphs and items of lists, which go on up to an empty or a marked line
+_MARK = r"[ ]*(?:#{1,6}|[-*+]|\d+[.)]|>)[ ]+"
+_PROSE = re.compile(
+    rf"^[ ]*```.*?^[ ]*```[^\n]*$|^#{{1,6}}[ ]+(?P<heading>[^\n]+)"
+    rf"|^(?:{_MARK})?[ ]*(?P<text>(?![ ]*```)\S[^\n]*(?:\n(?!{_MARK}|[ ]*```|[ ]*$)[^\n]+)*)",
+    re.MULTILINE | re.DOTALL,
+)
 _NOT_COMMANDS = {"contextmanager", "property", "cached_property", "cache", "overload", "wraps"}
 
 
@@ -81,7 +93,7 @@ def python_texts(source: str, place: str) -> Iterator[str]:
         if _TAG.search(text):
             yield from pieces_of_html(text)
         else:
-            yield from (one for one in _paragraphs(text) if _is_text(one))
+            yield from (one for one in _paragraphs(text) if found in finder.marked or _is_text(one))
 
 
 class _Finder(ast.NodeVisitor):
@@ -89,6 +101,7 @@ class _Finder(ast.NodeVisitor):
 
     def __init__(self, is_command: bool, is_http: bool) -> None:
         self.found: list[str] = []
+        self.marked: set[str] = set()
         self._is_command, self._is_http = is_command, is_http
 
     def visit_Module(self, node: ast.Module) -> None:
@@ -138,6 +151,8 @@ class _Finder(ast.NodeVisitor):
         self.visit(node.func)
         for argument in node.args:
             self.visit(argument)
+            if name in _MARKING_CALLS and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                self.marked.add(argument.value)
         for keyword in node.keywords:
             is_document = self._is_http and keyword.arg in {"description", "summary", "title"}
             if keyword.arg not in _SKIPPED_KEYWORDS and not is_document:
@@ -253,6 +268,16 @@ def notebook_paragraphs(notebook: "dict[str, object]") -> Iterable[str]:
 
 
 def prose_of(markdown: str) -> Iterator[str]:
-    """Return the paragraphs of some Markdown without its blocks of code."""
-    for part in re.split(r"```.*?```", markdown, flags=re.DOTALL):
-        yield from (one for one in re.split(r"\n\s*\n", part) if one.strip())
+    """Return the headings, paragraphs and items of lists of some Markdown, without their marks and blocks of code."""
+    yield from (text for text, is_prose in pieces_of_markdown(markdown) if is_prose)
+
+
+def pieces_of_markdown(markdown: str) -> Iterator[tuple[str, bool]]:
+    """Split Markdown into pieces and whether they are prose; together they are the Markdown again."""
+    place = 0
+    for found in _PROSE.finditer(markdown):
+        if kind := found.lastgroup:
+            yield markdown[place : found.start(kind)], False
+            yield found[kind], True
+            place = found.end(kind)
+    yield markdown[place:], False

@@ -46,6 +46,11 @@ class Translator:
         before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
         return before + found + after
 
+    def format(self, template: str, **values: object) -> str:
+        """Return a template in the language, filled with values: for what is too short to be recognised once filled."""
+        texts = {name: str(value) for name, value in values.items()}
+        return self._filled(self._entries.get(template, Entry((template,))), texts, 0)
+
     def number(self, text: str) -> str:
         """Return a number written as in Python with the language's decimal mark (CLDR)."""
         if "." not in text:

@@ -16,18 +16,19 @@ import typer
 from engine.errors import SettingsError
 
 S = TypeVar("S")
+DEFAULT = "(Default: {default}.)"  # what the help says
 DeviceOption = Annotated[
     str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help="What to compute on; auto takes a GPU that works.")
 ]
 
 
-def setting_options(settings: type[Any], panel: str, or_else: str = "") -> list[inspect.Parameter]:
+def setting_options(settings: type[Any], panel: str, default: str = DEFAULT) -> list[inspect.Parameter]:
     """Return one option per field of the dataclass `settings`, in the panel `panel`.
 
-    Options left out are None; `or_else` adds to the help what may replace the default.
+    Options left out are None; `default` is what the help says of a default.
     """
     kinds = _kinds(settings)
-    return [_option(field, kinds[field.name], panel, or_else) for field in fields(settings)]
+    return [_option(field, kinds[field.name], panel, default) for field in fields(settings)]
 
 
 def with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
@@ -51,8 +52,8 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
     return replace(base, **chosen)  # type: ignore[type-var]
 
 
-def _option(field: "Field[Any]", kinds: tuple[Any, ...], panel: str, or_else: str) -> inspect.Parameter:
-    stated = f" (Default: {field.default}{or_else}.)" if field.default != "" else ""
+def _option(field: "Field[Any]", kinds: tuple[Any, ...], panel: str, default: str) -> inspect.Parameter:
+    stated = f" {default.format(default=field.default)}" if field.default != "" else ""
     meaning = field.metadata["meaning"] + stated
     shape = "|".join([*_range(field), *(_words(kinds) or field.metadata.get("words", ()))]) or "TEXT"
     option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=panel)
@@ -75,9 +76,18 @@ def _value(name: str, text: str, kinds: tuple[Any, ...]) -> Any:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        wanted = " or ".join(["a number" if number is float else "a whole number", *map(repr, words)])
-        raise SettingsError(f"{_flag(name)} takes {wanted}, not '{text}'.")
+        raise SettingsError(_wrong(_flag(name), text, number is float, " or ".join(map(repr, words))))
     return value
+
+
+def _wrong(flag: str, text: str, is_fraction: bool, words: str) -> str:
+    if is_fraction and words:
+        return f"{flag} takes a number or {words}, not '{text}'."
+    if is_fraction:
+        return f"{flag} takes a number, not '{text}'."
+    if words:
+        return f"{flag} takes a whole number or {words}, not '{text}'."
+    return f"{flag} takes a whole number, not '{text}'."
 
 
 def _flag(name: str) -> str:

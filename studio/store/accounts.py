@@ -62,12 +62,14 @@ def local_account(database: Database) -> Account:
 
 def find_account(database: Database, name: str) -> Account:
     """Return the account called `name`. Raises NotFound."""
-    return _one_account(database, accounts.c.name == _checked_name(name, "An account"), f"no account '{name}'")
+    return _one_account(
+        database, accounts.c.name == _checked_name(name, "An account"), f"There is no account '{name}' here."
+    )
 
 
 def account_of_id(database: Database, account_id: str) -> Account:
     """Return the account with this id. Raises NotFound."""
-    return _one_account(database, accounts.c.id == account_id, "no such account")
+    return _one_account(database, accounts.c.id == account_id, "There is no such account here.")
 
 
 def create_account(database: Database, name: str) -> Account:
@@ -188,7 +190,7 @@ def _one_account(database: Database, condition: ColumnElement[bool], otherwise: 
     with database.read() as connection:
         row = connection.execute(select(accounts.c.id, accounts.c.name).where(condition)).one_or_none()
     if row is None:
-        raise NotFound(f"There is {otherwise} here.")
+        raise NotFound(otherwise)
     return Account(row.id, row.name)
 
 

@@ -21,6 +21,7 @@ from typing import Any, TypedDict, Unpack
 from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select, update
 from sqlalchemy import tuple_ as row_of
 
+from engine.spelling import folded
 from engine.voices.card import DEMO_VOICES, VoiceCard, earlier_voice, list_voices, new_identifier
 from engine.voices.card_rules import FORMAT, is_identifier
 from studio.errors import Invalid, NotFound, TooMany, WrongState
@@ -29,7 +30,7 @@ from studio.store.accounts import Account, account_prefix
 from studio.store.database import Database, Now, insert_or_keep
 from studio.store.paging import cursor_after, place_of
 from studio.store.storage import Storage
-from studio.store.tables import models, tasks
+from studio.store.tables import LONGEST_FOLDED, models, tasks
 
 PENDING, TRAINING, COMPLETED, FAILED = "pending", "training", "completed", "failed"
 VOICES, DATASETS, TRAININGS, PACKAGES = "voices", "datasets", "trainings", "packages"
@@ -41,9 +42,9 @@ _KEPT = (*PUBLISHED, "licence", "source", "consent", "consent_seal", "format", "
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {
-    PENDING: "is not trained yet: train it first.",
-    TRAINING: "is still being trained: it can be used once training has finished.",
-    FAILED: "is not ready, as its training failed: train it again.",
+    PENDING: "The voice '{model_id}' is not trained yet: train it first.",
+    TRAINING: "The voice '{model_id}' is still being trained: it can be used once training has finished.",
+    FAILED: "The voice '{model_id}' is not ready, as its training failed: train it again.",
 }
 _TRIES = 8
 _LATER_S = 30.0  # by then one may have been deleted
@@ -146,7 +147,7 @@ def find_usable(database: Database, account: Account, model_id: str, untrained: 
     if model.must_be_trained_again:
         raise WrongState(earlier_voice(model_id), "model_not_ready")
     if model.state != COMPLETED:
-        raise WrongState(f"The voice '{model_id}' {_NOT_READY[model.state]}", "model_not_ready")
+        raise WrongState(_NOT_READY[model.state].format(model_id=model_id), "model_not_ready")
     return model
 
 
@@ -184,7 +185,7 @@ def list_models(
         raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
     after = None if cursor is None else place_of(cursor, str, str)
     wanted = {name: str(value) for name, value in filters.items() if value is not None}
-    words = q.casefold().split() if q else []
+    words = folded(q).split() if q else []
     own = select(models.c.folded_name, models.c.id, models.c.card).where(
         models.c.account_id == account.id,
         models.c.state == COMPLETED,
@@ -424,7 +425,7 @@ def described(card: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: card.get(name) for name in _KEPT}
     kept |= {"description": card.get("description") or "", "traits": list(card.get("traits") or ())}
     narrowed = {name: value if _fits(name, value := card.get(name)) else None for name in _NARROWED}
-    listed = {"folded_name": card["name"].casefold(), "texts": _texts(kept)}
+    listed = {"folded_name": place_of_name(card["name"]), "texts": _texts(kept)}
     return {"name": card["name"], "card": kept, **listed, **narrowed}
 
 
@@ -461,13 +462,18 @@ def _is_meant(voice: Model, wanted: Mapping[str, Any], words: Sequence[str], aft
 
 
 def _texts(card: Mapping[str, Any]) -> str:
-    """Return all searchable text, case-folded."""
+    """Return all searchable text, folded."""
     texts = [card.get("id"), card.get("name"), card.get("description"), *(card.get("traits") or ())]
-    return "\n".join(text for text in texts if text).casefold()
+    return folded("\n".join(text for text in texts if text))
 
 
 def _place(model: Model) -> tuple[str, str]:
-    return model.name.casefold(), model.id
+    return place_of_name(model.name), model.id
+
+
+def place_of_name(name: str) -> str:
+    """Return what a voice is sorted by: its name without case and accents."""
+    return folded(name)[:LONGEST_FOLDED]
 
 
 # ---- folders

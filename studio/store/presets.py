@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, select, update
 
+from engine.spelling import composed, folded
 from studio.errors import NotFound
 from studio.store.database import Database, Now, insert_into
 from studio.store.tables import accounts, presets
@@ -14,7 +15,7 @@ def all_presets(database: Database, account_id: str) -> dict[str, dict[str, Any]
     wanted = select(presets.c.name, presets.c.conversion).where(presets.c.account_id == account_id)
     with database.read() as connection:
         found = {row.name: row.conversion for row in connection.execute(wanted)}
-    return dict(sorted(found.items(), key=lambda one: one[0].casefold()))
+    return dict(sorted(found.items(), key=lambda one: folded(one[0])))
 
 
 def save(database: Database, account_id: str, name: str, conversion: dict[str, Any], most: int) -> bool:
@@ -32,7 +33,7 @@ def save(database: Database, account_id: str, name: str, conversion: dict[str, A
 def remove(database: Database, account_id: str, name: str) -> None:
     """Delete a preset. Raises NotFound."""
     with database.write() as connection:
-        gone = delete(presets).where(presets.c.account_id == account_id, presets.c.name == name)
+        gone = delete(presets).where(presets.c.account_id == account_id, presets.c.name.in_({name, composed(name)}))
         if not connection.execute(gone).rowcount:
             raise NotFound(f"There is no preset '{name}'.", "preset_not_found")
 

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, func, select
 from sqlalchemy import tuple_ as row_of
 
+from engine.spelling import folded
 from studio.errors import Invalid, NotFound
 from studio.store.database import Database, insert_into
 from studio.store.paging import cursor_after, place_of
@@ -71,7 +72,7 @@ def find_project(database: Database, account_id: str, project_id: str) -> Projec
 
 def save_project(connection: Connection, account_id: str, project_id: str, name: str, timeline: dict[str, Any]) -> None:
     """Store what the user says about a project; name: "" for the recording's."""
-    values = {"name": name, "texts": name.casefold(), "timeline": timeline}
+    values = {"name": name, "texts": folded(name), "timeline": timeline}
     added = insert_into(connection, projects).values(account_id=account_id, id=project_id, **values)
     connection.execute(added.on_conflict_do_update(index_elements=["account_id", "id"], set_=values))
 

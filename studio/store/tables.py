@@ -38,7 +38,8 @@ METADATA = MetaData(
 )
 
 # compares as Python does, whatever the locale of the database
-_FOLDED = String(600).with_variant(String(600, collation="C"), "postgresql")
+LONGEST_FOLDED = 600
+_FOLDED = String(LONGEST_FOLDED).with_variant(String(LONGEST_FOLDED, collation="C"), "postgresql")
 _RUNNING_TRAINING = text("kind = 'training' AND state = 'running'")
 
 accounts = Table(
@@ -70,8 +71,8 @@ models = Table(
     Column("account_id", ForeignKey("accounts.id"), nullable=False),
     Column("id", String(64), nullable=False),  # unique within an account
     Column("name", String(200), nullable=False),
-    Column("folded_name", _FOLDED, nullable=False),  # case-folded, for sorting
-    Column("texts", Text, nullable=False),  # searchable text, case-folded
+    Column("folded_name", _FOLDED, nullable=False),  # for sorting
+    Column("texts", Text, nullable=False),  # searchable text, folded
     Column("state", String(16), nullable=False),  # pending, training, completed, failed
     # filters; `card` has all of it
     Column("gender", String(32)),
@@ -125,7 +126,7 @@ tasks = Table(
     Column("finished_at", Float),
     Column("outputs_deleted_at", Float),  # retention
     Column("recording", String(64)),  # SHA-256 of what a conversion was made from: the project
-    Column("texts", Text),  # searchable text, case-folded
+    Column("texts", Text),  # searchable text, folded
     Column("take_labels", JSON),  # see studio.store.take_labels
     Index(None, "account_id", "created_at", "id"),
     Index(None, "account_id", "state", "created_at", "id"),
@@ -149,7 +150,7 @@ projects = Table(
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     Column("id", String(64), primary_key=True),  # as tasks.recording
     Column("name", String(200), nullable=False),
-    Column("texts", Text, nullable=False),  # the name, case-folded
+    Column("texts", Text, nullable=False),  # the name, folded
     Column("timeline", JSON, nullable=False),  # fields of engine.analysis.timeline.Timeline
 )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import ColumnElement, and_, exists, or_
 
+from engine.spelling import folded
 from studio.store.tables import projects, tasks
 
 # short tasks that the page shows in place: not part of the history
@@ -15,8 +16,8 @@ UNLISTED = ("estimate", "checkup", "analysis")
 class TaskFilter:
     """Which tasks to list; None and empty: all.
 
-    words: all must be in the file's or the project's name, whatever their case, or be in `model_ids_by_word`, the
-    voices that have each word in their names. since, until: seconds since 1970.
+    words: all must be in the file's or the project's name, whatever their case and accents, or be in
+    `model_ids_by_word`, the voices that have each word in their names. since, until: seconds since 1970.
     """
 
     state: str | None = None
@@ -41,7 +42,7 @@ class TaskFilter:
         named = exists().where(
             projects.c.account_id == tasks.c.account_id,
             projects.c.id == tasks.c.recording,
-            projects.c.texts.contains(word.casefold(), autoescape=True),
+            projects.c.texts.contains(folded(word), autoescape=True),
         )
         voices = self.model_ids_by_word.get(word, ())
-        return or_(tasks.c.texts.contains(word.casefold(), autoescape=True), tasks.c.model_id.in_(voices), named)
+        return or_(tasks.c.texts.contains(folded(word), autoescape=True), tasks.c.model_id.in_(voices), named)

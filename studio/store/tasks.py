@@ -43,6 +43,7 @@ from sqlalchemy import tuple_ as row_of
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from engine.spelling import folded
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.store.database import Database, Now
 from studio.store.paging import cursor_after, place_of
@@ -159,7 +160,7 @@ def submit(
                 traceparent=traced.traceparent,
                 created_at=Now(),
                 recording=parameters.get("recording"),
-                texts=str(parameters.get("file_name") or "").casefold(),
+                texts=folded(str(parameters.get("file_name") or "")),
             )
         )
     return task_id

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 # room: what it holds. A module that lies in no room is one itself, named by its file.
 ENGINE = {
     "errors": "what is told to users",
+    "spelling": "names composed, and folded for searches",
     "units": "frames, semitones, decibels",
     "settings": "ranges and one-line meanings",
     "devices": "processor and GPUs",
@@ -40,6 +41,7 @@ ENGINE = {
 }
 STUDIO = {
     "errors": "what the service answers with",
+    "languages": "catalogues of translations, and texts recognised by their templates",
     "client": "the service from Python",
     "doctor": "what works on this machine",
     "settings": "options of the service and of its environment",

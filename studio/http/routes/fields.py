@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.errors import SettingsError
+from engine.settings import out_of_range
 from studio.errors import Invalid
 from studio.http.bodies import Form, UploadedFile
 
@@ -33,9 +34,9 @@ class Fields:
         """Read a required text."""
         value = self._form.fields.get(name, "").strip()
         if not value:
-            self._wrong(name, "is missing.")
+            self._wrong(name, f"{name} is missing.")
         elif len(value) > longest:
-            self._wrong(name, f"has more than {longest} characters.")
+            self._wrong(name, f"{name} has more than {longest} characters.")
         return value
 
     def has(self, name: str) -> bool:
@@ -46,7 +47,7 @@ class Fields:
         """Read one of several words."""
         value = self._form.fields.get(name, "").strip() or default
         if value not in words:
-            self._wrong(name, f"must be one of {', '.join(words)}, not {shown(value)}.")
+            self._wrong(name, f"{name} must be one of {', '.join(words)}, not {shown(value)}.")
         return value
 
     def parsed(self, name: str, parse: Callable[[str], Any], default: str) -> Any:
@@ -61,17 +62,17 @@ class Fields:
         """Read true or false."""
         value = self._form.fields.get(name, "").strip().lower()
         if value and value not in _FLAGS:
-            self._wrong(name, f"must be true or false, not {shown(value)}.")
+            self._wrong(name, f"{name} must be true or false, not {shown(value)}.")
         return _FLAGS.get(value, default)
 
     def numbers(self, name: str, most: int = 10_000) -> list[int]:
         """Read whole numbers above zero, separated by commas; required."""
         text = self._form.fields.get(name, "").replace(" ", "")
         if not text:
-            self._wrong(name, "is missing.")
+            self._wrong(name, f"{name} is missing.")
             return []
         if not _NUMBERS.fullmatch(text) or text.count(",") >= most:
-            self._wrong(name, f"must be whole numbers separated by commas, not {shown(text)}.")
+            self._wrong(name, f"{name} must be whole numbers separated by commas, not {shown(text)}.")
             return []
         return [int(one) for one in text.split(",")]
 
@@ -82,15 +83,13 @@ class Fields:
         is_whole = isinstance(lowest, int)
         if not text:
             if default is None:
-                self._wrong(name, "is missing.")
+                self._wrong(name, f"{name} is missing.")
             return default or 0
         if text in words:
             return text
         value = float(text) if (_WHOLE if is_whole else _NUMBER).fullmatch(text) else math.nan
         if not lowest <= value <= highest:
-            number = "a whole number" if is_whole else "a number"
-            others = "".join(f", or the word {word}" for word in words)
-            self._wrong(name, f"must be {number} from {lowest} to {highest}{others}, not {shown(text)}.")
+            self._problems.append((name, out_of_range(name, (lowest, highest), words, shown(text))))
             return 0
         return int(text) if is_whole else value
 
@@ -100,11 +99,11 @@ class Fields:
         if len(given) == 1:
             return self._form.files[given[0]]
         if given:
-            self._wrong(given[1], f"is the same as {given[0]}: send one of them.")
+            self._wrong(given[1], f"{given[1]} is the same as {given[0]}: send one of them.")
         elif misplaced := [name for name in names if name in self._form.fields]:
-            self._wrong(misplaced[0], f"must be a file: with curl, -F {misplaced[0]}=@FILE.")
+            self._wrong(misplaced[0], f"{misplaced[0]} must be a file: with curl, -F {misplaced[0]}=@FILE.")
         else:
-            self._wrong(names[0], f"is missing: with curl, -F {names[0]}=@FILE.")
+            self._wrong(names[0], f"{names[0]} is missing: with curl, -F {names[0]}=@FILE.")
         return None
 
     def sent(self, name: str) -> bool:
@@ -125,8 +124,8 @@ class Fields:
             return None
         return float(self.setting(name, {"minimum": lowest, "maximum": highest, "words": ()}))
 
-    def _wrong(self, name: str, text: str) -> None:
-        self._problems.append((name, f"{name} {text}"))
+    def _wrong(self, name: str, sentence: str) -> None:
+        self._problems.append((name, sentence))
 
 
 def shown(value: str) -> str:

@@ -91,7 +91,7 @@ def test_any_other_value_is_one_sentence_with_the_name_and_the_range(name, value
 
 def test_transpose_may_be_left_to_the_voice():
     assert ConversionSettings(transpose="auto").transpose == "auto"
-    sentence = r"a number from -24\.0 to 24\.0, or the word auto, or the word best, not up"
+    sentence = r"a number from -24\.0 to 24\.0, or one of the words auto, best, not up"
     with pytest.raises(SettingsError, match=sentence):
         ConversionSettings(transpose="up")
 

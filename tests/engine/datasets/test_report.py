@@ -200,7 +200,7 @@ def test_a_defect_of_some_is_a_warning_for_the_whole(spoilt):
     _, report = spoilt
     assert report.verdict == "warn"
     (found,) = [found for found in report.findings if found.code == "clipping"]
-    assert found.reason == "1 of 22 recordings is clipped: b/clipped.wav."
+    assert found.reason == "1 of 22 recordings are clipped: b/clipped.wav."
 
 
 def test_the_same_performance_in_another_key_is_no_copy(cache, tmp_path):

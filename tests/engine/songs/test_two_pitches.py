@@ -15,7 +15,7 @@ def test_a_harmony_is_reported_where_it_sounds(sing, tmp_path):
     found = find_two_pitches(save(tmp_path / "two.wav", lead + harmony))
     assert min(start for start, _ in found.stretches_s) >= 5.7
     assert 0.2 < found.share < 0.6
-    assert found.sentence.startswith("Two pitches sound at once from 0:0")
+    assert found.sentence.startswith("Two pitches sound at once at 0:0")
 
 
 def test_silence_and_less_than_a_frame_have_none(tmp_path):

@@ -89,7 +89,7 @@ def test_differences_are_told_in_sentences(sing):
     assert text.startswith(begin)
     assert int(text.removeprefix(begin).partition("%")[0]) >= 97  # but for the frames where it begins
     higher = look_at(Audio(sing(3.0, 200.0 * 2 ** (2 / 12))[None], SAMPLE_RATE), "higher")
-    assert "The second is 2.0 semitones higher and " in describe_difference(song, higher)
+    assert "The second is 2.0 semitones higher. It is " in describe_difference(song, higher)
     silence = look_at(Audio(np.zeros((1, 44_100), np.float32), SAMPLE_RATE), "silence")
     assert describe_difference(song, silence) == "They are not the same performance: their timing differs."
 

@@ -24,13 +24,20 @@ def test_a_preset_is_saved_replaced_and_deleted(studio, other):
     save_preset(studio, studio.local, "Dark hall", Preset("auto", {}, "hall"))
     save_preset(studio, studio.local, "änderung", Preset("auto", {}))
     assert find_preset(studio, studio.local, "Dark hall").effects == "hall"
-    assert preset_names(studio, studio.local) == ["Dark hall", "änderung"]
+    assert preset_names(studio, studio.local) == ["änderung", "Dark hall"]
     assert preset_names(studio, other) == []
     with pytest.raises(NotFound):
         delete_preset(studio, other, "Dark hall")
     delete_preset(studio, studio.local, "Dark hall")
     with pytest.raises(NotFound, match="the presets are: auto, melodic, rhythmic, spoken, änderung"):
         find_preset(studio, studio.local, "Dark hall")
+
+
+def test_a_name_is_the_same_however_it_is_composed(studio):
+    assert save_preset(studio, studio.local, "Ra\u0308ume", DARK) == "Räume"
+    assert find_preset(studio, studio.local, "Ra\u0308ume").style == "melodic"
+    delete_preset(studio, studio.local, "Ra\u0308ume")
+    assert preset_names(studio, studio.local) == []
 
 
 @pytest.mark.parametrize(

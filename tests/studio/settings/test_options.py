@@ -33,7 +33,9 @@ def run(*arguments: str):
         given.update(settings)
 
     app = typer.Typer()
-    app.command()(with_options(command, setting_options(Settings, "How it sounds", ", or the preset's")))
+    app.command()(
+        with_options(command, setting_options(Settings, "How it sounds", "(Default: {default}, or the preset's.)"))
+    )
     return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "200"}), given
 
 

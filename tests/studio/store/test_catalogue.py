@@ -139,6 +139,7 @@ def test_lists_can_be_narrowed(database, folder_storage, guest):
     ]
     assert ids(database, guest, q="HUSKY smoky") == ["ann"]
     assert ids(database, guest, q="strasse") == ["ann"]
+    assert ids(database, guest, q="Strässe") == ["ann"]
     assert ids(database, guest, q="husky bright") == []
     assert ids(database, guest, genre="no such genre") == []
     assert ids(database, guest, q="%") == []

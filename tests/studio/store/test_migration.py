@@ -80,7 +80,7 @@ def test_new_and_migrated_databases_have_the_tables(database, first):
             )  # fmt: skip
             # an earlier conversion is a project with its edits
             found = connection.execute(text("SELECT id, recording, texts FROM tasks ORDER BY id")).all()
-            assert found == [("c1", "c1", "grösse.wav"), ("c2", "c1", "")]
+            assert found == [("c1", "c1", "grosse.wav"), ("c2", "c1", "")]
     with database.read() as connection:
         options = {"compare_type": True, "compare_server_default": True}
         assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA) == []

@@ -33,6 +33,8 @@ def account(database):
     [
         (TaskFilter(words=["größe"]), {"old"}),
         (TaskFilter(words=["GRÖSSE"]), {"old"}),  # as Python folds it
+        (TaskFilter(words=["grosse"]), {"old"}),  # without the accent
+        (TaskFilter(words=["gro\u0308sse"]), {"old"}),  # composed otherwise
         (TaskFilter(words=["%_t"]), {"odd"}),  # no wildcards
         (TaskFilter(words=["summer", "SONG"]), {"song"}),
         (TaskFilter(words=["summer", "winter"]), set()),

@@ -1,0 +1,148 @@
+"""The language of the terminal: what a person reads is translated here; paths, ids and JSON for scripts stay."""
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import typer
+from rich.cells import cell_len
+
+from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
+from studio.languages.sorting import sort_key
+
+OPTION = "--language"
+_CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
+# what typer and its parser say, by the templates of their texts
+TEXTS_OF_TYPER = (
+    "Show this message and exit.",
+    "Missing command.",
+    "Missing argument '{name}'.",
+    "Missing option '{name}'.",
+    "No such command '{name}'.",
+    "No such option: {name}",
+    "No such option: {name} (Possible options: {names})",
+    "Got unexpected extra argument ({names})",
+    "Got unexpected extra arguments ({names})",
+    "Option '{name}' requires an argument.",
+    "Option '{name}' does not take a value.",
+    "Invalid value for '{name}': {reason}",
+    "'{value}' is not a valid integer.",
+    "'{value}' is not a valid float.",
+)
+
+
+def translated(text: str) -> str:
+    """Return a text in the language of the terminal."""
+    return speaker()(text)
+
+
+def speaker() -> Callable[[str], str]:
+    """Return a `translated` that knows the language in other threads too."""
+    code = terminal_language()
+
+    def in_language(text: str) -> str:
+        from studio.languages.translation import translator  # Babel takes a moment to load
+
+        return translator(code).translate(text)
+
+    return in_language
+
+
+def terminal_language() -> str:
+    """Return the code of the language of the terminal."""
+    return _CHOSEN.get() or of_environment().code
+
+
+def filled(template: str, **values: object) -> str:
+    """Return a template in the language of the terminal, filled with values; for one with hardly a word in it."""
+    from studio.languages.translation import translator  # as above
+
+    return translator(terminal_language()).format(template, **values)
+
+
+def say(text: object) -> None:
+    """Write a text for the person at the terminal to stderr."""
+    typer.echo(translated(str(text)), err=True)
+
+
+def show(text: object) -> None:
+    """Write a text for the person at the terminal to stdout, where it is what the command was asked for."""
+    typer.echo(translated(str(text)))
+
+
+def confirm(question: str) -> bool:
+    """Ask on stderr. Raises typer.Abort if there is no answer."""
+    return typer.confirm(translated(question), err=True)
+
+
+def confirm_or_abort(question: str) -> None:
+    """Ask on stderr. Raises typer.Abort unless the answer is yes."""
+    typer.confirm(translated(question), err=True, abort=True)
+
+
+def padded(text: str, width: int) -> str:
+    """Return a text in the language, filled up with spaces to so many columns of the terminal; one at least."""
+    shown = translated(text)
+    return shown + " " * max(1, width - cell_len(shown))
+
+
+def in_order(name: str) -> tuple[str, str]:
+    """Return what to sort names by that are shown."""
+    return sort_key(name, terminal_language())
+
+
+def terms(*texts: str) -> tuple[str, ...]:
+    """Return single words as they are; the extraction takes them for texts, which it does with no others."""
+    return texts
+
+
+def choose_language(arguments: Sequence[str]) -> None:
+    """Choose the language by the options before the command, else by the environment. Raises typer.BadParameter."""
+    wish = _wish(arguments)
+    _CHOSEN.set(known_language(wish) if wish else of_environment().code)
+
+
+def known_language(wish: str) -> str:
+    """Return the code of the language that is wished for. Raises typer.BadParameter if there is none like it."""
+    code = chosen_by([wish]).code
+    if code == ENGLISH and not wish.lower().startswith(ENGLISH):
+        raise typer.BadParameter(f"There is no language '{wish}': choose one of {', '.join(LANGUAGES)}.")
+    return code
+
+
+def _wish(arguments: Sequence[str]) -> str:
+    for place, argument in enumerate(arguments):
+        if argument.startswith(f"{OPTION}="):
+            return argument.partition("=")[2]
+        if argument == OPTION and len(arguments) > place + 1:
+            return arguments[place + 1]
+        if not argument.startswith("-"):
+            break
+    return ""
+
+
+def translate_help(command: Any, context: Any) -> None:
+    """Translate the help of a command of typer, of its options and arguments, and of the commands in it."""
+    if command.help:
+        command.help = _paragraphs(command.help)
+    for parameter in command.get_params(context):
+        if getattr(parameter, "help", None):
+            parameter.help = translated(parameter.help)
+        panel = getattr(parameter, "rich_help_panel", None)
+        usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+        if panel or translated(usual) != usual:
+            parameter.rich_help_panel = translated(panel or usual)
+    for one in getattr(command, "commands", {}).values():
+        translate_help(one, context)
+        if (titled := translated("Commands")) != "Commands":
+            one.rich_help_panel = titled
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(map(translated, text.split("\n\n")))
+
+
+def translate_error(error: Any) -> None:
+    """Make an error of typer's parser speak the language: what it prints is its `format_message`."""
+    said = translated(error.format_message())
+    error.format_message = lambda: said

@@ -1,0 +1,39 @@
+"""Names in any script, composed and folded."""
+# ruff: noqa: RUF001 - letters of many scripts
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from engine.spelling import composed, folded
+
+
+@pytest.mark.parametrize(
+    ("typed", "searched"),
+    [
+        ("Gökhan", "GOKHAN"), ("Go\u0308khan", "gök"), ("Straße", "strasse"), ("İSTANBUL", "istanbul"),
+        ("Kıvanç", "kivanc"), ("Noël", "noel"), ("São Paulo", "sao paulo"), ("Ægir", "aegir"), ("Ｍｉａ", "mia"),
+        ("يُوسُف", "يوسف"), ("أحمد", "احمد"), ("ﾊﾞﾘﾄﾝ", "バリトン"), ("ज़ैद", "जैद"), ("Ǿ", "o"),
+    ],
+)  # fmt: skip
+def test_folded_finds_a_name_as_people_type_it(typed, searched):
+    assert folded(searched) in folded(typed)
+
+
+def test_folded_keeps_the_letters_of_other_words():
+    assert folded("は") != folded("ば")
+    assert folded("कि") != folded("कु")
+    assert folded("한") != folded("할")
+
+
+@given(some.text())
+def test_folded_is_the_same_however_a_text_is_composed_and_changes_nothing_twice(text):
+    assert folded(unicodedata.normalize("NFD", text)) == folded(unicodedata.normalize("NFC", text))
+    assert composed(composed(text)) == composed(text)
+
+
+def test_composed_keeps_what_is_shown():
+    assert composed("Go\u0308khan") == "Gökhan"
+    assert composed("Ｍｉａ ﾊﾞ") == "Ｍｉａ ﾊﾞ"

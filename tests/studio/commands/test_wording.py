@@ -1,0 +1,104 @@
+"""The language of the terminal: help, messages, questions and errors in it; output for scripts as it is."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from studio.commands.cli import app
+from studio.commands.wording import padded, translated
+from tests.catalogues import catalogue
+
+NO_VOICE = "There is no voice '{model_id}'. GET /models lists the voices you can use."
+GERMAN = {
+    "Options": "Optionen",
+    "Arguments": "Argumente",
+    "Commands": "Befehle",
+    "Show this message and exit.": "Diese Hilfe anzeigen.",
+    "List all voices, trained or not.": "Alle Stimmen auflisten.",
+    "The voice to convert with; `voices` lists them.": "Die Stimme; `voices` listet sie auf.",
+    "How it sounds": "Wie es klingt",
+    "(Default: {default}, or the preset's.)": "(Sonst: {default}, oder was das Preset sagt.)",
+    "The same number gives exactly the same takes again.": "Dieselbe Zahl ergibt dieselben Takes.",
+    "Missing argument '{name}'.": "Das Argument {name} fehlt.",
+    NO_VOICE: "Keine Stimme „{model_id}“: GET /models.",
+    "voice type": "Stimmlage",
+    "range": "Umfang",
+    "{min} to {max}": "{min} bis {max}",
+    "ready": "bereit",
+    "Created account '{name}'.": "Konto „{name}“ angelegt.",
+    "The token is shown only once. Keep it like a password:": "Das Token wird nur einmal gezeigt:",
+}  # fmt: skip
+
+
+def run(*arguments: object, **environment: str):
+    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "200", **environment})
+
+
+@pytest.fixture
+def german(tmp_path: Path):
+    with catalogue(tmp_path / "catalogues", "de", GERMAN):
+        yield
+
+
+@pytest.mark.parametrize("wish", [("--language", "de"), ("--language=de-AT",)])
+def test_help_is_in_the_language_of_the_option(german, wish):
+    shown = run(*wish, "--help").stdout
+    assert {"Optionen", "Befehle", "Diese Hilfe anzeigen."} <= {word for word in GERMAN.values() if word in shown}
+    assert "Start the studio" in shown  # what has no translation stays English
+
+
+def test_help_of_a_command_is_in_the_language_of_the_terminal(german):
+    shown = run("convert", "--help", TIMBRE_STUDIO_LANGUAGE="de").stdout
+    for text in ("Argumente", "Optionen", "Wie es klingt", "Die Stimme; `voices` listet sie auf."):
+        assert text in shown
+    assert "Dieselbe Zahl ergibt dieselben Takes. (Sonst: 0, oder was das Preset sagt.)" in " ".join(
+        shown.replace("│", " ").split()
+    )
+
+
+def test_help_is_english_without_a_wish(german):
+    shown = run("convert", "--help", TIMBRE_STUDIO_LANGUAGE="", LC_ALL="C").stdout
+    assert "Arguments" in shown
+    assert "Argumente" not in shown
+
+
+def test_option_refuses_a_language_that_is_not_there():
+    result = run("--language", "xx", "voices")
+    assert result.exit_code == 2
+    assert "There is no language 'xx'" in result.stderr
+    assert "zh-Hans" in result.stderr
+
+
+def test_errors_are_in_the_language_and_scripts_get_the_same(german):
+    result = run("--language", "de", "voices", "export", "nobody")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Keine Stimme „nobody“: python -m studio voices.\n"
+    assert "Das Argument IN fehlt." in run("--language", "de", "convert").stderr
+    assert run("--language", "de", "voices", "--json").stdout == run("voices", "--json").stdout
+
+
+def test_tables_are_in_the_language(german):
+    header, *rows = run("--language", "de", "voices").stdout.splitlines()
+    assert header.split() == ["id", "name", "Stimmlage", "Umfang", "gender", "language", "genre", "state"]
+    assert " bis " in rows[0]
+    assert rows[0].rstrip().endswith("bereit")
+
+
+def test_messages_beside_the_output_are_in_the_language(german):
+    result = run("--language", "de", "token", "create", "mine", "--account", "anna")
+    assert result.stderr.startswith("Konto „anna“ angelegt.\n")
+    assert "Das Token wird nur einmal gezeigt:\n" in result.stderr
+    [secret] = result.stdout.splitlines()
+    tokens = json.loads(run("--language", "de", "token", "list", "--account", "anna", "--json").stdout)["tokens"]
+    assert [one["state"] for one in tokens] == ["valid"]
+    assert secret
+
+
+def test_padded_counts_columns_of_the_terminal(tmp_path):
+    with catalogue(tmp_path, "ja", {"length": "長さ"}):
+        result = run("--language", "ja", "--help")
+        assert result.exit_code == 0
+    assert padded("length", 10) == "length    "
+    assert translated("length") == "length"

@@ -1,0 +1,76 @@
+import pytest
+
+from studio.languages.translation import Translator, translator
+from tests.catalogues import catalogue
+
+GERMAN = {
+    "Convert": "Umwandeln",
+    ("{count} takes of {name}", "{count} takes of {name}"): ("{count} Take von {name}", "{count} Takes von {name}"),
+    "take {number} of {takes}": "{takes} Takes, dies ist Nummer {number}",
+    "The disk is full.": "Die Platte ist voll.",
+    "Try again later.": "Später noch einmal.",
+    "The job failed: {reason}": "Fehlgeschlagen: {reason}",
+    "{length} s": "{length} Sek.",
+    "about {left} left": "noch etwa {left}",
+    "{min} to {max}": "{min} bis {max}",
+}
+ARABIC = {
+    ("{count} takes", "{count} takes"): ("لا مقاطع", "مقطع", "مقطعان", "{count} مقاطع", "{count} مقطعًا", "{count} مقطع")
+}
+
+
+@pytest.fixture
+def german(tmp_path):
+    with catalogue(tmp_path, "de", GERMAN):
+        yield translator("de")
+
+
+def test_texts_and_templates_are_translated(german):
+    assert german.translate("Convert") == "Umwandeln"
+    assert german.translate("take 3 of 5") == "5 Takes, dies ist Nummer 3"
+    assert german.translate("  Convert\n") == "  Umwandeln\n"
+
+
+def test_what_is_in_no_catalogue_stays(german):
+    for text in ("Kathleen", "", "   ", "C:\\a {b} {", "12", "unknown words of 5"):
+        assert german.translate(text) == text
+
+
+def test_values_are_translated_in_turn_and_numbers_written_as_in_the_language(german):
+    assert german.translate("The job failed: The disk is full.") == "Fehlgeschlagen: Die Platte ist voll."
+    assert german.translate("about 2.5 s left") == "noch etwa 2,5 Sek."
+
+
+def test_counts_choose_the_form(german):
+    assert german.translate("1 takes of Mia") == "1 Take von Mia"
+    assert german.translate("2 takes of Mia") == "2 Takes von Mia"
+
+
+def test_plurals_are_those_of_the_language(tmp_path):
+    with catalogue(tmp_path, "ar", ARABIC):
+        speaks = translator("ar").translate
+        assert [speaks(f"{count} takes") for count in (0, 1, 2, 3, 11, 100)] == [
+            "لا مقاطع", "مقطع", "مقطعان", "3 مقاطع", "11 مقطعًا", "100 مقطع",
+        ]  # fmt: skip
+
+
+def test_several_sentences_are_translated_one_by_one(german):
+    assert german.translate("The disk is full. Try again later.") == "Die Platte ist voll. Später noch einmal."
+    assert german.translate("The disk is full. Call Anna.") == "Die Platte ist voll. Call Anna."
+
+
+def test_format_fills_what_is_too_short_to_be_recognised(german):
+    assert german.translate("C#3 to E4") == "C#3 to E4"
+    assert german.format("{min} to {max}", min="C#3", max="E4") == "C#3 bis E4"
+    assert german.format("{a} or {b}", a="x", b="y") == "x or y"
+
+
+def test_english_stays_english_without_a_catalogue(tmp_path):
+    with catalogue(tmp_path, "de", GERMAN):
+        assert translator("en").translate("1 takes of Mia") == "1 takes of Mia"
+        assert Translator("fr").translate("Convert") == "Convert"
+
+
+def test_the_english_catalogue_has_the_last_word(tmp_path):
+    with catalogue(tmp_path, "en", {("{count} takes", "{count} takes"): ("{count} take", "{count} takes")}):
+        assert translator("en").translate("1 takes") == "1 take"
