@@ -7,7 +7,8 @@ from studio.languages.known import LANGUAGES, accepted, chosen_by, of_environmen
 def test_plurals_are_those_of_the_cldr():
     for language in LANGUAGES.values():
         used = {Locale.parse(language.locale).plural_form(count) for count in range(200)}
-        assert used <= {*language.plurals, "other", "many"}
+        # a noun after a number has one form in Turkish, though the CLDR tells one from many
+        assert used <= {*language.plurals, "other", "many"} or language.code == "tr"
         assert language.plurals[-1] == "other"
         assert Locale.parse(language.locale).character_order == (
             "right-to-left" if language.direction == "rtl" else "left-to-right"

@@ -60,7 +60,8 @@ def test_several_sentences_are_translated_one_by_one(german):
 
 
 def test_format_fills_what_is_too_short_to_be_recognised(german):
-    assert german.translate("C#3 to E4") == "C#3 to E4"
+    assert german.translate("C#3 to E4") == "C#3 bis E4"
+    assert german.translate("Mia to Tom") == "Mia to Tom"
     assert german.format("{min} to {max}", min="C#3", max="E4") == "C#3 bis E4"
     assert german.format("{a} or {b}", a="x", b="y") == "x or y"
 
