@@ -55,7 +55,8 @@ def entries_of(code: str) -> Mapping[str, Entry]:
     entries = {}
     for message in read_catalogue(path_of(language), language):
         source = message.id[0] if isinstance(message.id, tuple | list) else message.id
-        forms = tuple(message.string) if isinstance(message.string, tuple | list) else (message.string,)
+        strings = message.string if isinstance(message.string, tuple | list) else (message.string,)
+        forms = tuple(one or "" for one in strings)
         if source and all(forms):
             entries[str(source)] = Entry(forms, counted_field(message.id))
     return entries

@@ -60,7 +60,7 @@ def chosen_by(wishes: Sequence[str]) -> Language:
     >>> chosen_by(["pt", "de"]).code, chosen_by(["zh_CN.UTF-8"]).code, chosen_by(["DE-at"]).code, chosen_by(["C"]).code
     ('pt-BR', 'zh-Hans', 'de', 'en')
     """
-    by_primary = {code.split("-")[0]: language for code, language in reversed(LANGUAGES.items())}
+    by_primary = {code.split("-")[0]: language for code, language in reversed(list(LANGUAGES.items()))}
     for wish in wishes:
         if language := by_primary.get(wish.replace("_", "-").split(".")[0].split("-")[0].strip().lower()):
             return language

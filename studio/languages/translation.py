@@ -1,6 +1,7 @@
 """Translate the studio's texts into a reader's language, values included."""
 
 import re
+from collections.abc import Mapping
 from functools import cache, cached_property
 
 from babel import Locale
@@ -66,7 +67,7 @@ class Translator:
             return self._filled(self._entries[template], values, depth)
         return self._sentences(text, depth) if depth < _DEEPEST else None
 
-    def _filled(self, entry: Entry, values: "dict[str, str]", depth: int) -> str:  # type: ignore[override]
+    def _filled(self, entry: Entry, values: Mapping[str, str], depth: int) -> str:
         form = self._form(entry, values.get(entry.counted, ""))
         return FIELD.sub(lambda field: self._value(values.get(field[1], field[0]), depth + 1), form)
 
@@ -96,7 +97,7 @@ class Translator:
         if entry := self._entries.get(text):
             return entry.forms[-1]
         if recognised := self._templates.recognise(text):
-            return self._filled(self._entries[recognised[0]], dict(recognised[1]), depth)
+            return self._filled(self._entries[recognised[0]], recognised[1], depth)
         return None
 
 

@@ -84,8 +84,8 @@ def test_differences_are_told_in_sentences(sing):
         Audio(np.concatenate([np.zeros(22_050, np.float32), 0.5 * sing(3.0, 200.0)])[None], SAMPLE_RATE), "late"
     )
     text = describe_difference(song, late)
-    begin = "It is the same performance, the second 0.5 s later. The second is at the same pitch and 6.0 dB quieter. "
-    begin += "Apart from that, "
+    begin = "It is the same performance, the second 0.5 s later. The second is at the same pitch. "
+    begin += "It is 6.0 dB quieter. Apart from that, "
     assert text.startswith(begin)
     assert int(text.removeprefix(begin).partition("%")[0]) >= 97  # but for the frames where it begins
     higher = look_at(Audio(sing(3.0, 200.0 * 2 ** (2 / 12))[None], SAMPLE_RATE), "higher")

@@ -1,9 +1,12 @@
 import signal
+import threading
 
 import pytest
+from rich.progress import Progress
 
 from engine.errors import Cancelled
 from studio.commands.progress import progress_bar
+from tests.catalogues import catalogue
 
 
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
@@ -33,3 +36,17 @@ def test_nothing_is_drawn_where_no_one_is_looking(capsys):
     with progress_bar() as report:
         report(0.5, "working")
     assert capsys.readouterr() == ("", "")
+
+
+def test_messages_are_in_the_language_in_any_thread(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Progress, "update", lambda bar, task, **values: drawn.append(values["description"]))
+    monkeypatch.setenv("TIMBRE_STUDIO_LANGUAGE", "de")
+    with (
+        catalogue(tmp_path, "de", {"epoch {epoch} of {epochs}": "Epoche {epoch} von {epochs}"}),
+        progress_bar() as report,
+    ):
+        thread = threading.Thread(target=report, args=(0.5, "epoch 3 of 100"))
+        thread.start()
+        thread.join()
+    assert drawn == ["Epoche 3 von 100"]
