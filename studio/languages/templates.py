@@ -13,6 +13,8 @@ from functools import cached_property
 
 NUMBER = re.compile(r"[-+\u2212]?\d+(\.\d+)?")
 FIELD = re.compile(r"\{(\w+)\}")
+# fields whose values are the words of users, and are never translated: a voice may be called "Convert"
+NAMES = frozenset({"name", "voice", "voice_name", "file", "file_name", "path", "stem", "account"})
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SPACES = re.compile(r"\s+")
 

@@ -8,7 +8,7 @@ from babel.numbers import format_decimal
 
 from studio.languages.catalogues import Entry, entries_of
 from studio.languages.known import ENGLISH, LANGUAGES
-from studio.languages.templates import FIELD, NUMBER, Templates, normal
+from studio.languages.templates import FIELD, NAMES, NUMBER, Templates, normal
 
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+")
 _DEEPEST = 4  # values in values
@@ -63,11 +63,13 @@ class Translator:
 
     def _filled(self, entry: Entry, values: "dict[str, str]", depth: int) -> str:  # type: ignore[override]
         form = self._form(entry, values.get(entry.counted, ""))
-        return FIELD.sub(lambda field: self._value(values.get(field[1], field[0]), depth + 1), form)
+        return FIELD.sub(lambda field: self._value(field[1], values.get(field[1], field[0]), depth + 1), form)
 
-    def _value(self, value: str, depth: int) -> str:
+    def _value(self, name: str, value: str, depth: int) -> str:
         if NUMBER.fullmatch(value):
             return self.number(value)
+        if name.rstrip("0123456789") in NAMES:
+            return value
         return self._found(normal(value), depth) or value
 
     def _form(self, entry: Entry, count: str) -> str:

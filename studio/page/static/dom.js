@@ -13,6 +13,11 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
+// Texts in a row, each of which is translated by itself.
+export function row(texts, between = ", ") {
+  return texts.filter(Boolean).flatMap((text, place) => (place ? [between, text] : [text]));
+}
+
 // A button with a picture: the `d` of an SVG path in a box of 24 by 24.
 export function iconButton(name, shape, label, act) {
   const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: shape }));
@@ -50,15 +55,15 @@ export function tell(element, name, detail) {
 
 // Write a time (seconds since 1970) briefly: "12:03", "yesterday, 18:20", "3 Mar, 18:20".
 export function when(seconds) {
-  const time = new Date(seconds * 1000), today = new Date();
-  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const time = new Date(seconds * 1000), today = new Date(), clockParts = { hour: "2-digit", minute: "2-digit" };
+  const clock = time.toLocaleTimeString(navigator.language, clockParts);
   const days = Math.round((new Date(today.toDateString()) - new Date(time.toDateString())) / 86_400_000);
   if (days === 0) return clock;
   if (days === 1) return `yesterday, ${clock}`;
   const year = time.getFullYear() === today.getFullYear() ? {} : { year: "numeric" };
-  return `${time.toLocaleDateString([], { day: "numeric", month: "short", ...year })}, ${clock}`;
+  return time.toLocaleString(navigator.language, { day: "numeric", month: "short", ...year, ...clockParts });
 }
 
 export function wholeTime(seconds) {
-  return new Date(seconds * 1000).toLocaleString([], { dateStyle: "full", timeStyle: "medium" });
+  return new Date(seconds * 1000).toLocaleString(navigator.language, { dateStyle: "full", timeStyle: "medium" });
 }

@@ -22,7 +22,7 @@ const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
 const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 30, FINGER = 44; // heights of a lane
-const LAYERS = { waveform: "Waveform", spectrogram: "Spectrogram", pitch: "Pitch" };
+const LAYERS = { waveform: ["Waveform", "Show the waveform"], spectrogram: ["Spectrogram", "Show the spectrogram"], pitch: ["Pitch", "Show the pitch"] };
 const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";
 const TOLD = ["changed", "ordered", "wanted"]; // by the editor
 
@@ -163,7 +163,7 @@ class Instrument extends Player {
     const tools = [
       this.#button("A/B", "Go back to the lane before, at the same position (B)", () => this.#swap(), this.data.tracks.length > 1),
       ...[["−", "Zoom out", 1 / ZOOM], ["+", "Zoom in", ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom")),
-      ...Object.entries(LAYERS).map(([name, label]) => this.#layer(name, label)),
+      ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
     ];
     const edit = this.#button("Edit pitch", "Edit the pitch of the chosen take (E)", () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
@@ -180,7 +180,7 @@ class Instrument extends Player {
     else bar.after(this.#screen);
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
     const again = (this.#takes()?.others ?? []).map(({ id, name }) =>
-      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, name));
+      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, translate: "no", onclick: () => tell(this, "again", { model: id }) }, name));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, "Convert with"), again);
     const foot = make("div", { class: "foot" }, this.querySelector(".downloads"), also,
       make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
@@ -193,8 +193,8 @@ class Instrument extends Player {
     return make("button", { type: "button", class: `tool ${kind}`, title, "aria-label": /\w/.test(text) ? null : title, disabled: !isThere, onclick: act }, text);
   }
 
-  #layer(name, label) {
-    const made = this.#button(label, `Show the ${label.toLowerCase()}`, () => {
+  #layer(name, label, title) {
+    const made = this.#button(label, title, () => {
       const isOn = made.getAttribute("aria-pressed") !== "true";
       made.setAttribute("aria-pressed", isOn);
       this.#layers[isOn ? "add" : "delete"](name);

@@ -58,15 +58,15 @@ class Tasks extends HTMLElement {
       tell(this, "asked", { action: "delete", ids });
     };
     const button = (name, label, act) => make("button", { type: "button", class: name, onclick: act }, label);
-    const count = `${chosen.length} selected`;
+    const count = chosen.length;
     if (!isAsking) {
       const all = () => { for (const row of this.#rows.values()) row.select(true); this.showSelected(); };
-      this.#bar.replaceChildren(make("span", { role: "status" }, count), button("delete", "Delete", () => this.showSelected(true)),
+      this.#bar.replaceChildren(make("span", { role: "status" }, `${count} selected`), button("delete", "Delete", () => this.showSelected(true)),
         button("all", "Select all", all), button("none", "Clear", clear));
       return;
     }
     const keep = button("keep", "Keep them", () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
-    const question = `Delete ${chosen.length === 1 ? "it" : `these ${chosen.length}`}, with recordings and takes?`;
+    const question = `Delete these ${count}, with recordings and takes?`;
     this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", "Delete", erase), keep);
     keep.focus();
   }

@@ -63,6 +63,7 @@ class SettingsTab:
     def _lay_out_machine(self) -> None:
         gr.Markdown("## Appearance")
         element("theme", data={}, elem_id="theme")
+        element("language", data={}, elem_id="language")
         gr.Markdown("## Results")
         self._results = ResultSettings(self._page)
         gr.Markdown("## Machine")
