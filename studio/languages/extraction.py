@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+from engine.settings import title_of
 from studio.languages.javascript import texts_of_script
 from studio.languages.templates import FIELD, normal
+from studio.languages.words import GRADIO, WORDS
 
 ROOT = Path(__file__).parents[2]
 _ROOMS = ("engine", "studio")
@@ -52,6 +54,8 @@ class Texts:
 def all_texts(root: Path = ROOT) -> Texts:
     """Return the texts of engine, studio and notebooks of a checkout."""
     texts = Texts()
+    for text in GRADIO:
+        texts.add(text, "studio/languages/words.py")
     for room in _ROOMS:
         for path in sorted((root / room).rglob("*.py")):
             place = path.relative_to(root).as_posix()
@@ -74,9 +78,12 @@ def python_texts(source: str, place: str) -> Iterator[str]:
     """Return the texts of a module; `place` is its path in the project."""
     finder = _Finder(is_command=place.startswith("studio/commands"), is_http=place.startswith("studio/http"))
     finder.visit(ast.parse(source))
+    yield from finder.titles
     for found in finder.found:
         text = _FORMATTED.sub(lambda field: f"{{{field[1] or 'value'}}}", found)
-        if _TAG.search(text):
+        if text in WORDS:
+            yield text
+        elif _TAG.search(text):
             yield from pieces_of_html(text)
         else:
             yield from (one for one in _paragraphs(text) if _is_text(one))
@@ -87,6 +94,7 @@ class _Finder(ast.NodeVisitor):
 
     def __init__(self, is_command: bool, is_http: bool) -> None:
         self.found: list[str] = []
+        self.titles: list[str] = []  # of settings
         self._is_command, self._is_http = is_command, is_http
 
     def visit_Module(self, node: ast.Module) -> None:
@@ -108,6 +116,8 @@ class _Finder(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if isinstance(node.value, ast.Call) and _last_name(node.value.func) in {"setting", "text_setting"}:
+            self.titles.append(title_of(_last_name(node.target)))
         if node.value is not None:
             self.visit(node.value)
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from studio.languages.templates import FIELD
+from studio.languages.words import WORDS
 
 # comments, regular expressions after an operator, and the three kinds of strings
 _TOKEN = re.compile(
@@ -13,11 +14,11 @@ _TOKEN = re.compile(
 )
 _TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} [^\W\d_]{2,}")
 _LABEL = re.compile(r"[A-Z][a-z]+[.:…]?")
-_CODE = re.compile(r"^[.#\[]|=>|;$|^\./|^\w+\(|^M\d|px\b|#[0-9a-f]{3}|^[MLZ][\d{]")
+_CODE = re.compile(r"^[.#\[]|=>|;$|^\./|^\w+\(|^M\d|px\b|#[0-9a-f]{3}|^[MLZ][\d{]|Path=/")
 _SELECTOR = re.compile(r"[a-z]+(\[[^\]]*\])?(, ?[a-z\[][^ ]*)+")
 # values that only style sheets and our scripts read
 _NOT_SHOWN = re.compile(
-    r"(class|className|\"data-[a-z]+\"|id|type): ?(\"[^\"]*\"|`[^`]*`)|(querySelector(All)?|closest|matches|setAttribute)\("
+    r"(class|className|\"data-[a-z]+\"|id|type): ?(\"[^\"]*\"|`[^`]*`)|(querySelector(All)?|closest|matches|matchMedia|startsWith|setAttribute)\("
     r"(\"class\", ?)?(\"[^\"]*\"|`[^`]*`)|className = (\"[^\"]*\"|`[^`]*`)"
 )
 _KEYS = {"Enter", "Escape", "Home", "End", "Tab", "Delete", "Backspace", "Space", "Shift", "Control"}
@@ -35,7 +36,7 @@ def texts_of_script(source: str) -> Iterator[str]:
             body = _as_template(body)
         text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), body)
         text = text.replace("\\n", "\n").replace('\\"', '"').replace("\\'", "'")
-        if _is_text(text):
+        if text.strip() in WORDS or _is_text(text):
             yield text
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 NUMBER = re.compile(r"[-+\u2212]?\d+(\.\d+)?")
+# values by which a template without a word is known: numbers, with a unit or not, times and notes
+PLAIN = re.compile(r"[-+\u2212~]?\d[\d.:]*( ?(s|ms|min|h|Hz|kHz|dB|%|ct|MB|GB|kB|LUFS))?|[A-G]#?-?\d")
 FIELD = re.compile(r"\{(\w+)\}")
 # fields whose values are the words of users, and are never translated: a voice may be called "Convert"
 NAMES = frozenset({"name", "voice", "voice_name", "file", "file_name", "path", "stem", "account"})
@@ -53,7 +55,7 @@ class Template:
 
     @property
     def takes_numbers_only(self) -> bool:
-        """Whether its fields must be numbers: what it says besides ("{length} s") is too little to know it by."""
+        """Whether its fields must be `PLAIN`: what it says besides ("{length} s") is too little to know it by."""
         return not self.keyword
 
     @property
@@ -69,7 +71,7 @@ class Template:
     def values_in(self, text: str) -> Mapping[str, str] | None:
         """Return the values of the fields in a text; None if it is not of this template."""
         found = self._compiled.fullmatch(text)
-        if not found or (self.takes_numbers_only and not all(map(NUMBER.fullmatch, found.groups()))):
+        if not found or (self.takes_numbers_only and not all(map(PLAIN.fullmatch, found.groups()))):
             return None
         return dict(zip(self.fields, found.groups(), strict=True))
 

@@ -59,7 +59,9 @@ class Translator:
         if depth < _DEEPEST and (recognised := self._templates.recognise(text)):
             template, values = recognised
             return self._filled(self._entries[template], values, depth)
-        return self._sentences(text, depth) if depth < _DEEPEST else None
+        if depth >= _DEEPEST:
+            return None
+        return self._sentences(text, depth) or self._parts(text, " · ", " · ", depth) or self._listed(text, depth)
 
     def _filled(self, entry: Entry, values: "dict[str, str]", depth: int) -> str:  # type: ignore[override]
         form = self._form(entry, values.get(entry.counted, ""))
@@ -83,11 +85,26 @@ class Translator:
         """Translate the longest known beginning of several sentences, and then the rest."""
         ends = [found for found in _SENTENCE_END.finditer(text)]
         for end in reversed(ends):
-            first = self._found_whole(text[: end.start()], depth)
+            beginning = text[: end.start()]
+            first = self._found_whole(beginning, depth)
+            if first is None and beginning.endswith(":"):
+                named = self._found_whole(beginning[:-1], depth)
+                first = None if named is None else f"{named}:"
             if first is not None:
                 rest = text[end.end() :]
                 return f"{first} {self._found(rest, depth) or rest}"
         return None
+
+    def _listed(self, text: str, depth: int) -> str | None:
+        return self._parts(text, ", ", self.language.comma, depth)
+
+    def _parts(self, text: str, mark: str, mark_there: str, depth: int) -> str | None:
+        """Translate those parts of a list that are known; None if there are none."""
+        parts = text.split(mark)
+        found = [self._found(part, depth + 1) for part in parts] if len(parts) > 1 else []
+        if not any(one is not None for one in found):
+            return None
+        return mark_there.join(part if one is None else one for part, one in zip(parts, found, strict=True))
 
     def _found_whole(self, text: str, depth: int) -> str | None:
         if entry := self._entries.get(text):

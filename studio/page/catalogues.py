@@ -65,6 +65,7 @@ def catalogue_of(code: str) -> dict[str, object]:
     return {
         "code": code,
         "plurals": LANGUAGES[code].plurals,
+        "comma": LANGUAGES[code].comma,
         "names": sorted(NAMES),
         "texts": {one.text: entry.forms[-1] for one, entry in entries.items() if not one.fields},
         "templates": [

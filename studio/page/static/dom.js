@@ -18,6 +18,16 @@ export function row(texts, between = ", ") {
   return texts.filter(Boolean).flatMap((text, place) => (place ? [between, text] : [text]));
 }
 
+// A text with names of users in it, which are not translated.
+export function named(text, names = []) {
+  const cut = (part, name) => {
+    const place = typeof part === "string" ? part.indexOf(name) : -1;
+    if (place < 0) return [part];
+    return [part.slice(0, place), make("span", { translate: "no" }, name), part.slice(place + name.length)];
+  };
+  return names.filter(Boolean).reduce((parts, name) => parts.flatMap((part) => cut(part, name)), [text]);
+}
+
 // A button with a picture: the `d` of an SVG path in a box of 24 by 24.
 export function iconButton(name, shape, label, act) {
   const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: shape }));

@@ -3,7 +3,7 @@
 //
 // It has no data of its own: each <timbre-part> brings it one of
 //   recording: {id, label, url, duration_s, roll, trim: {start_s, stop_s} or null}
-//   takes:     {id, recording, start_s, before, chosen, others: [{id, name}], tracks: [as of <timbre-player>]}: made of the
+//   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained}], tracks: [as of <timbre-player>]}: made of the
 //              recording with the id `recording` from `start_s` on; before: the address of what was converted
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
@@ -12,6 +12,7 @@
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { drag, make, tell } from "./dom.js";
+import { translated } from "./languages.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
 import { ZOOM } from "./roll.js";
@@ -179,8 +180,8 @@ class Instrument extends Player {
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
-    const again = (this.#takes()?.others ?? []).map(({ id, name }) =>
-      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, translate: "no", onclick: () => tell(this, "again", { model: id }) }, name));
+    const again = (this.#takes()?.others ?? []).map(({ id, name, untrained }) =>
+      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, "Convert with"), again);
     const foot = make("div", { class: "foot" }, this.querySelector(".downloads"), also,
       make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
@@ -223,7 +224,7 @@ class Instrument extends Player {
       ...moved(roll, isRecording ? 0 : this.#offset - origin), follows: this.data.id, origin_s: origin, loudness: null,
       shown: roll?.shown ?? [], layers: [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: this.#finger.matches ? FINGER : STRIP,
-      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, label: this.#narrow.matches ? this.data.tracks[index].label : null })) : [],
+      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {
@@ -342,6 +343,10 @@ class Instrument extends Player {
     const [start_s, stop_s] = [this.#trim?.start, this.#trim?.stop].map((seconds) => (seconds === undefined ? null : Math.round(seconds * 1000) / 1000));
     tell(this, "trimmed", { start_s, stop_s });
   }
+}
+
+function labelOf({ label, names }) {
+  return names?.some(Boolean) ? label : translated(label);
 }
 
 /** What a roll shows, so many seconds later. */

@@ -1,7 +1,7 @@
 // Translates what the page shows, Gradio's own parts included. All texts are made in English; here each is recognised
 // where it is shown, by itself or by its template ("take {number} of {takes}"), as studio/languages/translation.py does.
 //
-// The catalogue (studio/page/catalogues.py): {code, plurals, names, texts: {english: text}, templates: [[pattern, keyword,
+// The catalogue (studio/page/catalogues.py): {code, plurals, comma, names, texts: {english: text}, templates: [[pattern, keyword,
 // fields, forms, place of the counted field or -1]]}, the surest template first.
 // Texts of users are not ours: elements with translate="no" stay as they are, and in a list of Gradio's with the class
 // "names" the choices do. Texts that are drawn on a canvas go through `translated`.
@@ -12,7 +12,8 @@ const KEPT_TEXT = `textarea, ${KEPT}`;
 const NO_NAMES = new Set(["All voices"]); // among the choices of a list with names
 const LETTER = /\p{L}/u, WORD = /[\p{L}]{3,}/gu, FIELD = /\{(\w+)\}/g;
 const NUMBER = /^[-+\u2212]?\d+(\.\d+)?$/;
-const MEASURE = /^[-+\u2212~]?\d+\.\d+( ?(s|ms|min|h|Hz|kHz|dB|%|ct|MB|GB|LUFS))?$/; // numbers, and numbers with a unit
+const PLAIN = /^([-+\u2212~]?\d[\d.:]*( ?(s|ms|min|h|Hz|kHz|dB|%|ct|MB|GB|kB|LUFS))?|[A-G]#?-?\d)$/; // as in templates.py
+const MEASURE = /^[-+\u2212~]?\d+\.\d+( ?(s|ms|min|h|Hz|kHz|dB|%|ct|MB|GB|kB|LUFS))?$/; // numbers, and numbers with a unit
 const SENTENCE_END = /(?<=[.!?:;])\s+/g;
 const DEEPEST = 4; // values in values
 const MOST_KEPT = 4000; // results
@@ -21,13 +22,15 @@ const MOST_KEPT = 4000; // results
 export class Translator {
   #texts;
   #templates = new Map(); // by keyword: [{rank, pattern, fields, forms, counted}]
+  #comma; // between the parts of a list
   #names;
   #plurals;
   #rules;
   #mark;
   #results = new Map();
 
-  constructor({ code, plurals, names, texts, templates }) {
+  constructor({ code, plurals, comma, names, texts, templates }) {
+    this.#comma = comma;
     this.#texts = new Map(Object.entries(texts));
     templates.forEach(([pattern, keyword, fields, forms, counted], rank) => {
       const same = this.#templates.get(keyword) ?? [];
@@ -59,7 +62,9 @@ export class Translator {
   }
 
   #found(text, depth) {
-    return this.#whole(text, depth) ?? (depth < DEEPEST ? this.#sentences(text, depth) : null);
+    const whole = this.#whole(text, depth);
+    if (whole !== null || depth >= DEEPEST) return whole;
+    return this.#sentences(text, depth) ?? this.#parts(text, " · ", " · ", depth) ?? this.#parts(text, ", ", this.#comma, depth);
   }
 
   #whole(text, depth) {
@@ -74,7 +79,7 @@ export class Translator {
       one.expression ??= new RegExp(`^${one.pattern}$`);
       const values = one.expression.exec(text)?.slice(1);
       // what a template without a word says besides is too little to know it by
-      if (!values || (!one.keyword && !values.every((value) => NUMBER.test(value)))) continue;
+      if (!values || (!one.keyword && !values.every((value) => PLAIN.test(value)))) continue;
       const form = this.#form(one, values[one.counted]);
       return form.replace(FIELD, (field, name) => {
         const place = one.fields.indexOf(name);
@@ -99,12 +104,27 @@ export class Translator {
   /** Translate the longest known beginning of several sentences, and then the rest. */
   #sentences(text, depth) {
     for (const end of [...text.matchAll(SENTENCE_END)].reverse()) {
-      const first = this.#whole(text.slice(0, end.index), depth);
+      const first = this.#beginning(text.slice(0, end.index), depth);
       if (first === null) continue;
       const rest = text.slice(end.index + end[0].length);
       return `${first} ${this.#found(rest, depth) ?? rest}`;
     }
     return null;
+  }
+
+  #beginning(text, depth) {
+    const whole = this.#whole(text, depth);
+    if (whole !== null || !text.endsWith(":")) return whole;
+    const label = this.#whole(text.slice(0, -1), depth);
+    return label === null ? null : `${label}:`;
+  }
+
+  /** Translate those parts of a list that are known. */
+  #parts(text, mark, markThere, depth) {
+    const parts = text.split(mark);
+    if (parts.length < 2) return null;
+    const found = parts.map((part) => this.#found(part, depth + 1));
+    return found.every((one) => one === null) ? null : found.map((one, place) => one ?? parts[place]).join(markThere);
   }
 }
 

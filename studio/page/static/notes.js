@@ -39,7 +39,7 @@ class Histogram extends HTMLElement {
         told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${sung.toFixed(1)} s (${Math.round((100 * sung) / wholes[i])} %)`);
       });
       column.title = told.join("\n");
-      const key = make("span", { class: BLACK.has(midi % 12) ? "key black" : "key" });
+      const key = make("span", { class: `key${BLACK.has(midi % 12) ? " black" : ""}` });
       if (midi % 12 === 0 || (!hasC && (midi === low || midi === high))) key.append(make("b", {}, noteName(midi)));
       column.append(heights, key);
       drawn.append(column);

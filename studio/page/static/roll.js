@@ -578,7 +578,7 @@ export class Roll extends Listener {
 
   #words(seconds, hertz) {
     const words = [draw.clock(seconds, 2)];
-    const said = (hertz, digits = 1) => `${draw.noteWithCents(draw.toMidi(hertz))} · ${translated(`${hertz.toFixed(digits)} Hz`)}`;
+    const said = (hertz, digits = 1) => [draw.noteWithCents(draw.toMidi(hertz)), translated(`${hertz.toFixed(digits)} Hz`)].join(" · ");
     if (hertz > 0) words.push(said(hertz, hertz < 1000 ? 1 : 0));
     const at = (curve, values) => values?.[Math.round((seconds - (curve.offset_s ?? 0)) / curve.step_s)];
     for (const curve of this.#seen()) {
@@ -588,7 +588,10 @@ export class Roll extends Listener {
       const label = translated(curve.label || "Pitch");
       if (!isPitch) words.push(`${label}: ${translated("unvoiced")}`);
       else if (sure == null) words.push(`${label}: ${said(hertz)}`);
-      else words.push(`${label}: ${said(hertz)} (${translated(`confidence ${Math.round(100 * sure)} %`)})`);
+      else {
+        const share = Math.round(100 * sure), confidence = translated(`confidence ${share} %`);
+        words.push(`${label}: ${said(hertz)} (${confidence})`);
+      }
     }
     const loudness = this.#filled(this.#data.loudness), db = loudness && at(loudness, loudness.db);
     if (db != null) words.push(translated(`${db.toFixed(1).replace("-", "−")} dB`));

@@ -9,7 +9,7 @@ from engine.conversion.settings import ConversionSettings
 from engine.errors import SettingsError
 from engine.settings import setting, text_setting
 from engine.training.plan import TrainingPlan
-from studio.page.parts.controls import controls, settings_of, title_of
+from studio.page.parts.controls import controls, settings_of
 
 
 @dataclass(frozen=True)

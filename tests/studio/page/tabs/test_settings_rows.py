@@ -21,7 +21,7 @@ def test_sizes_are_said_as_people_say_them(count, said):
 def test_findings_tell_what_matters_and_every_fault():
     rows = finding_rows({"state": "completed", "error": None, "message": "", "findings": FINDINGS})
     assert [(row["label"], row["state"]) for row in rows] == [
-        ("Device cuda", None), ("Device cpu", "good"), ("Free disk in this folder", "warn"), ("Soxr", "bad"),
+        ("device cuda", None), ("device cpu", "good"), ("free disk in this folder", "warn"), ("soxr", "bad"),
     ]  # fmt: skip
     assert finding_rows(None) == []
     assert finding_rows({"state": "running", "message": "conversion"})[0]["value"] == "conversion"
