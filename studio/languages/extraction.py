@@ -31,10 +31,11 @@ _SKIPPED_CALLS = {"compile", "get_logger", "getenv", "debug", "exception", "warn
                   "NotImplementedError", "setdefault", "annotate", "set_transform", "legend", "imshow", "getattr", "removeprefix", "startswith", "endswith"}  # fmt: skip
 _SKIPPED_KEYWORDS = {"elem_id", "elem_classes", "js", "js_on_load", "metavar", "summary", "tags", "operation_id",
                      "media_type", "key", "variant", "pattern", "dtype", "css_template", "filename"}  # fmt: skip
-_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} [^\W\d_]{2,}")
+_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} \(?[^\W\d_]{2,}")
 _NAME = re.compile(r"[A-Z][a-z]+(-[a-z]+)?[.:]?")
 _CODE = re.compile(r"=>|;\s*$|^\s*[.#@]|\bfunction\b|^[A-Z]{3,} [A-Za-z_]+|[a-z]+ = '|\\[dwsS(]|://|^\w+\(|-> ")
 _STYLE = re.compile(r"[{;]\s*[a-z-]+:\s|!important|\bvar\(--")
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")  # of Markdown
 _TAG = re.compile(r"</?[a-z][^>]*>")
 _FORMATTED = re.compile(r"\{(\w*)[:!][^{}]*\}")  # a field of str.format with its format
 _NOT_COMMANDS = {"contextmanager", "property", "cached_property", "cache", "overload", "wraps"}
@@ -54,7 +55,7 @@ class Texts:
 def all_texts(root: Path = ROOT) -> Texts:
     """Return the texts of engine, studio and notebooks of a checkout."""
     texts = Texts()
-    for text in GRADIO:
+    for text in (*WORDS, *GRADIO):
         texts.add(text, "studio/languages/words.py")
     for room in _ROOMS:
         for path in sorted((root / room).rglob("*.py")):
@@ -81,9 +82,7 @@ def python_texts(source: str, place: str) -> Iterator[str]:
     yield from finder.titles
     for found in finder.found:
         text = _FORMATTED.sub(lambda field: f"{{{field[1] or 'value'}}}", found)
-        if text in WORDS:
-            yield text
-        elif _TAG.search(text):
+        if _TAG.search(text):
             yield from pieces_of_html(text)
         else:
             yield from (one for one in _paragraphs(text) if _is_text(one))
@@ -212,7 +211,9 @@ def _paragraphs(text: str) -> Iterator[str]:
     """Return the parts of a text that are shown apart: paragraphs and headings of Markdown, the lines of a list."""
     for one in re.split(r"\n\s*\n|\n(?=#+ |[-*] )|(?<=^)(?=#+ )|(?m:(?<=^)(#+ .*)\n)", text):
         if one and one.strip():
-            yield re.sub(r"^(#+|[-*]) ", "", one.strip())
+            shown = re.sub(r"^(#+|[-*]) ", "", one.strip())
+            link = _LINK.fullmatch(shown)
+            yield link[1] if link else shown
 
 
 def _is_text(text: str) -> bool:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from studio.languages.templates import FIELD
-from studio.languages.words import WORDS
 
 # comments, regular expressions after an operator, and the three kinds of strings
 _TOKEN = re.compile(
@@ -12,7 +11,7 @@ _TOKEN = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`",
     re.DOTALL,
 )
-_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} [^\W\d_]{2,}")
+_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} \(?[^\W\d_]{2,}")
 _LABEL = re.compile(r"[A-Z][a-z]+[.:…]?")
 _CODE = re.compile(r"^[.#\[]|=>|;$|^\./|^\w+\(|^M\d|px\b|#[0-9a-f]{3}|^[MLZ][\d{]|Path=/")
 _SELECTOR = re.compile(r"[a-z]+(\[[^\]]*\])?(, ?[a-z\[][^ ]*)+")
@@ -36,7 +35,7 @@ def texts_of_script(source: str) -> Iterator[str]:
             body = _as_template(body)
         text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), body)
         text = text.replace("\\n", "\n").replace('\\"', '"').replace("\\'", "'")
-        if text.strip() in WORDS or _is_text(text):
+        if _is_text(text):
             yield text
 
 

@@ -12,7 +12,7 @@ WORDS: Final = frozenset({
     "relaxed", "gentle", "sung", "rapped", "spoken", "plenty",
     # work
     "waiting", "converting", "done", "failed", "trained", "edited", "comp", "best", "auto", "automatic", "none",
-    "likeness", "intelligibility", "epoch", "unvoiced", "silence", "to", "torch", "examining",
+    "likeness", "intelligibility", "epoch", "unvoiced", "silence", "to", "torch", "examining", "conversion",
     # settings
     "valid", "expired", "revoked", "never", "central", "nearest", "linear", "(untrained)", "ID", "Shift", "End", "Strength (%)",
 })  # fmt: skip
