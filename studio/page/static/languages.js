@@ -7,7 +7,7 @@
 // "names" the choices do. Texts that are drawn on a canvas go through `translated`.
 
 const SHOWN = ["aria-label", "aria-description", "aria-valuetext", "title", "placeholder", "alt", "label", "data-label"];
-const KEPT = "[translate=no], code, pre, script, style, .names :is([role=listbox], [role=option], .token)";
+const KEPT = "[translate=no], code, pre, script, style, .names :is([role=option], .token)";
 const KEPT_TEXT = `textarea, ${KEPT}`;
 const NO_NAMES = new Set(["All voices"]); // among the choices of a list with names
 const LETTER = /\p{L}/u, WORD = /[\p{L}]{3,}/gu, FIELD = /\{(\w+)\}/g;
@@ -123,7 +123,7 @@ export class Translator {
   #parts(text, mark, markThere, depth) {
     const parts = text.split(mark);
     if (parts.length < 2) return null;
-    const found = parts.map((part) => this.#found(part, depth + 1));
+    const found = parts.map((part) => this.#found(part, depth + 1) ?? (MEASURE.test(part) ? this.#number(part) : null));
     return found.every((one) => one === null) ? null : found.map((one, place) => one ?? parts[place]).join(markThere);
   }
 }
@@ -185,7 +185,7 @@ function changed(records) {
   }
 }
 
-/** Show the chosen word of Gradio's lists, which stands in an input, and return to Gradio the one it knows. */
+/** Show the choice of Gradio's lists, which stands in an input, and return to Gradio the English text that it knows. */
 function showChoices() {
   const { get, set } = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value");
   const english = new WeakMap();
@@ -197,13 +197,13 @@ function showChoices() {
       return known?.shown === now ? known.value : now;
     },
     set(value) {
-      const isOurs = this.role === "listbox" && typeof value === "string" && (!this.closest(KEPT) || isNoName(value));
+      const isOurs = this.role === "combobox" && typeof value === "string" && (!this.closest(".names") || isNoName(value));
       const shown = isOurs ? translator.translate(value) : value;
       if (isOurs) english.set(this, { value, shown });
       set.call(this, shown);
     },
   });
-  for (const one of document.querySelectorAll("input[role=listbox]")) one.value = get.call(one);
+  for (const one of document.querySelectorAll("input[role=combobox]")) one.value = get.call(one);
 }
 
 /** Translate the document, now and whenever it changes. */

@@ -188,4 +188,4 @@ def _facts(view: dict[str, Any]) -> str:
     if loudness is not None:
         facts.append(f"{loudness:.0f} LUFS")
     name, *rest = map(html.escape, facts)
-    return f'<p><b translate="no">{name}</b> · {" · ".join(rest)}</p>'
+    return f'<p><b translate="no">{name}</b><span> · </span>{" · ".join(rest)}</p>'

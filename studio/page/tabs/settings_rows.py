@@ -118,7 +118,7 @@ def limit_rows(limits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         value = text.format(one["value"])
         if one["name"] == "keep_outputs_days" and not one["value"]:
             value = "until deleted"
-        rows.append({"label": label, "value": value, "note": f"serve {one['option']}"})
+        rows.append({"label": label, "value": value, "note": f"serve {one['option']}", "is_command": True})
     return rows
 
 

@@ -42,7 +42,8 @@ def test_room_that_was_not_counted_to_its_end_is_more():
 
 def test_limits_that_do_not_limit_are_said_so():
     rows = limit_rows([{"name": "keep_outputs_days", "value": 0.0, "meaning": "", "option": "--keep-outputs-days"}])
-    assert rows == [{"label": "Conversions kept for", "value": "until deleted", "note": "serve --keep-outputs-days"}]
+    note = {"note": "serve --keep-outputs-days", "is_command": True}
+    assert rows == [{"label": "Conversions kept for", "value": "until deleted", **note}]
 
 
 def test_a_service_whose_work_is_done_elsewhere_says_so():
