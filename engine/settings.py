@@ -10,7 +10,6 @@ from typing import Any
 
 from engine.errors import SettingsError
 
-
 _UNITS = {
     "ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%", "bpm": "bpm",
     "kbps": "kbps",

@@ -1,7 +1,7 @@
 """Extract the texts that people read from the code, as gettext's xgettext does from its keywords.
 
-Python is read by its syntax tree: an f-string becomes a template with named fields. Not everything that is a string is a
-text: `_is_text` and `_SKIPPED` decide, and a story in the browser shows what they miss.
+Python is read by its syntax tree: an f-string becomes a template with named fields. Not everything that is a string
+is a text: `_is_text` and `_SKIPPED` decide, and a story in the browser shows what they miss.
 """
 
 import ast
@@ -21,14 +21,16 @@ ROOT = Path(__file__).parents[2]
 _ROOMS = ("engine", "studio")
 # read by developers and programs: benchmarks, the making of weights, networks, traces
 _NOT_READ = ("engine/__init__.py", "engine/benchmark", "engine/pretraining", "engine/networks", "studio/typescript",
-             "studio/mcp_server.py", "studio/tracing.py", "studio/client.py", "studio/languages", "studio/store/migrations",
-             "studio/http/metrics.py", "studio/http/routes/documentation.py", "studio/http/routes/schemas.py",
+             "studio/mcp_server.py", "studio/tracing.py", "studio/client.py", "studio/languages",
+             "studio/store/migrations", "studio/http/metrics.py",
+             "studio/http/routes/documentation.py", "studio/http/routes/schemas.py",
              "studio/page/parts/theme.py", "studio/page/parts/memory.py")  # fmt: skip
 # calls whose texts only programs or developers read, by the last part of their names
 _SKIPPED_CALLS = {"compile", "get_logger", "getenv", "debug", "exception", "warning", "text", "sub", "match", "search",
                   "fullmatch", "split", "ValueError", "AssertionError", "RuntimeError", "TypeError", "KeyError",
                   "AttributeError", "execute", "Column", "Index", "cast", "TypeVar", "ParamSpec", "execute_script",
-                  "NotImplementedError", "setdefault", "annotate", "set_transform", "legend", "imshow", "getattr", "removeprefix", "startswith", "endswith"}  # fmt: skip
+                  "NotImplementedError", "setdefault", "annotate", "set_transform", "legend", "imshow", "getattr",
+                  "removeprefix", "startswith", "endswith"}  # fmt: skip
 _SKIPPED_KEYWORDS = {"elem_id", "elem_classes", "js", "js_on_load", "metavar", "summary", "tags", "operation_id",
                      "media_type", "key", "variant", "pattern", "dtype", "css_template", "filename"}  # fmt: skip
 _TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} \(?[^\W\d_]{2,}")

@@ -17,7 +17,8 @@ _CODE = re.compile(r"^[.#\[]|=>|;$|^\./|^\w+\(|^M\d|px\b|#[0-9a-f]{3}|^[MLZ][\d{
 _SELECTOR = re.compile(r"[a-z]+(\[[^\]]*\])?(, ?[a-z\[][^ ]*)+")
 # values that only style sheets and our scripts read
 _NOT_SHOWN = re.compile(
-    r"(class|className|\"data-[a-z]+\"|id|type): ?(\"[^\"]*\"|`[^`]*`)|(querySelector(All)?|closest|matches|matchMedia|startsWith|setAttribute)\("
+    r"(class|className|\"data-[a-z]+\"|id|type): ?(\"[^\"]*\"|`[^`]*`)|"
+    r"(querySelector(All)?|closest|matches|matchMedia|startsWith|setAttribute)\("
     r"(\"class\", ?)?(\"[^\"]*\"|`[^`]*`)|className = (\"[^\"]*\"|`[^`]*`)"
 )
 _KEYS = {"Enter", "Escape", "Home", "End", "Tab", "Delete", "Backspace", "Space", "Shift", "Control"}

@@ -8,7 +8,7 @@ from babel.numbers import format_decimal
 
 from studio.languages.catalogues import Entry, entries_of
 from studio.languages.known import ENGLISH, LANGUAGES
-from studio.languages.templates import FIELD, NAMES, NUMBER, Templates, normal
+from studio.languages.templates import FIELD, NAMES, NUMBER, PLAIN, Templates, normal
 
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+")
 _DEEPEST = 4  # values in values
@@ -61,15 +61,16 @@ class Translator:
             return self._filled(self._entries[template], values, depth)
         if depth >= _DEEPEST:
             return None
-        return self._sentences(text, depth) or self._parts(text, " · ", " · ", depth) or self._listed(text, depth)
+        found = self._sentences(text, depth) or self._parts(text, " · ", " · ", depth)
+        return found or self._parts(text, ", ", self.language.comma, depth) or self._labelled(text, depth)
 
     def _filled(self, entry: Entry, values: "dict[str, str]", depth: int) -> str:  # type: ignore[override]
         form = self._form(entry, values.get(entry.counted, ""))
         return FIELD.sub(lambda field: self._value(field[1], values.get(field[1], field[0]), depth + 1), form)
 
     def _value(self, name: str, value: str, depth: int) -> str:
-        if NUMBER.fullmatch(value):
-            return self.number(value)
+        if PLAIN.fullmatch(value):
+            return value if ":" in value else self.number(value)
         if name.rstrip("0123456789") in NAMES:
             return value
         return self._found(normal(value), depth) or value
@@ -85,18 +86,17 @@ class Translator:
         """Translate the longest known beginning of several sentences, and then the rest."""
         ends = [found for found in _SENTENCE_END.finditer(text)]
         for end in reversed(ends):
-            beginning = text[: end.start()]
-            first = self._found_whole(beginning, depth)
-            if first is None and beginning.endswith(":"):
-                named = self._found_whole(beginning[:-1], depth)
-                first = None if named is None else f"{named}:"
+            first = self._found_whole(text[: end.start()], depth)
             if first is not None:
                 rest = text[end.end() :]
                 return f"{first} {self._found(rest, depth) or rest}"
         return None
 
-    def _listed(self, text: str, depth: int) -> str | None:
-        return self._parts(text, ", ", self.language.comma, depth)
+    def _labelled(self, text: str, depth: int) -> str | None:
+        """Translate a known label before a colon, and then the rest."""
+        label, colon, rest = text.partition(": ")
+        known = self._found_whole(label, depth) if colon else None
+        return None if known is None else f"{known}: {self._found(rest, depth + 1) or rest}"
 
     def _parts(self, text: str, mark: str, mark_there: str, depth: int) -> str | None:
         """Translate those parts of a list that are known; None if there are none."""

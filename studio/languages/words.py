@@ -14,7 +14,8 @@ WORDS: Final = frozenset({
     "waiting", "converting", "done", "failed", "trained", "edited", "comp", "best", "auto", "automatic", "none",
     "likeness", "intelligibility", "epoch", "unvoiced", "silence", "to", "torch", "examining", "conversion",
     # settings
-    "valid", "expired", "revoked", "never", "central", "nearest", "linear", "(untrained)", "ID", "Shift", "End", "Strength (%)",
+    "valid", "expired", "revoked", "never", "central", "nearest", "linear", "(untrained)", "ID", "Shift", "End",
+    "Strength (%)",
 })  # fmt: skip
 
 # of Gradio's parts that the page has: it brings some of our languages itself, but not all, and not all of its texts

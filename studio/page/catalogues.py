@@ -3,8 +3,10 @@
 They hold nothing of anybody, and the form to log in needs them too, so they are for everyone.
 """
 
+import gzip
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 
@@ -13,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from studio.languages.catalogues import entries_of
+from studio.languages.catalogues import Entry, entries_of
 from studio.languages.known import LANGUAGES, Language, accepted, chosen_by
 from studio.languages.templates import NAMES, Template
 from studio.page.cookies import read_cookie
@@ -45,22 +47,29 @@ async def _answer(request: Request) -> Response:
     if code not in LANGUAGES:
         return Response(status_code=404)
     body, tag = _catalogue(code)
-    headers = {"ETag": tag, "Cache-Control": _CHECK_EACH_TIME}
+    headers = {"ETag": tag, "Cache-Control": _CHECK_EACH_TIME, "Vary": "Accept-Encoding"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        body, headers["Content-Encoding"] = _packed(code), "gzip"
     return Response(body, headers=headers, media_type="application/json")
 
 
 @cache
 def _catalogue(code: str) -> tuple[bytes, str]:
     """Return a catalogue and its entity tag."""
-    body = json.dumps(catalogue_of(code), ensure_ascii=False, separators=(",", ":")).encode()
+    body = json.dumps(catalogue_of(code, entries_of(code)), ensure_ascii=False, separators=(",", ":")).encode()
     return body, f'"{hashlib.sha256(body).hexdigest()[:20]}"'
 
 
-def catalogue_of(code: str) -> dict[str, object]:
+@cache
+def _packed(code: str) -> bytes:
+    return gzip.compress(_catalogue(code)[0])
+
+
+def catalogue_of(code: str, texts: Mapping[str, Entry]) -> dict[str, object]:
     """Return a catalogue as `languages.js` reads it, whose templates come in the order of their certainty."""
-    entries = {Template(source): entry for source, entry in entries_of(code).items()}
+    entries = {Template(source): entry for source, entry in texts.items()}
     templates = sorted((one for one in entries if one.fields and one.fixed_length), key=lambda one: -one.fixed_length)
     return {
         "code": code,

@@ -36,7 +36,17 @@ from studio.store.studio import Studio
 FORM = Path(__file__).parent / "static" / "log-in.html"
 # the program of the page, without anybody's data; a browser asks for its manifest without cookies
 OPEN = frozenset(
-    {"page-files", "page-languages", "static", "assets", "svelte", "theme.css", "favicon.ico", "manifest.json", "robots.txt"}
+    {
+        "page-files",
+        "page-languages",
+        "static",
+        "assets",
+        "svelte",
+        "theme.css",
+        "favicon.ico",
+        "manifest.json",
+        "robots.txt",
+    }
 )
 _TEXT = re.compile(r"(?<=>)[^<>]*[^\W\d_][^<>]*(?=<)")
 _MOST = 10_000  # log-ins; the oldest end first

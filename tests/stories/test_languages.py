@@ -6,9 +6,10 @@ import re
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from studio.languages.catalogues import Entry
 from studio.languages.extraction import all_texts
-from studio.languages.templates import NAMES, Template
-from tests.stories.test_accessibility import TABS, convert_a_sample
+from studio.page.catalogues import catalogue_of
+from tests.stories.test_accessibility import TABS
 
 SMALL = {"width": 1280, "height": 720}
 WORK_MS = 120_000
@@ -23,26 +24,19 @@ GERMAN = {
     "All types": "Alle Arten",
     "take {number} of {takes}": "Take {number} von {takes}",
     "Play {name}": "{name} abspielen",
-    "Up to {seconds} s in {count} takes.": ("Bis zu {seconds} s in {count} Take.", "Bis zu {seconds} s in {count} Takes."),
+    "Up to {seconds} s in {count} takes.": (
+        "Bis zu {seconds} s in {count} Take.",
+        "Bis zu {seconds} s in {count} Takes.",
+    ),
 }
 
 
-def catalogue(code: str, texts: dict[str, str | tuple[str, ...]], counted: str = "count") -> dict[str, object]:
-    """A catalogue as the route gives it."""
-    made = [Template(one) for one in texts]
-    templates = sorted((one for one in made if one.fields and one.fixed_length), key=lambda one: -one.fixed_length)
-    forms = {one: (text,) if isinstance(text, str) else text for one, text in texts.items()}
-    return {
-        "code": code,
-        "plurals": ["one", "other"],
-        "comma": ", ",
-        "names": sorted(NAMES),
-        "texts": {one.text: forms[one.text][-1] for one in made if not one.fields},
-        "templates": [
-            [one.pattern, one.keyword, one.fields, forms[one.text], one.fields.index(counted) if counted in one.fields else -1]
-            for one in templates
-        ],
-    }  # fmt: skip
+def catalogue(code: str, texts: dict[str, str | tuple[str, ...]]) -> dict[str, object]:
+    """A catalogue as the route gives it; what counts in it is `count`."""
+    made = {}
+    for source, forms in texts.items():
+        made[source] = Entry((forms,)) if isinstance(forms, str) else Entry(forms, counted="count")
+    return catalogue_of(code, made)
 
 
 def reopened(page: Page, code: str, given: dict[str, object]) -> Page:
@@ -89,7 +83,8 @@ def test_values_plurals_numbers_and_later_texts(new_visitor):
         page,
         "<p>Up to 2.5 s in 1 takes.</p><p>Up to 3 s in 12 takes. take 1 of 3</p><i>0.25</i><u>8.9 s</u>"
         "<b translate=no>Convert</b><em title='Play Convert' aria-label='Help'>Play Convert</em>"
-        "<s>my.wav \u00b7 Convert \u00b7 1.5 s</s><textarea placeholder='Search'>Convert</textarea><code>Convert</code>",
+        "<s>my.wav \u00b7 Convert \u00b7 1.5 s</s><textarea placeholder='Search'>Convert</textarea>"
+        "<code>Convert</code>",
     )
     trial = page.locator("#trial")
     expect(trial.locator("p").first).to_have_text("Bis zu 2,5 s in 1 Take.")
@@ -156,11 +151,10 @@ SEEN = """(input) => {
   frame.remove();
   return get.call(input);
 }"""
-LEFT = (
-    """() => {
+LEFT = """() => {
   const kept = "[translate=no], code, pre, script, style, textarea, title, noscript, svg, time, .names [role=option]";
   const names = ["aria-label", "placeholder", "title", "aria-description", "aria-valuetext", "label", "data-label"];
-  const left = new Set(), seen = %s;
+  const left = new Set(), seen = SEEN;
   const add = (text) => /\\p{L}{2,}/u.test(text) && !text.includes("\\u27e6") && left.add(text.trim());
   for (const one of document.querySelectorAll("*")) {
     if (one.closest(kept) || !one.checkVisibility({ opacityProperty: true })) continue;
@@ -169,9 +163,7 @@ LEFT = (
     if (one.matches("[role=combobox]") && !one.closest(".names")) add(seen(one));
   }
   return [...left];
-}"""
-    % SEEN
-)
+}""".replace("SEEN", SEEN)
 UNFOLD = """() => {
   for (const one of document.querySelectorAll("details:not([open])")) one.open = true;
   for (const one of document.querySelectorAll("#tabs button.label-wrap:not(.open)")) if (one.offsetParent) one.click();

@@ -64,7 +64,8 @@ export class Translator {
   #found(text, depth) {
     const whole = this.#whole(text, depth);
     if (whole !== null || depth >= DEEPEST) return whole;
-    return this.#sentences(text, depth) ?? this.#parts(text, " · ", " · ", depth) ?? this.#parts(text, ", ", this.#comma, depth);
+    const isList = () => this.#parts(text, " · ", " · ", depth) ?? this.#parts(text, ", ", this.#comma, depth);
+    return this.#sentences(text, depth) ?? isList() ?? this.#labelled(text, depth);
   }
 
   #whole(text, depth) {
@@ -104,7 +105,7 @@ export class Translator {
   /** Translate the longest known beginning of several sentences, and then the rest. */
   #sentences(text, depth) {
     for (const end of [...text.matchAll(SENTENCE_END)].reverse()) {
-      const first = this.#beginning(text.slice(0, end.index), depth);
+      const first = this.#whole(text.slice(0, end.index), depth);
       if (first === null) continue;
       const rest = text.slice(end.index + end[0].length);
       return `${first} ${this.#found(rest, depth) ?? rest}`;
@@ -112,11 +113,11 @@ export class Translator {
     return null;
   }
 
-  #beginning(text, depth) {
-    const whole = this.#whole(text, depth);
-    if (whole !== null || !text.endsWith(":")) return whole;
-    const label = this.#whole(text.slice(0, -1), depth);
-    return label === null ? null : `${label}:`;
+  /** Translate a known label before a colon, and then the rest. */
+  #labelled(text, depth) {
+    const [label, ...others] = text.split(": "), rest = others.join(": ");
+    const known = others.length ? this.#whole(label, depth) : null;
+    return known === null ? null : `${known}: ${this.#found(rest, depth + 1) ?? rest}`;
   }
 
   /** Translate those parts of a list that are known. */

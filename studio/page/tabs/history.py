@@ -50,7 +50,9 @@ class HistoryTab:
         with gr.Row(elem_classes="history-choice"):
             self._view = gr.Radio([_WORK, _PROJECTS], value=_WORK, label="Show", min_width=200)
             self._words = gr.Textbox(label="Search", placeholder="Name or voice", max_lines=1, min_width=200)
-            self._voice = gr.Dropdown([("All voices", _ALL)], value=_ALL, label="Voice", min_width=150, elem_classes="names")
+            self._voice = gr.Dropdown(
+                [("All voices", _ALL)], value=_ALL, label="Voice", min_width=150, elem_classes="names"
+            )
             self._kind = _filter("Type", "All types", KINDS)
             self._state = _filter("Status", "Any status", STATES)
             self._since = gr.Textbox(label="From", placeholder="2026-03-31", max_length=10, max_lines=1, min_width=130)

@@ -68,7 +68,9 @@ def _title(task: Mapping[str, Any]) -> str:
 
 def _is_name(task: Mapping[str, Any]) -> bool:
     """Whether the title holds nothing but names, which are translated into no language."""
-    return bool(task.get("file_name") if task["kind"] == "conversion" else task["kind"] != "report" and task["model_name"])
+    return bool(
+        task.get("file_name") if task["kind"] == "conversion" else task["kind"] != "report" and task["model_name"]
+    )
 
 
 def _kind(task: Mapping[str, Any]) -> str:

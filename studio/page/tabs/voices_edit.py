@@ -98,5 +98,7 @@ def _question(voice: Mapping[str, Any]) -> str:
         if is_trained:
             question = f"Delete {name}, its {count} recordings and its training?"
     elif voice["has_recordings"]:
-        question = f"Delete {name}, its recordings and its training?" if is_trained else f"Delete {name} and its recordings?"
+        question = (
+            f"Delete {name}, its recordings and its training?" if is_trained else f"Delete {name} and its recordings?"
+        )
     return f'<p role="alert">{html.escape(question)} This cannot be undone. Conversions made with it are kept.</p>'

@@ -24,12 +24,14 @@ ENTRIES = {
 def german(monkeypatch) -> Iterator[None]:
     monkeypatch.setattr(catalogues, "entries_of", lambda code: ENTRIES if code == "de" else {})
     catalogues._catalogue.cache_clear()
+    catalogues._packed.cache_clear()
     yield
     catalogues._catalogue.cache_clear()
+    catalogues._packed.cache_clear()
 
 
-def test_catalogue_has_texts_and_templates_the_surest_first(german):
-    made = catalogue_of("de")
+def test_catalogue_has_texts_and_templates_the_surest_first():
+    made = catalogue_of("de", ENTRIES)
     assert made["texts"] == {"Convert": "Umwandeln"}
     assert made["plurals"] == ("one", "other")
     sure, other = made["templates"]
