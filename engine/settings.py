@@ -11,6 +11,11 @@ from typing import Any
 
 from engine.errors import SettingsError
 
+_UNITS = {
+    "ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%", "bpm": "bpm",
+    "kbps": "kbps",
+}  # fmt: skip
+
 
 def setting(
     default: Any, minimum: float, maximum: float, meaning: str, words: tuple[str, ...] = (), step: float | None = None
@@ -24,6 +29,17 @@ def setting(
 def text_setting(default: str, meaning: str, words: tuple[str, ...] = ()) -> Any:
     """Define a one-line text field: its default, a one-line description, and the only words accepted, if any."""
     return field(default=default, metadata={"meaning": meaning, "words": words})
+
+
+def title_of(name: str) -> str:
+    """Return the label of a setting.
+
+    >>> title_of("formant_shift_semitones")
+    'Formant shift (semitones)'
+    """
+    words = name.split("_")
+    unit = f" ({_UNITS[words.pop()]})" if len(words) > 1 and words[-1] in _UNITS else ""
+    return " ".join(words).capitalize() + unit
 
 
 def check_settings(settings: Any) -> None:

@@ -13,6 +13,7 @@ SCREENSHOTS = Path(__file__).parents[1] / ".screenshots"
 FIRST_STORIES = (
     "test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares",
     "test_axe_finds_nothing_on_any_tab",
+    "test_the_page_is_shown_in_the_chosen_language",
 )
 LANGUAGE = "en-GB"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+_KINDS = {(True, True): "speaks and sings", (True, False): "speaks", (False, True): "sings"}
+
 
 def uses_of(card: Mapping[str, Any]) -> list[str]:
     """Return what a card says a voice is good for, the most important first; nothing is guessed.
@@ -10,15 +12,16 @@ def uses_of(card: Mapping[str, Any]) -> list[str]:
     >>> uses_of({"sung_pitch": {"low": 50.0}, "training": {"minutes": 11.5, "scores": {"likeness": 0.94}}})
     ['sings', '12 min of training', 'likeness 0.94']
     """
-    kinds = [word for word, pitch in (("speaks", "spoken_pitch"), ("sings", "sung_pitch")) if card.get(pitch)]
-    uses = [" and ".join(kinds)] if kinds else []
+    kind = _KINDS.get((bool(card.get("spoken_pitch")), bool(card.get("sung_pitch"))))
+    uses = [kind] if kind else []
     learned = card.get("training") or {}
     if isinstance(minutes := learned.get("minutes"), int | float):
         uses.append(f"{minutes:.0f} min of training" if minutes >= 1 else f"{60 * minutes:.0f} s of training")
     scores = learned.get("scores") or {}
-    for name, title in (("likeness", "likeness"), ("content", "clarity")):
-        if isinstance(score := scores.get(name), int | float):
-            uses.append(f"{title} {score:.2f}")
+    if isinstance(score := scores.get("likeness"), int | float):
+        uses.append(f"likeness {score:.2f}")
+    if isinstance(score := scores.get("content"), int | float):
+        uses.append(f"clarity {score:.2f}")
     if learned.get("blend"):
         uses.append("a blend")
     return uses

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+from engine.settings import title_of
 from studio.languages.javascript import texts_of_script
 from studio.languages.templates import FIELD, Template, normal
+from studio.languages.words import GRADIO, WORDS
 
 ROOT = Path(__file__).parents[2]
 _ROOMS = ("engine", "studio")
@@ -32,10 +34,11 @@ _SKIPPED_CALLS = {"compile", "get_logger", "getenv", "debug", "exception", "warn
                   "getattr", "removeprefix", "startswith", "endswith"}  # fmt: skip
 _SKIPPED_KEYWORDS = {"elem_id", "elem_classes", "js", "js_on_load", "metavar", "summary", "tags", "operation_id",
                      "media_type", "key", "variant", "pattern", "dtype", "css_template", "filename"}  # fmt: skip
-_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+[,.:;)]? \(?\{|\} [^\W\d_]{2,}")
+_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+[,.:;)]? \(?\{|\} \(?[^\W\d_]{2,}")
 _NAME = re.compile(r"[A-Z][a-z]+(-[a-z]+)?[.:]?")
 _CODE = re.compile(r"=>|;\s*$|^\s*[.#@]|\bfunction\b|^[A-Z]{3,} [A-Za-z_]+|[a-z]+ = '|\\[dwsS(]|://|^\w+\(|-> ")
 _STYLE = re.compile(r"[{;]\s*[a-z-]+:\s|!important|\bvar\(--")
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")  # of Markdown
 _TAG = re.compile(r"</?[a-z][^>]*>")
 _FORMATTED = re.compile(r"\{(\w*)[:!][^{}]*\}")  # a field of str.format with its format
 # calls whose texts are for people even if they are single words
@@ -66,6 +69,8 @@ class Texts:
 def all_texts(root: Path = ROOT) -> Texts:
     """Return the texts of engine, studio and notebooks of a checkout."""
     texts = Texts()
+    for text in (*WORDS, *GRADIO):
+        texts.add(text, "studio/languages/words.py")
     for room in _ROOMS:
         for path in sorted((root / room).rglob("*.py")):
             place = path.relative_to(root).as_posix()
@@ -88,6 +93,7 @@ def python_texts(source: str, place: str) -> Iterator[str]:
     """Return the texts of a module; `place` is its path in the project."""
     finder = _Finder(is_command=place.startswith("studio/commands"), is_http=place.startswith("studio/http"))
     finder.visit(ast.parse(source))
+    yield from finder.titles
     for found in finder.found:
         text = _FORMATTED.sub(lambda field: f"{{{field[1] or 'value'}}}", found)
         if _TAG.search(text):
@@ -102,6 +108,7 @@ class _Finder(ast.NodeVisitor):
     def __init__(self, is_command: bool, is_http: bool) -> None:
         self.found: list[str] = []
         self.marked: set[str] = set()
+        self.titles: list[str] = []  # of settings
         self._is_command, self._is_http = is_command, is_http
 
     def visit_Module(self, node: ast.Module) -> None:
@@ -123,6 +130,8 @@ class _Finder(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if isinstance(node.value, ast.Call) and _last_name(node.value.func) in {"setting", "text_setting"}:
+            self.titles.append(title_of(_last_name(node.target)))
         if node.value is not None:
             self.visit(node.value)
 
@@ -219,7 +228,9 @@ def _paragraphs(text: str) -> Iterator[str]:
     """Return the parts of a text that are shown apart: paragraphs and headings of Markdown, the lines of a list."""
     for one in re.split(r"\n\s*\n|\n(?=#+ |[-*] )|(?<=^)(?=#+ )|(?m:(?<=^)(#+ .*)\n)", text):
         if one and one.strip():
-            yield re.sub(r"^(#+|[-*]) ", "", one.strip())
+            shown = re.sub(r"^(#+|[-*]) ", "", one.strip())
+            link = _LINK.fullmatch(shown)
+            yield link[1] if link else shown
 
 
 def _is_text(text: str) -> bool:

@@ -11,14 +11,14 @@ _TOKEN = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`",
     re.DOTALL,
 )
-_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} [^\W\d_]{2,}")
+_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} \(?[^\W\d_]{2,}")
 _LABEL = re.compile(r"[A-Z][a-z]+[.:…]?")
-_CODE = re.compile(r"^[.#\[]|=>|;$|^\./|^\w+\(|^M\d|px\b|#[0-9a-f]{3}|^[MLZ][\d{]")
+_CODE = re.compile(r"^[.#\[]|=>|;$|^\./|^\w+\(|^M\d|px\b|#[0-9a-f]{3}|^[MLZ][\d{]|Path=/")
 _SELECTOR = re.compile(r"[a-z]+(\[[^\]]*\])?(, ?[a-z\[][^ ]*)+")
 # values that only style sheets and our scripts read
 _NOT_SHOWN = re.compile(
-    r"(class|className|\"data-[a-z]+\"|id|type): ?(\"[^\"]*\"|`[^`]*`)"
-    r"|(querySelector(All)?|closest|matches|setAttribute)\("
+    r"(class|className|\"data-[a-z]+\"|id|type): ?(\"[^\"]*\"|`[^`]*`)|"
+    r"(querySelector(All)?|closest|matches|matchMedia|startsWith|setAttribute)\("
     r"(\"class\", ?)?(\"[^\"]*\"|`[^`]*`)|className = (\"[^\"]*\"|`[^`]*`)"
 )
 _KEYS = {"Enter", "Escape", "Home", "End", "Tab", "Delete", "Backspace", "Space", "Shift", "Control"}

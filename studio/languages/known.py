@@ -22,6 +22,7 @@ class Language:
     name: str
     plurals: tuple[str, ...] = ("one", "other")
     is_right_to_left: bool = False
+    comma: str = ", "  # between the parts of a list
 
     @property
     def locale(self) -> str:
@@ -45,11 +46,11 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         Language("pt-BR", "Português (Brasil)"),
         Language("it", "Italiano"),
         Language("tr", "Türkçe", _SAME),
-        Language("ja", "日本語", _SAME),
+        Language("ja", "日本語", _SAME, comma="、"),
         Language("ko", "한국어", _SAME),
-        Language("zh-Hans", "简体中文", _SAME),
+        Language("zh-Hans", "简体中文", _SAME, comma="、"),
         Language("hi", "हिन्दी"),
-        Language("ar", "العربية", ("zero", "one", "two", "few", "many", "other"), is_right_to_left=True),
+        Language("ar", "العربية", ("zero", "one", "two", "few", "many", "other"), is_right_to_left=True, comma="، "),
     )
 }
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 NUMBER = re.compile(r"[-+\u2212]?\d+(\.\d+)?")
-# numbers, times of day and of a recording, notes: what stands in a template that says nothing else but "to" or "s"
-SHORT_VALUE = re.compile(r"[-+\u2212]?\d[\d.,:]*|[A-G][#b\u266f\u266d]?-?\d")
+# values by which a template without a word is known: numbers, with a unit or not, times and notes
+PLAIN = re.compile(r"[-+\u2212~]?\d[\d.:]*( ?(s|ms|min|h|Hz|kHz|dB|%|ct|MB|GB|kB|LUFS))?|[A-G]#?-?\d")
 FIELD = re.compile(r"\{(\w+)\}")
+# fields whose values are the words of users, and are never translated: a voice may be called "Convert"
+NAMES = frozenset({"name", "voice", "voice_name", "file", "file_name", "path", "stem", "account"})
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SPACES = re.compile(r"\s+")
 
@@ -52,8 +54,8 @@ class Template:
         return re.compile(self.pattern.replace("[^]", r"[\s\S]"))
 
     @property
-    def takes_short_values(self) -> bool:
-        """Whether its fields must be numbers, times or notes: what it says besides ("{length} s") is too little."""
+    def takes_plain_values(self) -> bool:
+        """Whether its fields must be `PLAIN`: what it says besides ("{length} s") is too little to know it by."""
         return not self.keyword
 
     @property
@@ -74,7 +76,7 @@ class Template:
     def values_in(self, text: str) -> Mapping[str, str] | None:
         """Return the values of the fields in a text; None if it is not of this template."""
         found = self._compiled.fullmatch(text)
-        if not found or (self.takes_short_values and not all(map(SHORT_VALUE.fullmatch, found.groups()))):
+        if not found or (self.takes_plain_values and not all(map(PLAIN.fullmatch, found.groups()))):
             return None
         return dict(zip(self.fields, found.groups(), strict=True))
 

@@ -9,7 +9,7 @@ from babel.numbers import format_decimal
 
 from studio.languages.catalogues import Entry, entries_of
 from studio.languages.known import ENGLISH, LANGUAGES
-from studio.languages.templates import FIELD, NUMBER, Templates, normal
+from studio.languages.templates import FIELD, NAMES, NUMBER, PLAIN, Templates, normal
 
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+")
 _DEEPEST = 4  # values in values
@@ -65,15 +65,20 @@ class Translator:
         if depth < _DEEPEST and (recognised := self._templates.recognise(text)):
             template, values = recognised
             return self._filled(self._entries[template], values, depth)
-        return self._sentences(text, depth) if depth < _DEEPEST else None
+        if depth >= _DEEPEST:
+            return None
+        found = self._sentences(text, depth) or self._parts(text, " · ", " · ", depth)
+        return found or self._parts(text, ", ", self.language.comma, depth) or self._labelled(text, depth)
 
     def _filled(self, entry: Entry, values: Mapping[str, str], depth: int) -> str:
         form = self._form(entry, values.get(entry.counted, ""))
-        return FIELD.sub(lambda field: self._value(values.get(field[1], field[0]), depth + 1), form)
+        return FIELD.sub(lambda field: self._value(field[1], values.get(field[1], field[0]), depth + 1), form)
 
-    def _value(self, value: str, depth: int) -> str:
-        if NUMBER.fullmatch(value):
-            return self.number(value)
+    def _value(self, name: str, value: str, depth: int) -> str:
+        if PLAIN.fullmatch(value):
+            return value if ":" in value else self.number(value)
+        if name.rstrip("0123456789") in NAMES:
+            return value
         return self._found(normal(value), depth) or value
 
     def _form(self, entry: Entry, count: str) -> str:
@@ -92,6 +97,20 @@ class Translator:
                 rest = text[end.end() :]
                 return f"{first} {self._found(rest, depth) or rest}"
         return None
+
+    def _labelled(self, text: str, depth: int) -> str | None:
+        """Translate a known label before a colon, and then the rest."""
+        label, colon, rest = text.partition(": ")
+        known = self._found_whole(label, depth) if colon else None
+        return None if known is None else f"{known}: {self._found(rest, depth + 1) or rest}"
+
+    def _parts(self, text: str, mark: str, mark_there: str, depth: int) -> str | None:
+        """Translate those parts of a list that are known; None if there are none."""
+        parts = text.split(mark)
+        found = [self._found(part, depth + 1) for part in parts] if len(parts) > 1 else []
+        if not any(one is not None for one in found):
+            return None
+        return mark_there.join(part if one is None else one for part, one in zip(parts, found, strict=True))
 
     def _found_whole(self, text: str, depth: int) -> str | None:
         if entry := self._entries.get(text):

@@ -21,8 +21,9 @@ from studio.executors.visitors import account_of_visitor
 from studio.http.middleware import API, DOCUMENTATION
 from studio.http.origin_guard import OriginGuard
 from studio.http.routes.live import live_route
+from studio.page.catalogues import catalogue_route
 from studio.page.cookies import VisitorCookies
-from studio.page.early_script import EarlyScript
+from studio.page.early_scripts import EarlyScripts
 from studio.page.log_in import LogIn, LogIns
 from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
@@ -50,7 +51,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     import gradio as gr
     from gradio.utils import get_upload_folder
 
-    from studio.page.parts.element import FILES, head
+    from studio.page.parts.element import FILES, first_scripts, head
     from studio.page.parts.theme import theme
 
     is_demo = studio.service.is_demo
@@ -58,13 +59,14 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     account_of = _logged_in(log_ins) if log_ins is not None else _visitor(studio) if is_demo else _local(studio)
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
+    app.router.routes.append(catalogue_route())
     uploads = UploadNames(Path(get_upload_folder()))
     sessions = LiveSessions(studio)
     app.router.routes.append(live_route(sessions, studio.service))
     page = build_page(studio, account_of, uploads, sessions)
     page.state_session_capacity = studio.service.page_sessions
     # a request passes the last one first
-    app.add_middleware(EarlyScript, source=f"{studio.service.path_prefix}{FILES}/frames.js")
+    app.add_middleware(EarlyScripts, tags=first_scripts(studio.service.path_prefix))
     app.add_middleware(PageUploads, names=uploads, least_rate=studio.service.least_upload_kb_s * 1000)
     app.add_middleware(PageSessions, blocks=page, service=studio.service)
     if is_demo:
@@ -135,7 +137,7 @@ def build_page(
                 with gr.Tab(name, id=name.lower()) as tab:
                     build(page, tab)
         element("help", elem_id="help")
-        element("address", data={"tabs": {name.lower(): name for name in tabs}}, elem_id="address")
+        element("address", data={"tabs": list(wishes)}, elem_id="address")
     return blocks
 
 

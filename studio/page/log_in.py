@@ -4,9 +4,12 @@ Whoever is not logged in gets the form and nothing else. A log-in ends with its 
 page that is open, looks the token up again.
 """
 
+import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Collection
+from functools import cache
+from html import escape, unescape
 from pathlib import Path
 
 from anyio import CapacityLimiter, to_thread
@@ -22,6 +25,9 @@ from studio.http.bodies import BodyLimits
 from studio.http.origin_guard import is_https
 from studio.http.problem import problem_of
 from studio.http.uploads import INCOMING, UploadPlace, received_form
+from studio.languages.known import LANGUAGES
+from studio.languages.translation import translator
+from studio.page.catalogues import language_of
 from studio.page.cookies import new_cookie, read_cookie
 from studio.store.accounts import Account, account_of_token, digest_of, holder_of_digest
 from studio.store.reading import read_soon
@@ -30,8 +36,19 @@ from studio.store.studio import Studio
 FORM = Path(__file__).parent / "static" / "log-in.html"
 # the program of the page, without anybody's data; a browser asks for its manifest without cookies
 OPEN = frozenset(
-    {"page-files", "static", "assets", "svelte", "theme.css", "favicon.ico", "manifest.json", "robots.txt"}
+    {
+        "page-files",
+        "page-languages",
+        "static",
+        "assets",
+        "svelte",
+        "theme.css",
+        "favicon.ico",
+        "manifest.json",
+        "robots.txt",
+    }
 )
+_TEXT = re.compile(r"(?<=>)[^<>]*[^\W\d_][^<>]*(?=<)")
 _MOST = 10_000  # log-ins; the oldest end first
 _WRONG = "There is no such account with this token."
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'self'; base-uri 'none'"
@@ -76,7 +93,6 @@ class LogIn:
     def __init__(self, app: ASGIApp, studio: Studio, log_ins: LogIns, guarded: Collection[str]) -> None:
         self._app, self._studio, self._log_ins = app, studio, log_ins
         self._passed_on = OPEN | frozenset(guarded)
-        self._form = FORM.read_text(encoding="utf-8")
         limits = BodyLimits(largest_file=0)
         self._place = UploadPlace(studio.settings.work / INCOMING, limits, CapacityLimiter(1))
 
@@ -101,7 +117,7 @@ class LogIn:
                 scope.setdefault("state", {})["visitor"] = cookie
         except Unauthorised as error:
             is_page = scope["path"] in ("/", "/login") and scope["method"] in ("GET", "HEAD")
-            answer = self._page() if is_page else problem_of(error).response()
+            answer = _page(Headers(scope=scope)) if is_page else problem_of(error).response()
         except (EngineError, HTTPException) as error:
             answer = problem_of(error).response()
         await (answer or self._app)(scope, receive, send)
@@ -112,9 +128,21 @@ class LogIn:
             account, token = (form.fields.get(field, "").strip() for field in ("username", "password"))
         cookie = await to_thread.run_sync(self._log_ins.open, account, token)
         if cookie is None:
-            return self._page(_WRONG, 401)
+            return _page(request.headers, _WRONG, 401)
         return RedirectResponse("./", 303, {"Set-Cookie": new_cookie(name, cookie, attributes)})
 
-    def _page(self, message: str = "", status: int = 200) -> HTMLResponse:
-        headers = {"Cache-Control": "no-store", "Content-Security-Policy": _POLICY}
-        return HTMLResponse(self._form.replace("<!--message-->", message), status, headers)
+
+def _page(asked: Headers, message: str = "", status: int = 200) -> HTMLResponse:
+    """Return the form in the language of a request, with a message."""
+    code = language_of(asked).code
+    headers = {"Cache-Control": "no-store", "Content-Security-Policy": _POLICY}
+    said = escape(translator(code).translate(message))
+    return HTMLResponse(_form(code).replace("<!--message-->", said), status, headers)
+
+
+@cache
+def _form(code: str) -> str:
+    """Return the form in a language."""
+    head, body = FORM.read_text(encoding="utf-8").split("<body>")
+    head = head.replace('lang="en"', f'lang="{code}" dir="{LANGUAGES[code].direction}"')
+    return head + "<body>" + _TEXT.sub(lambda text: escape(translator(code).translate(unescape(text[0]))), body)

@@ -9,11 +9,9 @@ from typing import Any
 
 import gradio as gr
 
+from engine.settings import title_of
+
 STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}  # by preset of ConversionSettings
-_UNITS = {
-    "ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%", "bpm": "bpm",
-    "kbps": "kbps",
-}  # fmt: skip
 _STEPS_OF_A_RANGE = 100
 _LONGEST_SLIDER = 10_000
 
@@ -34,13 +32,6 @@ def settings_of(made: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str,
         value = values[control]
         given[name] = int(value) if isinstance(control, gr.Number | gr.Slider) and control.precision == 0 else value
     return given
-
-
-def title_of(name: str) -> str:
-    """Return the label of a setting: formant_shift_semitones -> Formant shift (semitones)."""
-    words = name.split("_")
-    unit = f" ({_UNITS[words.pop()]})" if len(words) > 1 and words[-1] in _UNITS else ""
-    return " ".join(words).capitalize() + unit
 
 
 def _control(one: "Field[Any]", value: Any) -> Any:

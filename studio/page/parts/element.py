@@ -9,6 +9,8 @@ from typing import Any
 
 import gradio as gr
 
+from studio.page.catalogues import language_script
+
 FILES = "/page-files"
 _CONNECT = """
 const part = element.querySelector("%(tag)s");
@@ -38,6 +40,12 @@ def element(tag: str, events: Sequence[str] = (), data: Any = None, **options: A
 def shown(data: Any) -> str:
     """Return the value of an element with this data; None shows nothing."""
     return "" if data is None else json.dumps(data)
+
+
+def first_scripts(path_prefix: str) -> str:
+    """Return the scripts of a page under this path that must run before Gradio's."""
+    files = path_prefix + FILES
+    return language_script(path_prefix, f"{files}/first.js") + f'<script src="{files}/frames.js"></script>'
 
 
 def head(path_prefix: str) -> str:

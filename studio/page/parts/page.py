@@ -93,7 +93,7 @@ class Page:
 
         @functools.wraps(action)
         def come_back(visit: Visit, told: Any, *values: Any) -> Updates:
-            return action(visit, *values) if told.get("tab") == tab.label else None
+            return action(visit, *values) if told.get("tab") == tab.id else None
 
         self.on_data(self.returning.returned, come_back, *wiring, **options)
 

@@ -1,6 +1,6 @@
 // <timbre-address>: invisible; keeps the visible tab in the page's address, as #history, so that Back, Forward, links
 // and reloads lead to tabs.
-// data: {tabs: {id: label}}; the first tab has the plain address.
+// data: {tabs: [id]}; the first tab has the plain address.
 
 const PAGE = "#tabs .tab-wrapper"; // the first match is the page's, others are inside it
 
@@ -42,16 +42,19 @@ class Address extends HTMLElement {
   }
 
   get #first() {
-    return Object.keys(this.#tabs)[0];
+    return this.#tabs[0];
   }
 
   /** Show the tab in the address; on narrow screens some tabs are in a menu. */
   #show = () => {
     const tab = this.#wanted();
     if (tab === this.#seen) return;
-    const label = this.#tabs[tab];
-    const offered = document.querySelector(PAGE).querySelectorAll("[role=tab], .overflow-dropdown button");
-    [...offered].find((one) => one.textContent.trim() === label)?.click();
+    const beside = [...document.querySelectorAll(`${PAGE} [role=tab]`)].map((one) => one.dataset.tabId);
+    const inMenu = this.#tabs.filter((one) => !beside.includes(one)).indexOf(tab);
+    const chosen = inMenu < 0
+      ? document.querySelector(`${PAGE} [role=tab][data-tab-id="${CSS.escape(tab)}"]`)
+      : document.querySelectorAll(`${PAGE} .overflow-dropdown button`)[inMenu];
+    chosen?.click();
   };
 
   #note() {

@@ -12,7 +12,7 @@ export function avatar(data, className = "avatar") {
     const tall = SIZE * 0.8 * height;
     return make("rect", { x: (i + 1) * step - WIDTH / 2, y: (SIZE - tall) / 2, width: WIDTH, height: tall, rx: WIDTH / 2, fill: "#000", "fill-opacity": 0.18 });
   });
-  const letters = { x: SIZE / 2, y: SIZE / 2, "text-anchor": "middle", "dominant-baseline": "central", fill: "#fff", "font-size": 17, "font-weight": 700 };
+  const letters = { x: SIZE / 2, y: SIZE / 2, "text-anchor": "middle", "dominant-baseline": "central", fill: "#fff", "font-size": 17, "font-weight": 700, translate: "no" };
   return make(
     "svg",
     { class: className, viewBox: `0 0 ${SIZE} ${SIZE}`, "aria-hidden": "true", focusable: "false" },

@@ -6,6 +6,7 @@
 // {epoch}.
 
 import { make, tell } from "./dom.js";
+import { translated } from "./languages.js";
 
 const WIDTH = 300, HEIGHT = 170; // of a chart, in its own units
 const LEFT = 34, RIGHT = 10, TOP = 16, BOTTOM = 24;
@@ -35,7 +36,7 @@ class Curves extends HTMLElement {
     const digits = digitsOf(ticks[1] - ticks[0]);
     const svg = make("svg", {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: choices?.length ? "slider" : "img", tabindex: choices?.length ? "0" : null,
-      "aria-label": `${chart.title}${chart.unit ? `, ${chart.unit}` : ""}`,
+      "aria-label": [chart.title, chart.unit].filter(Boolean).map(translated).join(", "),
       "aria-valuemin": choices?.[0], "aria-valuemax": choices?.at(-1), "aria-valuenow": chosen ?? kept ?? choices?.at(-1),
       "aria-valuetext": sayAt(chart, chosen ?? kept ?? choices?.at(-1) ?? 0, digits),
     });
@@ -55,7 +56,7 @@ class Curves extends HTMLElement {
     const pointer = marker("pointer", 0);
     pointer.setAttribute("visibility", "hidden");
     svg.append(pointer);
-    const said = make("output", { class: "said", "aria-hidden": "true" });
+    const said = make("output", { class: "said", translate: "no", "aria-hidden": "true" });
     this.#follow(svg, chart, across, pointer, said, digits);
     const legend = make("figcaption", {}, make("strong", {}, chart.title), chart.unit ? make("span", { class: "unit" }, chart.unit) : null,
       make("span", { class: "legend" }, chart.lines.map((line) => make("span", { class: line.colour, "data-marks": Boolean(line.marks) }, line.label))));
@@ -123,9 +124,9 @@ function digitsOf(step) {
 function sayAt(chart, epoch, digits) {
   const said = chart.lines.map((line) => {
     const before = line.points.filter(([at, value]) => at <= epoch && Number.isFinite(value)).at(-1);
-    return before ? `${line.label} ${before[1].toFixed(digits + 2)}` : null;
+    return before ? `${translated(line.label)} ${translated(before[1].toFixed(digits + 2))}` : null;
   });
-  return [`epoch ${epoch}`, ...said.filter(Boolean)].join(" · ");
+  return [translated(`epoch ${epoch}`), ...said.filter(Boolean)].join(" · ");
 }
 
 // Round numbers that enclose low..high.

@@ -13,6 +13,21 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
+// Texts in a row, each of which is translated by itself.
+export function row(texts, between = ", ") {
+  return texts.filter(Boolean).flatMap((text, place) => (place ? [between, text] : [text]));
+}
+
+// A text with names of users in it, which are not translated.
+export function named(text, names = []) {
+  const cut = (part, name) => {
+    const place = typeof part === "string" ? part.indexOf(name) : -1;
+    if (place < 0) return [part];
+    return [part.slice(0, place), make("span", { translate: "no" }, name), part.slice(place + name.length)];
+  };
+  return names.filter(Boolean).reduce((parts, name) => parts.flatMap((part) => cut(part, name)), [text]);
+}
+
 // A button with a picture: the `d` of an SVG path in a box of 24 by 24.
 export function iconButton(name, shape, label, act) {
   const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: shape }));
@@ -50,15 +65,15 @@ export function tell(element, name, detail) {
 
 // Write a time (seconds since 1970) briefly: "12:03", "yesterday, 18:20", "3 Mar, 18:20".
 export function when(seconds) {
-  const time = new Date(seconds * 1000), today = new Date();
-  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const time = new Date(seconds * 1000), today = new Date(), clockParts = { hour: "2-digit", minute: "2-digit" };
+  const clock = time.toLocaleTimeString(navigator.language, clockParts);
   const days = Math.round((new Date(today.toDateString()) - new Date(time.toDateString())) / 86_400_000);
   if (days === 0) return clock;
   if (days === 1) return `yesterday, ${clock}`;
   const year = time.getFullYear() === today.getFullYear() ? {} : { year: "numeric" };
-  return `${time.toLocaleDateString([], { day: "numeric", month: "short", ...year })}, ${clock}`;
+  return time.toLocaleString(navigator.language, { day: "numeric", month: "short", ...year, ...clockParts });
 }
 
 export function wholeTime(seconds) {
-  return new Date(seconds * 1000).toLocaleString([], { dateStyle: "full", timeStyle: "medium" });
+  return new Date(seconds * 1000).toLocaleString(navigator.language, { dateStyle: "full", timeStyle: "medium" });
 }

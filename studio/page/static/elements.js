@@ -1,4 +1,5 @@
 // The elements of the page. Each is a module that defines one custom element.
+import "./languages.js";
 import "./restart.js";
 import "./returning.js";
 import "./address.js";
@@ -16,6 +17,7 @@ import "./level.js";
 import "./curves.js";
 import "./facts.js";
 import "./tasks.js";
+import "./language.js";
 import "./theme.js";
 import "./tokens.js";
 import "./notes.js";

@@ -1,12 +1,12 @@
-// <timbre-facts>: labelled values. data: {rows: [{label, value, note, state: "good" | "warn" | "bad"}], otherwise: text
-// shown without rows}.
+// <timbre-facts>: labelled values. data: {rows: [{label, value, note, state: "good" | "warn" | "bad", is_name, is_command:
+// whether the value, or the note, is not ours to translate}], otherwise: text shown without rows}.
 
 import { make } from "./dom.js";
 
 class Facts extends HTMLElement {
   set data(given) {
-    const rows = (given?.rows ?? []).map(({ label, value, note, state }) => make("div", { class: "fact", "data-state": state },
-      make("dt", {}, label), make("dd", {}, make("span", { class: "value" }, value), note ? make("span", { class: "note" }, note) : null)));
+    const rows = (given?.rows ?? []).map(({ label, value, note, state, is_name: isName, is_command: isCommand }) => make("div", { class: "fact", "data-state": state },
+      make("dt", {}, label), make("dd", {}, make("span", { class: "value", translate: isName ? "no" : null }, value), note ? make("span", { class: "note", translate: isCommand ? "no" : null }, note) : null)));
     this.replaceChildren(rows.length ? make("dl", {}, rows) : make("p", {}, given?.otherwise ?? ""));
   }
 }

@@ -92,13 +92,12 @@ class Fit extends Listener {
   #sentence(shift, isAuto) {
     const { voice, histogram, auto } = this.#data;
     const said = make("p", { role: "status" });
-    const shifted = shift === 0 ? "original key" : `${shift > 0 ? "up" : "down"} ${Math.abs(shift)} semitone${Math.abs(shift) === 1 ? "" : "s"}`;
     if (!histogram.length) {
       if (this.#data.isAnalysed) said.append("No notes found in the recording. ");
-      said.append(`${voice.name}'s range: ${voice.low === null ? "unknown" : `${noteName(voice.low)} to ${noteName(voice.high)}`}.`);
+      said.append(voice.low === null ? `${voice.name}'s range is unknown.` : `${voice.name}'s range: ${noteName(voice.low)} to ${noteName(voice.high)}.`);
       return said;
     }
-    said.append(make("b", {}, isAuto && auto !== null ? `Auto: ${shifted}. ` : `${shifted[0].toUpperCase()}${shifted.slice(1)}. `));
+    said.append(make("b", {}, isAuto && auto !== null ? autoShift(shift) : ownShift(shift)), " ");
     if (this.#owner && this.#owner !== voice.name) said.append(`You set this for ${this.#owner}. `);
     if (voice.low === null) return said;
     const out = outside(histogram, voice, shift);
@@ -109,18 +108,30 @@ class Fit extends Listener {
     }
     if (!out.length) {
       said.className = "good";
-      said.append(`${all.length === 1 ? "The only note is" : `All ${all.length} notes are`} within ${voice.name}'s range.`);
+      const count = all.length;
+      said.append(`All ${count} notes are within ${voice.name}'s range.`);
       return said;
     }
-    const lost = sum(out), share = Math.max(1, Math.round((100 * lost) / sum(histogram)));
-    const sides = [
-      out.some((one) => one.midi + shift > voice.high) ? `above ${noteName(voice.high)}` : "",
-      out.some((one) => one.midi + shift < voice.low) ? `below ${noteName(voice.low)}` : "",
-    ].filter(Boolean).join(" and ");
+    const count = out.length, notes = all.length, lost = sum(out), share = Math.max(1, Math.round((100 * lost) / sum(histogram)));
+    const low = noteName(voice.low), high = noteName(voice.high);
+    const isAbove = out.some((one) => one.midi + shift > voice.high), isBelow = out.some((one) => one.midi + shift < voice.low);
+    const sides = isAbove && isBelow ? `above ${high} and below ${low}` : isAbove ? `above ${high}` : `below ${low}`;
     said.className = "warn";
-    said.append(`${out.length} of ${all.length} notes ${out.length === 1 ? "is" : "are"} outside ${voice.name}'s range (${sides}): ${lost.toFixed(1)} s, ${share} % of the voiced time.`);
+    said.append(`${count} of ${notes} notes are outside ${voice.name}'s range (${sides}): ${lost.toFixed(1)} s, ${share} % of the voiced time.`);
     return said;
   }
+}
+
+function autoShift(shift) {
+  const semitones = Math.abs(shift);
+  if (!shift) return "Auto: original key.";
+  return shift > 0 ? `Auto: up ${semitones} semitones.` : `Auto: down ${semitones} semitones.`;
+}
+
+function ownShift(shift) {
+  const semitones = Math.abs(shift);
+  if (!shift) return "Original key.";
+  return shift > 0 ? `Up ${semitones} semitones.` : `Down ${semitones} semitones.`;
 }
 
 /** Return the notes that are outside a voice's range when moved by `shift`. */

@@ -31,17 +31,17 @@ class Gathered extends Listener {
 
   #total() {
     const seconds = this.#recordings.reduce((sum, one) => sum + one.duration_s, 0);
-    const many = this.#recordings.length === 1 ? "1 recording" : `${this.#recordings.length} recordings`;
+    const count = this.#recordings.length;
     const advice = ADVICE.find(([most]) => seconds < most)[1];
     const clear = make("button", { type: "button", class: "clear", onclick: () => tell(this, "cleared", {}) }, "Remove all");
     return make("div", { class: "total", role: "status" },
-      make("strong", {}, `${many}, ${length(seconds)}`), make("span", {}, advice), this.#recordings.length > 1 ? clear : null);
+      make("strong", {}, `${count} recordings, ${length(seconds)}`), make("span", {}, advice), count > 1 ? clear : null);
   }
 
   #list() {
     return make("ul", { class: "list", "aria-label": "Recordings" }, this.#recordings.map((one) => make("li", { class: "row", "data-id": one.id },
       iconButton("play", PLAY, `Play ${one.name}`, () => this.#listening.toggle(one.id, one.url)),
-      make("span", { class: "name" }, one.name),
+      make("span", { class: "name", translate: "no" }, one.name),
       make("span", { class: "length" }, length(one.duration_s)),
       iconButton("remove", REMOVE, `Remove ${one.name}`, () => tell(this, "removed", { id: one.id })))));
   }

@@ -3,7 +3,7 @@
 //
 // It has no data of its own: each <timbre-part> brings it one of
 //   recording: {id, label, url, duration_s, roll, trim: {start_s, stop_s} or null}
-//   takes:     {id, recording, start_s, before, chosen, others: [{id, name}], tracks: [as of <timbre-player>]}: made of the
+//   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained}], tracks: [as of <timbre-player>]}: made of the
 //              recording with the id `recording` from `start_s` on; before: the address of what was converted
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
@@ -12,6 +12,7 @@
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { drag, make, tell } from "./dom.js";
+import { translated } from "./languages.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
 import { ZOOM } from "./roll.js";
@@ -22,7 +23,7 @@ const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
 const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 30, FINGER = 44; // heights of a lane
-const LAYERS = { waveform: "Waveform", spectrogram: "Spectrogram", pitch: "Pitch" };
+const LAYERS = { waveform: ["Waveform", "Show the waveform"], spectrogram: ["Spectrogram", "Show the spectrogram"], pitch: ["Pitch", "Show the pitch"] };
 const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";
 const TOLD = ["changed", "ordered", "wanted"]; // by the editor
 
@@ -163,7 +164,7 @@ class Instrument extends Player {
     const tools = [
       this.#button("A/B", "Go back to the lane before, at the same position (B)", () => this.#swap(), this.data.tracks.length > 1),
       ...[["−", "Zoom out", 1 / ZOOM], ["+", "Zoom in", ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom")),
-      ...Object.entries(LAYERS).map(([name, label]) => this.#layer(name, label)),
+      ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
     ];
     const edit = this.#button("Edit pitch", "Edit the pitch of the chosen take (E)", () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
@@ -179,8 +180,8 @@ class Instrument extends Player {
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
-    const again = (this.#takes()?.others ?? []).map(({ id, name }) =>
-      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, name));
+    const again = (this.#takes()?.others ?? []).map(({ id, name, untrained }) =>
+      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, "Convert with"), again);
     const foot = make("div", { class: "foot" }, this.querySelector(".downloads"), also,
       make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
@@ -193,8 +194,8 @@ class Instrument extends Player {
     return make("button", { type: "button", class: `tool ${kind}`, title, "aria-label": /\w/.test(text) ? null : title, disabled: !isThere, onclick: act }, text);
   }
 
-  #layer(name, label) {
-    const made = this.#button(label, `Show the ${label.toLowerCase()}`, () => {
+  #layer(name, label, title) {
+    const made = this.#button(label, title, () => {
       const isOn = made.getAttribute("aria-pressed") !== "true";
       made.setAttribute("aria-pressed", isOn);
       this.#layers[isOn ? "add" : "delete"](name);
@@ -223,7 +224,7 @@ class Instrument extends Player {
       ...moved(roll, isRecording ? 0 : this.#offset - origin), follows: this.data.id, origin_s: origin, loudness: null,
       shown: roll?.shown ?? [], layers: [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: this.#finger.matches ? FINGER : STRIP,
-      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, label: this.#narrow.matches ? this.data.tracks[index].label : null })) : [],
+      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {
@@ -342,6 +343,10 @@ class Instrument extends Player {
     const [start_s, stop_s] = [this.#trim?.start, this.#trim?.stop].map((seconds) => (seconds === undefined ? null : Math.round(seconds * 1000) / 1000));
     tell(this, "trimmed", { start_s, stop_s });
   }
+}
+
+function labelOf({ label, names }) {
+  return names?.some(Boolean) ? label : translated(label);
 }
 
 /** What a roll shows, so many seconds later. */

@@ -85,9 +85,9 @@ class Level extends HTMLElement {
     meter.style.setProperty("--level", 1 - this.#db / LOWEST_DB);
     meter.setAttribute("aria-valuenow", this.#db.toFixed(0));
     const lamp = this.querySelector(".lamp");
+    if (lamp.classList.contains("lit") === this.#clipped) return;
     lamp.classList.toggle("lit", this.#clipped);
-    const said = this.#clipped ? "Clipped: record again, more softly or further away." : "";
-    if (lamp.textContent !== said) lamp.textContent = said;
+    lamp.textContent = this.#clipped ? "Clipped: record again, more softly or further away." : "";
   }
 }
 

@@ -72,7 +72,7 @@ class LiveElement extends HTMLElement {
 
   #list(voices) {
     const chosen = this.voice.value;
-    this.voice.replaceChildren(...voices.map(({ id, name }) => make("option", { value: id, selected: id === chosen }, name)));
+    this.voice.replaceChildren(...voices.map(({ id, name }) => make("option", { value: id, selected: id === chosen, translate: "no" }, name)));
   }
 
   #input(name, { value, minimum, maximum, step, words }) {

@@ -43,7 +43,7 @@ class Mixer extends HTMLElement {
     const rows = this.#data.lanes.map((lane) => this.#row(lane));
     this.format = make("select", { "aria-label": "Format of the mix" }, FORMATS.map((one) => make("option", { value: one }, one)));
     this.export = make("button", { type: "button", class: "export", onclick: () => this.#ask() }, "Export mix");
-    const stems = this.#data.lanes.map(({ label, url, name }) => make("a", { href: url, download: `${name}.wav` }, `${label} (wav)`));
+    const stems = this.#data.lanes.map(({ label, url, name }) => make("a", { href: url, download: `${name}.wav` }, label, " (wav)"));
     this.append(make("div", { class: "transport" }, this.play, this.place, this.time), make("div", { class: "lanes" }, rows),
       make("div", { class: "exports" }, this.format, this.export, make("span", { class: "stems" }, "Stems: ", stems)));
   }
@@ -55,13 +55,13 @@ class Mixer extends HTMLElement {
     lane.fader = make("input", { type: "range", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, value: 0, "aria-label": `Level of ${label}`,
       oninput: () => { said.textContent = `${lane.fader.value} dB`; this.#balance(); } });
     lane.fader.addEventListener("dblclick", () => { lane.fader.value = 0; lane.fader.dispatchEvent(new Event("input")); });
-    const button = (text, title) => {
-      const made = make("button", { type: "button", "aria-pressed": "false", "aria-label": `${title} ${label}`, title,
+    const button = (text, title, whole) => {
+      const made = make("button", { type: "button", "aria-pressed": "false", "aria-label": whole, title,
         onclick: () => { made.setAttribute("aria-pressed", made.getAttribute("aria-pressed") !== "true"); this.#balance(); } }, text);
       return made;
     };
-    lane.mute = button("M", "Mute");
-    lane.solo = button("S", "Solo");
+    lane.mute = button("M", "Mute", `Mute ${label}`);
+    lane.solo = button("S", "Solo", `Solo ${label}`);
     this.#lanes.push(lane);
     sound.addEventListener("loadedmetadata", () => { this.place.max = Math.max(Number(this.place.max), sound.duration); });
     sound.addEventListener("ended", () => { if (this.#lanes.every((one) => one.sound.ended || one.sound.paused)) this.#stop(); });

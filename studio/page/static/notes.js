@@ -39,13 +39,13 @@ class Histogram extends HTMLElement {
         told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${sung.toFixed(1)} s (${Math.round((100 * sung) / wholes[i])} %)`);
       });
       column.title = told.join("\n");
-      const key = make("span", { class: BLACK.has(midi % 12) ? "key black" : "key" });
+      const key = make("span", { class: `key${BLACK.has(midi % 12) ? " black" : ""}` });
       if (midi % 12 === 0 || (!hasC && (midi === low || midi === high))) key.append(make("b", {}, noteName(midi)));
       column.append(heights, key);
       drawn.append(column);
     }
     if (parts.length > 1) {
-      const named = ({ label, colour }) => make("span", {}, make("i", { style: `background: ${colour}` }), label);
+      const named = ({ label, colour }) => make("span", {}, make("i", { style: `background: ${colour}` }), make("span", { translate: "no" }, label));
       this.append(make("div", { class: "legend" }, parts.map(named)));
     }
     this.append(drawn);
@@ -56,7 +56,8 @@ class Histogram extends HTMLElement {
       .map((one, i) => {
         const longest = [...one.histogram].sort((a, b) => b.seconds - a.seconds).slice(0, 3);
         const named = longest.map(({ midi, seconds }) => `${noteName(midi)} ${Math.round((100 * seconds) / wholes[i])} %`);
-        return `${one.label}: from ${noteName(one.histogram[0].midi)} to ${noteName(one.histogram.at(-1).midi)}, mostly ${named.join(", ")}.`;
+        const name = one.label;
+        return `${name}: from ${noteName(one.histogram[0].midi)} to ${noteName(one.histogram.at(-1).midi)}, mostly ${named.join(", ")}.`;
       })
       .join(" ");
   }
@@ -75,7 +76,7 @@ class Notes extends Listener {
     const table = make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
     this.append(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Notes" }, table));
     const left = given.notes.length - MOST_ROWS;
-    if (left > 0) this.append(make("p", { class: "more" }, `${left} more ${left === 1 ? "note is" : "notes are"} in the MIDI file.`));
+    if (left > 0) this.append(make("p", { class: "more" }, `${left} more notes are in the MIDI file.`));
   }
 
   #row(note, index) {

@@ -10,6 +10,7 @@
 
 import { tell } from "./dom.js";
 import { EditHistory } from "./edit-history.js";
+import { translated } from "./languages.js";
 import { PitchTools } from "./pitch-tools.js";
 import { clipped, clock, drawCurve, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
 import "./roll.js";
@@ -378,8 +379,10 @@ export class PitchEditor extends HTMLElement {
   #where(middle) {
     if (!this.selection) return "Nothing selected. Drag across the picture or double-click a note.";
     const { start, end } = this.selection;
-    const note = middle ? `, ${noteWithCents(toMidi(middle))}` : ", unvoiced";
-    return `${clock(start, 2)} to ${clock(end, 2)}${note}`;
+    const [from, to] = [clock(start, 2), clock(end, 2)];
+    if (!middle) return `${from} to ${to}, unvoiced`;
+    const note = noteWithCents(toMidi(middle));
+    return `${from} to ${to}, ${note}`;
   }
 
   /** Return where the curve differs from the take's: [seconds, seconds]. */
@@ -444,7 +447,8 @@ export class PitchEditor extends HTMLElement {
     const moved = { step_s, offset_s: first * step_s, semitones, hertz: this.#now.slice(first, stop + 1), confidence: confidence.slice(first, stop + 1) };
     drawCurve(context, plot, moved, colours.accent, colours, 3);
     const middle = [...moved.hertz].sort((a, b) => a - b)[moved.hertz.length >> 1];
-    const said = `${semitones > 0 ? "+" : "−"}${Math.abs(semitones).toFixed(2)} semitones`;
+    const shift = `${semitones > 0 ? "+" : "−"}${Math.abs(semitones).toFixed(2)}`;
+    const said = translated(`${shift} semitones`);
     context.globalAlpha = 1;
     context.font = `600 12px ${colours.font}`;
     context.textAlign = "center";

@@ -21,11 +21,11 @@ export class PitchTools {
   constructor(editor, tools) {
     this.#editor = editor;
     // typed beyond its other end, the selection moves and keeps its length: the other end is typed next
-    const from = this.#seconds("From", (seconds) => {
+    const from = this.#seconds("From", "From (seconds)", (seconds) => {
       const { start, end } = editor.selection ?? { start: seconds, end: seconds + TYPED_S };
       editor.select(seconds, seconds < end ? end : seconds + end - start);
     });
-    const to = this.#seconds("to", (seconds) => {
+    const to = this.#seconds("to", "To (seconds)", (seconds) => {
       const { start, end } = editor.selection ?? { start: seconds - TYPED_S, end: seconds };
       editor.select(seconds > start ? start : seconds - (end - start), seconds);
     });
@@ -116,7 +116,7 @@ export class PitchTools {
     const notes = make("select", { "aria-label": "Note" });
     for (let midi = HIGHEST_NOTE; midi >= LOWEST_NOTE; midi--) notes.append(make("option", { value: midi, selected: midi === MIDDLE_C }, noteName(midi)));
     draw.place.append(
-      hint("Draw the new curve on the picture,"), make("label", {}, "or set the selection to ", notes),
+      hint("Draw the new curve on the picture."), make("label", {}, "Or one note: ", notes),
       button("Set note", "One steady note, without vibrato", () => editor.setNote(Number(notes.value))),
     );
   }
@@ -127,15 +127,15 @@ export class PitchTools {
     if (document.activeElement !== select) select.value = Math.min(HIGHEST_NOTE, Math.max(LOWEST_NOTE, Math.round(midi)));
   }
 
-  #seconds(name, changed) {
-    const input = make("input", { type: "number", min: 0, step: 0.01, "aria-label": `${name} (seconds)` });
+  #seconds(name, label, changed) {
+    const input = make("input", { type: "number", min: 0, step: 0.01, "aria-label": label });
     let before = input.value;
     input.addEventListener("focus", () => (before = input.value));
     input.addEventListener("change", () => {
       if (Number.isFinite(input.valueAsNumber)) changed(input.valueAsNumber);
       else input.value = before; // not a number
     });
-    return { input, label: make("label", {}, `${name} `, input) };
+    return { input, label: make("label", {}, name, " ", input) };
   }
 
   #walk(event, names) {
@@ -162,5 +162,5 @@ function number(name, { minimum, maximum }, value, step) {
   const input = make("input", { type: "number", min: minimum, max: maximum, step, value });
   const within = () => Math.min(maximum, Math.max(minimum, Number.isFinite(input.valueAsNumber) ? input.valueAsNumber : value));
   input.addEventListener("change", () => (input.value = within()));
-  return { label: make("label", {}, `${name} `, input), value: within };
+  return { label: make("label", {}, name, " ", input), value: within };
 }

@@ -1,13 +1,14 @@
 // <timbre-player>: one track, or several to switch between at the same position.
 //
-// data: {id, tracks: [{label, url, offset_s, note, downloads: [{label, url, name}]}], chosen}. offset_s: where a track
+// data: {id, tracks: [{label, names: [parts of it that are of users], url, offset_s, note, downloads: [{label, url, name}]}], chosen}. offset_s: where a track
 // begins on the timeline, whose seconds are meant everywhere. A download without a url is requested by `download` {index, label}; it begins as soon as data with its url
 // arrives. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
 // playing}, and listens for "timbre-seek" {id, seconds}.
 // Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, L to repeat.
 
 import { avatar } from "./avatar.js";
-import { Listener, drag, iconButton, make, tell } from "./dom.js";
+import { Listener, drag, iconButton, make, named, tell } from "./dom.js";
+import { translated } from "./languages.js";
 import { clock } from "./roll-drawing.js";
 import { COLUMNS, openSound, rest } from "./sound.js";
 
@@ -273,10 +274,10 @@ export class Player extends Listener {
     const tracks = this.#data.tracks.map((track, index) =>
       make(
         "button",
-        { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note, index < 10 ? `key ${index}` : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
+        { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note && translated(track.note), index < 10 ? translated(`key ${index}`) : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         avatar(track.avatar, "face"),
-        make("span", { class: "label" }, track.label),
+        make("span", { class: "label" }, named(track.label, track.names)),
         track.note ? make("span", { class: "note" }, track.note) : null,
       ),
     );

@@ -3,7 +3,7 @@
 // data: the data report as the engine writes it (verdict, findings, recordings, total_s, usable_s, style, vocal_range,
 // voice_type, level_db, snr_db, reverberation_s, bandwidth_hertz, ...).
 
-import { make } from "./dom.js";
+import { make, row } from "./dom.js";
 
 const VERDICTS = {
   pass: ["✓", "Ready for training"],
@@ -22,8 +22,8 @@ class Report extends HTMLElement {
 
 function verdict({ verdict, total_s: total, usable_s: usable, recordings }) {
   const [mark, words] = VERDICTS[verdict];
-  const many = recordings.length === 1 ? "1 recording" : `${recordings.length} recordings`;
-  const amount = `${length(usable)} of usable voice in ${many} (${length(total)} in total)`;
+  const count = recordings.length;
+  const amount = `${length(usable)} of usable voice in ${count} recordings (${length(total)} in total)`;
   return make("div", { class: "verdict", "data-verdict": verdict, role: "status" },
     make("span", { class: "mark", "aria-hidden": "true" }, mark),
     make("div", {}, make("strong", {}, words), make("span", {}, amount)));
@@ -32,7 +32,7 @@ function verdict({ verdict, total_s: total, usable_s: usable, recordings }) {
 function facts(report) {
   const rows = [
     ["Detected", detected(report)],
-    ["Level", number(report.level_db, "dB", 0) + spread(report.level_spread_db)],
+    ["Level", spread(number(report.level_db, "dB", 0), report.level_spread_db)],
     ["Signal-to-noise ratio", number(report.snr_db, "dB", 0)],
     ["Reverberation time", number(report.reverberation_s, "s", 2)],
     ["Bandwidth", report.bandwidth_hertz === null ? "" : `up to ${(report.bandwidth_hertz / 1000).toFixed(1)} kHz`],
@@ -42,7 +42,7 @@ function facts(report) {
 
 function detected({ style, vocal_range: range, voice_type: type }) {
   if (!range) return "no voice found";
-  return [STYLES[style] ?? style, `${range[0]} to ${range[1]}`, type].filter(Boolean).join(", ");
+  return row([STYLES[style] ?? style, `${range[0]} to ${range[1]}`, type]);
 }
 
 function findings(found) {
@@ -60,7 +60,7 @@ function finding({ verdict, reason, remedy }) {
 function recordings(all) {
   const sorted = [...all].sort((one, other) => ORDER[one.verdict] - ORDER[other.verdict]);
   const longest = Math.max(...all.map((one) => one.duration_s), 1);
-  const count = { pass: 0, warn: 0, fail: 0 };
+  const count = { pass: 0, warn: 0, fail: 0, all: all.length };
   for (const one of all) count[one.verdict] += 1;
   const told = [count.fail && `${count.fail} unsuitable`, count.warn && `${count.warn} with warnings`, count.pass && `${count.pass} good`];
   const list = make("ul", { class: "plain recordings" }, sorted.slice(0, FIRST).map((one) => recording(one, longest)));
@@ -71,8 +71,8 @@ function recordings(all) {
     more.remove();
     list.children[next].tabIndex = -1;
     list.children[next].focus();
-  } }, `Show all ${all.length}`) : null;
-  return make("section", {}, make("h3", { class: "part" }, "Recordings ", make("small", {}, told.filter(Boolean).join(", "))), list, more);
+  } }, `Show all ${count.all}`) : null;
+  return make("section", {}, make("h3", { class: "part" }, "Recordings ", make("small", {}, row(told))), list, more);
 }
 
 function recording(one, longest) {
@@ -86,11 +86,11 @@ function recording(one, longest) {
     number(one.level_db, "dB", 0),
     one.snr_db === null ? "" : `${one.snr_db.toFixed(0)} dB SNR`,
     one.bandwidth_hertz ? `${(one.bandwidth_hertz / 1000).toFixed(1)} kHz` : "",
-  ].filter(Boolean).join(" · ");
+  ];
   return make("li", { "data-verdict": one.verdict },
-    make("span", { class: "mark", title: words }, mark, make("span", { class: "unseen" }, ` ${words}: `)),
+    make("span", { class: "mark", title: words }, mark, make("span", { class: "unseen" }, " ", words, ": ")),
     make("div", { class: "what" },
-      make("span", { class: "name" }, one.name), make("span", { class: "measures" }, measures), bar,
+      make("span", { class: "name", translate: "no" }, one.name), make("span", { class: "measures" }, row(measures, " · ")), bar,
       one.findings.length ? make("ul", { class: "plain found" }, one.findings.map(({ reason, remedy }) => make("li", {}, reason, " ", make("em", {}, remedy)))) : null));
 }
 
@@ -98,8 +98,8 @@ function number(value, unit, digits) {
   return value === null || value === undefined ? "" : `${value.toFixed(digits).replace("-", "−")} ${unit}`;
 }
 
-function spread(db) {
-  return db !== null && db >= 3 ? `, varies by ${db.toFixed(0)} dB between recordings` : "";
+function spread(level, db) {
+  return db !== null && db >= 3 ? `${level}, varies by ${db.toFixed(0)} dB between recordings` : level;
 }
 
 /** Write seconds with a suitable unit: 9.5 s, 83 s, 12.4 min. */

@@ -1,4 +1,4 @@
-// <timbre-returning>: invisible; sends `returned` {tab}, the name of the visible tab, when the visitor returns to this
+// <timbre-returning>: invisible; sends `returned` {tab}, the id of the visible tab, when the visitor returns to this
 // window: its contents may have changed in another window or through a worker.
 
 import { Listener, tell } from "./dom.js";
@@ -16,7 +16,7 @@ class Returning extends Listener {
   #come = () => {
     const away = this.#left !== null && performance.now() - this.#left > AWAY_MS;
     this.#left = null;
-    if (away) tell(this, "returned", { tab: document.querySelector(SEEN)?.textContent.trim() });
+    if (away) tell(this, "returned", { tab: document.querySelector(SEEN)?.dataset.tabId });
   };
 
   heard = [[window, "blur", this.#leave], [window, "focus", this.#come], [document, "visibilitychange", this.#turn]];

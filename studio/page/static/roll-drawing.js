@@ -1,5 +1,7 @@
 // What a roll is drawn with: where times and frequencies lie, and pitch, notes, spectrograms and levels on a canvas.
-// Plain functions over a 2d context; nothing here knows of the page. Sizes are CSS pixels, times seconds.
+// Plain functions over a 2d context; nothing here knows of the page but its language. Sizes are CSS pixels, times seconds.
+
+import { translated } from "./languages.js";
 
 const NAMES = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
 const C2 = 36, C8 = 108;
@@ -256,7 +258,7 @@ function hertzMarks(plot) {
     const y = plot.y(hertz);
     if (lastY - y < 18) continue;
     lastY = y;
-    marks.push({ hertz, label: hertz >= 1000 ? `${+(hertz / 1000).toFixed(1)} kHz` : `${hertz} Hz`, strong: false });
+    marks.push({ hertz, label: hertz >= 1000 ? translated(`${+(hertz / 1000).toFixed(1)} kHz`) : `${hertz} Hz`, strong: false });
   }
   return marks;
 }
@@ -304,7 +306,7 @@ export function drawRange(context, plot, range, colours) {
   context.textAlign = "right";
   for (const [midi, y, side] of [[range.high, top, -4], [range.low, bottom, 12]]) {
     line(context, box.x, y, box.x + box.width, y);
-    context.fillText(`${range.label ? `${range.label} ` : ""}${noteName(midi)}`, box.x + box.width - 4, y + side);
+    context.fillText(`${range.label ? `${translated(range.label)} ` : ""}${noteName(midi)}`, box.x + box.width - 4, y + side);
   }
   context.restore();
 }

@@ -25,7 +25,7 @@ export class Files {
     if (!kept) {
       kept = { image: null, drawn: null };
       this.#images.set(url, kept);
-      this.#fetch(url, this.#images, "spectrogram", async (answer) => (kept.image = await createImageBitmap(await answer.blob())));
+      this.#fetch(url, this.#images, "The spectrogram could not be loaded. The link may have expired: reload the page.", async (answer) => (kept.image = await createImageBitmap(await answer.blob())));
     }
     if (kept.image && !kept.drawn) kept.drawn = tinted(kept.image, colours);
     return kept.drawn;
@@ -44,15 +44,15 @@ export class Files {
       if (this.#arrays.has(url)) continue;
       const file = { content: null };
       this.#arrays.set(url, file);
-      this.#fetch(url, this.#arrays, "pitch data", async (answer) => {
+      this.#fetch(url, this.#arrays, "The pitch data could not be loaded. The link may have expired: reload the page.", async (answer) => {
         file.content = await answer.json();
         this.#told.read();
       });
     }
   }
 
-  /** Fetch and take what is at this address; where that fails, forget it there and name it in an error. */
-  async #fetch(url, kept, name, take) {
+  /** Fetch and take what is at this address; where that fails, forget it there and report it. */
+  async #fetch(url, kept, failure, take) {
     try {
       const answer = await fetch(url);
       if (!answer.ok) throw new Error(answer.status);
@@ -60,7 +60,7 @@ export class Files {
       this.#told.came();
     } catch {
       kept.delete(url);
-      this.#told.failed(`The ${name} could not be loaded. The link may have expired: reload the page.`);
+      this.#told.failed(failure);
     }
   }
 }

@@ -3,7 +3,7 @@
 import { make } from "./dom.js";
 
 export function tool(label, attributes, act) {
-  return make("button", { class: "roll-tool", type: "button", onclick: act, ...said(attributes) }, label);
+  return make("button", { class: "roll-tool", type: "button", "data-tool": label, onclick: act, ...said(attributes) }, label);
 }
 
 /** Attributes whose "false" is said, as aria- ones are. */

@@ -17,6 +17,7 @@
 // Other elements extend it by replacing `paintOver` and `grasp`.
 
 import { Listener, drag, make } from "./dom.js";
+import { translated } from "./languages.js";
 import * as draw from "./roll-drawing.js";
 import { Files } from "./roll-files.js";
 import { savePicture, toggle, tool } from "./roll-tools.js";
@@ -364,7 +365,7 @@ export class Roll extends Listener {
     const map = make("canvas", { class: "roll-map", "aria-hidden": "true" });
     const parts = {
       stage, base, over, map, tools: make("div", { class: "roll-tools", role: "toolbar", "aria-label": "Display" }),
-      told: make("div", { class: "roll-told" }), trouble: make("p", { class: "roll-trouble", role: "alert", hidden: true }),
+      told: make("div", { class: "roll-told", translate: "no" }), trouble: make("p", { class: "roll-trouble", role: "alert", hidden: true }),
     };
     stage.addEventListener("keydown", this.#key);
     stage.addEventListener("wheel", this.#wheel, { passive: false });
@@ -381,11 +382,11 @@ export class Roll extends Listener {
 
   #buildTools() {
     const { tools, trouble } = this.#parts;
-    const had = tools.contains(document.activeElement) ? document.activeElement.textContent : null;
+    const had = tools.contains(document.activeElement) ? document.activeElement.dataset.tool : null;
     trouble.hidden = true;
     const save = tool("Save image", { title: "Save this view as a PNG file" }, () => savePicture([this.#parts.base, this.#parts.over], this.#colours().ground, this.#data.file_name ?? "pitch.png"));
     tools.replaceChildren(...this.#pictureTools(), this.#zoomTools(), this.#layerTools(), save);
-    if (had) [...tools.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
+    if (had) [...tools.querySelectorAll("button")].find((one) => one.dataset.tool === had)?.focus();
   }
 
   #pictureTools() {
@@ -527,7 +528,7 @@ export class Roll extends Listener {
     } else {
       for (const curve of this.#seen()) if (curve.confidence) draw.drawConfidence(context, plot, box, curve, colours.of(curve.colour ?? "var(--accent)"));
     }
-    draw.drawLaneName(context, box, NAMED[name], colours);
+    draw.drawLaneName(context, box, translated(NAMED[name]), colours);
     draw.drawLaneScale(context, box, SCALES[name], colours);
   }
 
@@ -565,7 +566,7 @@ export class Roll extends Listener {
     const { stage, told } = this.#parts;
     const at = this.#cursor?.seconds ?? this.#head;
     const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
-    told.textContent = (this.#cursor || !this.#data.layers ? words.join("   ") : "") || (this.#data.hint ?? HINT);
+    told.textContent = (this.#cursor || !this.#data.layers ? words.join("   ") : "") || translated(this.#data.hint ?? HINT);
     told.classList.toggle("help-text", !this.#cursor && Boolean(this.#data.layers));
     this.classList.toggle("whole", this.#plot.isWhole);
     if (this.#head !== null && this.#isPlaying) return; // screen readers stay quiet while it plays
@@ -577,17 +578,23 @@ export class Roll extends Listener {
 
   #words(seconds, hertz) {
     const words = [draw.clock(seconds, 2)];
-    if (hertz > 0) words.push(`${draw.noteWithCents(draw.toMidi(hertz))} · ${hertz.toFixed(hertz < 1000 ? 1 : 0)} Hz`);
+    const said = (hertz, digits = 1) => [draw.noteWithCents(draw.toMidi(hertz)), translated(`${hertz.toFixed(digits)} Hz`)].join(" · ");
+    if (hertz > 0) words.push(said(hertz, hertz < 1000 ? 1 : 0));
     const at = (curve, values) => values?.[Math.round((seconds - (curve.offset_s ?? 0)) / curve.step_s)];
     for (const curve of this.#seen()) {
       if (!curve.hertz) continue;
       const hertz = at(curve, curve.hertz), sure = at(curve, curve.confidence);
       const isPitch = hertz > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
-      const pitch = isPitch ? `${draw.noteWithCents(draw.toMidi(hertz))} · ${hertz.toFixed(1)} Hz` : "unvoiced";
-      words.push(`${curve.label || "Pitch"}: ${pitch}${isPitch && sure != null ? ` (confidence ${Math.round(100 * sure)} %)` : ""}`);
+      const label = translated(curve.label || "Pitch");
+      if (!isPitch) words.push(`${label}: ${translated("unvoiced")}`);
+      else if (sure == null) words.push(`${label}: ${said(hertz)}`);
+      else {
+        const share = Math.round(100 * sure), confidence = translated(`confidence ${share} %`);
+        words.push(`${label}: ${said(hertz)} (${confidence})`);
+      }
     }
     const loudness = this.#filled(this.#data.loudness), db = loudness && at(loudness, loudness.db);
-    if (db != null) words.push(`${db.toFixed(1).replace("-", "−")} dB`);
+    if (db != null) words.push(translated(`${db.toFixed(1).replace("-", "−")} dB`));
     return words;
   }
 }

@@ -1,6 +1,6 @@
 // <timbre-tasks>: tasks as a list; each opens to show its settings, sounds, errors and actions.
 //
-// data: {tasks: [{id, title, kind, state, label, progress, message, error, created_s, took, facts: [[name, value]],
+// data: {tasks: [{id, title, is_name: whether the title is nothing but names, kind, state, label, progress, message, error, created_s, took, facts: [[name, value]],
 // player: data of <timbre-player>, note, actions: [{name, label, question}], fixed}], open: id or null, empty: text,
 // select: whether rows can be selected, to delete several at once; not those that are active or fixed}.
 // An action with a question asks for confirmation. Sends `asked` {id, action}, for several {ids, action: "delete"}, and `download` {id, index, label} of the
@@ -58,15 +58,15 @@ class Tasks extends HTMLElement {
       tell(this, "asked", { action: "delete", ids });
     };
     const button = (name, label, act) => make("button", { type: "button", class: name, onclick: act }, label);
-    const count = `${chosen.length} selected`;
+    const count = chosen.length;
     if (!isAsking) {
       const all = () => { for (const row of this.#rows.values()) row.select(true); this.showSelected(); };
-      this.#bar.replaceChildren(make("span", { role: "status" }, count), button("delete", "Delete", () => this.showSelected(true)),
+      this.#bar.replaceChildren(make("span", { role: "status" }, `${count} selected`), button("delete", "Delete", () => this.showSelected(true)),
         button("all", "Select all", all), button("none", "Clear", clear));
       return;
     }
     const keep = button("keep", "Keep them", () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
-    const question = `Delete ${chosen.length === 1 ? "it" : `these ${chosen.length}`}, with recordings and takes?`;
+    const question = `Delete these ${count}, with recordings and takes?`;
     this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", "Delete", erase), keep);
     keep.focus();
   }
@@ -102,7 +102,8 @@ class Row {
     this.#choice.hidden = !canSelect;
     this.#box.disabled = task.fixed || task.state === "queued" || task.state === "running";
     if (this.#box.disabled || !canSelect) this.#box.checked = false;
-    this.#box.ariaLabel = `Select ${task.title}`;
+    const name = task.title;
+    this.#box.ariaLabel = `Select ${name}`;
     if (JSON.stringify(task) === JSON.stringify(this.#task)) return;
     const before = this.#task;
     this.#task = task;
@@ -125,11 +126,12 @@ class Row {
   }
 
   #showHead() {
+    const isName = this.#task.is_name ? "no" : null;
     const { state, label, title, kind, created_s, took, progress, message } = this.#task;
     const active = state === "running" || state === "queued";
     this.#head.replaceChildren(
       make("span", { class: "mark", "aria-hidden": "true" }, MARKS[state] ?? "?"),
-      make("span", { class: "what" }, make("span", { class: "title" }, title), make("span", { class: "kind" }, kind)),
+      make("span", { class: "what" }, make("span", { class: "title", translate: isName }, title), make("span", { class: "kind" }, kind)),
       make("span", { class: "label" }, label),
       make("time", { datetime: new Date(created_s * 1000).toISOString(), title: wholeTime(created_s) }, when(created_s)),
       make("span", { class: "took" }, took ?? ""),
@@ -137,7 +139,7 @@ class Row {
     if (!active) return;
     const share = Math.round(100 * (progress ?? 0));
     const bar = make("i", { style: `width:${share}%` });
-    const named = { role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": share, "aria-label": title };
+    const named = { role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": share, "aria-label": title, translate: isName };
     if (state === "running") this.#head.append(make("span", { class: "share", ...named }, bar));
     if (message) this.#head.append(make("span", { class: "message" }, message));
   }

@@ -40,7 +40,7 @@ class Tokens extends HTMLElement {
   #table(tokens, canRevoke) {
     const head = ["Name", "Created", "Expires", "Last used", ""].map((title) => make("th", { scope: "col" }, title || make("span", { class: "unseen" }, "Revoke")));
     const rows = tokens.map((token) => make("tr", { "data-state": token.state },
-      make("td", { class: "name" }, token.name), time(token.created_s), time(token.expires_s, "never"), time(token.used_s, "never"),
+      make("td", { class: "name", translate: "no" }, token.name), time(token.created_s), time(token.expires_s, "never"), time(token.used_s, "never", "last used"),
       make("td", {}, canRevoke ? this.#revoking(token) : make("span", {}, WORDS[token.state]))));
     return make("table", { class: "list" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   }
@@ -61,9 +61,9 @@ class Tokens extends HTMLElement {
   }
 }
 
-function time(seconds, otherwise = "") {
-  if (seconds === null || seconds === undefined) return make("td", {}, otherwise);
-  return make("td", { title: wholeTime(seconds) }, when(seconds));
+function time(seconds, otherwise = "", label = null) {
+  if (seconds === null || seconds === undefined) return make("td", { "data-label": label }, otherwise);
+  return make("td", { "data-label": label, title: wholeTime(seconds) }, when(seconds));
 }
 
 customElements.define("timbre-tokens", Tokens);

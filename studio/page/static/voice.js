@@ -1,7 +1,7 @@
 // <timbre-voice>: the heading of a voice. data: {name, avatar, state, badge, kind: [words], description, uses, traits}.
 
 import { avatar } from "./avatar.js";
-import { make } from "./dom.js";
+import { make, row } from "./dom.js";
 
 class VoiceHead extends HTMLElement {
   set data(voice) {
@@ -10,10 +10,10 @@ class VoiceHead extends HTMLElement {
 
   #parts(voice) {
     const badge = voice.badge ? make("span", { class: "badge", "data-state": voice.state }, voice.badge) : null;
-    const title = make("div", { class: "title" }, avatar(voice.avatar), make("h2", {}, voice.name), badge);
-    const kind = voice.kind.length ? make("p", { class: "kind" }, voice.kind.join(" · ")) : null;
-    const description = voice.description ? make("p", { class: "description" }, voice.description) : null;
-    const good = voice.uses?.length ? make("p", { class: "uses" }, voice.uses.join(" · ")) : null;
+    const title = make("div", { class: "title" }, avatar(voice.avatar), make("h2", { translate: "no" }, voice.name), badge);
+    const kind = voice.kind.length ? make("p", { class: "kind" }, row(voice.kind, " · ")) : null;
+    const description = voice.description ? make("p", { class: "description", translate: "no" }, voice.description) : null;
+    const good = voice.uses?.length ? make("p", { class: "uses" }, row(voice.uses, " · ")) : null;
     const traits = make("ul", { class: "traits", "aria-label": "Traits" }, voice.traits.map((trait) => make("li", {}, trait)));
     return [title, kind, good, description, voice.traits.length ? traits : null].filter(Boolean);
   }
@@ -28,8 +28,8 @@ class Download extends HTMLElement {
   set data(file) {
     this.replaceChildren();
     if (file) {
-      const link = make("a", { href: file.url, download: file.name }, file.name);
-      this.append(make("p", { role: "status" }, "Downloading ", link, "."));
+      const link = make("a", { href: file.url, download: file.name, translate: "no" }, file.name);
+      this.append(make("p", { role: "status" }, "Downloading:", " ", link));
       if (this.#fetched !== file.url) link.click();
       this.#fetched = file.url;
     }

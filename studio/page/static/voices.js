@@ -7,7 +7,8 @@
 // Keys: arrows, Home and End move between the cards, P plays the preview of one.
 
 import { avatar } from "./avatar.js";
-import { Listener, iconButton, make, tell } from "./dom.js";
+import { Listener, iconButton, make, row, tell } from "./dom.js";
+import { translated } from "./languages.js";
 import { Listening } from "./listening.js";
 
 const FILTERS = { gender: "Gender", genre: "Genre", voice_type: "Voice type", base_language: "Language" };
@@ -83,16 +84,16 @@ export class Voices extends Listener {
 
   #card(voice) {
     const state = voice.state && voice.state !== "completed" ? make("em", { class: "state" }, voice.state) : null;
-    const title = make("span", { class: "title" }, make("b", { class: "name" }, voice.name || voice.id), state);
+    const title = make("span", { class: "title" }, make("b", { class: "name", translate: "no" }, voice.name || voice.id), state);
     const kind = [voice.voice_type, voice.gender, voice.age === "adult" ? "" : voice.age];
     const more = [voice.genre === "other" ? "" : voice.genre, said("base_language", voice.base_language)];
     const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, use));
     const choose = make(
       "button",
-      { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
+      { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map(translated).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
-      make("span", { class: "kind" }, [...kind, ...more].filter(Boolean).join(" · ")),
-      voice.description ? make("span", { class: "description" }, voice.description) : null,
+      make("span", { class: "kind" }, row([...kind, ...more], " · ")),
+      voice.description ? make("span", { class: "description", translate: "no" }, voice.description) : null,
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,
     );
@@ -130,7 +131,8 @@ export class Voices extends Listener {
       if (!preview) continue;
       const plays = card.dataset.id === this.#listening.playing;
       preview.tabIndex = -1; // P does the same on the card
-      preview.ariaLabel = `${plays ? "Stop" : "Play"} ${card.querySelector(".name").textContent}`;
+      const name = card.querySelector(".name").textContent;
+      preview.ariaLabel = plays ? `Stop ${name}` : `Play ${name}`;
       preview.setAttribute("aria-pressed", plays);
       preview.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
     }
@@ -138,10 +140,11 @@ export class Voices extends Listener {
   }
 
   #narrow() {
-    const words = this.#search.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+    const words = folded(this.#search.value).split(/\s+/).filter(Boolean);
     this.#data.voices.forEach((voice, index) => {
-      const texts = [voice.name, voice.description, voice.voice_type, voice.gender, voice.genre, ...(voice.traits ?? [])];
-      const all = [...texts, said("base_language", voice.base_language)].join("\n").toLocaleLowerCase();
+      const ours = [voice.voice_type, voice.gender, voice.genre, ...(voice.traits ?? [])].filter(Boolean);
+      const texts = [voice.name, voice.description, ...ours, ...ours.map(translated), said("base_language", voice.base_language)];
+      const all = folded(texts.join("\n"));
       const fits = Object.entries(this.#selects).every(([name, one]) => !one.value || voice[name] === one.value);
       this.querySelectorAll(".card")[index].hidden = !fits || !words.every((word) => all.includes(word));
     });
@@ -184,19 +187,24 @@ function stretch(name, low, high) {
   return made;
 }
 
-/** The name of a value: "de" as a language is German. */
+/** The name of a value in the language of the page: "de" as a language is German. */
 function said(name, value) {
   if (!value) return "";
-  if (name !== "base_language") return value;
+  if (name !== "base_language") return translated(value);
   try {
-    return new Intl.DisplayNames(["en"], { type: "language" }).of(value);
+    return new Intl.DisplayNames([navigator.language], { type: "language" }).of(value);
   } catch {
     return value;
   }
 }
 
+/** A text as it is searched: without accents, in small letters. */
+function folded(text) {
+  return text.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase();
+}
+
 function byText(one, other) {
-  return one.text.localeCompare(other.text);
+  return one.text.localeCompare(other.text, navigator.language);
 }
 
 customElements.define("timbre-voices", Voices);

@@ -122,7 +122,7 @@ def _table(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     lines = "".join(
-        f'<tr class="{row["state"]}"><th scope="row">{html.escape(row["file_name"])}</th>'
+        f'<tr class="{row["state"]}"><th scope="row" translate="no">{html.escape(row["file_name"])}</th>'
         f"<td>{html.escape(str(row['error'] or _STATES.get(row['state'], row['state'])))}</td></tr>"
         for row in rows
     )

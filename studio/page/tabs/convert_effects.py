@@ -11,13 +11,14 @@ from studio.page.parts.controls import controls, settings_of
 
 _ABOUT = "Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once."
 _NAMES = [one.name for one in fields(EffectSettings)]
+_TITLES = {OFF: "Off", "clean": "Clean", "vocal": "Vocal", "speech": "Speech", "hall": "Hall"}
 
 
 class EffectControls:
     """The preset, the sliders, and whether the download has the effects; to be made inside the fold of the settings."""
 
     def __init__(self) -> None:
-        named = [(name.capitalize(), name) for name in EffectSettings.presets]
+        named = [(_TITLES.get(name, name.capitalize()), name) for name in EffectSettings.presets]
         self.preset = gr.Radio(named, value=OFF, label="Effects", info=_ABOUT, elem_id="convert-effects")
         with gr.Accordion("Effect sliders", open=False, elem_id="convert-effect-sliders"):
             self.sliders = controls(EffectSettings)

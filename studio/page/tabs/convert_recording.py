@@ -182,10 +182,10 @@ def _facts(view: dict[str, Any]) -> str:
     voice, loudness = summary["vocal_range"], summary["loudness_lufs"]
     facts = [view["file_name"], duration_text(view["duration_s"])]
     if voice is not None:
-        facts += [STYLES[summary["style"]].lower(), f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
+        facts += [STYLES[summary["style"]], f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
     else:
         facts.append("silence" if loudness is None else "no pitch found")
     if loudness is not None:
         facts.append(f"{loudness:.0f} LUFS")
     name, *rest = map(html.escape, facts)
-    return f"<p><b>{name}</b> · {' · '.join(rest)}</p>"
+    return f'<p><b translate="no">{name}</b><span> · </span>{" · ".join(rest)}</p>'

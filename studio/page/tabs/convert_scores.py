@@ -3,7 +3,6 @@
 import html
 from typing import Any
 
-from studio.page.parts.controls import STYLES
 from studio.page.parts.progress_bar import time_left, time_until
 
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
@@ -16,17 +15,22 @@ _COLUMNS = (
 )
 
 
+_TITLES = {  # by style
+    "melodic": "{file_name}, sung by {voice}",
+    "rhythmic": "{file_name}, rapped by {voice}",
+    "spoken": "{file_name}, spoken by {voice}",
+}
+
+
 def heading(view: dict[str, Any]) -> str:
     """Return the title of a conversion and how it was made, as HTML."""
     facts = [_shift(view["transpose"])]
-    if view["style"]:
-        facts.append(f"{STYLES[view['style']].lower()}")
     if view["untrained"]:
         facts.append("untrained voice")
     if view["edited"]:
         facts.append("edited")
-    title, said = html.escape(f"{view['file_name']} by {view['voice']}"), html.escape(", ".join(facts))
-    return f"<h2>{title}</h2><p>{said[:1].upper()}{said[1:]}.</p>"
+    title = _TITLES[view["style"] or "melodic"].format(file_name=view["file_name"], voice=view["voice"])
+    return f"<h2>{html.escape(title)}</h2><p>{html.escape(', '.join(facts))}</p>"
 
 
 def scores_table(takes: list[dict[str, Any]]) -> str:
@@ -34,7 +38,7 @@ def scores_table(takes: list[dict[str, Any]]) -> str:
     head = "".join(f'<th scope="col" title="{html.escape(says)}">{title}</th>' for _, title, says in _COLUMNS)
     head = f'<th scope="col">Take</th>{head}'
     rows = "".join(_row(take) for take in takes)
-    legend = "".join(f"<li><b>{title}</b>: {html.escape(says)}</li>" for _, title, says in _COLUMNS)
+    legend = "".join(f"<li><b>{title}</b><span>:</span> {html.escape(says)}</li>" for _, title, says in _COLUMNS)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
 
 
@@ -46,8 +50,8 @@ def progress_line(view: dict[str, Any]) -> str:
         if not view["ahead"]:
             return "Starting"
         return ", ".join(filter(None, [f"Waiting: {view['ahead']} ahead", time_until(view["starts_in_s"])]))
-    done = f"{view['message'] or 'converting'} {100 * view['progress']:.0f} %".capitalize()
-    return ", ".join(filter(None, [done, time_left(view["left_s"])]))
+    done = f"{100 * view['progress']:.0f} %"
+    return ", ".join(filter(None, [view["message"] or "converting", done, time_left(view["left_s"])]))
 
 
 def labelled(label: str, name: str, starred: bool) -> str:
@@ -69,8 +73,9 @@ def _row(take: dict[str, Any]) -> str:
 
 def _shift(semitones: float | None) -> str:
     if not semitones:
-        return "original key"
-    return f"{'up' if semitones > 0 else 'down'} {abs(semitones):g} semitone{'' if abs(semitones) == 1 else 's'}"
+        return "Original key"
+    count = f"{abs(semitones):g}"
+    return f"Up {count} semitones" if semitones > 0 else f"Down {count} semitones"
 
 
 def _written(name: str, value: float | None) -> str:

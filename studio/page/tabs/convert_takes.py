@@ -45,7 +45,7 @@ class Takes:
             self.title = gr.HTML(elem_id="convert-title")
             self.earlier = gr.Dropdown(
                 label="Earlier results", show_label=False, container=False, visible=False, scale=0, min_width=260,
-                elem_id="convert-earlier",
+                elem_id="convert-earlier", elem_classes="names",
             )  # fmt: skip
         self.pitch = Pitch(page, now)
         self.edited = gr.State(None)
@@ -161,7 +161,7 @@ def _others(visit: Visit, model: str) -> list[dict[str, Any]]:
     """Return the other voices, those that are trained first."""
     voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
     others = sorted((one for one in voices if one["id"] != model), key=lambda one: one["untrained"])
-    return [{"id": one["id"], "name": one["name"] + (" (untrained)" if one["untrained"] else "")} for one in others]
+    return [{"id": one["id"], "name": one["name"], "untrained": one["untrained"]} for one in others]
 
 
 def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[dict[str, Any]]:
@@ -205,6 +205,7 @@ def _track(view: dict[str, Any], take: dict[str, Any], preferred: str, label: st
     return {
         "key": f"{view['id']} {take['number']}",
         "label": label or own,
+        "names": [str(view["voice"]), take["name"]],
         "avatar": avatar_of(str(view["voice"])),
         "url": take["url"],
         "note": kept_note(take["mark"], is_best),

@@ -14,7 +14,7 @@ from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_recording import Recording
 
 GONE = "The chosen voice has been deleted. The first voice is now selected: convert again or choose another."
-_HINT = "<p><b>{}</b> is untrained. You can use it as it is; training improves the likeness.</p>"
+_HINT = "{name} is untrained. You can use it as it is; training improves the likeness."
 # by the browser itself, so that the choice is there before the next button is pressed
 _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.chosen"
 
@@ -78,7 +78,7 @@ class Voice:
 
     def _hinted(self, voices: Sequence[dict[str, Any]], model: str | None) -> dict[Any, Any]:
         name = next((voice["name"] for voice in voices if voice["id"] == model and voice["untrained"]), None)
-        hint = _HINT.format(html.escape(name)) if name is not None else ""
+        hint = f"<p>{html.escape(_HINT.format(name=name))}</p>" if name is not None else ""
         return {self.hint: gr.Row(visible=name is not None), self.untrained: gr.HTML(hint)}
 
 

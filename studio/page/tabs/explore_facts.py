@@ -21,8 +21,8 @@ def facts(views: Sequence[View]) -> str:
         rows = "".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in columns[0].items()
         )
-        return f'<h3 aria-level="2">{escape(views[0]["file_name"])}</h3><dl class="facts">{rows}</dl>'
-    names = "".join(f'<th scope="col">{escape(view["file_name"])}</th>' for view in views)
+        return f'<h3 aria-level="2" translate="no">{escape(views[0]["file_name"])}</h3><dl class="facts">{rows}</dl>'
+    names = "".join(f'<th scope="col" translate="no">{escape(view["file_name"])}</th>' for view in views)
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(f"<td>{escape(column[name])}</td>" for column in columns)
@@ -57,11 +57,12 @@ def _facts(view: View) -> Iterator[tuple[str, str]]:
     yield "Origin", view["origin"] or _NOTHING
 
 
-def _sentences(found: Comparison, second: str) -> Iterator[str]:
+def _sentences(found: Comparison, name: str) -> Iterator[str]:
     if not found.is_aligned:
         yield "The recordings could not be aligned in time: both start at 0:00."
     elif abs(found.offset_s) > _SAME_TIME_S:
-        yield f"{second} is {abs(found.offset_s):.2f} s {'later' if found.offset_s > 0 else 'earlier'}."
+        seconds = f"{abs(found.offset_s):.2f}"
+        yield f"{name} is {seconds} s later." if found.offset_s > 0 else f"{name} is {seconds} s earlier."
     else:
         yield "The recordings are aligned in time."
     if found.semitones is None or found.same_notes is None or found.cents_apart is None or found.louder_db is None:
@@ -71,14 +72,17 @@ def _sentences(found: Comparison, second: str) -> Iterator[str]:
     if not found.is_same_melody:
         yield f"Both are on the same note for {100 * found.same_notes:.0f} % of the time they are both voiced."
     else:
-        semitones = f"{abs(moved)} semitone{'s' if abs(moved) > 1 else ''}"
-        key = f"{semitones} {'higher' if moved > 0 else 'lower'}" if moved else "in the same key"
+        count = abs(moved)
+        key = "in the same key"
+        if moved:
+            key = f"{count} semitones higher" if moved > 0 else f"{count} semitones lower"
         yield (
-            f"{second} has the same melody, {key}: on the same note {100 * found.same_notes:.0f} % of the time, "
+            f"{name} has the same melody, {key}: on the same note {100 * found.same_notes:.0f} % of the time, "
             f"with a median difference of {found.cents_apart:.0f} cents."
         )
     if abs(found.louder_db) >= 1:
-        yield f"{second} is {abs(found.louder_db):.0f} dB {'louder' if found.louder_db > 0 else 'softer'}."
+        level = f"{abs(found.louder_db):.0f}"
+        yield f"{name} is {level} dB louder." if found.louder_db > 0 else f"{name} is {level} dB softer."
 
 
 def _note(semitones: float) -> str:

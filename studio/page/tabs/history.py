@@ -50,7 +50,9 @@ class HistoryTab:
         with gr.Row(elem_classes="history-choice"):
             self._view = gr.Radio([_WORK, _PROJECTS], value=_WORK, label="Show", min_width=200)
             self._words = gr.Textbox(label="Search", placeholder="Name or voice", max_lines=1, min_width=200)
-            self._voice = gr.Dropdown([("All voices", _ALL)], value=_ALL, label="Voice", min_width=150)
+            self._voice = gr.Dropdown(
+                [("All voices", _ALL)], value=_ALL, label="Voice", min_width=150, elem_classes="names"
+            )
             self._kind = _filter("Type", "All types", KINDS)
             self._state = _filter("Status", "Any status", STATES)
             self._since = gr.Textbox(label="From", placeholder="2026-03-31", max_length=10, max_lines=1, min_width=130)
@@ -193,16 +195,17 @@ class HistoryTab:
             (delete_project if view == _PROJECTS else delete_task)(visit.studio, visit.account, ids[0])
             return silent()
         if view != _PROJECTS:
-            count, noun = len(delete_tasks(visit.studio, visit.account, ids)), "entries"
+            count = len(delete_tasks(visit.studio, visit.account, ids))
         else:
-            count, noun = 0, "projects"
+            count = 0
             for one in ids:
                 with suppress(NotFound, WrongState):
                     delete_project(visit.studio, visit.account, one)
                     count += 1
         kept = len(ids) - count
-        more = f" {kept} still in progress {'is' if kept == 1 else 'are'} kept." if kept else ""
-        return told(f"Deleted {count} {noun}.{more}")
+        more = f" {kept} still in progress are kept." if kept else ""
+        done = f"Deleted {count} projects." if view == _PROJECTS else f"Deleted {count} entries."
+        return told(f"{done}{more}")
 
 
 def _filter(label: str, every: str, choices: dict[str, str]) -> gr.Dropdown:

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from engine.settings import title_of
 from engine.units import rounded_duration
 from studio.actions.downloads import offered
 from studio.actions.preferences import FORMATS
 from studio.actions.results import best_first, kept_share
-from studio.page.parts.controls import STYLES, title_of
+from studio.page.parts.controls import STYLES
 from studio.page.tabs.convert_scores import kept_note, labelled
 
 KINDS = {
@@ -34,6 +35,7 @@ def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, An
     return {
         "id": task["id"],
         "title": _title(task),
+        "is_name": _is_name(task),
         "kind": _kind(task),
         "state": task["state"],
         "label": _label(task),
@@ -60,8 +62,15 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
 def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
-        return f"{task.get('file_name') or 'A recording'} → {voice}"
+        return f"{task['file_name']} → {voice}" if task.get("file_name") else f"A recording → {voice}"
     return f"Recordings of {voice or 'a deleted voice'}" if task["kind"] == "report" else voice or "A deleted voice"
+
+
+def _is_name(task: Mapping[str, Any]) -> bool:
+    """Whether the title holds nothing but names, which are translated into no language."""
+    return bool(
+        task.get("file_name") if task["kind"] == "conversion" else task["kind"] != "report" and task["model_name"]
+    )
 
 
 def _kind(task: Mapping[str, Any]) -> str:
@@ -131,6 +140,7 @@ def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
     heard = [
         {
             "label": labelled(f"Take {number}" if len(takes) > 1 else "After", **labels[number - 1]),
+            "names": [labels[number - 1]["name"]],
             "url": takes[number - 1],
             "note": kept_note(shares[number - 1], len(takes) > 1 and number == best),
             "take": number,

@@ -21,8 +21,8 @@ _LOG_OUT = f"""() => {{ {FORGET} fetch("logout", {{ method: "POST" }}).then(() =
 _EXPIRY = {"never": None, "in 30 days": 30, "in 90 days": 90, "in a year": 365}
 _TOKENS = "## Tokens\nPrograms need a token to use this service. It gives access to your account."
 _TERMINAL = (
-    "## Use from a terminal\nYour last action on this page as commands. Set `$TOKEN` to one of your tokens. "
-    "All requests are described in the [API documentation](/docs)."
+    "## Use from a terminal\nYour last action on this page as commands. Set $TOKEN to one of your tokens.\n\n"
+    "[All requests are described in the API documentation.](/docs)"
 )
 _NOTHING_DONE = "Convert a recording or train a voice to see the matching commands here."
 _LAST_TOKEN = "This is the only valid token. Without it nobody can log in to this account, including you."  # noqa: S105
@@ -63,6 +63,7 @@ class SettingsTab:
     def _lay_out_machine(self) -> None:
         gr.Markdown("## Appearance")
         element("theme", data={}, elem_id="theme")
+        element("language", data={}, elem_id="language")
         gr.Markdown("## Results")
         self._results = ResultSettings(self._page)
         gr.Markdown("## Machine")

@@ -87,7 +87,7 @@ def finding_rows(checkup: Mapping[str, Any] | None) -> list[dict[str, Any]]:
         return [{"label": "Check failed", "value": checkup["error"], "state": "bad"}]
     return [
         {
-            "label": one["subject"].capitalize(),
+            "label": one["subject"],
             "value": one["detail"],
             "note": one["remedy"],
             "state": "bad" if not one["works"] else "warn" if one["remedy"] else _good(one),
@@ -103,10 +103,10 @@ def storage_rows(storage: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{"label": "Location", "value": "external storage, set by the service's options"}]
     rows = [{"label": "Folder", "value": storage["place"]}] if storage["place"] else []
     for name, area in storage["areas"].items():
-        least = "" if area["complete"] else "more than "
-        files = "1 file" if area["files"] == 1 else f"{area['files']} files"
+        held, count = size(area["bytes"]), area["files"]
+        value = f"{held} in {count} files" if area["complete"] else f"more than {held} in {count} files"
         note = "can be made again" if name in _REMAKEABLE else ""
-        rows.append({"label": _AREAS[name], "value": f"{least}{size(area['bytes'])} in {files}", "note": note})
+        rows.append({"label": _AREAS[name], "value": value, "note": note})
     return [*rows, {"label": "Free space", "value": size(storage["free_bytes"])}]
 
 
@@ -118,7 +118,7 @@ def limit_rows(limits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         value = text.format(one["value"])
         if one["name"] == "keep_outputs_days" and not one["value"]:
             value = "until deleted"
-        rows.append({"label": label, "value": value, "note": f"serve {one['option']}"})
+        rows.append({"label": label, "value": value, "note": f"serve {one['option']}", "is_command": True})
     return rows
 
 

@@ -21,13 +21,20 @@ _STATES = {
     "completed": "trained",
     "failed": "training failed",
 }
+_CHOICES = {
+    "pending": "{name} (not trained yet)",
+    "training": "{name} (in training)",
+    "completed": "{name} (trained)",
+    "failed": "{name} (training failed)",
+}
+_STOPPED = "{name} (stopped at epoch {epoch})"
 
 
 def choice_of(voice: Mapping[str, Any]) -> tuple[str, str]:
     """Return the label and the id of a trainable voice."""
     is_stopped = voice["state"] == "pending" and voice["epoch"]
-    stands = f"stopped at epoch {voice['epoch']}" if is_stopped else _STATES[voice["state"]]
-    return f"{voice['name']} ({stands})", voice["id"]
+    label = _STOPPED if is_stopped else _CHOICES[voice["state"]]
+    return label.format(name=voice["name"], epoch=voice["epoch"]), voice["id"]
 
 
 def is_active(view: Mapping[str, Any]) -> bool:
@@ -172,7 +179,7 @@ def signature(view: Mapping[str, Any]) -> list[Any]:
 
 
 def _epochs(number: int) -> str:
-    return "1 epoch" if number == 1 else f"{number} epochs"
+    return f"{number} epochs"
 
 
 def _state(view: Mapping[str, Any]) -> str:

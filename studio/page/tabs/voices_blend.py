@@ -24,8 +24,8 @@ class Blend:
         with gr.Column(visible=False, elem_id="voices-blend") as self.place:
             gr.HTML('<h3 aria-level="2">Blend two voices</h3>')
             with gr.Row():
-                self.first = gr.Dropdown([], label="First voice", min_width=140)
-                self.second = gr.Dropdown([], label="Second voice", min_width=140)
+                self.first = gr.Dropdown([], label="First voice", min_width=140, elem_classes="names")
+                self.second = gr.Dropdown([], label="Second voice", min_width=140, elem_classes="names")
             share = gr.Slider(0, 100, 50, step=5, label="Share of the second voice (%)", buttons=["reset"])
             name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Optional")
             with gr.Row():

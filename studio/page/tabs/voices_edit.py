@@ -91,10 +91,14 @@ class Edit:
 def _question(voice: Mapping[str, Any]) -> str:
     """Return the question before deleting, which names what is deleted, as HTML."""
     count = len((voice["data_report"] or {}).get("recordings", ()))
-    recordings = "its recording" if count == 1 else f"its {count} recordings" if count else "its recordings"
-    parts = [f"<strong>{html.escape(voice['name'])}</strong>"]
-    if voice["has_recordings"]:
-        parts.append(recordings)
-        parts += ["its training"] if voice["training"]["history"] else []
-    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-    return f'<p role="alert">Delete {listed}? This cannot be undone. Conversions made with it are kept.</p>'
+    name, is_trained = voice["name"], bool(voice["training"]["history"])
+    question = f"Delete {name}?"
+    if voice["has_recordings"] and count:
+        question = f"Delete {name} and its {count} recordings?"
+        if is_trained:
+            question = f"Delete {name}, its {count} recordings and its training?"
+    elif voice["has_recordings"]:
+        question = (
+            f"Delete {name}, its recordings and its training?" if is_trained else f"Delete {name} and its recordings?"
+        )
+    return f'<p role="alert">{html.escape(question)} This cannot be undone. Conversions made with it are kept.</p>'

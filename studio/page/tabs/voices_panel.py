@@ -81,7 +81,10 @@ def _preview(voice: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return data of <timbre-player>; None without a preview."""
     if voice["preview_url"] is None:
         return None
-    return {"id": f"voice-{voice['id']}", "tracks": [{"label": voice["name"], "url": voice["preview_url"]}]}
+    return {
+        "id": f"voice-{voice['id']}",
+        "tracks": [{"label": voice["name"], "names": [voice["name"]], "url": voice["preview_url"]}],
+    }
 
 
 def _picture(drawn: str) -> gr.HTML:

@@ -71,7 +71,14 @@ def about(voice: Mapping[str, Any]) -> dict[str, Any]:
         ("Blended from", _parts(voice["learned"].get("blend")), ""),
         ("ID", voice["id"], "for the command line and the API"),
     ]
-    return {"rows": [{"label": label, "value": value, "note": note} for label, value, note in rows if value]}
+    named = {"Licence", "Source", "Blended from", "ID"}  # in the words of others
+    return {
+        "rows": [
+            {"label": label, "value": value, "note": note, "is_name": label in named}
+            for label, value, note in rows
+            if value
+        ]
+    }
 
 
 def training_rows(voice: Mapping[str, Any]) -> list[dict[str, Any]]:

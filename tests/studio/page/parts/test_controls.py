@@ -9,7 +9,7 @@ from engine.conversion.settings import ConversionSettings
 from engine.errors import SettingsError
 from engine.settings import setting, text_setting
 from engine.training.plan import TrainingPlan
-from studio.page.parts.controls import controls, settings_of, title_of
+from studio.page.parts.controls import controls, settings_of
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,3 @@ def test_what_is_out_of_range_is_told_by_the_engine():
         made = controls(TrainingPlan, ["epochs"])
     with pytest.raises(SettingsError, match="from 1 to 100000"):
         TrainingPlan(**settings_of(made, {made["epochs"]: 0}))
-
-
-def test_names_are_said_with_their_units():
-    assert title_of("pitch_smoothing_ms") == "Pitch smoothing (ms)"
-    assert title_of("likeness") == "Likeness"

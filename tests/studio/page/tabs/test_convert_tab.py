@@ -122,7 +122,7 @@ def test_settings_survive_errors_and_reloads_and_convert_with_another_voice(page
     is_taken(page)
     expect(page.locator("#convert-recording-problem")).to_be_hidden()
     expect(page.locator("#convert-problem")).to_be_hidden()  # there is a recording now
-    expect(page.locator("#convert-facts")).to_contain_text("my vocal.wav · 3.0 s · singing")
+    expect(page.locator("#convert-facts")).to_contain_text("my vocal.wav · 3.0 s · Singing")
     expect(page.get_by_label("Singing (detected)")).to_be_checked()
     page.get_by_label("Rap").check()
     expect(slider(page, "Likeness")).to_have_value("0.8")  # of the preset

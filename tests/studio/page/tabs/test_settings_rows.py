@@ -21,7 +21,7 @@ def test_sizes_are_said_as_people_say_them(count, said):
 def test_findings_tell_what_matters_and_every_fault():
     rows = finding_rows({"state": "completed", "error": None, "message": "", "findings": FINDINGS})
     assert [(row["label"], row["state"]) for row in rows] == [
-        ("Device cuda", None), ("Device cpu", "good"), ("Free disk in this folder", "warn"), ("Soxr", "bad"),
+        ("device cuda", None), ("device cpu", "good"), ("free disk in this folder", "warn"), ("soxr", "bad"),
     ]  # fmt: skip
     assert finding_rows(None) == []
     assert finding_rows({"state": "running", "message": "conversion"})[0]["value"] == "conversion"
@@ -42,7 +42,8 @@ def test_room_that_was_not_counted_to_its_end_is_more():
 
 def test_limits_that_do_not_limit_are_said_so():
     rows = limit_rows([{"name": "keep_outputs_days", "value": 0.0, "meaning": "", "option": "--keep-outputs-days"}])
-    assert rows == [{"label": "Conversions kept for", "value": "until deleted", "note": "serve --keep-outputs-days"}]
+    note = {"note": "serve --keep-outputs-days", "is_command": True}
+    assert rows == [{"label": "Conversions kept for", "value": "until deleted", **note}]
 
 
 def test_a_service_whose_work_is_done_elsewhere_says_so():

@@ -1,4 +1,4 @@
-"""A script that the page runs first: put into the page's head, and into nothing else."""
+"""Scripts that the page runs first: put into the page's head, and into nothing else."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from studio.page.early_script import EarlyScript
+from studio.page.early_scripts import EarlyScripts
 
 PAGE = "<html><head><title>Ä</title></head><body><head></body></html>"
 TAG = '<script src="/first.js"></script>'
@@ -26,7 +26,7 @@ def asked(answer, path: str = "/", method: str = "GET") -> tuple[dict[bytes, byt
         sent.append(message)
 
     scope = {"type": "http", "path": path, "method": method, "headers": [], "asgi": {"spec_version": "2.4"}}
-    asyncio.run(EarlyScript(app, "/first.js")(scope, receive, send))
+    asyncio.run(EarlyScripts(app, TAG)(scope, receive, send))
     assert [message["type"] for message in sent].count("http.response.start") == 1
     assert not sent[-1].get("more_body", False)
     return dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:]).decode()

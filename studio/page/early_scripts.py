@@ -1,4 +1,4 @@
-"""Run one of our scripts before Gradio's own, which precede anything in the `head` that Gradio accepts."""
+"""Run some of our scripts before Gradio's own, which precede anything in the `head` that Gradio accepts."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -6,22 +6,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _HEAD = b"<head>"
 
 
-class EarlyScript:
-    """Middleware that inserts a script at the beginning of the page's head. source: its path."""
+class EarlyScripts:
+    """Middleware that inserts scripts at the beginning of the page's head. tags: their HTML."""
 
-    def __init__(self, app: ASGIApp, source: str) -> None:
+    def __init__(self, app: ASGIApp, tags: str) -> None:
         self._app = app
-        self._tag = f'<script src="{source}"></script>'.encode()
+        self._tags = tags.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Insert the script into the response if it is the page."""
+        """Insert the scripts into the response if it is the page."""
         if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return
         start: Message | None = None
         parts: list[bytes] = []
 
-        async def with_script(message: Message) -> None:
+        async def with_scripts(message: Message) -> None:
             nonlocal start
             if message["type"] == "http.response.start":
                 start = message
@@ -35,12 +35,12 @@ class EarlyScript:
                 message = {"type": "http.response.body", "body": body}
             await send(message)
 
-        await self._app(scope, receive, with_script)
+        await self._app(scope, receive, with_scripts)
 
     def _changed(self, body: bytes, start: Message) -> bytes:
         headers = MutableHeaders(scope=start)
         if not headers.get("content-type", "").startswith("text/html") or "content-encoding" in headers:
             return body
-        body = body.replace(_HEAD, _HEAD + self._tag, 1)
+        body = body.replace(_HEAD, _HEAD + self._tags, 1)
         headers["content-length"] = str(len(body))
         return body
