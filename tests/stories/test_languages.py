@@ -73,7 +73,7 @@ def test_the_page_is_shown_in_the_chosen_language(new_visitor):
     page.keyboard.press("Escape")
     kind = page.get_by_role("combobox", name="Type")
     assert kind.evaluate(SEEN) == "Alle Arten"
-    assert kind.input_value() == "All types"  # as Gradio knows it
+    assert kind.evaluate("one => one.value") == "All types"  # as Gradio knows it
 
 
 def test_values_plurals_numbers_and_later_texts(new_visitor):
@@ -212,7 +212,7 @@ def test_nothing_on_the_page_is_left_untranslated(new_visitor):
         walk.look("list")
         page.keyboard.press("Escape")
     walk.tab("voices")
-    page.locator("#voice-edit, #voice-more button").first.click()
+    page.locator("#voice-more button:visible").first.click()
     walk.look("a voice's form")
     walk.tab("convert")
     page.locator("#convert .samples button").first.click()

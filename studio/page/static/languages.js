@@ -175,7 +175,7 @@ function show(node) {
 }
 
 function look(element, name) {
-  if (!element.closest(KEPT)) showAttribute(element, name);
+  if (!element.closest(KEPT) || isNoName(element.getAttribute(name))) showAttribute(element, name);
 }
 
 function changed(records) {
