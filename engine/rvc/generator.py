@@ -330,7 +330,7 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
     """Build a generator from the weights of an RVC file, in evaluation mode.
 
     Strictly: each weight must be there in its shape, and none besides them but those of the posterior encoder
-    (`enc_q.`), which only training needs. Raises VoiceError that names the first that is not.
+    (`enc_q.`), which only training needs; and all must be numbers. Raises VoiceError that names the first that is not.
     """
     left = {name: value for name, value in weights.items() if not name.startswith("enc_q.")}
     with torch.device("meta"):
@@ -340,13 +340,27 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
         published = published_name(name)
         value = _take(left, published)
         if value is None:
-            raise VoiceError(f"The weights of this RVC model are not whole: {published} is missing.")
+            raise VoiceError(
+                f"The weights of this RVC model are not whole: {published} is missing. Download it again, or "
+                "extract it in RVC again."
+            )
         if value.shape != wanted.shape:
             shapes = f"{tuple(value.shape)} instead of {tuple(wanted.shape)}"
-            raise VoiceError(f"The weights of this RVC model do not fit its configuration: {published} is {shapes}.")
+            raise VoiceError(
+                f"The weights of this RVC model do not fit its configuration: {published} is {shapes}. It was made by "
+                "another program, or changed: extract it in RVC again."
+            )
+        if not value.isfinite().all():
+            raise VoiceError(
+                f"The weights of this RVC model are damaged: {published} holds values that are no numbers. Take an "
+                "earlier one of the same training."
+            )
         state[name] = value
     if left:
-        raise VoiceError(f"The weights of this RVC model do not fit its configuration: {min(left)} is unknown.")
+        raise VoiceError(
+            f"The weights of this RVC model do not fit its configuration: {min(left)} is unknown. It was made by "
+            "another program: extract it in RVC."
+        )
     generator.load_state_dict(state, strict=True, assign=True)
     return generator.eval().requires_grad_(False)
 
