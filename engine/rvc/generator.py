@@ -121,7 +121,7 @@ class _TextEncoder(nn.Module):
     def __init__(self, of: GeneratorConfiguration) -> None:
         super().__init__()
         self.content = nn.Linear(of.content, of.hidden)
-        self.pitch = nn.Embedding(_PITCHES, of.hidden) if of.has_pitch else None
+        self.pitch = _table(_PITCHES, of.hidden) if of.has_pitch else None
         self.blocks = nn.ModuleList(_EncoderBlock(of) for _ in range(of.layers))
         self.leave = nn.Conv1d(of.hidden, 2 * of.latent, 1)
 
@@ -251,6 +251,11 @@ def _reach_frames(of: GeneratorConfiguration) -> int:
     return ceil(reach + 3 / per_frame + 2)
 
 
+def _table(rows: int, width: int) -> nn.Embedding:
+    """Return a table of zeros: random ones without memory would make PyTorch load its compiler, which takes seconds."""
+    return nn.Embedding.from_pretrained(torch.zeros(rows, width))
+
+
 class Generator(nn.Module):
     """Render content as samples in a voice."""
 
@@ -261,7 +266,7 @@ class Generator(nn.Module):
         # every second place holds a flip of the channels, which has no weights
         self.flow = nn.ModuleDict({str(2 * step): _Coupling(configuration) for step in range(_FLOWS)})
         self.decoder = _Decoder(configuration)
-        self.speakers = nn.Embedding(configuration.speakers, configuration.speaker_width)
+        self.speakers = _table(configuration.speakers, configuration.speaker_width)
 
     def forward(
         self, content: Tensor, hertz: Tensor, noise: Tensor, excitation: Tensor, speaker: Tensor | int = 0
