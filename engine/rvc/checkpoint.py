@@ -130,7 +130,7 @@ def _refuse_packed(path: Path) -> None:
                 raise _no_model(path.name)
             if not any(one.filename.endswith("data.pkl") for one in members):
                 raise _no_model(path.name)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as cause:
+    except (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, RuntimeError, IndexError) as cause:
         raise truncated(path.name) from cause
 
 

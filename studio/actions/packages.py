@@ -1,5 +1,6 @@
 """Export and import voices as packages."""
 
+import struct
 import zipfile
 from dataclasses import asdict, replace
 from itertools import chain, count
@@ -152,7 +153,7 @@ def _refuse_packed_models(package: Path, name: str) -> None:
     try:
         with zipfile.ZipFile(package) as archive:
             suffixes = {Path(one).suffix.lower() for one in archive.namelist()}
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, RuntimeError, IndexError):
         return  # what is wrong with it is said later
     if suffixes & set(MODELS):
         text = f"{_capital(name)} holds a model of RVC: unpack it, and import its .pth together with its .index."

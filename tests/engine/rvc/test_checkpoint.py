@@ -121,13 +121,16 @@ def test_cut_files_are_answered_as_cut(tmp_path, zipped):
         assert code_of(path, tmp_path) == "truncated", length
 
 
-def test_random_bytes_give_named_errors(tmp_path):
-    path = saved(tmp_path, checkpoint_of("v1-no-pitch"), _use_new_zipfile_serialization=False)
+@pytest.mark.parametrize("zipped", [True, False])
+def test_random_bytes_give_named_errors(tmp_path, zipped):
+    """In the pickle, and in the directory at the end of a ZIP."""
+    path = saved(tmp_path, checkpoint_of("v1-no-pitch"), _use_new_zipfile_serialization=zipped)
     content, drawn = path.read_bytes(), random.Random(0)
     for _ in range(60):
         changed = bytearray(content)
         for _ in range(3):
-            changed[drawn.randrange(2_000)] = drawn.randrange(256)
+            place = drawn.randrange(2_000)
+            changed[-1 - place if zipped else place] = drawn.randrange(256)
         path.write_bytes(changed)
         with suppress(ModelFileError):  # and nothing else
             extract(path, str(tmp_path / "out.safetensors"))
