@@ -16,6 +16,7 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
 from engine.conversion.renderer import Analysed, Melody, Renderer
 from engine.conversion.settings import ConversionSettings
+from engine.errors import VoiceError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import Survey
 from engine.networks.base import BaseModel
@@ -68,6 +69,9 @@ class RvcRenderer(Renderer):
         with torch.inference_mode():
             moment = Moment(self.seeds[number], window.first_frame, float(start))
             samples = networks.render(content, self._placed(hertz), moment)
+        if not np.isfinite(samples).all():
+            name = self.voice.card.name
+            raise VoiceError(f"{name} rendered values that are no numbers: import it again, from another file.")
         wanted = len(pitch) * HOP
         resampled = soxr.resample(samples, networks.sample_rate * frames / len(pitch), SAMPLE_RATE)[:wanted]
         return np.pad(resampled, (0, wanted - len(resampled))).astype(np.float32)

@@ -17,10 +17,16 @@ from torch import Tensor
 
 from engine.errors import VoiceError
 from engine.rvc.configuration import GeneratorConfiguration, from_checkpoint, from_json
-from engine.rvc.sandbox import ModelFileError, run_apart, too_demanding
+from engine.rvc.sandbox import ModelFileError, run_apart, too_demanding, unsafe
 
 SPEAKER_TABLE = "emb_g.weight"
 _ZIP, _OLD_PICKLE = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_OTHERS = {  # how files begin that people rename
+    b"\x08": "an ONNX model: give its name the ending .onnx",
+    b"IwFl": "an index of RVC: import it together with its model",
+    b"IxF": "an index of RVC: import it together with its model",
+    b"RIFF": "a recording: import the model that was made of it",
+}
 _CUT = ("central directory", "unexpected EOF", "truncated", "corrupt", "ran out", "not enough", "tried to read")
 
 
@@ -33,14 +39,15 @@ def read_checkpoint(path: Path, target: Path) -> GeneratorConfiguration:
 def extract(path: Path, target: str) -> dict[str, Any]:
     """Do the work of `read_checkpoint`, in the process where it is safe."""
     content = load_pickle(path)
-    weights = _weights_of(path.name, content)
+    weights = _weights_of(path, content)
     speakers = weights.get(SPEAKER_TABLE)
     count = len(speakers) if speakers is not None and speakers.ndim == 2 else 1
     try:
         configuration = from_checkpoint(content["config"], content.get("version"), content.get("f0"), count)
     except VoiceError as cause:
         raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
-    save_file({name: value.contiguous() for name, value in weights.items()}, target)
+    # copied, since a file of anybody's may let weights share their numbers
+    save_file({name: value.clone(memory_format=torch.contiguous_format) for name, value in weights.items()}, target)
     return configuration.as_json()
 
 
@@ -55,21 +62,23 @@ def load_pickle(path: Path, safe: list[Any] | None = None) -> Any:
         _refuse_packed(path)
     elif start != _OLD_PICKLE:
         cut = not start or _OLD_PICKLE.startswith(start) or _ZIP.startswith(start)
-        raise truncated(path.name) if cut else _no_model(path.name)
+        raise truncated(path.name) if cut else _no_model(path.name, start)
     with _named(path.name), torch.serialization.safe_globals(safe or []):
         return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def tensors_of(name: str, values: Any, size: int) -> dict[str, Tensor]:
-    """Return the tensors of a state dict.
+    """Return the tensors of a state dict; size: of their file, in bytes.
 
-    Raises ModelFileError for anything else in it, and for tensors larger than `size`, which repeat few numbers without
-    end.
+    Raises ModelFileError for anything else in it, and for tensors larger than the file, which repeat few numbers
+    without end or have none.
     """
     if not isinstance(values, Mapping) or not values:
         raise _no_model(name)
     found = {key: value for key, value in values.items() if isinstance(key, str) and isinstance(value, Tensor)}
-    if len(found) != len(values) or not all(one.is_floating_point() and not one.is_sparse for one in found.values()):
+    if len(found) != len(values) or not all(
+        one.is_floating_point() and not one.is_sparse and not one.is_meta for one in found.values()
+    ):
         raise _no_model(name)
     if sum(one.numel() * one.element_size() for one in found.values()) > size:
         raise too_demanding(name)
@@ -81,31 +90,33 @@ def truncated(name: str) -> ModelFileError:
     return ModelFileError(f'"{name}" is cut off or damaged: download or copy it again.', "truncated")
 
 
-def _weights_of(name: str, content: Any) -> dict[str, Tensor]:
+def _weights_of(path: Path, content: Any) -> dict[str, Tensor]:
     """Return the weights of a finished model. Raises ModelFileError for the other files that people have."""
+    name = path.name
     if not isinstance(content, Mapping):
         raise _no_model(name)
     inner = content.get("weight", content.get("model"))
     names = set(inner) if isinstance(inner, Mapping) else set(content)
     if {"pre.weight", "emb_uv.weight"} & names or any(str(one).startswith("f0_decoder.") for one in names):
         raise ModelFileError(
-            f'"{name}" is a model of so-vits-svc, which works in another way: the studio opens those of RVC.',
+            f'"{name}" is a model of so-vits-svc, which works in another way: the studio opens those of RVC. With the '
+            "recordings behind it, create a new voice.",
             "so_vits",
         )
     if "optimizer" in content or any(str(one).startswith("discriminators.") for one in names):
         raise ModelFileError(
-            f'"{name}" is a training file of RVC (G_ or D_), not a finished model: extract the model in RVC, or '
-            "choose the small .pth from the folder of finished models.",
+            f'"{name}" is a training file of RVC (G_ or D_), not a finished model: choose the small .pth in the folder '
+            "assets/weights of RVC, or extract one there (ckpt processing).",
             "training_file",
         )
     if "weight" not in content:
         raise _no_model(name)
     if content.get("config") is None:
         raise ModelFileError(
-            f'"{name}" has no configuration, so nobody can tell the shape of its networks: save it from RVC again.',
+            f'"{name}" has no configuration, so nobody can tell the shape of its networks: extract it in RVC again.',
             "no_configuration",
         )
-    return tensors_of(name, content["weight"], 1 << 31)
+    return tensors_of(name, content["weight"], path.stat().st_size)
 
 
 def _refuse_packed(path: Path) -> None:
@@ -119,7 +130,7 @@ def _refuse_packed(path: Path) -> None:
                 raise _no_model(path.name)
             if not any(one.filename.endswith("data.pkl") for one in members):
                 raise _no_model(path.name)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as cause:
+    except (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, RuntimeError, IndexError) as cause:
         raise truncated(path.name) from cause
 
 
@@ -140,12 +151,13 @@ def _named(name: str) -> Iterator[None]:
             raise _no_model(name) from cause
         if any(word in str(cause) for word in _CUT):
             raise truncated(name) from cause
-        raise ModelFileError(
-            f'"{name}" holds more than weights, and could run a program: it was not opened.', "unsafe"
-        ) from cause
+        raise unsafe(name) from cause
 
 
-def _no_model(name: str) -> ModelFileError:
+def _no_model(name: str, start: bytes = b"") -> ModelFileError:
+    for beginning, kind in _OTHERS.items():
+        if start.startswith(beginning):
+            return ModelFileError(f'"{name}" is {kind}.', "not_a_model")
     return ModelFileError(
         f'"{name}" is not a model. The studio opens voices of its own (.voice.zip) and models of RVC (.pth, .onnx).',
         "not_a_model",

@@ -13,6 +13,10 @@ CONTENT_WIDTHS = {"v1": 256, "v2": 768}
 _VALUES = 18
 _MOST = 4096  # of any size: a checkpoint from anybody must not ask for all memory
 _DEEPEST = 12  # layers, stages, kernels
+_NO_RVC = (
+    "The configuration in this file is not that of an RVC model (v1 or v2, at 32, 40 or 48 kHz): extract the model in "
+    "RVC again."
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class GeneratorConfiguration:
         sizes += [self.speaker_width, *(one for dilations in self.block_dilations for one in dilations)]
         fits = (
             self.version in CONTENT_WIDTHS
+            and isinstance(self.sample_rate, int)
             and self.sample_rate in RATES
             and self.block in ("1", "2")
             and all(isinstance(one, int) and not isinstance(one, bool) and 0 < one <= _MOST for one in sizes)
@@ -60,7 +65,7 @@ class GeneratorConfiguration:
             and self.upsampling_channels >> len(self.upsampling) > 0
         )  # fmt: skip
         if not fits:
-            raise VoiceError("The configuration in this file is not that of an RVC model.")
+            raise VoiceError(_NO_RVC)
 
     @property
     def content(self) -> int:
@@ -94,12 +99,14 @@ def from_checkpoint(values: Any, version: Any, has_pitch: Any, speakers: int) ->
     if isinstance(values, dict):
         values = list(values.values())
     if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != _VALUES:
-        raise VoiceError("The configuration in this file is not that of an RVC model.")
+        raise VoiceError(_NO_RVC)
     rate = values[17]
     rate = {"32k": 32_000, "40k": 40_000, "48k": 48_000}.get(rate, rate) if isinstance(rate, str) else rate
+    if not isinstance(has_pitch, int | str | None) or not isinstance(version, str | None):
+        raise VoiceError(_NO_RVC)
     try:
         return GeneratorConfiguration(
-            version=str(version or "v1"),
+            version=version or "v1",
             has_pitch=bool(int(has_pitch)) if has_pitch is not None else True,
             sample_rate=rate,
             latent=values[2],
@@ -118,4 +125,4 @@ def from_checkpoint(values: Any, version: Any, has_pitch: Any, speakers: int) ->
             speaker_width=values[16],
         )
     except (TypeError, ValueError) as cause:
-        raise VoiceError("The configuration in this file is not that of an RVC model.") from cause
+        raise VoiceError(_NO_RVC) from cause

@@ -34,6 +34,7 @@ RATE = 16_000  # hertz
 HOP, FIELD = 320, 400  # samples: between two frames, and that one frame depends on
 _CONVOLUTIONS = ((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2))  # length, stride
 _LAYER_OF_V1 = 9
+_WIDTH, _LAYERS, _PROJECTED = 768, 12, 256  # of HuBERT base, which RVC reads
 _FAIRSEQ = (
     (r"^feature_extractor\.conv_layers\.(\d+)\.0\.", r"feature_extractor.conv_layers.\1.conv."),
     (r"^feature_extractor\.conv_layers\.(\d+)\.2\.", r"feature_extractor.conv_layers.\1.layer_norm."),
@@ -123,6 +124,13 @@ class ContentVec(nn.Module):
         self.load_state_dict(weights, strict=True)
         self.eval().requires_grad_(False)
 
+    @property
+    def is_base(self) -> bool:
+        """Return whether it has the sizes that models of RVC read."""
+        projection, layers = self.feature_projection["projection"], cast(nn.ModuleList, self.encoder["layers"])
+        projected = _PROJECTED if self.final_proj is None else self.final_proj.out_features
+        return (projection.out_features, len(layers), projected) == (_WIDTH, _LAYERS, _PROJECTED)
+
     def forward(self, samples: Tensor, layer: int) -> Tensor:
         hidden = samples[:, None]
         for convolution in cast(nn.ModuleList, self.feature_extractor["conv_layers"]):
@@ -140,7 +148,10 @@ class ContentVec(nn.Module):
         if version != "v1":
             return self.forward(samples, len(cast(nn.ModuleList, self.encoder["layers"])))
         if self.final_proj is None:
-            raise VoiceError("These weights of ContentVec lack the final projection that models of RVC v1 need.")
+            raise VoiceError(
+                "These weights of ContentVec lack the final projection that models of RVC v1 need: run "
+                "`python -m studio rvc fetch`."
+            )
         return self.final_proj(self.forward(samples, _LAYER_OF_V1))
 
 
@@ -165,7 +176,8 @@ def install(source: Path, sha256: str | None = None) -> Path:
     path = _file_in(source)
     with path.open("rb") as file:
         if sha256 is not None and file_digest(file, "sha256").hexdigest() != sha256:
-            raise ModelFileError(f'"{path.name}" is not the file it should be (its SHA-256 differs).', "wrong_checksum")
+            text = f'"{path.name}" is not the file it should be (its SHA-256 differs): fetch it again.'
+            raise ModelFileError(text, "wrong_checksum")
     target = contentvec_path()
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_suffix(f".{os.getpid()}.unfinished")
@@ -180,12 +192,12 @@ def install(source: Path, sha256: str | None = None) -> Path:
 def convert(path: Path, target: str) -> None:
     """Write a ContentVec file of any known layout as safetensors, in the process where it is safe to read."""
     tensors = _published(path)
-    if path.suffix != ".safetensors" and sum(one.numel() for one in tensors.values()) < 50_000_000:
-        raise _wrong(path.name)
     try:
-        ContentVec({name: value.float() for name, value in tensors.items()})
+        network = ContentVec({name: value.float() for name, value in tensors.items()})
     except (KeyError, RuntimeError, ValueError) as cause:
         raise _wrong(path.name) from cause
+    if not network.is_base or not all(one.isfinite().all() for one in tensors.values()):
+        raise _wrong(path.name)
     save_file({name: value.contiguous() for name, value in tensors.items()}, target)
 
 
@@ -218,7 +230,9 @@ def _file_in(source: Path) -> Path:
         if (source / name).is_file():
             return source / name
     raise ModelFileError(
-        f'"{source.name}" holds no model.safetensors, pytorch_model.bin or hubert_base.pt.', "not_a_model"
+        f'"{source.name}" holds no ContentVec: no model.safetensors, pytorch_model.bin, hubert_base.pt or '
+        "checkpoint_best_legacy_500.pt.",
+        "not_contentvec",
     )
 
 

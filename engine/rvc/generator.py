@@ -121,7 +121,7 @@ class _TextEncoder(nn.Module):
     def __init__(self, of: GeneratorConfiguration) -> None:
         super().__init__()
         self.content = nn.Linear(of.content, of.hidden)
-        self.pitch = nn.Embedding(_PITCHES, of.hidden) if of.has_pitch else None
+        self.pitch = _table(_PITCHES, of.hidden) if of.has_pitch else None
         self.blocks = nn.ModuleList(_EncoderBlock(of) for _ in range(of.layers))
         self.leave = nn.Conv1d(of.hidden, 2 * of.latent, 1)
 
@@ -251,6 +251,11 @@ def _reach_frames(of: GeneratorConfiguration) -> int:
     return ceil(reach + 3 / per_frame + 2)
 
 
+def _table(rows: int, width: int) -> nn.Embedding:
+    """Return a table of zeros: random ones without memory would make PyTorch load its compiler, which takes seconds."""
+    return nn.Embedding.from_pretrained(torch.zeros(rows, width))
+
+
 class Generator(nn.Module):
     """Render content as samples in a voice."""
 
@@ -261,7 +266,7 @@ class Generator(nn.Module):
         # every second place holds a flip of the channels, which has no weights
         self.flow = nn.ModuleDict({str(2 * step): _Coupling(configuration) for step in range(_FLOWS)})
         self.decoder = _Decoder(configuration)
-        self.speakers = nn.Embedding(configuration.speakers, configuration.speaker_width)
+        self.speakers = _table(configuration.speakers, configuration.speaker_width)
 
     def forward(
         self, content: Tensor, hertz: Tensor, noise: Tensor, excitation: Tensor, speaker: Tensor | int = 0
@@ -330,7 +335,7 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
     """Build a generator from the weights of an RVC file, in evaluation mode.
 
     Strictly: each weight must be there in its shape, and none besides them but those of the posterior encoder
-    (`enc_q.`), which only training needs. Raises VoiceError that names the first that is not.
+    (`enc_q.`), which only training needs; and all must be numbers. Raises VoiceError that names the first that is not.
     """
     left = {name: value for name, value in weights.items() if not name.startswith("enc_q.")}
     with torch.device("meta"):
@@ -340,13 +345,27 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
         published = published_name(name)
         value = _take(left, published)
         if value is None:
-            raise VoiceError(f"The weights of this RVC model are not whole: {published} is missing.")
+            raise VoiceError(
+                f"The weights of this RVC model are not whole: {published} is missing. Download it again, or "
+                "extract it in RVC again."
+            )
         if value.shape != wanted.shape:
             shapes = f"{tuple(value.shape)} instead of {tuple(wanted.shape)}"
-            raise VoiceError(f"The weights of this RVC model do not fit its configuration: {published} is {shapes}.")
+            raise VoiceError(
+                f"The weights of this RVC model do not fit its configuration: {published} is {shapes}. It was made by "
+                "another program, or changed: extract it in RVC again."
+            )
+        if not value.isfinite().all():
+            raise VoiceError(
+                f"The weights of this RVC model are damaged: {published} holds values that are no numbers. Take an "
+                "earlier one of the same training."
+            )
         state[name] = value
     if left:
-        raise VoiceError(f"The weights of this RVC model do not fit its configuration: {min(left)} is unknown.")
+        raise VoiceError(
+            f"The weights of this RVC model do not fit its configuration: {min(left)} is unknown. It was made by "
+            "another program: extract it in RVC."
+        )
     generator.load_state_dict(state, strict=True, assign=True)
     return generator.eval().requires_grad_(False)
 

@@ -55,17 +55,32 @@ def parse_index(path: Path) -> VoiceIndex:
         try:
             index = _Reader(file, path.stat().st_size).index()
         except _Unknown as cause:
-            text = f'"{path.name}" is not an index of RVC (a flat or IVF,Flat index of faiss).'
-            raise ModelFileError(text, "not_an_index") from cause
+            raise ModelFileError(f'"{path.name}" {cause.why}', cause.code) from cause
         except (EOFError, struct.error) as cause:
             raise ModelFileError(f'"{path.name}" is cut off: download or copy it again.', "truncated") from cause
     if not (np.isfinite(index.vectors).all() and np.isfinite(index.centroids).all()):
-        raise ModelFileError(f'"{path.name}" holds values that are no numbers.', "not_an_index")
+        text = f'"{path.name}" holds values that are no numbers: make it again in RVC, or import the model without it.'
+        raise ModelFileError(text, "not_an_index")
     return index
 
 
 class _Unknown(Exception):
     """Not the layout that is read here."""
+
+    code = "not_an_index"
+    why = "is not an index of RVC (a flat or IVF,Flat index of faiss): take the file whose name begins with added_."
+
+
+class _Empty(_Unknown):
+    """RVC writes one without vectors beside the whole one."""
+
+    code = "empty_index"
+    why = "is an index without vectors: take the one beside it whose name begins with added_."
+
+
+class _TooLarge(_Unknown):
+    code = "too_large"
+    why = f"has more than {_MOST_VECTORS:,} vectors: make a smaller index in RVC, or import the model without it."
 
 
 class _Reader:
@@ -99,8 +114,12 @@ class _Reader:
         width, total, _, _, trained, metric = self._values("iqqqBi")
         if metric > 1:
             self._bytes(4)
-        if width not in WIDTHS or not 0 < total <= _MOST_VECTORS or trained != 1 or metric != 1:
+        if width not in WIDTHS or total < 0 or trained != 1 or metric != 1:
             raise _Unknown
+        if total == 0:
+            raise _Empty
+        if total > _MOST_VECTORS:
+            raise _TooLarge
         return width, total
 
     def _flat(self) -> np.ndarray:

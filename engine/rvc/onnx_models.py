@@ -13,9 +13,10 @@ import numpy as np
 
 from engine.errors import VoiceError
 from engine.rvc.configuration import CONTENT_WIDTHS, RATES
-from engine.rvc.sandbox import ModelFileError, no_such_speaker, run_apart
+from engine.rvc.sandbox import ModelFileError, no_such_speaker, run_apart, too_demanding
 
 _TRIAL_FRAMES = 32
+_PICKLES = (b"PK", b"\x80")
 _ELEMENT = {"tensor(float)": "float32", "tensor(float16)": "float16"}
 
 
@@ -70,6 +71,10 @@ def read_onnx(path: Path, speaker: int = 0) -> OnnxModel:
 
 def inspect(path: Path, speaker: str = "0") -> dict[str, Any]:
     """Do the work of `read_onnx`, in the process where it is safe."""
+    with path.open("rb") as file:
+        if file.read(2).startswith(_PICKLES):
+            text = f'"{path.name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.'
+            raise ModelFileError(text, "not_a_model")
     try:
         session = seeded_session(path, 0)
         inputs = {one.name: one for one in session.get_inputs()}
@@ -90,7 +95,7 @@ def inspect(path: Path, speaker: str = "0") -> dict[str, Any]:
     except VoiceError:
         raise
     except Exception as cause:  # ONNX Runtime raises its own kinds
-        raise _no_model(path) from cause
+        raise too_demanding(path.name) if "allocat" in str(cause) else _no_model(path) from cause
     rate = samples * 100 // _TRIAL_FRAMES
     if rate not in RATES or width not in CONTENT_WIDTHS.values():
         raise _no_model(path)
@@ -137,4 +142,8 @@ def _trial(model: OnnxModel, speaker: int = 0) -> dict[str, np.ndarray]:
 
 
 def _no_model(path: Path) -> ModelFileError:
-    return ModelFileError(f'"{path.name}" is not a model of RVC in ONNX that can be run here.', "not_a_model")
+    return ModelFileError(
+        f'"{path.name}" is not a model of RVC in ONNX that can be run here (one file, with the inputs of RVC or of '
+        "w-okada, at 32, 40 or 48 kHz): import the .pth that it was made of.",
+        "not_a_model",
+    )

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.errors import VoiceError
 from engine.networks.synthesizer import noise_at
 from engine.rvc.configuration import FRAME_RATE
-from engine.rvc.generator import Generator, coarse_pitch, excitation
+from engine.rvc.generator import NOISE_SCALE, Generator, coarse_pitch, excitation
 from engine.rvc.onnx_models import OnnxModel, seeded_session
 from engine.rvc.retrieval import nearest_vectors
 
@@ -132,9 +133,16 @@ class OnnxRendering:
         if names.noise:
             width = self.model.latent
             drawn = noise_at(moment.first_frame * width, frames * width, moment.seed).reshape(frames, width)
-            given[names.noise] = drawn.T[None].astype(self.model.precision)
-        session = seeded_session(self.path, (moment.seed * 1_000_003 + moment.first_frame) % (1 << 31))
-        samples = np.asarray(session.run(None, given)[0], np.float32).reshape(-1)
+            # RVC's own exports leave out the scale that its .pth renders with
+            given[names.noise] = (NOISE_SCALE * drawn.T[None]).astype(self.model.precision)
+        try:
+            session = seeded_session(self.path, (moment.seed * 1_000_003 + moment.first_frame) % (1 << 31))
+            samples = np.asarray(session.run(None, given)[0], np.float32).reshape(-1)
+        except Exception as cause:  # ONNX Runtime raises its own kinds
+            raise VoiceError(
+                f"This ONNX model does not run with {frames} frames: it must be one file, and take any number of them. "
+                "Import the .pth that it was made of."
+            ) from cause
         wanted = frames * self.sample_rate // FRAME_RATE
         return np.pad(samples[:wanted], (0, max(0, wanted - len(samples))))
 

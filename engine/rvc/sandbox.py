@@ -16,9 +16,10 @@ from typing import Any
 
 from engine.errors import VoiceError
 
-_LONGEST_S = 180
+_LONGEST_S, _LONGEST_WORK_S = 600, 180  # by the clock, which goes on while others work; of the processor
 _MEMORY_BYTES = 1 << 30  # beyond PyTorch's own, and four times the file
 _LARGEST_ANSWER = 1 << 20
+_LAST_WORDS = 2_000  # characters of what a failed process said
 _REFUSED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.spawn", "ctypes.dlopen")
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 
@@ -31,11 +32,20 @@ class ModelFileError(VoiceError):
         self.code = code
 
 
+class _Refused(PermissionError):
+    """What a process that reads a model may not do."""
+
+
 def too_demanding(name: str) -> ModelFileError:
     """Return the error of a file that needs more than a model of its size would."""
-    return ModelFileError(
-        f'"{name}" needs more memory or time than a model of its size; it was not opened.', "too_large"
-    )
+    text = f'"{name}" needs more memory or time than a model of its size, and was not opened: download it again.'
+    return ModelFileError(text, "too_large")
+
+
+def unsafe(name: str) -> ModelFileError:
+    """Return the error of a file that holds a program."""
+    text = f'"{name}" holds more than weights, and could run a program: it was not opened. Get it from another source.'
+    return ModelFileError(text, "unsafe")
 
 
 def no_such_speaker(name: str, speaker: int, speakers: int | None = None) -> ModelFileError:
@@ -47,8 +57,11 @@ def no_such_speaker(name: str, speaker: int, speakers: int | None = None) -> Mod
 def run_apart(function: str, source: Path, *arguments: str | Path) -> Any:
     """Call `module:function(source, *arguments)` in a process of its own, and return its answer.
 
-    Raises ModelFileError where the function did, and where the process ran out of time or memory.
+    Raises ModelFileError where the function did, where the file cannot be read, and where the process ran out of time
+    or memory.
     """
+    if not source.is_file():
+        raise ModelFileError(f'There is no file "{source}".', "no_file")
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         "OMP_NUM_THREADS": "1",
@@ -62,7 +75,9 @@ def run_apart(function: str, source: Path, *arguments: str | Path) -> Any:
     try:
         answer = json.loads(done.stdout[-_LARGEST_ANSWER:].splitlines()[-1])
     except (ValueError, IndexError) as cause:
-        raise too_demanding(source.name) from cause  # it was killed, or could not even answer
+        if done.returncode < 0:  # killed, or given up for lack of memory
+            raise too_demanding(source.name) from cause
+        raise RuntimeError(done.stderr[-_LAST_WORDS:].decode(errors="replace")) from cause
     if "error" in answer:
         raise ModelFileError(*answer["error"])
     return answer["found"]
@@ -87,15 +102,27 @@ def _confine(source: Path) -> None:
         pages = Path("/proc/self/statm")
         own = int(pages.read_text().split()[0]) * resource.getpagesize() if pages.exists() else 0
         most = own + _MEMORY_BYTES + 4 * size
-        for limit, value in ((resource.RLIMIT_AS, most), (resource.RLIMIT_CPU, _LONGEST_S), (resource.RLIMIT_CORE, 0)):
+        for limit, value in (
+            (resource.RLIMIT_AS, most),
+            (resource.RLIMIT_CPU, _LONGEST_WORK_S),
+            (resource.RLIMIT_CORE, 0),
+        ):
             _, hard = resource.getrlimit(limit)
             resource.setrlimit(limit, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
     def refuse(event: str, arguments: Any) -> None:
         if event.startswith(_REFUSED):
-            raise PermissionError(f"{event} is not for reading a model")
+            raise _Refused(f"{event} is not for reading a model")
 
     sys.addaudithook(refuse)
+
+
+def _named(name: str, cause: MemoryError | OSError) -> ModelFileError:
+    if isinstance(cause, MemoryError):
+        return too_demanding(name)
+    if isinstance(cause, _Refused):
+        return unsafe(name)
+    return ModelFileError(f'"{name}" could not be read: {cause.strerror or cause}.', "not_readable")
 
 
 def _main() -> None:
@@ -106,8 +133,8 @@ def _main() -> None:
         answer = {"found": getattr(importlib.import_module(module), name)(Path(source), *arguments)}
     except VoiceError as cause:
         answer = {"error": [str(cause), getattr(cause, "code", "not_a_model")]}
-    except MemoryError:
-        refused = too_demanding(Path(source).name)
+    except (MemoryError, OSError) as cause:
+        refused = _named(Path(source).name, cause)
         answer = {"error": [str(refused), refused.code]}
     os.write(1, f"\n{json.dumps(answer)}\n".encode())
 

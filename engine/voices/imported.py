@@ -8,7 +8,7 @@ networks render it, `card.model` their configuration. They convert as they are; 
 import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from engine.voices.card import (
     new_identifier,
     new_voice_folder,
 )
+from engine.voices.card_rules import LONGEST_NAME
 from engine.voices.voice import Voice, load_voice
 from engine.voices.voice import networks_digest as digest_of_own
 
@@ -107,16 +108,16 @@ def import_rvc(
     index: its `.index`. name: by default that of the file. speaker: of a model with several, from 0. Raises
     ModelFileError, which names what else the file is.
     """
-    is_onnx = path.suffix.lower() == ".onnx"
-    title = " ".join((name or path.stem).split())[:100]
+    is_onnx, file_name = path.suffix.lower() == ".onnx", _one_line(path.name)
+    title = _one_line(name or path.stem)[:LONGEST_NAME] or "RVC"
     there = {one.name.split(".")[0] for one in voices.iterdir()} if voices.is_dir() else set()
     identifier = new_identifier(title, {*there, *taken})
     with new_voice_folder(voices / identifier) as folder:
         weights: dict[str, torch.Tensor] = {}
         model: dict[str, Any]
         if is_onnx:
-            shutil.copyfile(path, folder / ONNX_FILE)
             described = read_onnx(path, speaker)
+            shutil.copyfile(path, folder / ONNX_FILE)
             model, width, rate = {"onnx": described.as_json()}, described.content, described.sample_rate
         else:
             configuration = read_checkpoint(path, folder / WEIGHTS_FILE)
@@ -126,13 +127,16 @@ def import_rvc(
             weights = load_file(folder / WEIGHTS_FILE)
         found = _index_of(index, folder) if index else None
         if found is not None and found.vectors.shape[1] != width:
-            has = f"its vectors have {found.vectors.shape[1]} numbers, and this model reads {width}"
-            raise ModelFileError(f"The index belongs to another model: {has}.", "wrong_index")
+            raise ModelFileError(
+                f"The index belongs to another model: its vectors have {found.vectors.shape[1]} numbers, and this "
+                f"model reads {width}. Choose the one made with it, or import the model without.",
+                "wrong_index",
+            )
         weights |= _index_tensors(found)
         save_file(weights, folder / WEIGHTS_FILE)
         with path.open("rb") as file:
-            origin = sha256(file.read()).hexdigest()
-        model |= {"speaker": speaker, "probes": found.probes if found else 0, "file": path.name, "sha256": origin}
+            origin = file_digest(file, "sha256").hexdigest()
+        model |= {"speaker": speaker, "probes": found.probes if found else 0, "file": file_name, "sha256": origin}
         card = _card(identifier, title, model, rate)
         (folder / CARD_FILE).write_text(card_text(card), encoding="utf-8")
         try:
@@ -142,6 +146,11 @@ def import_rvc(
         except VoiceError as cause:
             raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
     return card
+
+
+def _one_line(text: str) -> str:
+    """Return a text as a card may hold it; the names of files may hold anything."""
+    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
 
 
 def _index_of(path: Path, folder: Path) -> VoiceIndex:
@@ -195,4 +204,7 @@ def _refuse_senseless(voice: ImportedVoice) -> None:
     with torch.inference_mode():
         samples = voice.networks.render(content, torch.full((_TRIAL_FRAMES,), 200.0), Moment(0, 0, 0.0))
     if not (np.isfinite(samples).all() and 1e-5 < np.abs(samples).max() <= 1.001):
-        raise ModelFileError(f'The weights of "{voice.card.model["file"]}" render no voice.', "senseless")
+        raise ModelFileError(
+            f'The weights of "{voice.card.model["file"]}" render no voice: take an earlier one of the same training.',
+            "senseless",
+        )

@@ -1,5 +1,7 @@
 """Export and import voices as packages."""
 
+import struct
+import zipfile
 from dataclasses import asdict, replace
 from itertools import chain, count
 from pathlib import Path
@@ -16,7 +18,7 @@ from studio.actions.arrivals import called, seems_zip, workplace
 from studio.actions.checkpoints import put_in_place
 from studio.actions.consent import refuse_without_consent
 from studio.actions.names import named_file
-from studio.actions.rvc_models import INDEX, RvcFiles, is_rvc_model, unpack_rvc
+from studio.actions.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, unpack_rvc
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import (
@@ -143,12 +145,28 @@ def _refuse_other_files(package: Path, name: str) -> None:
     if package.suffix.lower() in _OTHER_MODELS:
         text = (
             f"{_capital(name)} is a model of another program. The studio imports voices it exports (.voice.zip) and "
-            "models of RVC (.pth, .onnx): with the recordings behind this model, create a new voice."
+            "models of RVC, named .pth or .onnx: with the recordings behind this model, create a new voice."
         )
         raise NotReadable(text, "foreign_model")
     if not seems_zip(package):
         text = f"{_capital(name)} is not a voice package: export a voice, and import that file."
         raise NotReadable(text, "not_a_zip")
+    _refuse_packed_models(package, name)
+
+
+def _refuse_packed_models(package: Path, name: str) -> None:
+    """Name models of RVC in a zip, as they are shared, and those renamed to one."""
+    try:
+        with zipfile.ZipFile(package) as archive:
+            suffixes = {Path(one).suffix.lower() for one in archive.namelist()}
+    except (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, RuntimeError, IndexError):
+        return  # what is wrong with it is said later
+    if suffixes & set(MODELS):
+        text = f"{_capital(name)} holds a model of RVC: unpack it, and import its .pth together with its .index."
+        raise NotReadable(text, "packed_model")
+    if ".pkl" in suffixes:
+        text = f"{_capital(name)} is a model, not a voice package: if it is one of RVC, give its name the ending .pth."
+        raise NotReadable(text, "foreign_model")
 
 
 def _capital(name: str) -> str:

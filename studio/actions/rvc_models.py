@@ -21,6 +21,7 @@ MISSING = (
     "It needs ContentVec, which is not part of the studio: run `python -m studio rvc fetch` (378 MB), or "
     "`python -m studio rvc use FILE` with a copy of your own."
 )
+_ELSEWHERE = "A copy from elsewhere works too: python -m studio rvc use FILE."
 _RETRY_S = 60.0
 
 
@@ -77,8 +78,12 @@ def fetch_contentvec(studio: Studio, report: Report, source: Source = SOURCES[0]
     partial = target.with_name(f"{source.sha256[:12]}-{source.name}")
     try:
         download(source, partial, report)
+    except httpx.HTTPStatusError as cause:
+        text = f"ContentVec could not be fetched: the server answered {cause.response.status_code}. {_ELSEWHERE}"
+        raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     except httpx.HTTPError as cause:
-        text = f"ContentVec could not be fetched: {str(cause) or type(cause).__name__} The same command goes on."
+        said = str(cause) or type(cause).__name__
+        text = f"ContentVec could not be fetched: {said}. The same command goes on where it stopped. {_ELSEWHERE}"
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     try:
         return install(partial, source.sha256)

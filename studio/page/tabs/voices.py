@@ -79,10 +79,11 @@ class VoicesTab:
             )  # fmt: skip
         page.stop_on_leaving(tab, self._timer)
         page.on_data(self._cards.chosen, self._choose, [], self._all, notice=said, **IN_TURN)
-        part, given = self._import, [self._import.package, self._import.name]
+        part = self._import
+        given = [part.package, part.speaker, part.name]
         imports = [*self._all, *part.outputs]
         slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", **IN_TURN}
-        page.on(part.upload.upload, self._import_package, [part.upload], imports, **slow)
+        page.on(part.upload.upload, self._import_package, [part.upload, part.speaker], imports, **slow)
         page.on(part.keep.click, self._keep_both, given, imports, **slow)
         page.on(part.replace.click, self._replace, given, imports, **slow)
         page.on(part.cancel.click, lambda visit: part.close(), [], part.outputs, notice=said)
@@ -165,16 +166,16 @@ class VoicesTab:
     def _open(self, visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
         return self._library(visit, visit.just_wished(wish).get("voice") or model)
 
-    def _import_package(self, visit: Visit, package: list[str] | None) -> Updates:
+    def _import_package(self, visit: Visit, package: list[str] | None, speaker: float | None) -> Updates:
         if not package:
             return None
         question = self._import.look(visit, package)
-        return question or self._imported(visit, self._import.take_in(visit, package, None))
+        return question or self._imported(visit, self._import.take_in(visit, package, speaker))
 
-    def _keep_both(self, visit: Visit, package: list[str], name: str) -> Updates:
-        return self._imported(visit, self._import.take_in(visit, package, name))
+    def _keep_both(self, visit: Visit, package: list[str], speaker: float | None, name: str) -> Updates:
+        return self._imported(visit, self._import.take_in(visit, package, speaker, name))
 
-    def _replace(self, visit: Visit, package: list[str], name: str) -> Updates:
+    def _replace(self, visit: Visit, package: list[str], speaker: float | None, name: str) -> Updates:
         return self._imported(visit, self._import.take_instead(visit, package))
 
     def _imported(self, visit: Visit, model: str) -> dict[Any, Any]:

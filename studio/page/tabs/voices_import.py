@@ -17,9 +17,11 @@ from studio.page.parts.page import Visit
 
 @dataclass(frozen=True)
 class Import:
-    """The components. package: the path of the uploaded file that the question is about; name: for keeping both."""
+    """The components. package: the paths of the uploaded files that the question is about; name: for keeping both;
+    speaker: of a model of RVC."""
 
     upload: gr.UploadButton
+    speaker: gr.Number
     question: gr.Column
     asked: gr.HTML
     name: gr.Textbox
@@ -54,10 +56,10 @@ class Import:
             self.package: list(files),
         }
 
-    def take_in(self, visit: Visit, files: Sequence[str], name: str | None) -> str:
+    def take_in(self, visit: Visit, files: Sequence[str], speaker: float | None, name: str | None = None) -> str:
         """Import the package or the model, with this name or its own; return the voice's id."""
         package, index = _sorted(files)
-        with_it = RvcFiles(index)
+        with_it = RvcFiles(index, int(speaker or 0))
         return import_model(visit.studio, visit.account, package, name=_shown(package), voice_name=name, files=with_it)
 
     def take_instead(self, visit: Visit, files: Sequence[str]) -> str:
@@ -69,7 +71,9 @@ class Import:
 
 
 def build_import(upload: gr.UploadButton) -> Import:
-    """Lay out the question."""
+    """Lay out what is asked before and after the upload."""
+    with gr.Accordion("Models of RVC with several speakers", open=False, elem_id="voices-import-several"):
+        speaker = gr.Number(0, label="Speaker to import, from 0", precision=0, minimum=0)
     with gr.Column(visible=False, elem_id="voices-import-question") as question:
         asked = gr.HTML()
         name = gr.Textbox(label="Name of the imported voice")
@@ -77,7 +81,7 @@ def build_import(upload: gr.UploadButton) -> Import:
             keep = gr.Button("Keep both", size="sm", variant="primary", min_width=90)
             replace = gr.Button("Replace", size="sm", min_width=90)
             cancel = gr.Button("Cancel", size="sm", min_width=90)
-    return Import(upload, question, asked, name, replace, keep, cancel, gr.State(None))
+    return Import(upload, speaker, question, asked, name, replace, keep, cancel, gr.State(None))
 
 
 def _own(voices: Sequence[Mapping[str, Any]]) -> list[str]:

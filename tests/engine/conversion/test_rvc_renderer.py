@@ -120,6 +120,20 @@ def test_both_dialects_of_onnx_are_imported_and_convert(voices, tmp_path, dialec
     assert [one.name for one in voices.iterdir()] == [card.id]
 
 
+def test_values_that_are_no_numbers_are_refused(voices, monkeypatch):
+    voice = imported(voices, "v1")
+    monkeypatch.setattr(TorchRendering, "render", lambda *_: np.full(40_000, np.nan, np.float32))
+    with pytest.raises(VoiceError, match="Mia rendered values that are no numbers"):
+        convert(vocal(), voice)
+
+
+def test_names_of_files_may_hold_anything(voices):
+    voices.mkdir()
+    torch.save(checkpoint_of("v1"), path := voices.parent / "Mi\na\x1b[31m.pth")
+    card = import_rvc(path, voices)
+    assert load_any_voice(voices / card.id).card.name == "Mi a [31m"
+
+
 def test_formant_shift_keeps_length(voices):
     audio = vocal()
     take = convert(audio, imported(voices, "v2"), ConversionSettings(formant_shift_semitones=3.0)).takes[0]

@@ -63,11 +63,32 @@ def test_other_files_are_answered_by_name(tmp_path):
         "no_configuration": [{"weight": weights["weight"]}, weights | {"config": None}],
         "wrong_shapes": [weights | {"config": [1, 2]}, weights | {"config": {"a": 1}}],
         "not_a_model": [[1, 2], {"a": 1}, {"weight": {"a": 1}, "config": []}, {"weight": {}, "config": []}],
-        "too_large": [weights | {"weight": {"emb_g.weight": torch.zeros(1).expand(1 << 30, 1)}}],
+        "too_large": [weights | {"weight": weights["weight"] | {"x": torch.zeros(1).expand(1 << 20)}}],
     }
+    odd = [torch.zeros(2, device="meta"), torch.eye(2).to_sparse(), torch.zeros(2, dtype=torch.int64)]
+    cases["not_a_model"] += [weights | {"weight": weights["weight"] | {"x": one}} for one in odd]
+    cases["wrong_shapes"] += [weights | {name: float("inf")} for name in ("f0", "version")]
+    cases["wrong_shapes"] += [weights | {"config": [*weights["config"][:17], torch.zeros(2)]}]
     for code, contents in cases.items():
         for content in contents:
             assert code_of(saved(tmp_path, content), tmp_path) == code
+
+
+def test_weights_that_share_their_numbers_are_kept(tmp_path):
+    content, shared = checkpoint_of("v2"), torch.ones(64, dtype=torch.half)
+    content["weight"] |= {"a": shared[:32], "b": shared[:32]}
+    extract(saved(tmp_path, content), str(tmp_path / "out.safetensors"))
+    assert load_file(tmp_path / "out.safetensors")["b"].sum() == 32
+
+
+@pytest.mark.parametrize(
+    ("start", "said"), [(b"\x08\x09:", "ending .onnx"), (b"IwFl\x00", "together with its"), (b"RIFF", "recording")]
+)
+def test_renamed_files_are_answered_by_what_they_are(tmp_path, start, said):
+    path = tmp_path / "voice.pth"
+    path.write_bytes(start + b"\x00" * 40)
+    with pytest.raises(ModelFileError, match=said):
+        extract(path, "nowhere")
 
 
 class _Bomb:
@@ -100,13 +121,16 @@ def test_cut_files_are_answered_as_cut(tmp_path, zipped):
         assert code_of(path, tmp_path) == "truncated", length
 
 
-def test_random_bytes_give_named_errors(tmp_path):
-    path = saved(tmp_path, checkpoint_of("v1-no-pitch"), _use_new_zipfile_serialization=False)
+@pytest.mark.parametrize("zipped", [True, False])
+def test_random_bytes_give_named_errors(tmp_path, zipped):
+    """In the pickle, and in the directory at the end of a ZIP."""
+    path = saved(tmp_path, checkpoint_of("v1-no-pitch"), _use_new_zipfile_serialization=zipped)
     content, drawn = path.read_bytes(), random.Random(0)
     for _ in range(60):
         changed = bytearray(content)
         for _ in range(3):
-            changed[drawn.randrange(2_000)] = drawn.randrange(256)
+            place = drawn.randrange(2_000)
+            changed[-1 - place if zipped else place] = drawn.randrange(256)
         path.write_bytes(changed)
         with suppress(ModelFileError):  # and nothing else
             extract(path, str(tmp_path / "out.safetensors"))
@@ -127,11 +151,37 @@ def sleep(path, *_):
         pass
 
 
-@pytest.mark.parametrize("task", ["fill_memory", "call_outside", "sleep"])
-def test_process_that_reads_is_confined(tmp_path, monkeypatch, task):
-    monkeypatch.setattr(sandbox, "_LONGEST_S", 6)
+def write_where_nobody_may(path, *_):
+    (path.parent / "none" / "there").write_bytes(b"")
+
+
+def fail(path, *_):
+    raise KeyError("a mistake of ours")
+
+
+@pytest.mark.parametrize(
+    ("task", "code"),
+    [
+        ("fill_memory", "too_large"), ("call_outside", "unsafe"), ("sleep", "too_large"),
+        ("write_where_nobody_may", "not_readable"),
+    ],
+)  # fmt: skip
+def test_process_that_reads_is_confined(tmp_path, monkeypatch, task, code):
+    if task == "sleep":
+        monkeypatch.setattr(sandbox, "_LONGEST_S", 6)
     path = tmp_path / "voice.pth"
     path.write_bytes(b"PK")
     with pytest.raises(ModelFileError) as caught:
         sandbox.run_apart(f"tests.engine.rvc.test_checkpoint:{task}", path)
-    assert caught.value.code == "too_large"
+    assert caught.value.code == code
+
+
+def test_missing_files_and_mistakes_of_the_process_are_told_apart(tmp_path):
+    path = tmp_path / "voice.pth"
+    for absent in (path, tmp_path):
+        with pytest.raises(ModelFileError, match=f'There is no file "{absent}"') as caught:
+            read_checkpoint(absent, tmp_path / "out.safetensors")
+        assert caught.value.code == "no_file"
+    path.touch()
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        sandbox.run_apart("tests.engine.rvc.test_checkpoint:fail", path)

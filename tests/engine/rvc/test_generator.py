@@ -82,6 +82,15 @@ def test_weights_are_loaded_strictly():
         generator_from(from_checkpoint(facts["config"], "v1", 1, 3), weights)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(value):
+    """One pitch among many would be heard only where the melody reaches it."""
+    facts, _, weights = reference("v2")
+    weights["enc_p.emb_pitch.weight"][200, 1] = value
+    with pytest.raises(VoiceError, match=r"damaged: enc_p\.emb_pitch\.weight"):
+        generator_from(from_checkpoint(facts["config"], "v2", 1, 3), weights)
+
+
 def test_newer_names_of_weight_norm_are_the_same_weights():
     facts, _, weights = reference("v2")
     configuration = from_checkpoint(facts["config"], "v2", 1, 3)

@@ -1,6 +1,7 @@
 """The reader of faiss files against a file that faiss wrote (reference/make.py)."""
 
 import random
+import struct
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +33,42 @@ def test_nearest_vectors_are_those_that_faiss_finds():
     index, found = parse_index(INDEX), load_file(REFERENCE / "nearest.safetensors")
     tensors = (torch.from_numpy(one.copy()) for one in (index.vectors, index.starts, index.centroids))
     assert torch.allclose(nearest_vectors(found["content"], *tensors, index.probes), found["nearest"], atol=1e-4)
+
+
+def test_one_long_list_is_searched_in_pieces(monkeypatch):
+    """A flat index is one list: the nearest of all, whichever piece they lie in."""
+    found = load_file(REFERENCE / "nearest.safetensors")
+    vectors = torch.from_numpy(parse_index(INDEX).vectors.copy())
+    monkeypatch.setattr("engine.rvc.retrieval._VECTORS_AT_ONCE", 7)
+    nearest = nearest_vectors(found["content"], vectors, torch.tensor([0, 40]), torch.zeros(1, 256), 1)
+    for row, content in zip(nearest, found["content"], strict=True):
+        squares, places = (vectors.float() - content).square().sum(1).topk(8, largest=False)
+        weights = squares.reciprocal().square()
+        assert torch.allclose(row, (weights / weights.sum()) @ vectors[places].float(), atol=1e-4)
+    few = nearest_vectors(found["content"], vectors[:3], torch.tensor([0, 3, 3]), torch.eye(2, 256) * 1e3, 2)
+    assert torch.isfinite(few).all()
+
+
+def header(total):
+    return struct.pack("<iqqqBi", 256, total, 1 << 20, 1 << 20, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "said"),
+    [
+        (b"IwFl" + header(0), "empty_index", "begins with added_"),  # trained_*.index, which lies beside the whole one
+        (b"IwFl" + header(10**7), "too_large", "more than 400,000 vectors"),
+        (b"IwFl" + header(100) + struct.pack("<QQ", 1 << 62, 1), "not_an_index", "not an index of RVC"),
+        (b"IxF2" + header(400_000) + struct.pack("<Q", 400_000 * 256), "truncated", "cut off"),
+        (b"PK\x03\x04" + b"\x00" * 99, "not_an_index", "not an index of RVC"),
+    ],
+)
+def test_other_indexes_are_answered_by_name(tmp_path, content, code, said):
+    path = tmp_path / "voice.index"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=said) as caught:
+        parse_index(path)
+    assert caught.value.code == code
 
 
 def test_every_cut_and_random_bytes_give_named_errors(tmp_path):

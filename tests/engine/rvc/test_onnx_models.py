@@ -6,9 +6,11 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
+from engine.networks.synthesizer import noise_at
 from engine.rvc.onnx_models import _DIALECTS, inspect, onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering
 from engine.rvc.sandbox import ModelFileError
+from engine.voices.imported import import_rvc
 
 RATE, FRAMES = 32_000, 40
 
@@ -82,12 +84,73 @@ def test_read_onnx_works_in_a_process_of_its_own(tmp_path):
         read_onnx(path, 2)
 
 
+def changed(path, change):
+    """Write the small model with its output put through more nodes."""
+    model = onnx.load(small_model(path))
+    change(model.graph)
+    onnx.save(model, path)
+    return path
+
+
+def endless(graph):
+    """Ask for 256 GB."""
+    graph.initializer.append(helper.make_tensor("many", TensorProto.INT64, [1], [1 << 36]))
+    graph.node.append(helper.make_node("ConstantOfShape", ["many"], ["all"]))
+    graph.node.append(helper.make_node("ReduceMax", ["all"], ["zero"], keepdims=0))
+    graph.node.append(helper.make_node("Add", ["audio", "zero"], ["out"]))
+    graph.output[0].name = "out"
+
+
+def only_32_frames(graph):
+    """Fix the number of frames, as some exports do."""
+    graph.initializer.append(helper.make_tensor("fixed", TensorProto.INT64, [3], [1, 1, 32 * RATE // 100]))
+    graph.node.append(helper.make_node("Reshape", ["audio", "fixed"], ["out"]))
+    graph.output[0].name = "out"
+
+
+def test_model_that_asks_for_all_memory_is_not_opened(tmp_path):
+    with pytest.raises(ModelFileError, match="needs more memory") as caught:
+        read_onnx(changed(tmp_path / "a.onnx", endless))
+    assert caught.value.code == "too_large"
+
+
+def test_model_of_a_fixed_length_is_refused_and_leaves_nothing(tmp_path):
+    (tmp_path / "voices").mkdir()
+    with pytest.raises(ModelFileError, match=r'"a\.onnx": This ONNX model does not run with 100 frames'):
+        import_rvc(changed(tmp_path / "a.onnx", only_32_frames), tmp_path / "voices")
+    assert not list((tmp_path / "voices").iterdir())
+    with pytest.raises(ModelFileError, match="There is no file"):
+        import_rvc(tmp_path / "none.onnx", tmp_path / "voices")
+
+
+def test_noise_has_the_scale_that_pth_files_render_with(tmp_path):
+    def heard(graph):
+        whole = TensorProto.INT64
+        graph.initializer.append(helper.make_tensor("first", whole, [1], [1]))
+        graph.initializer.append(helper.make_tensor("wide", whole, [3], [1, RATE // 100, 1]))
+        graph.node.append(helper.make_node("ReduceMean", ["rnd", "first"], ["mean of channels"]))
+        graph.node.append(helper.make_node("Expand", ["mean of channels", "wide"], ["samples by frames"]))
+        graph.node.append(helper.make_node("Transpose", ["samples by frames"], ["frames by samples"], perm=[0, 2, 1]))
+        graph.node.append(helper.make_node("Reshape", ["frames by samples", "flat"], ["out"]))
+        graph.output[0].name = "out"
+
+    path = changed(tmp_path / "a.onnx", heard)
+    voice = OnnxRendering(path, onnx_from_json(inspect(path)), 0)
+    samples = voice.render(torch.zeros(FRAMES, 256), torch.zeros(FRAMES), Moment(5, 0, 0.0))
+    drawn = noise_at(0, FRAMES * 192, 5).reshape(FRAMES, 192)
+    assert np.allclose(samples[:: RATE // 100], 0.66666 * drawn.mean(1), atol=1e-6)
+
+
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "a.onnx"
     content = small_model(path).read_bytes()
     for changed in (b"", content[: len(content) // 2], b"no model"):
         path.write_bytes(changed)
         with pytest.raises(ModelFileError, match="not a model of RVC in ONNX"):
+            inspect(path)
+    for start in (b"PK\x03\x04", b"\x80\x02"):
+        path.write_bytes(start)
+        with pytest.raises(ModelFileError, match="give its name the ending"):
             inspect(path)
     for options in ({"extra": ("formant",)}, {"rate": 22_000}, {"width": 100}):
         with pytest.raises(ModelFileError, match="not a model of RVC in ONNX"):

@@ -1,14 +1,26 @@
+import threading
+import zipfile
+from dataclasses import replace
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from engine.progress import no_report
+from engine.rvc import contentvec
+from engine.rvc.sandbox import ModelFileError
+from engine.rvc.sources import SOURCES
 from studio.actions.conversions import usable_voice_folder
 from studio.actions.packages import export_model, export_networks, import_model, replace_model
-from studio.actions.rvc_models import RvcFiles
+from studio.actions.rvc_models import RvcFiles, fetch_contentvec, use_contentvec
 from studio.actions.voices import model_view, models_view
 from studio.commands.cli import main
-from studio.errors import NotReadable, WrongState
-from tests.engine.rvc.models import checkpoint_of, read_in_this_process
+from studio.errors import NotReadable, Unavailable, WrongState
+from tests.engine.rvc.models import REFERENCE, checkpoint_of, read_in_this_process, use_small_contentvec
 from tests.engine.rvc.test_index_file import INDEX
+from tests.studio.commands.test_voices import run
 
 
 @pytest.fixture
@@ -49,6 +61,13 @@ def test_other_files_are_refused_by_name_and_leave_nothing(studio, model):
     with pytest.raises(NotReadable, match=r'"G_1\.pth" is a training file') as caught:
         import_model(studio, studio.local, model, name='"G_1.pth"')
     assert caught.value.code == "training_file"
+    with zipfile.ZipFile(model.with_name("Mia.zip"), "w") as archive:
+        archive.write(model, "Mia/Mia.pth")
+    torch.save({"weight": {}}, model.with_name("x.zip"))
+    for name, code, said in (("Mia.zip", "packed_model", "unpack it"), ("x.zip", "foreign_model", "the ending .pth")):
+        with pytest.raises(NotReadable, match=said) as caught:
+            import_model(studio, studio.local, model.with_name(name), name=name)
+        assert caught.value.code == code
     with pytest.raises(NotReadable, match="import it together with the model") as caught:
         import_model(studio, studio.local, INDEX, name="the file")
     assert caught.value.code == "index_alone"
@@ -70,3 +89,74 @@ def test_networks_of_an_imported_model_are_not_exported(studio, model, tmp_path)
     identifier = import_model(studio, studio.local, model)
     with pytest.raises(WrongState, match="share the file it came from"):
         export_networks(studio, studio.local, identifier, tmp_path / "out")
+
+
+@pytest.fixture
+def published(tmp_path, monkeypatch):
+    """A small ContentVec as its publisher has it, on a server of its own, pinned; the data folder is empty."""
+    monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "home"))
+    use_small_contentvec(monkeypatch)
+    monkeypatch.setattr(contentvec, "_WIDTH", 24)
+    monkeypatch.setattr(contentvec, "run_apart", lambda _, path, target: contentvec.convert(path, str(target)))
+    found = load_file(REFERENCE.with_name("hubert.safetensors"))
+    weights = {name.removeprefix("weight."): one for name, one in found.items() if name.startswith("weight.")}
+    projection = {"final_proj.weight": torch.ones(256, 24), "final_proj.bias": torch.zeros(256)}
+    torch.save(weights | projection, tmp_path / "f")
+    content = (tmp_path / "f").read_bytes()
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/there" else 404)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/there"
+    yield replace(SOURCES[0], url=url, size=len(content), sha256=sha256(content).hexdigest())
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_fetch_checks_converts_and_keeps_one_file(studio, published):
+    path = fetch_contentvec(studio, no_report, published)
+    assert path == contentvec.contentvec_path()
+    assert [one.name for one in path.parent.iterdir()] == ["contentvec.safetensors"]
+    assert contentvec.load_contentvec(path).final_proj.out_features == 256
+
+
+def test_fetch_keeps_nothing_of_another_file_and_says_what_else_works(studio, published):
+    with pytest.raises(ModelFileError, match="SHA-256 differs"):
+        fetch_contentvec(studio, no_report, replace(published, sha256="0" * 64))
+    gone, nobody = published.url.replace("there", "gone"), "http://127.0.0.1:9/there"
+    for url, said in ((gone, "the server answered 404"), (nobody, "goes on where it stopped")):
+        with pytest.raises(Unavailable, match=f"{said}.*rvc use FILE"):
+            fetch_contentvec(studio, no_report, replace(published, url=url))
+    assert not list(contentvec.contentvec_path().parent.iterdir())
+
+
+def test_fetch_of_the_command_line_states_its_source_and_asks(published, monkeypatch):
+    monkeypatch.setattr("engine.rvc.sources.SOURCES", (published,))
+    refused = run("rvc", "fetch", answer="n\n")
+    assert refused.exit_code == 1
+    for said in ("licence MIT", published.url, "ContentVec (Qian et al., 2022)", "Fetch it?"):
+        assert said in refused.stderr
+    assert not contentvec.contentvec_path().exists()
+    fetched = run("rvc", "fetch", answer="y\n")
+    assert fetched.exit_code == 0, fetched.stderr
+    assert contentvec.contentvec_path().exists()
+
+
+def test_own_file_is_used_from_its_folder(studio, published, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    with pytest.raises(ModelFileError, match="holds no ContentVec"):
+        use_contentvec(studio, folder)
+    (tmp_path / "f").rename(folder / "checkpoint_best_legacy_500.pt")
+    assert use_contentvec(studio, folder) == contentvec.contentvec_path()

@@ -16,6 +16,7 @@ from engine.training.history import TrainingHistory, write_history
 from engine.voices.card import DEMO_VOICES, load_card
 from tests.cards import update_card
 from tests.engine.rvc.models import checkpoint_of
+from tests.engine.rvc.test_index_file import INDEX
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 120_000  # for what the engine does, on a busy machine
@@ -74,10 +75,10 @@ def choose(page: Page, name: str) -> None:
     expect(shown(page)).to_have_text(name)
 
 
-def bring(page: Page, package: Path) -> None:
+def bring(page: Page, *files: Path) -> None:
     with page.expect_file_chooser() as asked:
         page.locator("#voices-import").click()
-    asked.value.set_files(package)
+    asked.value.set_files(files)
 
 
 def button(page: Page, name: str):
@@ -214,8 +215,16 @@ def test_an_imported_model_is_made_ours_or_says_what_is_missing(page, studio_pag
     torch.save(checkpoint_of("v1"), tmp_path / "Rvc Mia.pth")
     forget("rvc-mia")
     expect(button(page, "Make it ours")).to_have_count(0)  # a demo voice
+    page.get_by_role("button", name="Models of RVC with several speakers").click()
+    page.get_by_label("Speaker to import, from 0").fill("9")
     bring(page, tmp_path / "Rvc Mia.pth")
+    notice = page.locator("#voices-notice")
+    expect(notice).to_contain_text('"Rvc Mia.pth" has no speaker 9: they are numbered from 0 to 2', timeout=WORK_MS)
+    page.get_by_label("Speaker to import, from 0").fill("2")
+    bring(page, tmp_path / "Rvc Mia.pth", INDEX)
     expect(shown(page)).to_have_text("Rvc Mia", timeout=WORK_MS)
+    card = load_card(studio_page.home / "voices" / "rvc-mia")
+    assert (card.model["speaker"], card.model["probes"]) == (2, 1)
     button(page, "Make it ours").click()
     form = page.locator("#voices-teach")
     expect(form).to_contain_text("sings the bundled recordings and yours")
