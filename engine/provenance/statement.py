@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,22 @@ def canonical_json(record: Mapping[str, Any]) -> bytes:
 def record_digest(record: Mapping[str, Any]) -> str | None:
     """Return the digest of a record, such as a consent; None if it is empty."""
     return hashlib.sha256(canonical_json(record)).hexdigest() if record else None
+
+
+def of_several(statements: Sequence[Statement]) -> Statement:
+    """Return what a recording states that holds all of these, at least one: their voices, the settings of the first."""
+    first, *others = {one.as_tag() + str(one.source_sha256): one for one in statements}.values()
+    if not others:
+        return first
+    named = {one.voice: one for one in (first, *others)}
+    consents = {voice: one.consent_sha256 or "" for voice, one in named.items()}
+    return replace(
+        first,
+        voice=" ".join(named),
+        voice_name=", ".join(one.voice_name for one in named.values()),
+        consent_sha256=first.consent_sha256 if len(named) == 1 else record_digest(consents),
+        settings={**first.settings, "stems": [[one.voice, one.source_sha256] for one in (first, *others)]},
+    )
 
 
 def file_digest(path: Path) -> str:

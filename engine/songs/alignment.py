@@ -61,7 +61,7 @@ def align(vocal: Path, backing: Path, given_s: float | None = None, may_hold: bo
     if given_s is not None and not abs(given_s) <= LARGEST_GIVEN_S:
         raise SettingsError(f"The offset must be from -{LARGEST_GIVEN_S:g} to {LARGEST_GIVEN_S:g} seconds.")
     sung, played = _coarse(vocal), _coarse(backing)
-    if np.abs(sung.samples).max(initial=0.0) < _SILENT:
+    if sung.peak < _SILENT:
         raise AudioError(f'"{vocal.name}" is silent: there is no vocal to convert.')
     lag, clear = shared_lag(sung.samples, played.samples, round(LARGEST_OFFSET_S * _COARSE_RATE))
     trace_db, offset_s = None, 0.0
@@ -101,18 +101,20 @@ def shared_lag(one: np.ndarray, other: np.ndarray, most: int) -> tuple[int, bool
 @dataclass(frozen=True)
 class _Coarse:
     samples: np.ndarray
-    seconds: float  # of the whole file
+    seconds: float  # of the whole file, and its peak
+    peak: float
 
 
 def _coarse(path: Path) -> _Coarse:
     """Read the beginning of a file, mono at a low rate, and its length."""
     with open_audio(path) as source:
-        resampler, pieces, counted = Resampler(source.rate, _COARSE_RATE, 1), [], 0
+        resampler, pieces, counted, peak = Resampler(source.rate, _COARSE_RATE, 1), [], 0, 0.0
         for block in source.blocks(source.rate):
             if counted < _SEARCHED_S * source.rate:
                 pieces.append(resampler.push(mid_of(block)[None])[0])
             counted += block.shape[1]
-        return _Coarse(np.concatenate(pieces), counted / source.rate)
+            peak = max(peak, float(np.abs(mid_of(block)).max(initial=0.0)))
+        return _Coarse(np.concatenate(pieces), counted / source.rate, peak)
 
 
 def _fine(vocal: Path, backing: Path, offset_s: float) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SettingsError
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
-from engine.provenance.statement import Statement
+from engine.provenance.statement import Statement, of_several
 from engine.settings import check_settings, setting
 from engine.units import SAMPLE_RATE
 
@@ -102,7 +102,7 @@ def mix_files(
         raise SettingsError("No lane of the mix sounds: open a fader, or unmute one.")
     if stems and len(stems) != len(lanes):
         raise ValueError(f"{len(lanes)} lanes need as many stems, not {len(stems)}")
-    channels = _channels(lanes)
+    channels = common_channels([(lane.path.name, channels_of(lane.path)) for lane in lanes])
     corrections_db = [_correction_db(lane) for lane in lanes]
     gains = [
         0.0 if not fader.gain else fader.gain * 10.0 ** (correction_db / 20.0)
@@ -118,7 +118,8 @@ def mix_files(
     gain_db = min(0.0, CEILING_DB - peak.db())
     scaled = [gain * 10.0 ** (gain_db / 20.0) for gain in gains]
     with ExitStack() as stack:
-        statement = next((lane.statement for lane in lanes if lane.statement), None)
+        sounding = [lane.statement for lane, gain in zip(lanes, gains, strict=True) if lane.statement and gain]
+        statement = of_several(sounding) if sounding else None
         writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels, statement, installation))
         exported = [
             stack.enter_context(AudioWriter(path, SAMPLE_RATE, channels, lane.statement, installation))
@@ -142,6 +143,26 @@ def audible(faders: Sequence[Fader]) -> list[Fader]:
     """
     soloed = any(fader.solo for fader in faders)
     return [Fader(fader.gain_db, fader.mute or (soloed and not fader.solo)) for fader in faders]
+
+
+def common_channels(found: Sequence[tuple[str, int]]) -> int:
+    """Return how many channels a mix of these has, (file name, channels) each. Raises AudioError if they do not fit.
+
+    >>> common_channels([("vocal.wav", 1), ("backing.wav", 2)])
+    2
+    """
+    named = {channels: name for name, channels in found}
+    several = sorted(set(named) - {1})
+    if len(several) > 1:
+        text = " and ".join(f'"{named[channels]}" has {channels} channels' for channels in several[:2])
+        raise AudioError(f"{text}: give both in mono or stereo.")
+    return several[0] if several else 1
+
+
+def channels_of(path: Path) -> int:
+    """Return how many channels a file has. Raises AudioError."""
+    with open_audio(path) as source:
+        return source.channels
 
 
 def programme_lufs(path: Path) -> float | None:
@@ -193,20 +214,6 @@ def _correction_db(lane: Lane) -> float:
     if wanted is None or found is None:
         return 0.0
     return float(np.clip(wanted - found, -LARGEST_CORRECTION_DB, LARGEST_CORRECTION_DB))
-
-
-def _channels(lanes: Sequence[Lane]) -> int:
-    found = {}
-    for lane in lanes:
-        with open_audio(lane.path) as source:
-            found[source.channels] = lane.path.name
-    several = sorted(set(found) - {1})
-    if len(several) > 1:
-        few, many = several[:2]
-        raise AudioError(
-            f'"{found[few]}" has {few} channels and "{found[many]}" has {many} channels: give both in mono or stereo.'
-        )
-    return several[0] if several else 1
 
 
 def _together(lanes: Sequence[Lane], channels: int) -> Iterator[list[np.ndarray]]:

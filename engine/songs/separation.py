@@ -24,7 +24,7 @@ from engine.units import SAMPLE_RATE
 
 _NO_VOCAL_DB = -40.0  # a vocal so far below the song is what leaks of other instruments
 _OVERLAP = 4  # windows overlap by a quarter, as the network's authors do
-_CHANNELS = 2
+STEREO = 2  # channels of what is separated
 _BLOCK = 1 << 17
 
 
@@ -65,7 +65,7 @@ class OnnxSeparator:
         except Exception as cause:  # ONNX Runtime's errors share no base but this
             raise SeparationError(f'"{path.name}" holds no network that ONNX Runtime can run.') from cause
         found = {one.name: one.shape for one in (*self._session.get_inputs(), *self._session.get_outputs())}
-        wanted = {"mix": [1, _CHANNELS, self.window], "stems": [1, len(SOURCES), _CHANNELS, self.window]}
+        wanted = {"mix": [1, STEREO, self.window], "stems": [1, len(SOURCES), STEREO, self.window]}
         if found != wanted:
             raise SeparationError(f'"{path.name}" is not the network for vocals: it takes and gives other shapes.')
 
@@ -74,7 +74,7 @@ class OnnxSeparator:
         fade_count = self.window // _OVERLAP
         step = self.window - fade_count
         fade = ((np.arange(fade_count) + 0.5) / fade_count).astype(np.float32)
-        reader = Reader(blocks, _CHANNELS)
+        reader = Reader(blocks, STEREO)
         held, tail = reader.read(self.window), None
         while held.shape[1]:
             following = reader.read(step)
@@ -106,8 +106,8 @@ def separate_file(song: Path, vocal: Path, backing: Path, separator: Separator, 
     power = {"song": 0.0, "vocal": 0.0}
     with open_audio(song) as opened, open_audio(song) as again:
         duration_s = opened.duration_s or 0.0
-        reader = Reader(in_stereo(again), _CHANNELS)
-        with float_file(vocal, _CHANNELS) as sung, float_file(backing, _CHANNELS) as played:
+        reader = Reader(in_stereo(again), STEREO)
+        with float_file(vocal, STEREO) as sung, float_file(backing, STEREO) as played:
             report(0.0, "separating")
             for block in separator.vocal_of(in_stereo(opened)):
                 whole = reader.read(block.shape[1])
@@ -125,10 +125,10 @@ def in_stereo(source: Any) -> Iterator[np.ndarray]:
     """Yield blocks (2, n) of a source at SAMPLE_RATE: mono twice, of more channels the first two with the mean of the
     others."""
     for block in at_engine_rate(source):
-        if block.shape[0] > _CHANNELS:
-            yield (block[:_CHANNELS] + block[_CHANNELS:].mean(0)).astype(np.float32)
+        if block.shape[0] > STEREO:
+            yield (block[:STEREO] + block[STEREO:].mean(0)).astype(np.float32)
         else:
-            yield np.repeat(block, _CHANNELS // block.shape[0], axis=0)
+            yield np.repeat(block, STEREO // block.shape[0], axis=0)
 
 
 @contextmanager

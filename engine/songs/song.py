@@ -24,12 +24,12 @@ from engine.files import write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
-from engine.provenance.statement import Statement, canonical_json, file_digest
+from engine.provenance.statement import Statement, canonical_json, file_digest, of_several
 from engine.songs.alignment import Alignment, align
-from engine.songs.mixing import Fader, Lane, Mix, mix_files
+from engine.songs.mixing import Fader, Lane, Mix, channels_of, common_channels, mix_files
 from engine.songs.part_conversion import PartsConversion, VoiceNamed, convert_parts
 from engine.songs.parts import KEEP, Part
-from engine.songs.separation import Separator, separate_file
+from engine.songs.separation import STEREO, Separator, separate_file
 from engine.songs.two_pitches import find_two_pitches
 from engine.voices.imported import networks_digest
 
@@ -128,7 +128,7 @@ class FinishedSong:
     @property
     def statement(self) -> Statement:
         """Return what the mix states of how it was made."""
-        return next(one.statement for one in self.conversions if one)
+        return of_several([one.statement for one in self.conversions if one])
 
 
 def make_song(
@@ -154,7 +154,7 @@ def make_song(
     >>> make_song(song, files, load_voice, FolderStages(Path("stages")), separator).alignment.reason
     'as given'
     """
-    _refuse_impossible(song)
+    _refuse_impossible(song, files)
     work = work or Work()
     start = _SEPARATED if song.separates else 0.0
     lead, backing = song.lead.path, song.backing
@@ -172,8 +172,10 @@ def make_song(
     conversions, lanes, notes = [], [], _notes(alignment)
     for number, stem in enumerate(stems):
         share = [start + (_CONVERTED - start) * (number + ahead) / len(stems) for ahead in (0, 1)]
-        if sentence := find_two_pitches(stem.path).sentence:
-            notes.append(sentence if len(stems) == 1 else f'"{stem.path.name}": {sentence}')
+        # a stem that is kept may hold a whole choir
+        if not stem.is_kept and (sentence := find_two_pitches(stem.path).sentence):
+            name = stem.path.name if number else song.lead.path.name
+            notes.append(sentence if len(stems) == 1 else f'"{name}": {sentence}')
         done, path = _converted(stem, stages, voice_named, settings, within(report, *share), work)
         conversions.append(done)
         original = stem.path if done else None
@@ -207,11 +209,20 @@ def stage_name(name: str, *made_of: Any) -> str:
     return f"{name}-{sha256(canonical_json({'of': parts})).hexdigest()[:24]}"
 
 
-def _refuse_impossible(song: Song) -> None:
+def _refuse_impossible(song: Song, files: SongFiles) -> None:
+    """Raise what would else come up after the long stages: SettingsError, AudioError."""
     if not song.separates and song.backing is None:
         raise SettingsError("There is no backing: give one, or separate the song.")
     if song.lead.is_kept and all(stem.is_kept for stem in song.stems):
         raise SettingsError("Nothing is converted: give the vocal, or one of the stems, a voice.")
+    given = [*filter(None, [song.backing]), *(stem.path for stem in song.stems)]
+    channels = [(path.name, channels_of(path)) for path in given]
+    lead = song.lead.path
+    common_channels([(lead.name, STEREO if song.separates else channels_of(lead)), *channels])
+    for target in (files.mix, files.vocal, files.backing, *files.stems):
+        for path in (lead, *given):
+            if target.exists() and target.samefile(path):
+                raise SettingsError(f'The result would overwrite "{path.name}": choose another file name.')
 
 
 def _separated(song: Path, stages: Stages, separator: Callable[[], Separator], report: Report) -> tuple[Path, Path]:

@@ -1,7 +1,7 @@
 """`convert` of a song, and `mix`: a vocal with its backing."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,9 +16,9 @@ from studio.commands.wording import say
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.conversion.convert import Chosen
-    from engine.songs.part_conversion import VoiceNamed
+    from engine.songs.part_conversion import PartsConversion, VoiceNamed
     from engine.songs.parts import Part
-    from engine.songs.song import FinishedSong, Song
+    from engine.songs.song import Song
 
 KEEP_BACKING = "keep"
 
@@ -70,6 +70,7 @@ def convert_song(
     from engine.songs.separation import OnnxSeparator
     from engine.songs.separator_file import checked_separator
     from engine.songs.song import FolderStages, SongFiles, Work, make_song
+    from engine.songs.two_pitches import find_two_pitches
     from studio.settings.environment import installation_of, load_service_settings, load_settings
 
     home = load_settings()
@@ -79,7 +80,11 @@ def convert_song(
     voices = {name: voice_named(name) for name in wanted}  # each has a bar of its own, if it must be made first
     if not options.is_song:
         with progress_bar() as report:
-            convert_parts(source, target, song.lead.parts, voices.__getitem__, settings, report, device, installation)
+            parts = convert_parts(
+                source, target, song.lead.parts, voices.__getitem__, settings, report, device, installation
+            )
+        two = find_two_pitches(source).sentence
+        _tell([parts], [two] if two else [], parts.unsigned)
         typer.echo(target)
         return
     lanes = ["vocal", "backing", *(f"stem{number}" for number in range(2, 2 + len(song.stems)))]
@@ -95,7 +100,9 @@ def convert_song(
             song, files, voices.__getitem__, FolderStages(work), separator, settings, report, Work(device, installation)
         )
     shutil.rmtree(work, ignore_errors=True)  # kept only while it is not finished
-    _tell(done)
+    _tell(filter(None, done.conversions), done.notes, done.mix.unsigned)
+    if done.mix.gain_db:
+        typer.echo(f"All lanes are {-done.mix.gain_db:.1f} dB lower, so that nothing clips.", err=True)
     for path in (files.mix, files.vocal, files.backing, *files.stems):
         typer.echo(path)
 
@@ -116,16 +123,14 @@ def _song(source: Path, options: SongOptions, voice: str) -> "Song":
     return Song(lead, backing, options.separate, options.offset, stems)
 
 
-def _tell(done: "FinishedSong") -> None:
-    for conversion in filter(None, done.conversions):
+def _tell(conversions: "Iterable[PartsConversion]", notes: Sequence[str], unsigned: str | None) -> None:
+    for conversion in conversions:
         for voice, transpose in conversion.transposes.items():
             say(f"{voice}, {conversion.styles[voice]}, transposed by {transpose:+g} semitones.")
-    for note in done.notes:
+    for note in notes:
         say(note)
-    if done.mix.gain_db:
-        say(f"All lanes are {-done.mix.gain_db:.1f} dB lower, so that nothing clips.")
-    if done.mix.unsigned:
-        say(f"Without content credentials. {done.mix.unsigned}")
+    if unsigned:
+        say(f"Without content credentials. {unsigned}")
 
 
 @in_one_sentence
@@ -153,7 +158,7 @@ def mix(
     from studio.settings.environment import installation_of, load_service_settings, load_settings
 
     installation = installation_of(load_settings(), load_service_settings())
-    for path in (vocal, backing):
+    for path in filter(None, (vocal, backing, original)):
         refuse_overwriting(path, [output])
     found = align(original or vocal, backing, offset)
     lanes = [

@@ -1,16 +1,22 @@
 """Make a song in a worker. What a stage has finished is stored, so that the next attempt goes on from there."""
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from engine.conversion.settings import AUTO, by_style
+from engine.errors import AudioError
 from studio.errors import NotFound
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import find_model
+from studio.store.task_filter import TaskFilter
+from studio.store.tasks import list_tasks
 from studio.store.workspaces import voice_folder
 
 if TYPE_CHECKING:
@@ -20,22 +26,21 @@ if TYPE_CHECKING:
     from engine.songs.song import Song
     from engine.voices.imported import AnyVoice
 
-_RETRY_S = 5.0
+_MOST_CANCELLED = 3  # tasks in whose stages to look
 
 
 @dataclass(frozen=True)
 class StoredStages:
-    """Stages in the storage, for all attempts of a task."""
+    """Stages in the storage, for all attempts of a task, and for the next task when this one is cancelled."""
 
     job: Job
 
     def find(self, name: str) -> Path | None:
-        """Return the file of a stage, if an attempt finished it."""
-        storage = self.job.bench.storage
-        try:
-            return insist(lambda: storage.fetch(self._key(name), self._folder()), SHORT_PATIENCE_S)
-        except NotFound:
-            return None
+        """Return the file of a stage, if an attempt finished it, or a cancelled task of the same recording."""
+        for place in (stages_prefix(self.job), *self._cancelled):
+            with suppress(NotFound):
+                return self._fetched(f"{place}/{name}")
+        return None
 
     def new(self, name: str) -> Path:
         """Return where to write the file of a stage."""
@@ -45,9 +50,21 @@ class StoredStages:
         """Store the file written there; return where it is now."""
         path = self.new(name)
         insist(lambda: self.job.bench.storage.put_file(path, self._key(name)), SHORT_PATIENCE_S)
-        return (
-            path if path.exists() else insist(lambda: self.job.bench.storage.fetch(self._key(name), self._folder()), 1)
-        )
+        return path if path.exists() else self._fetched(self._key(name))
+
+    @cached_property
+    def _cancelled(self) -> list[str]:
+        """The stages of tasks that were cancelled lately."""
+        task, database = self.job.task, self.job.bench.database
+        wanted = TaskFilter("cancelled", task.kind, task.recording)
+        found = insist(
+            lambda: list_tasks(database, task.account_id, limit=_MOST_CANCELLED, wanted=wanted), SHORT_PATIENCE_S
+        )[0]
+        return [stages_prefix(self.job, one.id) for one in found]
+
+    def _fetched(self, key: str) -> Path:
+        storage = self.job.bench.storage
+        return insist(lambda: storage.fetch(key, self._folder()), SHORT_PATIENCE_S)
 
     def _key(self, name: str) -> str:
         return f"{stages_prefix(self.job)}/{name}"
@@ -58,13 +75,30 @@ class StoredStages:
         return folder
 
 
-def stages_prefix(job: Job) -> str:
-    """Return the prefix of the stages of a task in the storage."""
-    return f"{account_prefix(job.account)}tasks/{job.task.id}/stages"
+def stages_prefix(job: Job, task_id: str | None = None) -> str:
+    """Return the prefix of the stages of a task in the storage; by default of the job's own."""
+    return f"{account_prefix(job.account)}tasks/{task_id or job.task.id}/stages"
 
 
 def make(job: Job, source: Path) -> dict[str, Any]:
     """Separate, convert and mix; return the task's result."""
+    try:
+        made = _made(job, source)
+    except AudioError as cause:
+        raise AudioError(_in_their_names(job, source, str(cause))) from cause
+    return made | {"notes": [_in_their_names(job, source, note) for note in made["notes"]]}
+
+
+def _in_their_names(job: Job, source: Path, text: str) -> str:
+    """Return a sentence with the names that the files had when they were sent."""
+    song = job.task.parameters["song"]
+    stored = {PurePath(key).name: song["names"][name] for name, key in song["keys"].items()}
+    stored[source.name] = job.task.parameters["file_name"]
+    either = "|".join(map(re.escape, stored))
+    return re.sub(f'"({either})"', lambda found: f'"{stored[found[1]]}"', text)
+
+
+def _made(job: Job, source: Path) -> dict[str, Any]:
     from engine.songs.song import SongFiles, Work, make_song
 
     told = job.task.parameters["song"]
@@ -83,6 +117,7 @@ def make(job: Job, source: Path) -> dict[str, Any]:
     )  # fmt: skip
     converted = [one for one in done.conversions if one]
     return _result(job, files.mix, converted, done.mix.unsigned) | {
+        "statement": asdict(done.statement),
         "lanes": {name: job.store(path) for name, path in zip(names, [vocal, backing, *stems], strict=True)},
         "notes": done.notes,
         "mix": {"gain_db": done.mix.gain_db, "offset_s": done.alignment.offset_s},

@@ -100,7 +100,7 @@ def _outcome(job: Job) -> Outcome:
     except Exception as cause:  # noqa: BLE001 - the task ends with it
         outcome = _how_it_ended(job, cause)
     if outcome != "completed" and job.task.kind in ("conversion", "analysis", "teaching"):
-        _tidy_up(job, for_good=outcome in ("failed", "cancelled"))
+        _tidy_up(job, outcome)
     return outcome
 
 
@@ -182,15 +182,15 @@ def _is_published(job: Job) -> bool:
     return False
 
 
-def _tidy_up(job: Job, for_good: bool) -> None:
-    """Delete unused results, and unless there may be another attempt also finished stages; housekeeping finds what this
-    misses."""
+def _tidy_up(job: Job, outcome: Outcome) -> None:
+    """Delete unused results, and of what failed for good also finished stages. Those of a cancelled song stay for the
+    next one of the same recording, until housekeeping finds them."""
     with contextlib.suppress(StudioError):
         if not job.is_published():  # read again: unless known, the result must keep its files
             job.bench.storage.delete_below(job.output_prefix)
-            if for_good and "song" in job.task.parameters:
+            if outcome == "failed" and "song" in job.task.parameters:
                 job.bench.storage.delete_below(stages_prefix(job))
-            for key in job.task.parameters.get("sources", ()) if for_good else ():
+            for key in job.task.parameters.get("sources", ()) if outcome in ("failed", "cancelled") else ():
                 job.bench.storage.delete(key)
 
 

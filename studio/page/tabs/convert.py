@@ -61,7 +61,12 @@ class ConvertTab:
         self.buttons = {"one": self.start, "several": self.batch.start, "song": self.song.start}
         shift = [alone, fit.auto, fit.transpose, fit.put_aside]
         for choice in (layout.one, layout.several, layout.whole_song):
-            page.on(choice.select, self.turn_to(str(choice.id)), shift, [*self.buttons.values(), *shift])
+            page.on(
+                choice.select,
+                self.turn_to(str(choice.id), layout),
+                shift,
+                [*self.buttons.values(), layout.takes, *shift],
+            )
 
     def _wire(self, page: Page) -> None:
         recording, voice, settings, result = self.recording, self.voice, self.settings, self.result
@@ -77,12 +82,13 @@ class ConvertTab:
         kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows, self.song.task]
         page.on(page.blocks.load, self.come_back, kept, [*filled, *self.batch.outputs, *self.song.outputs])
 
-    def turn_to(self, choice: str) -> Callable[..., Updates]:
+    def turn_to(self, choice: str, layout: Layout) -> Callable[..., Updates]:
         """Return what is done when a tab of the input is turned to."""
 
         def turn(visit: Visit, was_one: bool, *shift: Any) -> Updates:
             is_one = choice == "one"
             seen = {button: gr.Button(visible=name == choice) for name, button in self.buttons.items()}
+            seen[layout.takes] = gr.Row(visible=choice != "song")  # which is made in one take
             return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
         return turn

@@ -51,3 +51,11 @@ def test_align_reports_a_silent_vocal(tmp_path):
     silent = save(tmp_path / "v.wav", np.zeros(SAMPLE_RATE, np.float32))
     with pytest.raises(AudioError, match=r'"v\.wav" is silent'):
         align(silent, save(tmp_path / "b.wav", chords(1.0)))
+
+
+def test_a_vocal_that_begins_after_five_minutes_is_not_silent(sung, tmp_path):
+    rate, late = 8000, resample(sung, SAMPLE_RATE, 8000)
+    vocal = np.concatenate([np.zeros(302 * rate, np.float32), late])
+    backing = 0.1 * np.random.default_rng(0).standard_normal(len(vocal)).astype(np.float32)
+    found = align(save(tmp_path / "v.wav", vocal, rate=rate), save(tmp_path / "b.wav", backing, rate=rate))
+    assert (found.offset_s, found.reason) == (0.0, "both are equally long")

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from engine.audio.files import read_audio
 from engine.errors import AudioError, SettingsError
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement
+from engine.provenance.verification import verify
 from engine.songs.mixing import CEILING_DB, Fader, Lane, TruePeak, mix_files, programme_lufs
 from engine.units import SAMPLE_RATE
 from tests.engine.songs.conftest import chords, save
@@ -103,3 +106,14 @@ def test_stereo_beside_six_channels_is_refused(sing, tmp_path):
     lanes = [Lane(save(tmp_path / "two.wav", tone, tone)), Lane(save(tmp_path / "six.wav", *[tone] * 6))]
     with pytest.raises(AudioError, match=r'"two\.wav" has 2 channels and "six\.wav" has 6 channels'):
         mix_files(lanes, tmp_path / "mix.wav")
+
+
+def test_a_mix_in_which_no_synthetic_lane_sounds_states_nothing(sing, tmp_path):
+    statement = Statement("koguchi", "Koguchi", None, {}, None, "1")
+    vocal = Lane(save(tmp_path / "v.wav", sing(1.0)), statement=statement)
+    backing, installation = save(tmp_path / "b.wav", chords(1.0)), Installation(tmp_path / "home")
+    states = []
+    for fader in (Fader(), Fader(solo=True)):
+        mix_files([vocal, Lane(backing, fader)], tmp_path / "mix.wav", installation=installation)
+        states.append(verify(tmp_path / "mix.wav", installation).state)
+    assert states == ["made_here", "no_credentials"]

@@ -1,3 +1,6 @@
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -96,3 +99,15 @@ def test_separator_refuses_a_file_that_is_no_network(tmp_path):
     (tmp_path / "text.onnx").write_text("no network")
     with pytest.raises(SeparationError, match="no network"):
         OnnxSeparator(tmp_path / "text.onnx")
+
+
+def test_separate_file_needs_no_more_memory_for_a_longer_song(separator, sing, tmp_path):
+    peaks = []
+    for minutes in (1, 4):
+        song = save(tmp_path / "song.wav", np.tile(sing(10.0), 6 * minutes))
+        gc.collect()
+        tracemalloc.start()
+        separate_file(song, tmp_path / "v.wav", tmp_path / "b.wav", separator, no_report)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.1 * peaks[0] < 30e6  # a few windows of it

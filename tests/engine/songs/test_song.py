@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import signal
 
 from engine.audio.files import read_audio
 from engine.errors import AudioError, Cancelled, SettingsError
@@ -9,6 +10,7 @@ from engine.songs.mixing import programme_lufs
 from engine.songs.parts import Part
 from engine.songs.separation import OnnxSeparator
 from engine.songs.song import FolderStages, Song, SongFiles, Stem, Work, make_song
+from engine.units import SAMPLE_RATE
 from engine.voices.card import list_voices
 from engine.voices.voice import load_voice
 from tests.engine.songs.conftest import chords, save
@@ -127,3 +129,81 @@ def test_bad_input_is_a_sentence_and_nothing_is_written(song, stems, files, netw
         with pytest.raises((AudioError, SettingsError), match=sentence):
             make_song(wanted, files, load_voice, FolderStages(tmp_path / "work"), Counting(network))
     assert not list(files.mix.parent.iterdir())
+
+
+def nothing_to_separate():
+    raise AssertionError("there is nothing to separate")
+
+
+@pytest.mark.parametrize("taken", ["mix", "vocal", "backing"])
+def test_a_result_that_would_overwrite_what_was_given_is_refused(stems, files, tmp_path, taken):
+    vocal, backing = save(tmp_path / "v.wav", stems[0]), save(getattr(files, taken), stems[1])
+    before = backing.read_bytes()
+    with pytest.raises(SettingsError, match=f'would overwrite "{taken}.wav"'):
+        make_song(
+            Song(Stem(vocal, PARTS), backing), files, load_voice, FolderStages(tmp_path / "w"), nothing_to_separate
+        )
+    assert [path.name for path in files.mix.parent.iterdir()] == [f"{taken}.wav"]
+    assert backing.read_bytes() == before
+
+
+def test_channels_that_do_not_fit_are_found_before_the_long_stages(song, stems, files, tmp_path):
+    six = save(tmp_path / "six.wav", *[0.1 * stems[1]] * 6)
+    for wanted in (Song(Stem(song, PARTS), six), Song(Stem(song, PARTS), six, separates=True)):
+        with pytest.raises(AudioError, match=r'"song\.wav" has 2 channels and "six\.wav" has 6 channels'):
+            make_song(wanted, files, load_voice, FolderStages(tmp_path / "work"), nothing_to_separate)
+    assert not (tmp_path / "work").exists()
+
+
+def test_two_pitches_are_said_of_what_is_converted_by_its_own_name(song, stems, files, sing, network, tmp_path):
+    choir = save(tmp_path / "choir.wav", stems[0] + 0.5 * sing(5.0, hertz=227.0))
+    third = files.mix.with_name("third.wav")
+    targets = SongFiles(files.mix, files.vocal, files.backing, [third])
+    found = []
+    for parts in ((Part(0.0, "keep"),), PARTS):
+        made = make_song(
+            Song(Stem(song, PARTS), separates=True, stems=[Stem(choir, parts)]), targets, load_voice,
+            FolderStages(tmp_path / "work"), Counting(network),
+        )  # fmt: skip
+        found.append(made.notes)
+    assert found[0] == []
+    assert [note.partition(" at once")[0] for note in found[1]] == ['"choir.wav": Two pitches sound']
+
+
+def test_a_duet_states_both_voices(stems, files, sing, tmp_path):
+    voices = [card.id for card in list_voices()[:2]]
+    lead, other = (
+        Stem(save(tmp_path / f"{voice}.wav", sing(2.0, hertz=hertz)), (Part(0.0, voice),))
+        for voice, hertz in zip(voices, (180.0, 240.0), strict=True)
+    )
+    targets = SongFiles(files.mix, files.vocal, files.backing, [files.mix.with_name("other.wav")])
+    work = Work(installation=Installation(tmp_path / "home"))
+    made = make_song(
+        Song(lead, save(tmp_path / "b.wav", chords(2.0)), stems=[other]), targets, load_voice,
+        FolderStages(tmp_path / "work"), nothing_to_separate, work=work,
+    )  # fmt: skip
+    stated = [
+        verify(path, work.installation).statement["voice"]["id"] for path in (files.mix, files.vocal, *targets.stems)
+    ]
+    assert stated == [" ".join(voices), *voices]
+    assert made.statement.voice == " ".join(voices)
+
+
+def test_tail_and_place_of_the_vocal_are_kept(stems, files, sing, tmp_path):
+    random, length = np.random.default_rng(3), 2 * SAMPLE_RATE
+    sung = np.concatenate([sing(3.0), np.zeros(length, np.float32)])
+    room = random.standard_normal((2, length)) * 10 ** (-3 * np.arange(length) / SAMPLE_RATE / 0.8)  # 0.8 s to -60 dB
+    wet = np.array([signal.fftconvolve(sung, one)[: len(sung)] for one in room])
+    left = np.stack([sung, 0.4 * sung]) + 0.3 * wet / np.abs(wet).max()
+    vocal = save(tmp_path / "v.wav", *(0.5 * left).astype(np.float32))
+    backing = save(tmp_path / "b.wav", chords(5.0))
+    make_song(Song(Stem(vocal, PARTS), backing), files, load_voice, FolderStages(tmp_path / "w"), nothing_to_separate)
+    levels_db = []
+    for path in (vocal, files.vocal):
+        pieces = read_audio(path).samples[:, : 4 * SAMPLE_RATE].reshape(2, -1, SAMPLE_RATE // 10)
+        levels_db.append(10 * np.log10(np.square(pieces, dtype=np.float64).mean(axis=2)))
+    was, now = levels_db
+    np.testing.assert_allclose(np.diff(now[:, 5:28], axis=0).mean(), np.diff(was[:, 5:28], axis=0).mean(), atol=0.5)
+    tail = slice(31, 37)  # after the voice has stopped, 50 dB down
+    assert was[:, tail].min() < was.max() - 40
+    np.testing.assert_allclose(now[:, tail] - now[:, 5:28].mean(), was[:, tail] - was[:, 5:28].mean(), atol=3.0)

@@ -96,3 +96,20 @@ def test_options_that_cannot_be_are_a_sentence_and_nothing_is_written(stems, tmp
     told = run("convert", stems[0], "-o", "x.wav", *options, code=1)
     assert sentence in told.stderr
     assert not list(tmp_path.glob("x*"))
+
+
+def test_a_backing_that_a_lane_would_overwrite_is_refused(stems, tmp_path):
+    backing = stems[1].rename(tmp_path / "cover.backing.wav")
+    before = backing.read_bytes()
+    for output in ("cover.wav", "cover.backing.wav"):
+        told = run("convert", stems[0], "--backing", backing, "-o", output, code=1)
+        assert 'would overwrite "cover.backing.wav"' in told.stderr
+    run("mix", stems[0], backing, "--original", stems[0], "-o", backing, code=1)
+    assert backing.read_bytes() == before
+
+
+def test_convert_in_two_voices_says_where_two_pitches_sound(vocal, tmp_path):
+    both = save(tmp_path / "both.wav", (vocal(4.0, 200.0) + 0.5 * vocal(4.0, 252.0)).astype(np.float32))
+    told = run("convert", both, "--voice", "koguchi", "--from", "0:02 keep", "-o", "x.wav")
+    assert "koguchi, " in told.stderr
+    assert "Two pitches sound at once" in told.stderr

@@ -14,6 +14,7 @@ from engine.songs.parts import Part
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.repeats import convert_again
 from studio.actions.songs import SentFile, SongRequest
+from studio.actions.tasks import cancel_task, delete_task
 from studio.executors.housekeeping import _needed
 from studio.executors.work import run_task
 from studio.store import tasks
@@ -130,3 +131,54 @@ def test_what_fails_is_a_sentence_and_leaves_the_recordings_alone(shared_install
     assert "already holds the vocal" in task.error
     assert tasks.find(studio.database, studio.local.id, task_id).state == "failed"
     assert set(shared_installation.storage.list_keys(f"tasks/{task_id}")) == _needed(task)
+
+
+def test_a_cancelled_song_goes_on_from_its_stages_when_it_is_asked_for_again(
+    shared_installation, studio, song, separator, tmp_path, monkeypatch
+):
+    from engine.songs import song as module
+
+    task_id = start(studio, song, tmp_path, separate=True)
+    claimed = shared_installation.claim()
+
+    def cancelled(*given, **_):
+        cancel_task(studio, studio.local, task_id, "http://here", 0.0)
+        while True:  # until the heartbeat has noticed it
+            given[5](0.1, "converting")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(module, "convert_parts", cancelled)
+        assert run_task(shared_installation.bench(), claimed) == "cancelled"
+    monkeypatch.setattr(module, "separate_file", lambda *_: pytest.fail("it was separated again"))
+    again = start(studio, song, tmp_path, separate=True)
+    assert run(shared_installation) == "completed"
+    assert set(shared_installation.task(again).result["lanes"]) == {"vocal", "backing"}
+    delete_task(studio, studio.local, task_id)
+    assert not list(shared_installation.storage.list_keys(f"tasks/{task_id}"))  # nothing of it outlives it
+
+
+def test_sentences_name_the_files_as_they_were_sent(shared_installation, studio, stems, vocal, separator, tmp_path):
+    sung, both = save(tmp_path / "v.wav", stems[0]), save(tmp_path / "two.wav", stems[0] + 0.5 * vocal(3.0, 252.0))
+    six = SentFile(save(tmp_path / "b.wav", *[stems[1]] * 6), "Six (channels).wav")
+    stereo = SentFile(save(tmp_path / "s.wav", stems[1], stems[1]), "backing.wav")
+    mono = save(tmp_path / "m.wav", stems[0], stems[0])
+    refused = start(studio, mono, tmp_path, backing=six)
+    assert run(shared_installation) == "failed"
+    assert shared_installation.task(refused).error.startswith(
+        '"My song.wav" has 2 channels and "Six (channels).wav" has 6'
+    )
+    choir = SentFile(both, "Our choir.wav")
+    noted = start(studio, sung, tmp_path, backing=stereo, stem=choir, stem_parts=[Part(0.0, VOICE)])
+    assert run(shared_installation) == "completed"
+    assert any(
+        note.startswith('"Our choir.wav": Two pitches') for note in shared_installation.task(noted).result["notes"]
+    )
+
+
+def test_a_backing_longer_than_the_limit_is_refused_by_the_worker_too(shared_installation, studio, stems, tmp_path):
+    sung = save(tmp_path / "vocal.wav", stems[0])
+    backing = SentFile(save(tmp_path / "b.wav", chords(4.0)), "backing.wav")
+    task_id = start(studio, sung, tmp_path, backing=backing)
+    bench = shared_installation.bench(service=replace(shared_installation.service, longest_audio_minutes=0.05))
+    assert run_task(bench, shared_installation.claim()) == "failed"
+    assert "longer than 3 seconds, the limit here" in shared_installation.task(task_id).error

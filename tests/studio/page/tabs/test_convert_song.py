@@ -1,5 +1,7 @@
 """A song on the page: a vocal with its backing in, and the finished track out, with a fader for each lane."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -17,11 +19,21 @@ def stems(vocal, tmp_path):
 def open_song(page):
     page.get_by_role("tab", name="Song", exact=True).click()
     page.locator("#song-start").wait_for()
+    expect(page.get_by_label("Takes").first).to_be_hidden()
 
 
 def add(page, place, path):
     page.locator(f"#{place} input[type=file]").set_input_files(path)
-    expect(page.locator(f"#{place}")).to_contain_text(path.name)
+    shown = re.compile(rf"{path.stem}\s*\{path.suffix}.*B")  # with its size: it has arrived
+    expect(page.locator(f"#{place}")).to_have_text(shown)
+
+
+def colour(button):
+    return button.evaluate("(one) => getComputedStyle(one).backgroundColor")
+
+
+def painted(button):
+    return button.evaluate("(one) => parseFloat(getComputedStyle(one).borderTopWidth) > 0")
 
 
 def test_a_vocal_and_its_backing_become_a_track_with_faders(visitor, stems, tmp_path, photographed):
@@ -32,7 +44,13 @@ def test_a_vocal_and_its_backing_become_a_track_with_faders(visitor, stems, tmp_
     visitor.locator("#song-start").click()
     mixer = visitor.locator("timbre-mixer")
     expect(mixer.locator(".lane")).to_have_count(2)
-    mixer.get_by_role("button", name="Solo Backing").click()
+    assert [painted(mixer.get_by_role("button", name=name)) for name in ("Play", "Mute Vocal", "Export mix")] == [
+        True
+    ] * 3
+    solo = mixer.get_by_role("button", name="Solo Backing")
+    before = colour(solo)
+    solo.click()
+    assert colour(solo) != before  # that it is pressed is seen
     photographed(visitor, "song")
     with visitor.expect_download() as download:
         mixer.get_by_role("button", name="Export mix").click()
@@ -57,3 +75,14 @@ def test_without_a_backing_the_page_says_what_to_add(visitor, stems):
     visitor.get_by_label("It is a whole song: separate its vocal").check()
     visitor.locator("#song-start").click()
     expect(visitor.locator("#song-problem")).to_contain_text("separation fetch")
+
+
+def test_a_song_that_is_cancelled_can_be_started_again(visitor, stems):
+    open_song(visitor)
+    add(visitor, "song-lead", stems[0])
+    add(visitor, "song-backing", stems[1])
+    visitor.locator("#song-start").click()
+    visitor.locator("#convert-song").get_by_role("button", name="Cancel").click()
+    expect(visitor.locator("#song-problem")).to_contain_text("cancelled")
+    visitor.locator("#song-start").click()
+    expect(visitor.locator("timbre-mixer .lane")).to_have_count(2)
