@@ -18,6 +18,7 @@ SAMPLES = Path(engine.__path__[0]) / "samples"
 SINGING = SAMPLES / "singing.flac"
 FILES = [SAMPLES / "singing.flac", SAMPLES / "speech.flac", SAMPLES / "foreign" / "singing-high.flac"]
 WORK_MS = 240_000
+MOST_AROUND_S = 6.0  # beside the conversion; 2 s where nothing else is going on, and the history says whole seconds
 NAME = "Zoe"
 
 
@@ -25,14 +26,15 @@ class Job:
     """Counts actions and seconds."""
 
     def __init__(self) -> None:
-        self.actions, self.began_s = 0, time.monotonic()
+        self.actions, self.seconds, self.began_s = 0, 0.0, time.monotonic()
 
     def do(self, act: Callable[[], object]) -> None:
         self.actions += 1
         act()
 
     def ended(self, name: str) -> int:
-        print(f"\n{name}: {self.actions} actions, {time.monotonic() - self.began_s:.1f} s")
+        self.seconds = time.monotonic() - self.began_s
+        print(f"\n{name}: {self.actions} actions, {self.seconds:.1f} s")
         return self.actions
 
 
@@ -69,17 +71,23 @@ def converted_s(page: Page) -> float:
 
 def test_from_a_recording_to_a_result_and_to_a_second_voice(page):
     drop(page)
-    job = Job()
-    job.do(page.locator("#convert-start").click)  # at once: the analysis need not have ended
+    page.locator("#convert-start").click()  # the first one waits for the workers
     expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
-    assert job.ended("from a recording to a result") == 1
-    took_s = time.monotonic() - job.began_s
+    page.get_by_role("button", name="Change recording").click()
+    expect(lanes(page)).to_have_count(0)
+
+    drop(page)
+    first = Job()
+    first.do(page.locator("#convert-start").click)  # at once: the analysis need not have ended
+    expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
+    assert first.ended("from a recording to a result") == 1
+    assert first.seconds - converted_s(page) < MOST_AROUND_S
 
     second = Job()
     second.do(page.get_by_role("button", name="Convert with Kathleen").click)
     expect(lanes(page)).to_have_count(3, timeout=WORK_MS)
     assert second.ended("a second voice") == 1
-    print(f"of these, the conversion: {converted_s(page)} s; the first one with its wait: {took_s:.1f} s")
+    assert second.seconds - converted_s(page) < MOST_AROUND_S
 
 
 def test_from_loose_files_to_the_first_conversion_with_an_own_voice(page, made, open_tab):
