@@ -45,7 +45,7 @@ FAINT = """
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) said.push([texts.currentNode.textContent.trim(), texts.currentNode.parentElement]);
   for (const field of document.querySelectorAll("input:not([type=checkbox], [type=radio], [type=range], [type=file]), select, textarea"))
-    said.push([field.value || "nothing yet", field]);
+    said.push([field.value, field]);
   for (const [text, holder] of said) {
     if (!text || !holder.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
     if (holder.closest("script, style, option, svg, :disabled, [aria-disabled=true], [aria-hidden=true]")) continue;
