@@ -33,7 +33,7 @@ from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddl
 from studio.http.problem import problem_of
 from studio.http.protocol import BoundedProtocol
 from studio.http.root_path import RootPath
-from studio.http.routes import conversions, documentation, files, health, models, tasks
+from studio.http.routes import conversions, documentation, files, health, models, projects, tasks
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings, is_for_this_machine
@@ -47,7 +47,8 @@ TELEMETRY: TelemetryConfig = {
 }  # fmt: skip
 LAST_S = 3  # for connections that are still open after the calls have been answered
 _ROUTERS = (
-    conversions.router, models.router, tasks.router, files.router, health.router, documentation.router,
+    conversions.router, models.router, tasks.router, projects.router, files.router, health.router,
+    documentation.router,
 )  # fmt: skip
 
 

@@ -35,8 +35,8 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
     """Return what can be comped with a conversion. Raises NotFound, WrongState.
 
     starts_s       where each phrase begins, from 0 s
-    takes          [{task, take, title, url, name, starred}], the oldest first: of the same recording in the same
-                   voice; title: "Take 1", "Edited take", "Comp"
+    takes          [{task, take, title, created_at, url, name, starred}], the oldest first: of the same recording in
+                   the same voice; title: "Take 1", "Edited take", "Comp"; created_at: in seconds since 1970
     choice         for a comp, the take of each phrase: [{task, take}]; else None
     """
     task = _find(studio, account, task_id)
@@ -47,6 +47,7 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
             "task": one.id,
             "take": take,
             "title": _title(one, take),
+            "created_at": one.created_at,
             "url": studio.link(key_of_take(one, take), base_url, now_s),
             "name": label_of(one, take).name,
             "starred": label_of(one, take).starred,

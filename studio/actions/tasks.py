@@ -115,9 +115,9 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         "error_code": task.error_code,
         "trace_id": trace_id_of(task.traceparent),
         "attempt": task.attempt,
-        "created_at": _written(task.created_at),
-        "started_at": _written(task.started_at),
-        "finished_at": _written(task.finished_at),
+        "created_at": written_time(task.created_at),
+        "started_at": written_time(task.started_at),
+        "finished_at": written_time(task.finished_at),
     }
     result = task.result or {}
     if task.kind == CONVERSION:
@@ -150,6 +150,6 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
     return view
 
 
-def _written(time_s: float | None) -> str | None:
-    """Format a time as ISO 8601."""
+def written_time(time_s: float | None) -> str | None:
+    """Return a time in seconds since 1970 as ISO 8601."""
     return None if time_s is None else datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds")

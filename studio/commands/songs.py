@@ -102,7 +102,7 @@ def convert_song(
     shutil.rmtree(work, ignore_errors=True)  # kept only while it is not finished
     _tell(filter(None, done.conversions), done.notes, done.mix.unsigned)
     if done.mix.gain_db:
-        typer.echo(f"All lanes are {-done.mix.gain_db:.1f} dB lower, so that nothing clips.", err=True)
+        say(f"All lanes are {-done.mix.gain_db:.1f} dB lower, so that nothing clips.")
     for path in (files.mix, files.vocal, files.backing, *files.stems):
         typer.echo(path)
 

@@ -41,6 +41,7 @@ def test_the_main_job_is_done_without_scrolling(new_visitor, size):
     page = ready(new_visitor(viewport=size, has_touch=size is PHONE))
     for control in MAIN:
         expect(page.locator(control).first).to_be_in_viewport(ratio=1)
+    expect(page.get_by_label("Record audio")).to_be_in_viewport(ratio=1)
     put_in(page)
     convert(page)  # one action
     expect(page.locator("#convert-instrument .play")).to_be_in_viewport(ratio=1)

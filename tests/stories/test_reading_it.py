@@ -41,10 +41,12 @@ FAINT = """
   const over = (above, below) => [0, 1, 2].map((at) => above[at] * above[3] + below[at] * (1 - above[3]));
   const part = (value) => (value <= 10 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
   const light = ([red, green, blue]) => 0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
-  const found = [];
+  const found = [], said = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const text = texts.currentNode.textContent.trim(), holder = texts.currentNode.parentElement;
+  while (texts.nextNode()) said.push([texts.currentNode.textContent.trim(), texts.currentNode.parentElement]);
+  for (const field of document.querySelectorAll("input:not([type=checkbox], [type=radio], [type=range], [type=file]), select, textarea"))
+    said.push([field.value, field]);
+  for (const [text, holder] of said) {
     if (!text || !holder.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
     if (holder.closest("script, style, option, svg, :disabled, [aria-disabled=true], [aria-hidden=true]")) continue;
     const layers = [];
@@ -59,6 +61,17 @@ FAINT = """
   }
   return found;
 }
+"""  # noqa: E501
+# what hides a part of its own text, without saying so
+CUT = """
+() => [...document.querySelectorAll("#tabs *")].filter((one) => {
+  const look = getComputedStyle(one);
+  if (!one.clientHeight || !one.checkVisibility({ visibilityProperty: true, opacityProperty: true })) return false;
+  if (!["hidden", "clip"].includes(look.overflowY) || look.clipPath !== "none" || look.webkitLineClamp !== "none") return false;
+  if (one.matches(".uses")) return false; // leaves whole rows out, and has them all in its title
+  if (one.matches(".visually-hidden, select, textarea") || one.closest("#create-files")) return false; // gradio's button
+  return one.scrollHeight > one.clientHeight + 2 && (one.innerText?.trim() || one.querySelector("input, button"));
+}).map((one) => `${one.scrollHeight} in ${one.clientHeight}: ${one.outerHTML.slice(0, 160)}`)
 """  # noqa: E501
 
 
@@ -94,8 +107,10 @@ def test_everything_has_a_name_can_be_read_and_fits_a_phone(used, open_tab):
             used.wait_for_timeout(400)  # colours change slowly
             assert used.evaluate(FAINT) == [], (tab, dark)
         used.evaluate("document.body.classList.remove('dark')")
+        assert used.evaluate(CUT) == [], tab
         for width in (390, 320):
             used.set_viewport_size({"width": width, "height": 844})
             used.wait_for_timeout(300)
             assert used.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), (tab, width)
+            assert used.evaluate(CUT) == [], (tab, width)
         used.set_viewport_size({"width": 1280, "height": 900})

@@ -7,12 +7,20 @@ from studio.errors import NotFound
 from studio.http.routes.fields import shown
 
 _TASK_ID = re.compile(r"[0-9a-z]{1,32}")
+_PROJECT_ID = re.compile(r"[0-9a-z]{6,64}")
 
 
 def known_task_id(given: str) -> str:
     """Return `given` if it can be a task's id. Raises NotFound."""
     if not _TASK_ID.fullmatch(given):
         raise NotFound(f"There is no task {shown(given)}. GET /tasks lists all tasks.", "task_not_found")
+    return given
+
+
+def known_project_id(given: str) -> str:
+    """Return `given` if it can be a project's id. Raises NotFound."""
+    if not _PROJECT_ID.fullmatch(given):
+        raise NotFound(f"There is no project {shown(given)}. GET /projects lists all projects.", "project_not_found")
     return given
 
 

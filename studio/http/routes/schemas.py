@@ -229,6 +229,41 @@ class Tasks(_Exact):
     next_cursor: str | None
 
 
+class ProjectTimeline(_Exact):
+    """The tempo of a song, and where in it the recording begins."""
+
+    tempo_bpm: float = Field(ge=0, le=400, description="0: not known.")
+    beats_per_bar: int = Field(ge=1, le=32)
+    start_s: float = Field(ge=0, le=86_400)
+
+
+class ProjectView(_Exact):
+    """A recording with everything that was made of it."""
+
+    id: str
+    name: str
+    file_name: str
+    timeline: ProjectTimeline
+    voices: list[str] = Field(description="The names of the voices that sing in it.")
+    created_at: Time
+    changed_at: Time
+    conversions: list[TaskView]
+
+
+class Projects(_Exact):
+    """Projects, the last changed first."""
+
+    projects: list[ProjectView]
+    next_cursor: str | None
+
+
+class ProjectExport(_Exact):
+    """A project as a zip."""
+
+    url: Url
+    name: str = Field(description="For the file.")
+
+
 class Health(_Exact):
     """The service is usable."""
 

@@ -50,6 +50,11 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
     return given
 
 
+def given_changes(form: Fields, settings: type[Any]) -> dict[str, int | float | str]:
+    """Return the settings that a form has; `form.check` reports their problems."""
+    return {one.name: form.setting(one.name, one.metadata) for one in fields(settings) if form.has(one.name)}
+
+
 def _in_the_call(one: "Field[Any]", is_published: bool) -> Mapping[str, Any]:
     """Return a setting's metadata; the published fields keep their whole numbers and limits."""
     if not is_published:

@@ -1,5 +1,6 @@
 """The profile of a voice as controls, with the engine's choices, and their values as a profile."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -12,6 +13,8 @@ from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, MOST_TRAI
 
 MINE = "This is my own voice. I agree that a voice model is trained on it and that recordings are converted to it."
 AGREED = "The person heard has agreed that a voice model is trained on this and that recordings are converted to it."
+# the statement; and who says so, where a voice has the name of its owner
+_STATED = f"(said, name, by) => [said, by || (said === {json.dumps(MINE)} ? name : '')]"
 _UNSPECIFIED = ""
 _DETECTED = "automatic"
 _LANGUAGES = {
@@ -115,7 +118,8 @@ def profile_form(today: date | None = None, consent: str = "<h3>Consent</h3>") -
         made["consent.by"] = gr.Textbox(label="Consent given by", placeholder="Name of the person heard")
         day = "" if today is None else today.isoformat()
         made["consent.date"] = gr.Textbox(day, label="Date of consent", placeholder="2026-03-31")
-    whose.input(None, whose, made["consent.statement"], js="said => said", api_visibility="private")
+    stated, by = made["consent.statement"], made["consent.by"]
+    whose.input(None, [whose, made["name"], by], [stated, by], js=_STATED, api_visibility="private")
     return ProfileForm(made)
 
 

@@ -1,8 +1,8 @@
 // <timbre-comp>: the takes of a recording below each other, its phrases as cells; one take of each phrase is chosen.
 //
-// data: {task, starts_s, takes: [{task, take, title, name, starred}], choice: [{task, take}] or null, follows, offset_s}.
-// choice: that of a comp; follows: the player that goes to a phrase when its cell is chosen; offset_s: where the takes
-// begin on its timeline. Tells `ordered` {choice} for the
+// data: {task, starts_s, takes: [{task, take, title, created_at, name, starred}], choice: [{task, take}] or null, follows, offset_s}.
+// choice: that of a comp; created_at: in s; follows: the player that goes to a phrase when its cell is chosen; offset_s:
+// where the takes begin on its timeline. Tells `ordered` {choice} for the
 // take to be made, and `labelled` {task, take, name, starred} when a take is named or starred.
 
 import { make, tell } from "./dom.js";
@@ -45,11 +45,13 @@ class Comp extends HTMLElement {
   }
 
   #lane(one, index, canComp) {
-    const label = one.name ? `${one.title}, ${one.name}` : one.title;
+    const time = new Date(1000 * one.created_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const title = one.task === this.#data.task ? one.title : `${one.title}, ${time}`; // of another conversion
+    const label = one.name ? `${title}, ${one.name}` : title;
     const star = make("button", { type: "button", class: "star", "aria-pressed": String(one.starred), "aria-label": `Star ${label}`, title: "Star", onclick: () => this.#label(one, { starred: !one.starred }) }, "\u2605");
-    const name = make("input", { type: "text", class: "name", value: one.name, maxlength: LONGEST_NAME, placeholder: "Name", "aria-label": `Name of ${one.title}`, onchange: (event) => this.#label(one, { name: event.target.value }) });
+    const name = make("input", { type: "text", class: "name", value: one.name, maxlength: LONGEST_NAME, placeholder: "Name", "aria-label": `Name of ${title}`, onchange: (event) => this.#label(one, { name: event.target.value }) });
     const cells = canComp ? this.#data.starts_s.map((start, phrase) => this.#cell(label, index, phrase, start)) : [];
-    return make("div", { class: "lane" }, star, make("span", { class: "title" }, one.title), name, make("div", { class: "cells" }, cells));
+    return make("div", { class: "lane" }, star, make("span", { class: "title" }, title), name, make("div", { class: "cells" }, cells));
   }
 
   #cell(label, index, phrase, start) {

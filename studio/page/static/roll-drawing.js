@@ -292,21 +292,31 @@ export function drawTimes(context, plot, colours, top, bottom) {
 
 // ---- what lies over the picture
 
-/** The notes from `range.low` to `range.high` (MIDI) as a band with its ends named. */
+const rangeColour = ({ colour }, colours) => (colours.of(colour) === "#888888" ? colours.range : colours.of(colour));
+
+/** The notes from `range.low` to `range.high` (MIDI) as a band. */
 export function drawRange(context, plot, range, colours) {
   const { box } = plot;
   const top = plot.y(toHertz(range.high)), bottom = plot.y(toHertz(range.low));
   context.save();
-  context.fillStyle = context.strokeStyle = colours.of(range.colour) === "#888888" ? colours.range : colours.of(range.colour);
+  context.fillStyle = context.strokeStyle = rangeColour(range, colours);
   context.globalAlpha = 0.08;
   context.fillRect(box.x, top, box.width, bottom - top);
   context.globalAlpha = 0.9;
   context.setLineDash([6, 4]);
+  for (const y of [top, bottom]) line(context, box.x, y, box.x + box.width, y);
+  context.restore();
+}
+
+/** The names of a range's ends, to be read over whatever else is there. */
+export function nameRange(context, plot, range, colours) {
+  const { box } = plot;
+  context.save();
   context.font = `600 11px ${colours.font}`;
   context.textAlign = "right";
-  for (const [midi, y, side] of [[range.high, top, -4], [range.low, bottom, 12]]) {
-    line(context, box.x, y, box.x + box.width, y);
-    context.fillText(`${range.label ? `${translated(range.label)} ` : ""}${noteName(midi)}`, box.x + box.width - 4, y + side);
+  for (const [midi, side] of [[range.high, -4], [range.low, 12]]) {
+    const text = `${range.label ? `${translated(range.label)} ` : ""}${noteName(midi)}`;
+    outlined(context, text, box.x + box.width - 14, plot.y(toHertz(midi)) + side, rangeColour(range, colours), colours);
   }
   context.restore();
 }

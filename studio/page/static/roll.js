@@ -499,6 +499,7 @@ export class Roll extends Listener {
     if (this.#isIn("pitch")) draw.clipped(context, box, () => {
       if (this.#shown.has("notes") && this.#data.notes) draw.drawNotes(context, plot, this.#data.notes, colours);
       for (const curve of this.#seen()) if (curve.hertz) draw.drawCurve(context, plot, curve, colours.of(curve.colour ?? "var(--accent)"), colours);
+      if (this.#shown.has("range") && this.#data.range) draw.nameRange(context, plot, this.#data.range, colours);
     });
     for (const { name, strip, box } of lanes) {
       if (strip) draw.drawStrip(context, plot, box, strip, colours);

@@ -5,9 +5,10 @@ from typing import Any
 
 import gradio as gr
 
+from engine.errors import EngineError
 from studio.actions.repeats import convert_recording, look_at_recording
 from studio.errors import Invalid
-from studio.page.parts.notice import notice, silent, told_error
+from studio.page.parts.notice import notice, silent, told_error, told_problems
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_batch import Batch
 from studio.page.tabs.convert_comp import Comp
@@ -77,8 +78,8 @@ class ConvertTab:
         pitch = result.takes.pitch
         page.on(recording.chosen.change, pitch.make_way, [recording.chosen, pitch.known])
         page.on(recording.chosen.change, self.come_round, [recording.chosen], [self.problem])
-        wish = page.wishes["convert"]
-        page.on(wish.change, self.wished, [wish, result.kept], filled, notice=self.problem, **IN_TURN)
+        self._wish = wish = page.wishes["convert"]
+        page.on(wish.change, self.wished, {wish, *inputs}, filled, notice=self.problem, **IN_TURN)
         kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows, self.song.task]
         page.on(page.blocks.load, self.come_back, kept, [*filled, *self.batch.outputs, *self.song.outputs])
 
@@ -117,9 +118,13 @@ class ConvertTab:
         )
         return self.result.begun(visit, task_id, chosen, given[self.result.kept])
 
-    def wished(self, visit: Visit, wish: dict[str, Any] | None, kept: Any) -> Updates:
-        """Take what another tab sent here: a voice, a recording, or a conversion with all its settings."""
+    def wished(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+        """Take what another tab sent here: a voice, a recording, or a conversion with all its settings.
+
+        Converts at once if that is wished and there is a recording.
+        """
         updates: dict[Any, Any] = {}
+        wish, kept = given[self._wish], given[self.result.kept]
         if not wish:
             return updates
         if model := wish.get("voice"):
@@ -135,6 +140,12 @@ class ConvertTab:
             taken = look_at_recording(visit.studio, visit.account, task_id)
             updates |= self.recording.take(taken, settled=True)
             updates |= self.result.begun(visit, task_id, {"id": taken}, kept)
+        if wish.get("start") and given[self.recording.chosen]:
+            updates |= {self.input: gr.Tabs(selected="one"), self.alone: True}
+            try:
+                updates |= self.convert(visit, given | {self.voice.chosen: wish["voice"]}) or {}
+            except EngineError as error:
+                updates[self.problem] = told_problems(error)
         return updates
 
     def come_back(self, visit: Visit, *kept: Any) -> Updates:

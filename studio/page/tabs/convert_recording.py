@@ -7,13 +7,14 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.samples import SAMPLES, take_sample
+from studio.actions.samples import take_sample
 from studio.page.parts.controls import STYLES
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import duration_text, progress_bar
 from studio.page.parts.recorded import recorded
+from studio.page.parts.sample_row import sample_row
 from studio.page.tabs import analyses
 from studio.page.tabs.instrument import brought, instrument, part
 
@@ -52,17 +53,15 @@ class Recording:
             self.progress = gr.HTML(elem_id="convert-listening")
             self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
         self.problem = notice("convert-recording-problem")
-        with gr.Row(elem_classes="samples") as self.offered:
-            gr.HTML("<span>Or try a sample:</span>", elem_classes="samples-title")
-            self.samples = [gr.Button(sample.title, size="sm", scale=0, min_width=110) for sample in SAMPLES]
+        self.offered, self.samples = sample_row()
         self._wire()
 
     def _wire(self) -> None:
         page, problem, chosen = self.page, self.problem, self.chosen
         uploaded = [self.drop, self.is_recorded, chosen]
         page.on(self.drop.input, self.put_in, uploaded, [self.drop, *self.outputs], notice=problem, **IN_TURN)
-        for button, sample in zip(self.samples, SAMPLES, strict=True):
-            page.on(button.click, self.put_in_sample(sample.title), [chosen], self.outputs, notice=problem, **IN_TURN)
+        for title, button in self.samples.items():
+            page.on(button.click, self.put_in_sample(title), [chosen], self.outputs, notice=problem, **IN_TURN)
         outputs = [self.drop, self.offered, self.taken, self.part, self.facts, self.analysing, self.progress]
         outputs += self.outputs
         page.on(self.timer.tick, self.look, [chosen], outputs, notice=problem)

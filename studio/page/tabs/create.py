@@ -100,7 +100,7 @@ class CreateTab:
         return self._report.end() | {self._place: gr.Column(visible=True)}
 
     def _go(self, visit: Visit, model: str | None, there: str) -> Updates:
-        return self._page.go(there, voice=model) | self._begin_anew() if model else None
+        return self._page.go(there, voice=model, start=there == "convert") | self._begin_anew() if model else None
 
     def _take_back(self, visit: Visit, model: str | None, only_good: bool) -> Updates:
         draft = self._report.take_back(visit, model, only_good)

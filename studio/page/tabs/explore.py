@@ -1,23 +1,22 @@
 """The Explore tab: the analysis of a recording, and its comparison with a second one."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-import engine
 from engine.errors import EngineError
+from studio.actions.samples import take_sample
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
+from studio.page.parts.sample_row import sample_row
 from studio.page.tabs import analyses
 from studio.page.tabs.explore_result import Result
 
-_SAMPLES = Path(engine.__path__[0]) / "samples"
 _FIRST, _SECOND = "first", "second"
 _NONE: dict[str, str | None] = {_FIRST: None, _SECOND: None}
 _POLL_S = 0.5
@@ -38,10 +37,7 @@ class ExploreTab:
                 _FIRST: _input("Recording", "explore-first"),
                 _SECOND: _input("Compare with (optional)", "explore-second"),
             }
-        gr.Examples(
-            [str(_SAMPLES / "singing.flac"), str(_SAMPLES / "speech.flac")], self.inputs[_FIRST], label="Samples",
-            cache_examples=False, example_labels=["Singing", "Speech"],
-        )  # fmt: skip
+        _, self.samples = sample_row()
         self.notice = notice("explore-notice")
         with gr.Row(visible=False, elem_classes="progress-line") as self.working:
             self.bar = gr.HTML("", elem_id="explore-progress")
@@ -55,6 +51,8 @@ class ExploreTab:
         for which, audio in self.inputs.items():
             given = [audio, recorded(page, audio), self.ids, self.seen]
             page.on(audio.change, self.put_in(which), given, outputs, self.notice)
+        for title, button in self.samples.items():
+            page.on(button.click, self.put_in_sample(title), [self.ids, self.seen], outputs, self.notice)
         page.on(self.timer.tick, self.look, [self.ids, self.seen], [*outputs, self.notice])
         page.on(self.cancel.click, self.stop, [self.ids, self.seen], outputs, self.notice)
         # not when the page loads: the browser's state is there only once the tab was opened
@@ -94,6 +92,14 @@ class ExploreTab:
             analyses.cancel(visit, ids[which])
             now = {**ids, which: analysis}
             return {self.ids: now, self.inputs[which]: None} | self.look(visit, now, before)
+
+        return put_in
+
+    def put_in_sample(self, title: str) -> Callable[..., Updates]:
+        def put_in(visit: Visit, ids: Ids, before: Any) -> Updates:
+            now = {**ids, _FIRST: take_sample(visit.studio, visit.account, title)}
+            analyses.cancel(visit, ids[_FIRST])
+            return {self.ids: now} | self.look(visit, now, before)
 
         return put_in
 

@@ -48,15 +48,15 @@ class HistoryTab:
 
     def _lay_out(self) -> None:
         with gr.Row(elem_classes="history-choice"):
-            self._view = gr.Radio([_WORK, _PROJECTS], value=_WORK, label="Show", min_width=200)
-            self._words = gr.Textbox(label="Search", placeholder="Name or voice", max_lines=1, min_width=200)
+            self._view = gr.Radio([_WORK, _PROJECTS], value=_WORK, label="Show", min_width=240)
+            self._words = gr.Textbox(label="Search", placeholder="Name or voice", max_lines=1, min_width=150)
             self._voice = gr.Dropdown(
-                [("All voices", _ALL)], value=_ALL, label="Voice", min_width=150, elem_classes="names"
+                [("All voices", _ALL)], value=_ALL, label="Voice", min_width=130, elem_classes="names"
             )
             self._kind = _filter("Type", "All types", KINDS)
             self._state = _filter("Status", "Any status", STATES)
-            self._since = gr.Textbox(label="From", placeholder="2026-03-31", max_length=10, max_lines=1, min_width=130)
-            self._until = gr.Textbox(label="To", placeholder="2026-03-31", max_length=10, max_lines=1, min_width=130)
+            self._since = gr.Textbox(label="From", placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120)
+            self._until = gr.Textbox(label="To", placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120)
         self._filters = [self._view, self._words, self._voice, self._kind, self._state, self._since, self._until]
         self._notice = notice("history-notice")
         self._form = ProjectForm(self._page)

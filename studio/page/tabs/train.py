@@ -42,7 +42,7 @@ class TrainTab:
             page.on(panel.made[name].change, self._estimate, asked, [panel.estimate])
         page.on(panel.start.click, self._start, asked, [*seen, *panel.fixed], notice=said)
         page.on(
-            panel.convert.click, lambda visit, model: page.go("convert", voice=model), [panel.voice],
+            panel.convert.click, lambda visit, model: page.go("convert", voice=model, start=True), [panel.voice],
             [page.tabs, page.wishes["convert"]],
         )  # fmt: skip
         page.on(panel.stop.click, self._stop, asked, seen, notice=said)

@@ -112,7 +112,8 @@ class VoicesTab:
         )  # fmt: skip
         for button, there in ((self._panel.convert, "convert"), (self._panel.train, "train")):
             page.on(
-                button.click, lambda visit, model, there=there: page.go(there, voice=model) if model else None,
+                button.click,
+                lambda visit, one, there=there: page.go(there, voice=one, start=there == "convert") if one else None,
                 [chosen], [page.tabs, page.wishes[there]],
             )  # fmt: skip
 

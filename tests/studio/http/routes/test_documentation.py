@@ -20,7 +20,8 @@ CALLS = {
     ("DELETE", "/models/{model_id}"), ("POST", "/tasks/{task_id}/comp"), ("PUT", "/tasks/{task_id}/takes/{number}"),
     ("GET", "/models/{model_id}/package"),
     ("POST", "/models/import"), ("GET", "/health"), ("GET", "/metrics"), ("GET", "/files/{key}"), ("POST", "/verify"),
-    ("HEAD", "/files/{key}"),
+    ("HEAD", "/files/{key}"), ("GET", "/projects"), ("GET", "/projects/{project_id}"),
+    ("PUT", "/projects/{project_id}"), ("DELETE", "/projects/{project_id}"), ("GET", "/projects/{project_id}/export"),
 }  # fmt: skip
 
 

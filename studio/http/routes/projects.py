@@ -1,0 +1,110 @@
+"""Projects over HTTP: recordings with everything that was made of them, listed, named, exported and deleted."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import JSONResponse, Response
+
+from engine.analysis.timeline import Timeline
+from studio.actions.history import search
+from studio.actions.project_exports import project_zip
+from studio.actions.projects import PAGE, change_project, delete_project, project_view, projects_view
+from studio.actions.tasks import written_time
+from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.routes.call import Calling
+from studio.http.routes.documentation import OF_UPLOADS, body, problems
+from studio.http.routes.fields import Fields
+from studio.http.routes.identifiers import known_project_id
+from studio.http.routes.schemas import ProjectExport, Projects, ProjectView
+from studio.http.routes.setting_fields import given_changes, setting_property
+from studio.http.routes.tasks import Cursor
+from studio.store.projects import LONGEST_NAME
+
+MOST_PROJECTS = 100
+
+router = APIRouter(tags=["projects"])
+
+Words = Annotated[
+    str, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="In the names of project, file or voice.")
+]
+_CHANGES = {
+    "name": {"type": "string", "maxLength": LONGEST_NAME, "description": "A name, or nothing for the recording's."},
+    **{one.name: setting_property(one) for one in fields(Timeline)},
+}
+
+
+@router.get("/projects", response_model=Projects, responses=problems(422))
+async def list_projects(
+    call: Calling,
+    q: Words = "",
+    limit: Annotated[int, Query(ge=1, le=MOST_PROJECTS)] = PAGE,
+    cursor: Cursor = None,
+) -> JSONResponse:
+    """List the account's projects, the last changed first."""
+    found = await call.quickly(_found, call, q, limit, cursor)
+    return JSONResponse(found | {"projects": [_written(one) for one in found["projects"]]})
+
+
+def _found(call: Calling, words: str, limit: int, cursor: str | None) -> dict[str, Any]:
+    wanted = search(call.studio, call.account, words)
+    return projects_view(
+        call.studio, call.account, call.base_url, call.now_s, wanted=wanted, limit=limit, cursor=cursor
+    )
+
+
+@router.get("/projects/{project_id}", response_model=ProjectView, responses=problems(404, 422))
+async def one_project(call: Calling, project_id: str) -> JSONResponse:
+    """Return a project with its conversions, the newest first."""
+    return JSONResponse(await _view(call, known_project_id(project_id)))
+
+
+@router.put(
+    "/projects/{project_id}",
+    response_model=ProjectView,
+    responses=problems(404, *OF_UPLOADS),
+    openapi_extra=body(_CHANGES, (), MULTIPART, URLENCODED, JSON),
+)
+async def change(call: Calling, project_id: str) -> JSONResponse:
+    """Name a project, or place its recording in a song; a field that is left out stays as it is."""
+    project_id = known_project_id(project_id)
+    async with call.form() as form:
+        given = Fields(form)
+        timeline = given_changes(given, Timeline)
+        given.check()
+        name = form.fields.get("name")
+        await call.quickly(change_project, call.studio, call.account, project_id, name, timeline)
+    return JSONResponse(await _view(call, project_id))
+
+
+@router.get("/projects/{project_id}/export", response_model=ProjectExport, responses=problems(404, 422, 507))
+async def export(
+    call: Calling,
+    project_id: str,
+    dry: Annotated[bool, Query(description="Takes without their effects.")] = False,
+) -> JSONResponse:
+    """Return a link to the project as a zip for a DAW: stems that begin together, MIDI, tables of pitch and phrases."""
+    project_id = known_project_id(project_id)
+    made = await call.at_length(_exported, call, project_id, dry)
+    return JSONResponse(made)
+
+
+def _exported(call: Calling, project_id: str, dry: bool) -> dict[str, str]:
+    return project_zip(call.studio, call.account, project_id, call.base_url, call.now_s, dry=dry)
+
+
+@router.delete("/projects/{project_id}", status_code=204, responses=problems(404, 409, 422))
+async def remove(call: Calling, project_id: str) -> Response:
+    """Delete all conversions of a project with their recordings and takes."""
+    await call.at_length(delete_project, call.studio, call.account, known_project_id(project_id))
+    return Response(status_code=204)
+
+
+async def _view(call: Calling, project_id: str) -> dict[str, Any]:
+    return _written(await call.quickly(project_view, call.studio, call.account, project_id, call.base_url, call.now_s))
+
+
+def _written(project: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a project with its times as text."""
+    return {**project, **{name: written_time(project[name]) for name in ("created_at", "changed_at")}}

@@ -1,0 +1,111 @@
+"""The main jobs in as few actions as can be: an action is a drop, a click or a field that is filled in.
+
+What it takes is written down in studio/README.md; `-s` prints the seconds.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import engine
+from engine.errors import EngineError
+
+SAMPLES = Path(engine.__path__[0]) / "samples"
+SINGING = SAMPLES / "singing.flac"
+FILES = [SAMPLES / "singing.flac", SAMPLES / "speech.flac", SAMPLES / "foreign" / "singing-high.flac"]
+WORK_MS = 240_000
+MOST_AROUND_S = 6.0  # beside the conversion; 2 s where nothing else is going on, and the history says whole seconds
+NAME = "Zoe"
+
+
+class Job:
+    """Counts actions and seconds."""
+
+    def __init__(self) -> None:
+        self.actions, self.seconds, self.began_s = 0, 0.0, time.monotonic()
+
+    def do(self, act: Callable[[], object]) -> None:
+        self.actions += 1
+        act()
+
+    def ended(self, name: str) -> int:
+        self.seconds = time.monotonic() - self.began_s
+        print(f"\n{name}: {self.actions} actions, {self.seconds:.1f} s")
+        return self.actions
+
+
+@pytest.fixture
+def page(new_visitor) -> Page:
+    page = new_visitor(viewport={"width": 1280, "height": 720})
+    expect(page.get_by_role("radio", name="Kathleen").first).to_be_visible(timeout=WORK_MS)
+    return page
+
+
+@pytest.fixture
+def made(studio_page) -> Iterator[None]:
+    """What is to be deleted afterwards."""
+    yield
+    with suppress(EngineError):
+        studio_page.command("voices", "delete", NAME.lower(), "--yes")
+
+
+def lanes(page: Page):
+    return page.locator("#convert-instrument .track")
+
+
+def drop(page: Page) -> None:
+    page.locator("#convert-drop input[type=file]").first.set_input_files(SINGING)
+
+
+def converted_s(page: Page) -> float:
+    """Return the seconds that the last conversion took the worker, as the history says."""
+    page.get_by_role("tab", name="History", exact=True).click()
+    took = page.locator("timbre-tasks .task .took").first.inner_text()
+    page.get_by_role("tab", name="Convert", exact=True).click()
+    return float(took.removesuffix(" s"))
+
+
+def test_from_a_recording_to_a_result_and_to_a_second_voice(page):
+    drop(page)
+    page.locator("#convert-start").click()  # the first one waits for the workers
+    expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
+    page.get_by_role("button", name="Change recording").click()
+    expect(lanes(page)).to_have_count(0)
+
+    drop(page)
+    first = Job()
+    first.do(page.locator("#convert-start").click)  # at once: the analysis need not have ended
+    expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
+    assert first.ended("from a recording to a result") == 1
+    assert first.seconds - converted_s(page) < MOST_AROUND_S
+
+    second = Job()
+    second.do(page.get_by_role("button", name="Convert with Kathleen").click)
+    expect(lanes(page)).to_have_count(3, timeout=WORK_MS)
+    assert second.ended("a second voice") == 1
+    assert second.seconds - converted_s(page) < MOST_AROUND_S
+
+
+def test_from_loose_files_to_the_first_conversion_with_an_own_voice(page, made, open_tab):
+    drop(page)  # what is to be converted
+    expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
+    open_tab(page, "Create")
+    expect(page.locator("#create-gathered")).to_contain_text("No recordings yet")
+    job = Job()
+    job.do(lambda: page.locator("#create-files input[type=file]").set_input_files(FILES))
+    expect(page.locator("#create-gathered .row")).to_have_count(3, timeout=WORK_MS)
+    job.do(lambda: page.get_by_label("Name", exact=True).fill(NAME))
+    job.do(page.get_by_role("radio", name="My own voice").check)
+    expect(page.get_by_role("textbox", name="Consent given by")).to_have_value(NAME)
+    job.do(page.locator("#create-sure").get_by_role("checkbox").check)
+    job.do(page.get_by_role("button", name="Check recordings").click)
+    convert = page.get_by_role("button", name="Convert with this voice")
+    expect(convert).to_be_visible(timeout=WORK_MS)
+    job.do(convert.click)
+    expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}", timeout=WORK_MS)
+    assert job.ended("from loose files to the first conversion with an own voice") == 6
+    expect(page.locator("#convert-voices .card.chosen .name")).to_have_text(NAME)
