@@ -154,8 +154,10 @@ def common_channels(found: Sequence[tuple[str, int]]) -> int:
     named = {channels: name for name, channels in found}
     several = sorted(set(named) - {1})
     if len(several) > 1:
-        text = " and ".join(f'"{named[channels]}" has {channels} channels' for channels in several[:2])
-        raise AudioError(f"{text}: give both in mono or stereo.")
+        few, many = several[:2]
+        raise AudioError(
+            f'"{named[few]}" has {few} channels and "{named[many]}" has {many} channels: give both in mono or stereo.'
+        )
     return several[0] if several else 1
 
 

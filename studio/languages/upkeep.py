@@ -40,7 +40,7 @@ def extract(texts: Texts | None = None) -> Catalog:
     catalogue = _catalogue(None)
     for text, places in sorted((texts or all_texts()).places.items()):
         identifier = (text, text) if counted_field_of(text) else text
-        catalogue.add(identifier, locations=[(place, None) for place in sorted(places)])
+        catalogue.add(identifier, locations=[(place, 0) for place in sorted(places)])
     return catalogue
 
 
@@ -59,7 +59,7 @@ def update(language: Language, template: Catalog, fresh: Mapping[str, object] | 
         forms = _shaped(string, message, language)
         if forms is None and language.code == ENGLISH:
             continue  # only what reads otherwise than in the code
-        empty: object = ("",) * len(language.plurals) if message.pluralizable else ""
+        empty: str | tuple[str, ...] = ("",) * len(language.plurals) if message.pluralizable else ""
         updated.add(message.id, forms if forms is not None else empty, locations=message.locations)
     return updated
 
@@ -142,8 +142,8 @@ def _forms(message: Message) -> tuple[str, ...]:
     return tuple(message.string) if isinstance(message.string, tuple | list) else (str(message.string or ""),)
 
 
-def _shaped(string: object, message: Message, language: Language) -> object:
-    """Return a translation in the shape that the message has now: one form, or one for each plural; None if it is empty."""
+def _shaped(string: object, message: Message, language: Language) -> str | tuple[str, ...] | None:
+    """Return a translation in the shape that the message has now: one form, or one a plural; None if it is empty."""
     forms = [str(one) for one in string] if isinstance(string, list | tuple) else [str(string or "")]
     if not all(forms):
         return None
