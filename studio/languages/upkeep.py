@@ -20,7 +20,10 @@ _COUNTED = (
     "presets|processes|recordings|results|samples|seconds|semitones|speakers|stretches|takes|tasks|threads|tokens|"
     "trainings|versions|voices|words|workers|years"
 )
-_COUNT = re.compile(rf"\{{(\w+)\}} (?:[a-z-]+ ){{0,2}}(?:{_COUNTED})\b")
+_COUNT = re.compile(
+    rf"\{{(\w+)\}} of \{{\w+\}} (?:{_COUNTED})\b"
+    rf"|\{{(\w+)\}} (?:(?!has|have|holds|takes|and|for|is|are|the|its|called)[a-z-]+ ){{0,2}}(?:{_COUNTED})\b(?! an? )"
+)
 _WRITTEN = datetime(2026, 11, 24, tzinfo=UTC)  # gettext wants a date; git has the true ones
 _CODE = re.compile(r"`[^`]*`|--[a-z-]+|\b[a-z]+_[a-z_]+\b|https?://\S+")
 
@@ -32,7 +35,7 @@ def counted_field_of(text: str) -> str:
     ('count', '')
     """
     found = _COUNT.search(text)
-    return found[1] if found else ""
+    return (found[1] or found[2]) if found else ""
 
 
 def extract(texts: Texts | None = None) -> Catalog:
