@@ -127,7 +127,8 @@ class ContentVec(nn.Module):
     @property
     def is_base(self) -> bool:
         """Return whether it has the sizes that models of RVC read."""
-        projection, layers = self.feature_projection["projection"], cast(nn.ModuleList, self.encoder["layers"])
+        projection = cast(nn.Linear, self.feature_projection["projection"])
+        layers = cast(nn.ModuleList, self.encoder["layers"])
         projected = _PROJECTED if self.final_proj is None else self.final_proj.out_features
         return (projection.out_features, len(layers), projected) == (_WIDTH, _LAYERS, _PROJECTED)
 

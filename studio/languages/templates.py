@@ -18,6 +18,8 @@ FIELD = re.compile(r"\{(\w+)\}")
 # fields whose values are the words of users, and are never translated: a voice may be called "Convert"
 NAMES = frozenset({"name", "voice", "voice_name", "file", "file_name", "path", "stem", "account"})
 _WORD = re.compile(r"[^\W\d_]{3,}")
+# in anybody's words too: "{first} and {second}" would be every sentence with "and"
+_JOINING = frozenset({"and", "are", "but", "for", "from", "has", "its", "not", "than", "the", "this", "was", "with"})
 _SPACES = re.compile(r"\s+")
 
 
@@ -70,8 +72,9 @@ class Template:
 
     @cached_property
     def keyword(self) -> str:
-        """The longest word outside the fields, by which candidates are found; empty if there is none."""
-        return max(_WORD.findall(FIELD.sub(" ", self.text)), key=len, default="")
+        """The longest word outside the fields, by which candidates are found; empty if it has but joining words."""
+        words = [word for word in _WORD.findall(FIELD.sub(" ", self.text)) if word.lower() not in _JOINING]
+        return max(words, key=len, default="")
 
     def values_in(self, text: str) -> Mapping[str, str] | None:
         """Return the values of the fields in a text; None if it is not of this template."""

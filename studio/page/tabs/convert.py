@@ -88,7 +88,7 @@ class ConvertTab:
 
         def turn(visit: Visit, was_one: bool, *shift: Any) -> Updates:
             is_one = choice == "one"
-            seen = {button: gr.Button(visible=name == choice) for name, button in self.buttons.items()}
+            seen: dict[Any, Any] = {one: gr.Button(visible=name == choice) for name, one in self.buttons.items()}
             seen[layout.takes] = gr.Row(visible=choice != "song")  # which is made in one take
             return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
