@@ -85,7 +85,7 @@ def describe(report: DataReport) -> str:
     """Describe the recordings in one line: amount, style, range and voice type."""
     count = len(report.recordings)
     amount = f"{duration_label(report.usable_s)} usable of {duration_label(report.total_s)}"
-    amount += f" in {count} recording{'s' if count != 1 else ''}"
+    amount += f" in {count} recordings" if count != 1 else " in 1 recording"
     if report.vocal_range is None:
         return f"{amount}, no voice found"
     low, high = report.vocal_range

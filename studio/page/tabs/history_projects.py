@@ -94,7 +94,7 @@ def project_row(project: Mapping[str, Any], preferred: str) -> dict[str, Any]:
     return {
         "id": project["id"],
         "title": project["name"],
-        "kind": f"{count} conversion{'s' * (count != 1)} · {voices}",
+        "kind": f"{count} conversions · {voices}",
         "state": "running" if active else "completed",
         "label": "Working" if active else "",
         "progress": 0.0,

@@ -79,8 +79,10 @@ def estimate_text(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0
         return (view["estimating"] or {}).get("error") or "The training time is not known yet."
     if epochs <= view["epoch"]:
         return f"Already trained for {_epochs(view['epoch'])}. Set a higher number to continue."
-    more = f"from epoch {view['epoch']} to {epochs}" if view["epoch"] else f"for {_epochs(epochs)}"
-    return f"About {rounded_duration(seconds)} {more} on this machine, less if training stops early."
+    about = rounded_duration(seconds)
+    if epoch := view["epoch"]:
+        return f"About {about} from epoch {epoch} to {epochs} on this machine, less if training stops early."
+    return f"About {about} for {epochs} epochs on this machine, less if training stops early."
 
 
 def state_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
