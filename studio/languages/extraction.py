@@ -15,7 +15,7 @@ from pathlib import Path
 from engine.settings import title_of
 from studio.languages.javascript import texts_of_script
 from studio.languages.templates import FIELD, Template, normal
-from studio.languages.words import GRADIO, WORDS
+from studio.languages.words import DEMO_VOICES, GRADIO, WORDS
 
 ROOT = Path(__file__).parents[2]
 _ROOMS = ("engine", "studio")
@@ -69,7 +69,7 @@ class Texts:
 def all_texts(root: Path = ROOT) -> Texts:
     """Return the texts of engine, studio and notebooks of a checkout."""
     texts = Texts()
-    for text in (*WORDS, *GRADIO):
+    for text in (*WORDS, *DEMO_VOICES, *GRADIO):
         texts.add(text, "studio/languages/words.py")
     for room in _ROOMS:
         for path in sorted((root / room).rglob("*.py")):

@@ -18,6 +18,13 @@ WORDS: Final = frozenset({
     "Strength (%)",
 })  # fmt: skip
 
+# what the cards of the demo voices say of them
+DEMO_VOICES: Final = (
+    "A full, ornamented voice of Turkish makam song.", "A clear, friendly American speaking voice.",
+    "A calm, precise German speaking voice.", "A light, relaxed Japanese voice that sings and speaks.",
+    "A warm, ornamented woman's voice of Turkish makam song.",
+)  # fmt: skip
+
 # of Gradio's parts that the page has: it brings some of our languages itself, but not all, and not all of its texts
 GRADIO: Final = (
     "Drop Audio Here", "Drop File Here", "Click to Upload", "- or -", "Upload file", "Record audio", "Record", "Stop",

@@ -1,4 +1,4 @@
-// <timbre-voice>: the heading of a voice. data: {name, avatar, state, badge, kind: [words], description, uses, traits}.
+// <timbre-voice>: the heading of a voice. data: {name, avatar, state, badge, demo, kind: [words], description, uses, traits}.
 
 import { avatar } from "./avatar.js";
 import { make, row } from "./dom.js";
@@ -12,7 +12,7 @@ class VoiceHead extends HTMLElement {
     const badge = voice.badge ? make("span", { class: "badge", "data-state": voice.state }, voice.badge) : null;
     const title = make("div", { class: "title" }, avatar(voice.avatar), make("h2", { translate: "no" }, voice.name), badge);
     const kind = voice.kind.length ? make("p", { class: "kind" }, row(voice.kind, " · ")) : null;
-    const description = voice.description ? make("p", { class: "description", translate: "no" }, voice.description) : null;
+    const description = voice.description ? make("p", { class: "description", translate: voice.demo ? null : "no" }, voice.description) : null;
     const good = voice.uses?.length ? make("p", { class: "uses" }, row(voice.uses, " · ")) : null;
     const traits = make("ul", { class: "traits", "aria-label": "Traits" }, voice.traits.map((trait) => make("li", {}, trait)));
     return [title, kind, good, description, voice.traits.length ? traits : null].filter(Boolean);

@@ -93,7 +93,7 @@ export class Voices extends Listener {
       { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map(translated).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
       make("span", { class: "kind" }, row([...kind, ...more], " · ")),
-      voice.description ? make("span", { class: "description", translate: "no" }, voice.description) : null,
+      voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.description) : null,
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,
     );

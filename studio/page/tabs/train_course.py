@@ -78,7 +78,7 @@ def estimate_text(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0
     if seconds is None:
         return (view["estimating"] or {}).get("error") or "The training time is not known yet."
     if epochs <= view["epoch"]:
-        return f"Already trained for {_epochs(view['epoch'])}. Set a higher number to continue."
+        return f"Already trained for {view['epoch']} epochs. Set a higher number to continue."
     about = rounded_duration(seconds)
     if epoch := view["epoch"]:
         return f"About {about} from epoch {epoch} to {epochs} on this machine, less if training stops early."
@@ -178,10 +178,6 @@ def signature(view: Mapping[str, Any]) -> list[Any]:
     history = view["history"]
     counted = [len(history["epochs"]), len(history["evaluations"]), history["ceiling"]] if history else []
     return [view["id"], view["state"], *counted]
-
-
-def _epochs(number: int) -> str:
-    return f"{number} epochs"
 
 
 def _state(view: Mapping[str, Any]) -> str:

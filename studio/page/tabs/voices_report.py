@@ -55,6 +55,7 @@ def head(voice: Mapping[str, Any]) -> dict[str, Any]:
         "state": voice["state"],
         "badge": badge,
         "kind": [voice[name] for name in _KINDS if voice.get(name) and voice[name] not in ("other", "adult")],
+        "demo": voice["demo"],
         "description": voice["description"],
         "traits": voice["traits"],
     }

@@ -1,0 +1,11 @@
+"""What the cards of the demo voices say can be translated."""
+
+from engine.voices.card import DEMO_VOICES as FOLDER
+from engine.voices.card import load_card
+from studio.languages.words import DEMO_VOICES, WORDS
+
+
+def test_all_demo_voices_are_described_in_known_texts():
+    cards = [load_card(folder) for folder in sorted(FOLDER.iterdir()) if (folder / "card.json").exists()]
+    assert {card.profile.description for card in cards} == set(DEMO_VOICES)
+    assert {trait for card in cards for trait in card.profile.traits} <= WORDS
