@@ -278,7 +278,7 @@ class _Core:
         semitones = torch.from_numpy(hertz_to_semitones(self._rendered_hertz).astype(np.float32))
         with torch.inference_mode():
             prosody = prosody_input(semitones[-rows:], voicing[-rows:], own_loudness[-rows:])[None]
-            decoded = self._decoder(content[None], prosody, self._timbre()[None])[0, -count:]
+            decoded = self._decoder(content[None], prosody, self._timbre()[None], count)[0]
             decoded = voice.centre + (decoded - voice.centre) * (MORE_CONTRAST * voice.contrast)
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
