@@ -6,16 +6,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.devices import multiplies_halves
 from engine.live.speaker import RunningSpeaker
 from engine.networks.base import BaseModel
 from engine.networks.causal_content import FRAMES_AT_ONCE, FRAMES_PER_STEP, CausalContentEncoder
 from engine.networks.content_encoder import CONTENT
-from engine.networks.listener import LISTENER_RATE
+from engine.networks.eight_bits import in_eight_bits
+from engine.networks.listener import LISTENER_FRAME_RATE, LISTENER_RATE
+from engine.networks.listener_stream import ListenerStream
 from engine.networks.mel_frames import MEL_HOP, MEL_TRANSFORM, log_mel_inside
 from engine.units import FRAME_RATE
 
-_CONTEXT_MS = 1900  # that the listener is given before each block; with half of it, a third more is lost
 _REACH_FRAMES = 12  # of the content encoder, on each side
 
 
@@ -32,22 +32,19 @@ class ContentReader(Protocol):
 
 
 class ListenerReader:
-    """The listener over the last two seconds and the block, once per block."""
+    """The listener over the last two seconds, once per block."""
 
     def __init__(self, base: BaseModel, block_ms: int) -> None:
-        self._base = base
-        self._samples = np.zeros((_CONTEXT_MS + block_ms) * LISTENER_RATE // 1000, np.float32)
+        self._content = in_eight_bits(base.content)
+        self._stream = ListenerStream(base.listener, block_ms * LISTENER_FRAME_RATE // 1000)
         self._features = torch.zeros(1, 0)
 
     def read(self, block: np.ndarray, speaker: RunningSpeaker, frames: int) -> Tensor:
         """Return the content of the newest `frames`."""
-        self._samples = np.concatenate([self._samples[len(block) :], block])
-        halves = torch.autocast("cpu", torch.bfloat16, enabled=multiplies_halves(torch.device("cpu")))
+        self._features = self._stream.push(torch.from_numpy(block))
         with torch.inference_mode():
-            with halves:
-                self._features = self._base.listener(torch.from_numpy(self._samples)[None])[0].float()
             used = self._features[-((frames + _REACH_FRAMES) // 2 + 1) :]
-            content = self._base.content(used[None], speaker.feature_mean[None], 2 * len(used))[0]
+            content = self._content(used[None], speaker.feature_mean[None], 2 * len(used))[0]
         return content[-frames:]
 
     def learn(self, speaker: RunningSpeaker, sounding: np.ndarray) -> None:
@@ -60,7 +57,7 @@ class StudentReader:
     """The causal student, step by step; later steps correct the newest frames of earlier ones."""
 
     def __init__(self, base: BaseModel, student: CausalContentEncoder, kept_frames: int) -> None:
-        self._student, self._filters = student, base.listener.mels
+        self._student, self._filters = in_eight_bits(student), base.listener.mels
         self._window = torch.hann_window(MEL_TRANSFORM)
         self._past = np.zeros(MEL_TRANSFORM, np.float32)
         self._state = student.start()

@@ -42,6 +42,7 @@ from engine.live.speaker import RunningSpeaker, SpeakerProfile
 from engine.live.synthesis import StreamSynthesizer
 from engine.networks.base import load_base
 from engine.networks.causal_content import load_student
+from engine.networks.eight_bits import in_eight_bits
 from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.listener import LISTENER_RATE
 from engine.networks.perturbation import warp_bands
@@ -79,7 +80,7 @@ class LiveConverter:
     >>> from engine import load_voice
     >>> live = LiveConverter(load_voice("koguchi"), LiveSettings(), 48_000)
     >>> live.convert(np.zeros(512, np.float32)).shape, round(1000 * live.delay_s)
-    ((512,), 225)
+    ((512,), 145)
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class _Core:
         self._reader: ContentReader = (
             StudentReader(self._base, student, kept) if student else ListenerReader(self._base, settings.block_ms)
         )
-        self._synthesis = StreamSynthesizer(self._base.synthesizer)
+        self._synthesis = StreamSynthesizer(in_eight_bits(self._base.synthesizer))
         self._to_listener = StreamResampler(SAMPLE_RATE, LISTENER_RATE)
         self._rumble = signal.butter(2, _RUMBLE_HERTZ, "highpass", fs=SAMPLE_RATE, output="sos")
         self._rumble_state = np.zeros((len(self._rumble), 2))
@@ -198,7 +199,7 @@ class _Core:
         self._known = known_bands(bands)
         self._dry_share, self._wanted_dry_share = 0.0, 0.0
         self._voice, self._settings = voice, settings
-        self._decoder = between_decoders(self._base.decoder, voice.decoder, settings.accent)
+        self._decoder = in_eight_bits(between_decoders(self._base.decoder, voice.decoder, settings.accent))
 
     @property
     def delay(self) -> int:
@@ -216,7 +217,8 @@ class _Core:
         """Use another voice or other settings from the next block on."""
         if voice is not None or settings.accent != self._settings.accent:
             self._voice = voice or self._voice
-            self._decoder = between_decoders(self._base.decoder, self._voice.decoder, settings.accent)
+            decoder = between_decoders(self._base.decoder, self._voice.decoder, settings.accent)
+            self._decoder = in_eight_bits(decoder)
         self._settings = settings
         if bypass is not None:
             self._wanted_dry_share = 1.0 if bypass else 0.0
@@ -278,7 +280,7 @@ class _Core:
         semitones = torch.from_numpy(hertz_to_semitones(self._rendered_hertz).astype(np.float32))
         with torch.inference_mode():
             prosody = prosody_input(semitones[-rows:], voicing[-rows:], own_loudness[-rows:])[None]
-            decoded = self._decoder(content[None], prosody, self._timbre()[None])[0, -count:]
+            decoded = self._decoder(content[None], prosody, self._timbre()[None], count)[0]
             decoded = voice.centre + (decoded - voice.centre) * (MORE_CONTRAST * voice.contrast)
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.live.converter import LiveConverter
-from engine.live.pipe import DevicePipe
+from engine.live.pipe import SPARE, DevicePipe
 
 _EVERY_S, _LONG_S = 0.7, 0.25  # between two chirps, and of each
 _LOW_HERTZ, _HIGH_HERTZ = 180.0, 260.0
@@ -15,6 +15,7 @@ _HARMONICS = 20
 _SMOOTH_S = 0.004
 _RISEN = 0.3  # of a chirp's own height
 _LATEST_S = 0.6
+PIECE_MS = 10  # that a device hands over at a time
 _EARLY_S = 0.03  # by which a window's slope may precede the sound
 
 
@@ -58,35 +59,38 @@ def find_delays(output: np.ndarray, places: np.ndarray, rate: int) -> np.ndarray
 
 
 def measure_live(
-    converter: LiveConverter, seconds: float, spare: int = 1, show: Callable[[float], None] = lambda fraction: None
+    converter: LiveConverter,
+    seconds: float,
+    spare: float = SPARE,
+    show: Callable[[float], None] = lambda fraction: None,
 ) -> Measurement:
-    """Send chirps through a converter as a device would, block by block in real time, and find them again.
+    """Send chirps through a converter as a device would, piece by piece in real time, and find them again.
 
-    The delay is from the first sample of a sound at the input to its first sample at the output, with the block that a
-    device collects and the `spare` ones that are kept ready; a device adds that of its own buffers.
+    The delay is from the first sample of a sound at the input to its first sample at the output, with the piece that a
+    device collects, the converter's block and the `spare` part of one; a real device may have further buffers.
 
     >>> from engine import load_voice
     >>> measure_live(LiveConverter(load_voice("koguchi"), whole_blocks=True), 3.0).chirps
     3
     """
-    rate, block = converter.rate, converter.block
+    rate, piece = converter.rate, converter.rate * PIECE_MS // 1000
     samples, places = chirps(rate, seconds)
-    count = len(samples) // block
+    count = len(samples) // piece
     pieces = []
     with DevicePipe(converter, spare) as pipe:
         begun = time.perf_counter()
         for number in range(count):
-            # a device hands over a block when its last sample has arrived
-            time.sleep(max(0.0, begun + (number + 1) * block / rate - time.perf_counter()))
-            pieces.append(pipe.exchange(samples[number * block : (number + 1) * block]))
+            # a device hands over a piece when its last sample has arrived
+            time.sleep(max(0.0, begun + (number + 1) * piece / rate - time.perf_counter()))
+            pieces.append(pipe.exchange(samples[number * piece : (number + 1) * piece]))
             show((number + 1) / count)
-        # heard one block after it was handed over at the earliest
-        output = np.concatenate([np.zeros(block, np.float32), *pieces])
-    delays = find_delays(output, places[places < (count - 1) * block - _LATEST_S * rate], rate)
+        # heard one piece after it was handed over at the earliest
+        output = np.concatenate([np.zeros(piece, np.float32), *pieces])
+    delays = find_delays(output, places[places < (count - 1) * piece - _LATEST_S * rate], rate)
     # a shorter delay is the rest of an earlier chirp, held up on a machine that is too slow
     found = delays[np.isfinite(delays) & (delays > converter.delay_s - _EARLY_S)]
     p50, p99 = (float(np.quantile(found, q)) if len(found) else float("nan") for q in (0.5, 0.99))
-    report, block_s = pipe.report, block / rate
+    report, block_s = pipe.report, converter.block / rate
     return Measurement(
         len(delays), len(found), p50, p99, report.share(0.5, block_s), report.share(0.99, block_s), report.glitches
     )

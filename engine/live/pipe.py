@@ -1,4 +1,4 @@
-"""Between a sound device and a converter: blocks wait here for one another, and are dropped rather than queued."""
+"""Between a sound device and a converter: sound waits here as briefly as it can, and is dropped rather than queued."""
 
 import threading
 import time
@@ -9,6 +9,8 @@ import numpy as np
 
 from engine.live.converter import LiveConverter
 
+SPARE = 0.5  # of a block: how long its conversion may take before the device misses it
+_GROWTH = 1.0  # of a block: by so much a gap may lengthen the delay for good, so that a slower machine has no other
 _MOST_WAITING = 3  # blocks of input; older ones are dropped, so that the delay does not grow
 _FADE_MS = 5.0  # where sound stops for want of samples, and where it goes on
 _LISTED = 10_000  # conversion times that are kept
@@ -16,7 +18,7 @@ _LISTED = 10_000  # conversion times that are kept
 
 @dataclass
 class PipeReport:
-    """What happened so far: blocks converted, times (seconds) of the latest, and blocks that came too late."""
+    """What happened so far: blocks converted, times (seconds) of the latest, and how often sound was missing or lost."""
 
     converted: int = 0
     glitches: int = 0
@@ -24,22 +26,26 @@ class PipeReport:
 
     def share(self, quantile: float, block_s: float) -> float:
         """Return a quantile of the conversion time as a share of the block's duration; above 1 is too slow."""
-        return float(np.quantile(self.seconds, quantile)) / block_s if self.seconds else 0.0
+        return float(np.quantile(list(self.seconds), quantile)) / block_s if self.seconds else 0.0
 
 
 class DevicePipe:
-    """Passes blocks from a device's callback to a converter on a thread of its own, and back.
+    """Passes sound from a device's callback to a converter on a thread of its own, and back.
 
-    spare: blocks that are kept ready, so that a late one is not missed; each adds its duration to the delay.
+    The device may hand in pieces of up to a block, short ones for a short delay; the converter gets its whole blocks. The
+    delay, besides the converter's lag, is a block, `spare` of one, and the device's own piece; after gaps up to
+    _GROWTH blocks more.
     """
 
-    def __init__(self, converter: LiveConverter, spare: int = 1) -> None:
+    def __init__(self, converter: LiveConverter, spare: float = SPARE) -> None:
         self.converter, self.report = converter, PipeReport()
+        self._ahead = converter.block + round(spare * converter.block)  # samples that the output starts with
+        self._collected = np.zeros(0, np.float32)
         self._incoming: deque[np.ndarray] = deque()
-        self._outgoing: deque[np.ndarray] = deque(np.zeros(converter.block, np.float32) for _ in range(spare))
-        self._spare = spare
-        self._last, self._resumes = 0.0, False
-        self._late = 0  # blocks that were answered with silence, whose sound is skipped when it comes
+        self._outgoing = np.zeros(self._ahead, np.float32)
+        self._last, self._starved = 0.0, False
+        self._late = 0  # samples that were answered with silence: the delay has grown by them
+        self._growth = round(_GROWTH * converter.block)
         self._lock = threading.Condition()
         self._ends = False
         self._failure: BaseException | None = None
@@ -55,39 +61,51 @@ class DevicePipe:
             self._lock.notify()
         self._thread.join(5.0)
 
-    def exchange(self, block: np.ndarray) -> np.ndarray:
-        """Hand in a block and return one of the same length, at once. Raises what ended the conversion."""
-        with self._lock:
-            if self._failure is not None:
-                raise self._failure
-            if len(self._incoming) >= _MOST_WAITING:
-                self._incoming.popleft()
-                self.report.glitches += 1
-            self._incoming.append(block.astype(np.float32))
-            self._lock.notify()
-            while self._late and len(self._outgoing) > self._spare:  # back to the delay of before
-                self._outgoing.popleft()
-                self._late -= 1
-            ready = self._outgoing.popleft() if self._outgoing else None
-        return self._faded(ready, len(block))
+    @property
+    def failure(self) -> BaseException | None:
+        """What ended the conversion, if something did."""
+        return self._failure
 
-    def _faded(self, block: np.ndarray | None, count: int) -> np.ndarray:
-        """Return the block, or silence; the sound ends and begins without a step."""
-        fade = min(round(_FADE_MS / 1000 * self.converter.rate), count)
-        if block is None:
-            self.report.glitches += 1
-            self._late += 1
-            silence = np.zeros(count, np.float32)
-            silence[:fade] = self._last * np.linspace(1, 0, fade, dtype=np.float32)
-            self._last = 0.0
-            self._resumes = True
-            return silence
-        if self._resumes:
-            block = block.copy()
-            block[:fade] *= np.linspace(0, 1, fade, dtype=np.float32)
-            self._resumes = False
-        self._last = float(block[-1])
-        return block
+    def exchange(self, piece: np.ndarray) -> np.ndarray:
+        """Hand in samples (n,) and return as many, at once. Raises what ended the conversion, once it has faded out."""
+        count, block = len(piece), self.converter.block
+        with self._lock:
+            if self._failure is not None and self._starved:
+                raise self._failure
+            self._collected = np.concatenate([self._collected, piece.astype(np.float32)])
+            while len(self._collected) >= block:
+                self._incoming.append(self._collected[:block])
+                self._collected = self._collected[block:]
+                self._lock.notify()
+            while len(self._incoming) > _MOST_WAITING:
+                self._incoming.popleft()
+                self._late = max(0, self._late - block)  # it will not come
+                self.report.glitches += 1
+            skipped = max(0, min(self._late - self._growth, len(self._outgoing) - count))
+            self._late -= skipped
+            ready = self._outgoing[skipped : skipped + count]
+            self._outgoing = self._outgoing[skipped + count :]
+            self._late += count - len(ready)
+        return self._without_steps(ready, count, skipped > 0)
+
+    def _without_steps(self, ready: np.ndarray, count: int, skipped: bool) -> np.ndarray:
+        """Return so many samples; where they end early, or go on elsewhere, the sound fades instead of jumping."""
+        fade = round(_FADE_MS / 1000 * self.converter.rate)
+        result = np.zeros(count, np.float32)
+        result[: len(ready)] = ready
+        if (self._starved or skipped) and len(ready):
+            reach = min(fade, len(ready))
+            rise = np.linspace(0, 1, reach, dtype=np.float32)
+            result[:reach] = result[:reach] * rise + self._last * (1 - rise)
+        last = float(ready[-1]) if len(ready) else self._last
+        missing = count - len(ready)
+        if missing:
+            reach = min(fade, missing)
+            result[len(ready) :][:reach] = last * np.linspace(1, 0, reach + 1, dtype=np.float32)[1:]
+            self.report.glitches += not self._starved  # a gap counts once
+        self._starved = missing > 0
+        self._last = float(result[-1]) if count else self._last
+        return result
 
     def _run(self) -> None:
         try:
@@ -103,6 +121,6 @@ class DevicePipe:
                 self.report.seconds.append(time.perf_counter() - begun)
                 self.report.converted += 1
                 with self._lock:
-                    self._outgoing.append(converted)
+                    self._outgoing = np.concatenate([self._outgoing, converted])
         except Exception as failure:  # noqa: BLE001 - the device's thread raises it
             self._failure = failure

@@ -24,7 +24,7 @@ def live_statement(voice: Voice, settings: LiveSettings, source: Path | None = N
 
     >>> from engine import load_voice
     >>> live_statement(load_voice("koguchi"), LiveSettings()).settings["block_ms"]
-    160
+    80
     """
     card = voice.card
     digest = file_digest(source) if source else None
@@ -110,6 +110,11 @@ class Performance:
             self.flush()
             self._recording.finish()
 
+    @property
+    def failure(self) -> BaseException | None:
+        """What ended the conversion, if something did."""
+        return self._pipe.failure
+
     def change(
         self, voice: Voice | None = None, settings: LiveSettings | None = None, bypass: bool | None = None
     ) -> None:
@@ -121,7 +126,7 @@ class Performance:
         self._muted = muted
 
     def exchange(self, block: np.ndarray) -> np.ndarray:
-        """Hand in the next block, and return one of the same length."""
+        """Hand in the next samples (n,), and return as many."""
         given = np.zeros_like(block) if self._muted else block
         converted = self._pipe.exchange(given)
         if self._recording:

@@ -35,15 +35,15 @@ class LiveSettings:
         0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
     )
     block_ms: int = setting(
-        160, STEP_MS, 320, "What is converted at a time; longer costs less work and more delay.", step=STEP_MS
+        80, STEP_MS, 320, "What is converted at a time; longer costs less work and more delay.", step=STEP_MS
     )
     look_ahead_ms: int = setting(
         60, 30, 100, "What is known of the sound after each moment; longer is clearer.", step=10
     )
     content: str = text_setting(
         LISTENER,
-        "What reads the words: the listener, in blocks of 160 ms or more, or its student, which needs less work and "
-        "allows blocks of 20 ms, but is less clear.",
+        "What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "
+        "allows shorter blocks, but is less clear.",
         (LISTENER, STUDENT),
     )
 

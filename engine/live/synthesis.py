@@ -31,10 +31,10 @@ class StreamSynthesizer:
             noise = torch.from_numpy(self._random.standard_normal(frames * HOP, np.float32))[None]
             self._pulses = torch.cat([self._pulses[:, -HOP:], pulses], 1)
             self._noise = torch.cat([self._noise[:, -HOP:], noise], 1)
-            filters = self._synthesizer.filters(envelope[None], hertz[None], voicing[None])
-            new = (filters[0][:, stop - frames : stop], filters[1][:, stop - frames : stop])
+            filters = self._synthesizer.filters(envelope[None], hertz[None], voicing[None], frames + after)
             excitations = (signal.unfold(1, 2 * HOP, HOP) for signal in (self._pulses, self._noise))
-            pieces = self._synthesizer.pieces((*new, filters[2][:, stop - frames : stop]), *excitations)[0]
+            harmonic, noise_gain, phase = (curve[:, :frames] for curve in filters)
+            pieces = self._synthesizer.pieces((harmonic, noise_gain, phase), *excitations)[0]
         total = torch.cat([self._sum, torch.zeros(frames * HOP)])
         for number, piece in enumerate(pieces):
             total[number * HOP : number * HOP + PIECE] += piece

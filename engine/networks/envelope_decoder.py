@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from engine.analysis.envelope import BANDS
 from engine.networks.content_encoder import CONTENT
-from engine.networks.layers import ConvNextBlock, FrameConvolution, receptive_frames
+from engine.networks.layers import ConvNextBlock, FrameConvolution, frames_after_blocks, receptive_frames
 from engine.networks.timbre_encoder import TIMBRE
 
 _CHANNELS = 320
@@ -18,7 +18,7 @@ PROSODY = 3  # log pitch, voicing, loudness
 class EnvelopeDecoder(nn.Module):
     """Decode content (batch, frames, CONTENT), prosody (batch, frames, PROSODY) and timbre (batch, TIMBRE).
 
-    Returns the log envelope relative to the recording's level (batch, frames, BANDS).
+    Returns the log envelope relative to the recording's level (batch, frames, BANDS), or of it only the `last` frames.
     """
 
     receptive_frames = receptive_frames(_DILATIONS, 5)
@@ -29,10 +29,10 @@ class EnvelopeDecoder(nn.Module):
         self.blocks = nn.ModuleList(ConvNextBlock(_CHANNELS, 2, dilation, TIMBRE) for dilation in _DILATIONS)
         self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), nn.Linear(_CHANNELS, BANDS))
 
-    def forward(self, content: Tensor, prosody: Tensor, timbre: Tensor) -> Tensor:
+    def forward(self, content: Tensor, prosody: Tensor, timbre: Tensor, last: int | None = None) -> Tensor:
         hidden = self.enter(torch.cat([content, prosody], 2))
-        for block in self.blocks:
-            hidden = block(hidden, timbre)
+        for block, kept in zip(self.blocks, frames_after_blocks(_DILATIONS, last or hidden.shape[1]), strict=True):
+            hidden = block(hidden, timbre, kept if last else None)
         return self.leave(hidden).float() * 2.0 - 3.0
 
 

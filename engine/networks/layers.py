@@ -7,6 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 
+_FEW_FRAMES = 150
+
+
 class FrameConvolution(nn.Module):
     """Convolve along the frames, keeping their number; `groups=channels` makes it depthwise."""
 
@@ -47,8 +50,12 @@ class ConvNextBlock(nn.Module):
         self.narrow = nn.Linear(expansion * channels, channels)
         self.scale = nn.Parameter(torch.full((channels,), 0.2))
 
-    def forward(self, sequence: Tensor, condition: Tensor | None = None) -> Tensor:
-        hidden = self.normalize(self.mix_frames(sequence))
+    def forward(self, sequence: Tensor, condition: Tensor | None = None, last: int | None = None) -> Tensor:
+        """Return (batch, frames, channels), or of these only the `last` frames."""
+        mixed = self.mix_frames(sequence)
+        if last is not None:
+            mixed, sequence = mixed[:, -last:], sequence[:, -last:]
+        hidden = self.normalize(mixed)
         if self.modulate is not None and condition is not None:
             gain, offset = self.modulate(condition)[:, None].chunk(2, dim=2)
             hidden = hidden * (1 + gain) + offset
@@ -74,6 +81,11 @@ def receptive_frames(dilations: tuple[int, ...], first_width: int) -> int:
     return first_width // 2 + sum(3 * dilation for dilation in dilations)
 
 
+def frames_after_blocks(dilations: tuple[int, ...], last: int) -> list[int]:
+    """Return how many frames each ConvNextBlock of a stack must give, so that the `last` ones are as of all frames."""
+    return [last + sum(3 * dilation for dilation in dilations[number + 1 :]) for number in range(len(dilations))]
+
+
 def moving_average(curves: Tensor, frames: int, weight: Tensor | None = None) -> Tensor:
     """Average curves (frames, n) with a Hann window reaching `frames` to each side, cut off at the ends.
 
@@ -81,6 +93,11 @@ def moving_average(curves: Tensor, frames: int, weight: Tensor | None = None) ->
     """
     weight = torch.ones(len(curves), 1, device=curves.device) if weight is None else weight
     window = torch.hann_window(2 * frames + 3, periodic=False, device=curves.device)[None, None, 1:-1]
-    columns = torch.cat([curves * weight, weight], 1).T[:, None]
-    sums = functional.conv1d(columns, window, padding=frames)[:, 0].T
+    columns = torch.cat([curves * weight, weight], 1)
+    if len(curves) <= _FEW_FRAMES:  # as of a live block: one product is cheaper
+        apart = torch.arange(len(curves), device=curves.device)
+        apart = apart - apart[:, None]
+        sums = torch.where(apart.abs() <= frames, window[0, 0, (apart + frames).clamp(0, 2 * frames)], 0.0) @ columns
+    else:
+        sums = functional.conv1d(columns.T[:, None], window, padding=frames)[:, 0].T
     return sums[:, :-1] / sums[:, -1:]

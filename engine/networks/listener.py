@@ -34,8 +34,9 @@ FEATURES = len(LAYERS) * WIDTH
 LISTENER_FORMAT = "1"  # of the file; other formats are rejected
 
 _TRANSFORM, _HOP, _MELS = 400, 160, 80
-_BLOCKS, _HEADS, _EXPANSION = 6, 8, 4
-_POSITIONS = 1500  # frames it was trained on at a time: 30 s
+_BLOCKS, _EXPANSION = 6, 4
+HEADS = 8
+POSITIONS = 1500  # frames it was trained on at a time: 30 s
 _LONGEST_S, _AROUND_S = 24.0, 3.0  # of a block encoded at once, and of the context on each side
 _SILENCE_S = 0.5  # after the end, as in its training
 _SCALE = ".scale"  # suffix for the row scales of an 8-bit matrix
@@ -53,7 +54,7 @@ class _Attention(nn.Module):
 
     def forward(self, sequence: Tensor) -> Tensor:
         batch, frames, _ = sequence.shape
-        parts = self.enter(sequence).view(batch, frames, 3, _HEADS, WIDTH // _HEADS).permute(2, 0, 3, 1, 4)
+        parts = self.enter(sequence).view(batch, frames, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(*parts)
         return self.leave(mixed.transpose(1, 2).reshape(batch, frames, WIDTH))
 
@@ -89,7 +90,7 @@ class Listener(nn.Module):
         self.positions: Tensor
         self.mels: Tensor
         self.window: Tensor
-        self.register_buffer("positions", torch.zeros(_POSITIONS, WIDTH))
+        self.register_buffer("positions", torch.zeros(POSITIONS, WIDTH))
         self.register_buffer("mels", torch.zeros(_MELS, _TRANSFORM // 2 + 1))
         self.register_buffer("window", torch.hann_window(_TRANSFORM), persistent=False)
 
@@ -98,14 +99,25 @@ class Listener(nn.Module):
 
     def spectrum(self, samples: Tensor) -> Tensor:
         """Compute the log-mel spectrum (batch, _MELS, frames) of whole 10 ms hops, from -1.5 to about 1."""
+        decades = self.decades(samples)
+        return self.ranged(decades, decades.amax((1, 2), keepdim=True))
+
+    def decades(self, samples: Tensor) -> Tensor:
+        """Compute the powers (batch, _MELS, frames) in decades, without a limited range."""
         spectrum = torch.stft(samples, _TRANSFORM, _HOP, window=self.window, return_complex=True)[..., :-1]
-        decades = (self.mels @ spectrum.abs().square()).clamp_min(1e-10).log10()
-        decades = decades.maximum(decades.amax((1, 2), keepdim=True) - _RANGE)
-        return (decades + 4.0) / 4.0
+        return (self.mels @ spectrum.abs().square()).clamp_min(1e-10).log10()
+
+    def ranged(self, decades: Tensor, loudest: Tensor) -> Tensor:
+        """Return the log-mel spectrum of powers in decades, given the loudest around them."""
+        return (decades.maximum(loudest - _RANGE) + 4.0) / 4.0
+
+    def convolve(self, spectrum: Tensor) -> Tensor:
+        """Turn a log-mel spectrum (batch, _MELS, frames) into (batch, frames / 2, WIDTH), without positions."""
+        return functional.gelu(self.second(functional.gelu(self.first(spectrum)))).transpose(1, 2)
 
     def encode(self, spectrum: Tensor) -> Tensor:
         """Encode a log-mel spectrum (batch, _MELS, frames) of at most 30 s as (batch, frames / 2, FEATURES)."""
-        hidden = functional.gelu(self.second(functional.gelu(self.first(spectrum)))).transpose(1, 2)
+        hidden = self.convolve(spectrum)
         hidden = hidden + self.positions[: hidden.shape[1]]
         layers = []
         for number, block in enumerate(self.blocks, 1):

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from engine.analysis.envelope import BANDS, band_centres, measure_envelope
 from engine.analysis.pitch import Pitch, detect_pitch
 from engine.audio.files import Audio, resample
-from engine.networks.layers import ConvNextBlock, FrameConvolution, receptive_frames
+from engine.networks.layers import ConvNextBlock, FrameConvolution, frames_after_blocks, receptive_frames
 from engine.units import HOP, SAMPLE_RATE, frame_count
 
 _CHANNELS = 256
@@ -51,13 +51,20 @@ class Synthesizer(nn.Module):
         self.register_buffer("bands_to_bins", torch.from_numpy(_band_interpolation()), persistent=False)
         self.register_buffer("window", torch.hann_window(_WINDOW), persistent=False)
 
-    def filters(self, envelope: Tensor, hertz: Tensor, voicing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the log gain of harmonics, that of noise, and extra phase in radians, each (batch, frames, BANDS)."""
+    def filters(
+        self, envelope: Tensor, hertz: Tensor, voicing: Tensor, last: int | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the log gain of harmonics, that of noise, and extra phase in radians, each (batch, frames, BANDS).
+
+        last: so many of the frames instead.
+        """
         level = envelope.amax(2, keepdim=True)
         prosody = torch.stack([torch.log2(hertz / 220.0), voicing * 2 - 1], 2)
         hidden = self.enter(torch.cat([((envelope - level) / 2 + 1.5).clamp_min(-3.0), prosody], 2))
-        for block in self.blocks:
-            hidden = block(hidden)
+        for block, kept in zip(self.blocks, frames_after_blocks(_DILATIONS, last or hidden.shape[1]), strict=True):
+            hidden = block(hidden, None, kept if last else None)
+        if last:
+            envelope, voicing = envelope[:, -last:], voicing[:, -last:]
         harmonic, noise, phase = self.leave(hidden).float().chunk(3, dim=2)
         voiced = voicing[..., None].clamp(1e-3, 1.0)
         # initially harmonic where voiced and noise elsewhere; training refines both

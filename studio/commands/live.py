@@ -2,7 +2,7 @@
 
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -126,11 +126,13 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
     """Convert from device to device until q, Ctrl-C, or the device is gone."""
     sounddevice = _sounddevice()
     from engine.live.converter import LiveConverter
-    from engine.live.measuring import warm_up
+    from engine.live.measuring import PIECE_MS, warm_up
     from engine.live.session import TOO_SLOW, Performance
     from studio.commands.live_keys import Keys
 
-    converter = LiveConverter(voice, settings, _RATE, whole_blocks=True)
+    devices = (_device(source), _device(output))
+    rate = _usable_rate(sounddevice, devices)
+    converter = LiveConverter(voice, settings, rate, whole_blocks=True)
     if warm_up(converter) > TOO_SLOW:
         raise EngineError(_too_slow(settings))
     with ExitStack() as stack:
@@ -138,24 +140,47 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
         keys = stack.enter_context(Keys(performance, voice))
 
         def callback(indata: Any, outdata: Any, frames: int, when: Any, status: Any) -> None:
-            outdata[:, 0] = performance.exchange(indata[:, 0])
+            try:
+                outdata[:, 0] = performance.exchange(indata[:, 0])
+            except Exception as cause:  # it has faded out, and the main thread says why
+                outdata.fill(0)
+                raise sounddevice.CallbackStop from cause
 
         try:
             stream = stack.enter_context(
                 sounddevice.Stream(
-                    samplerate=_RATE, blocksize=converter.block, channels=1, dtype="float32", latency="low",
-                    device=(_device(source), _device(output)), callback=callback,
+                    samplerate=rate, blocksize=rate * PIECE_MS // 1000, channels=1, dtype="float32", latency="low",
+                    device=devices, callback=callback,
                 )
             )  # fmt: skip
         except (sounddevice.PortAudioError, ValueError) as cause:
             raise EngineError(f"The sound device cannot be used: {cause}. --devices lists those there are.") from cause
         say("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends.")
+        slow = False
         while stream.active and keys.look():
             _show(converter, performance.report.glitches)
             performance.flush()
             time.sleep(0.1)
+            if not slow and performance.report.share(0.5, converter.block / rate) > TOO_SLOW:
+                slow = True
+                typer.echo("\n" + _too_slow(settings), err=True)
+        if performance.failure is not None:
+            raise performance.failure
         if not stream.active:
             raise EngineError("The sound device is gone: connect it and start again.")
+
+
+def _usable_rate(sounddevice: Any, devices: tuple[int | str | None, int | str | None]) -> int:
+    """Return 48,000, or the input's own rate where a device does not take that."""
+    try:
+        sounddevice.check_input_settings(devices[0], 1, "float32", None, _RATE)
+        sounddevice.check_output_settings(devices[1], 1, "float32", None, _RATE)
+    except sounddevice.PortAudioError:
+        with suppress(sounddevice.PortAudioError, ValueError):  # opening the devices says what is wrong
+            return int(sounddevice.query_devices(devices[0], "input")["default_samplerate"])
+    except ValueError:  # no such device: opening it says so
+        pass
+    return _RATE
 
 
 def _too_slow(settings: "LiveSettings") -> str:

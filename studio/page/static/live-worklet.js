@@ -5,13 +5,13 @@
 
 const FADE = 0.985; // a sample, of a step where sound stops or goes on
 const TELL_EVERY = 12; // blocks
-const MOST_BEYOND_SPARE = 3; // blocks that may wait; more would only add delay
+const MOST_WAITING = 4; // blocks; more would only add delay
 
 class Live extends AudioWorkletProcessor {
   constructor({ processorOptions: { block, spare } }) {
     super();
     Object.assign(this, { block, spare, filled: 0, place: 0, queue: [], playing: false, last: 0, step: 0, ended: false });
-    Object.assign(this, { late: 0, dropped: 0, count: 0, heard: 0 });
+    Object.assign(this, { late: 0, dropped: 0, count: 0, heard: 0, wait: spare });
     this.samples = new Float32Array(block);
     this.port.onmessage = ({ data }) => {
       if (data.end) this.ended = true;
@@ -21,17 +21,12 @@ class Live extends AudioWorkletProcessor {
 
   take(block) {
     this.queue.push(block);
-    if (!this.playing && this.queue.length > this.spare) {
-      this.playing = true;
-      this.begin();
+    if (this.queue.length <= MOST_WAITING) return;
+    while (this.queue.length > 2) {
+      this.queue.shift();
+      this.dropped += 1;
     }
-    if (this.queue.length > this.spare + MOST_BEYOND_SPARE) {
-      while (this.queue.length > this.spare + 1) {
-        this.queue.shift();
-        this.dropped += 1;
-      }
-      this.begin();
-    }
+    if (this.playing) this.begin();
   }
 
   // The next sample continues the last one, and the difference fades.
@@ -63,6 +58,13 @@ class Live extends AudioWorkletProcessor {
 
   next(i) {
     let value = 0;
+    if (!this.playing && this.queue.length) {
+      this.wait -= 1;
+      if (this.wait < 0) {
+        this.playing = true;
+        this.begin();
+      }
+    }
     if (this.playing) {
       const block = this.queue[0];
       if (this.place === 0) this.note(currentFrame + i - block.frame);
@@ -80,6 +82,7 @@ class Live extends AudioWorkletProcessor {
     this.place = 0;
     if (this.queue.length) return;
     this.playing = false;
+    this.wait = this.spare;
     this.late += 1;
     this.step += end; // fades to silence from where the sound was
   }

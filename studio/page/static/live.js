@@ -7,7 +7,7 @@
 import { make, tell } from "./dom.js";
 
 const RATE = 48_000;
-const SPARE = 1; // blocks that wait before they are played
+const SPARE = 0.5; // of a block: how long the first one waits before it is played, so that later ones may come later
 const MOST_UNSENT = 4; // blocks that the network has not taken; more are dropped
 const SHOWN = 240; // meters of level and pitch that are drawn
 const LOWEST = 36, HIGHEST = 84; // MIDI notes of the drawing
@@ -140,7 +140,7 @@ class LiveElement extends HTMLElement {
     const { context, stream } = running;
     running.node = new AudioWorkletNode(context, "timbre-live", {
       numberOfInputs: 1, numberOfOutputs: 1, outputChannelCount: [2], channelCount: 1, channelCountMode: "explicit",
-      processorOptions: { block, spare: SPARE },
+      processorOptions: { block, spare: Math.round(SPARE * block) },
     });
     Object.assign(running, { lag: lag / context.sampleRate, delay: delay_ms });
     running.node.port.onmessage = ({ data }) => (data.samples ? this.#send(running, data) : Object.assign(running, data));

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from engine.errors import SettingsError
 from engine.live.converter import LiveConverter, limit
 from engine.live.settings import LiveSettings
 from engine.live.speaker import SpeakerProfile
+from engine.networks.base import load_base
+from engine.networks.listener_stream import ListenerStream
 from engine.units import SAMPLE_RATE
 from engine.voices.card import DEMO_VOICES
 
@@ -149,3 +152,51 @@ def test_converter_refuses_rates_that_fit_no_block(voice, rate):
 def test_converter_refuses_stereo(voice):
     with pytest.raises(SettingsError, match="mono"):
         LiveConverter(voice).convert(np.zeros((2, 100), np.float32))
+
+
+def test_a_session_at_another_rate_goes_on_with_the_profile_of_the_last(voice, sung):
+    """A device that changes its rate needs a new converter; nothing of the old one but the profile is used."""
+    _, before = converted(voice, sung, [SAMPLE_RATE])
+    low = resample(sung, SAMPLE_RATE, 16_000).astype(np.float32)
+    found, live = converted(voice, low, [1_600], 16_000, profile=before.profile)
+    assert len(found) == len(low)
+    assert 0.01 < np.abs(found).max() <= 0.99
+    assert live.profile is not None
+
+
+def content_of(features):
+    """Content as a live conversion reads it, of the frames that are settled."""
+    base = load_base()
+    with torch.inference_mode():
+        mean = base.content.likeliest_mean(features[-60:].mean(0), 5.0)
+        return base.content(features[None, -60:], mean[None], 120)[0, 40:-6]
+
+
+def missed(found, expected):
+    return float((found - expected).square().mean() / (expected - expected.mean(0)).square().mean())
+
+
+def test_the_listener_over_a_stream_agrees_with_the_one_over_a_window(sung):
+    samples = torch.from_numpy(resample(sung, SAMPLE_RATE, 16_000).astype(np.float32))[: 16_000 * 28 // 10]
+    stream = ListenerStream(load_base().listener, 4)
+    for block in samples.reshape(-1, 4 * 320):
+        found = stream.push(block)
+    with torch.inference_mode():
+        window = load_base().listener(samples[None, -32_000:])[0]
+    assert missed(content_of(found), content_of(window)) < 0.4
+
+
+def test_the_listener_goes_on_past_its_last_position(sung):
+    """Its positions end after 30 seconds: a second encoding has taken over by then."""
+    samples = torch.from_numpy(resample(sung, SAMPLE_RATE, 16_000).astype(np.float32))[: 16_000 * 256 // 100]
+    blocks = list(samples.reshape(-1, 16 * 320))
+    streams = [ListenerStream(load_base().listener, 16) for _ in range(2)]
+    positions, found = [], [torch.zeros(0)] * 2
+    for number in range(12 * len(blocks)):
+        found[0] = streams[0].push(blocks[number % len(blocks)])
+        positions.append(streams[0]._encoding.position)
+    assert 1200 < max(positions) < 1500
+    assert positions[-1] < max(positions)  # it has begun anew
+    for block in blocks * 2:
+        found[1] = streams[1].push(block)
+    assert missed(content_of(found[0]), content_of(found[1])) < 0.4

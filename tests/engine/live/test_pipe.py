@@ -37,43 +37,69 @@ def passed(pipe, block, done):
     return found
 
 
-def test_exchange_returns_each_block_after_the_spare_one():
+def test_exchange_returns_sound_after_a_block_and_the_spare_part_of_one_in_pieces_up_to_a_block():
     echo = Echo()
-    with DevicePipe(echo) as pipe:
-        found = []
-        for number, block in enumerate(blocks(4), 1):
-            echo.may.release()
-            found.append(passed(pipe, block, number))
-    assert [float(block[50]) for block in found] == [0.0, 1.0, 2.0, 3.0]
+    sung = np.arange(1, 1001, dtype=np.float32)
+    with DevicePipe(echo, 0.5) as pipe:
+        found, first = [], 0
+        for size in (30, 70, 100, 1, 99, 100, 100, 50, 50, 100, 100, 100, 100):
+            ready = (first + size) // 100 - first // 100
+            for _ in range(ready):
+                echo.may.release()
+            found.append(passed(pipe, sung[first : first + size], (first + size) // 100))
+            first += size
+    np.testing.assert_array_equal(np.concatenate(found), np.concatenate([np.zeros(150), sung[:850]]))
     assert pipe.report.glitches == 0
 
 
-def test_exchange_fades_out_in_a_stall_and_returns_to_its_delay():
+def test_exchange_fades_out_in_a_stall_and_its_delay_grows_by_no_more_than_a_block():
     echo = Echo()
-    with DevicePipe(echo) as pipe:
+    with DevicePipe(echo, 0.5) as pipe:
+        found = [pipe.exchange(block) for block in blocks(4)]  # nothing is converted
+        assert not np.concatenate(found).any()
+        assert pipe.report.glitches >= 1
+        for _ in range(20):
+            echo.may.release()
+        stalled = pipe.report.glitches + 2  # with the block that did not fit, and the gap until the next one
+        after = [passed(pipe, block, 3 + number) for number, block in enumerate(blocks(14)[4:], 1)]
+    steps = np.abs(np.diff(np.concatenate([*found, *after])))
+    assert steps.max() <= 1.5  # fades, and blocks that differ by 1
+    newest = after[-1][-1]
+    assert 14 - newest <= 2.5 + 1  # blocks: one, the spare part, the growth
+    assert pipe.report.glitches <= stalled
+
+
+def test_exchange_lengthens_its_delay_once_for_a_machine_that_takes_longer_than_the_spare_part():
+    echo = Echo()
+    with DevicePipe(echo, 0.5) as pipe:
+        for number, block in enumerate(blocks(12)):
+            pipe.exchange(block[:60])  # the conversion of the block before ends in between
+            if number:
+                echo.may.release()
+                while pipe.report.converted < number:
+                    time.sleep(0.002)
+                time.sleep(0.005)
+            last = pipe.exchange(block[60:])
+    assert pipe.report.glitches == 1
+    assert last.all()
+
+
+def test_exchange_fades_out_and_then_raises_what_ended_the_conversion():
+    echo = Echo()
+    with DevicePipe(echo, 0.5) as pipe:
         echo.may.release()
         passed(pipe, blocks(1)[0], 1)
-        found = [pipe.exchange(block) for block in blocks(8)[1:5]]  # nothing is converted: a stall of four blocks
-        assert float(found[0][50]) == 1.0
-        assert found[1][0] == 1.0  # from where the sound was
-        assert not found[1][10:].any()
-        assert not np.concatenate(found[2:]).any()
-        for _ in range(8):
-            echo.may.release()
-        after = [passed(pipe, block, 1 + 3 + number) for number, block in enumerate(blocks(12)[8:11], 1)]
-    assert pipe.report.glitches >= 3
-    assert len(pipe._outgoing) <= 2  # not the whole stall is queued
-    assert all(np.abs(np.diff(block)).max() < 4.0 for block in after)
-
-
-def test_exchange_raises_what_ended_the_conversion():
-    echo = Echo()
-    with DevicePipe(echo) as pipe:
         echo.may.release()
-        pipe.exchange(np.full(100, -1.0, np.float32))
+        heard = [pipe.exchange(np.full(100, -1.0, np.float32))]
         pipe._thread.join(5)
+        assert isinstance(pipe.failure, OSError)
+        heard.append(pipe.exchange(blocks(1)[0]))
         with pytest.raises(OSError, match="gone"):
             pipe.exchange(blocks(1)[0])
+    sound = np.concatenate(heard)
+    assert sound.max() == 1.0
+    assert np.abs(np.diff(sound[150:])).max() < 0.5  # 5 ms at 1,000 samples a second
+    assert sound[-1] == 0.0
 
 
 def test_find_delays_of_chirps_that_come_later():

@@ -1,4 +1,8 @@
-"""`live` on files, and what it says without a sound device."""
+"""`live` on files, what it says without a sound device, and on one that does what devices do."""
+
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -32,3 +36,118 @@ def test_live_refuses_a_recording_without_a_file_to_write_and_one_onto_itself(ho
     assert "name it with --output" in run("live", "--input", vocal).output
     assert "would overwrite" in run("live", "--input", vocal, "--output", vocal).output
     assert "multiple of 20" in run("live", "--input", vocal, "--block-ms", "50").output
+
+
+class Card:
+    """PortAudio with one sound card, whose clock calls back; `ends_after` pieces it is pulled out."""
+
+    class PortAudioError(Exception):
+        pass
+
+    class CallbackStop(Exception):
+        pass
+
+    def __init__(self, rate=48_000, ends_after=None, opens=True):
+        self.rate, self.ends_after, self.opens, self.heard = rate, ends_after, opens, []
+        self.rates = []
+
+    def check_input_settings(self, device, channels, kind, extra, rate):
+        if rate != self.rate:
+            raise self.PortAudioError("Invalid sample rate")
+
+    check_output_settings = check_input_settings
+
+    def query_devices(self, device=None, kind=None):
+        return {"default_samplerate": float(self.rate)}
+
+    def Stream(self, samplerate, blocksize, callback, **_):  # noqa: N802 - PortAudio's name
+        if not self.opens:
+            raise self.PortAudioError("Device unavailable")
+        self.rates.append(samplerate)
+        return CardStream(self, samplerate, blocksize, callback)
+
+
+class CardStream:
+    def __init__(self, card, rate, blocksize, callback):
+        self.card, self.size, self.rate, self.callback, self.active = card, blocksize, rate, callback, True
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.active = False
+        self.thread.join(10)
+
+    def run(self):
+        number = 0
+        while self.active and number != self.card.ends_after:
+            time_s = (np.arange(self.size) + number * self.size) / self.rate
+            sung = sum(np.sin(2 * np.pi * k * 220 * time_s) / k for k in range(1, 12)) * 0.1
+            played = np.full((self.size, 1), 9.0, np.float32)
+            try:
+                self.callback(sung[:, None].astype(np.float32), played, self.size, None, None)
+            except self.card.CallbackStop:
+                self.card.heard.append(played[:, 0])
+                break
+            self.card.heard.append(played[:, 0])
+            number += 1
+            time.sleep(self.size / self.rate)
+        self.active = False
+
+
+def sing(card, monkeypatch, *arguments, work=0.1):
+    monkeypatch.setattr("engine.live.measuring.warm_up", lambda converter: work)  # whatever else the machine does
+    monkeypatch.setitem(sys.modules, "sounddevice", card)
+    return run("live", "--content", "student", "--block-ms", "160", *arguments)
+
+
+def test_live_on_a_device_that_goes_away_keeps_the_recording_and_says_so(home, monkeypatch, tmp_path):
+    card = Card(ends_after=150)
+    done = sing(card, monkeypatch, "--record", tmp_path / "session")
+    assert done.exit_code != 0
+    assert "The sound device is gone" in done.output
+    heard = np.concatenate(card.heard)
+    assert np.abs(heard).max() <= 0.99  # everything is written, nothing is a burst
+    dry, rate = soundfile.read(tmp_path / "session" / "dry.wav")
+    converted, _ = soundfile.read(tmp_path / "session" / "converted.wav")
+    assert (len(dry), rate) == (len(converted), 48_000)
+    assert len(dry) == 150 * 480
+    np.testing.assert_allclose(converted, heard, atol=1e-4)
+
+
+def test_live_uses_the_rate_of_a_device_that_has_another(home, monkeypatch):
+    card = Card(rate=44_100, ends_after=5)
+    sing(card, monkeypatch)
+    assert card.rates == [44_100]
+
+
+def test_live_says_what_is_wrong_with_a_device_that_does_not_open(home, monkeypatch):
+    done = sing(Card(opens=False), monkeypatch)
+    assert "The sound device cannot be used: Device unavailable" in done.output
+
+
+def test_live_fades_out_and_says_why_when_the_conversion_fails(home, monkeypatch):
+    from engine.errors import EngineError
+    from engine.live.converter import LiveConverter
+
+    convert, count = LiveConverter.convert, [0]
+
+    def failing(self, samples):
+        count[0] += 1
+        if count[0] > 3:
+            raise EngineError("The disk is full.")
+        return convert(self, samples)
+
+    monkeypatch.setattr(LiveConverter, "convert", failing)
+    card = Card()
+    done = sing(card, monkeypatch)
+    assert "The disk is full." in done.output
+    heard = np.concatenate(card.heard)
+    assert np.abs(heard).max() <= 0.99
+    assert not heard[-480:].any()
+
+
+def test_live_refuses_blocks_that_are_too_short_for_the_machine_and_offers_longer_ones(home, monkeypatch):
+    assert "choose --block-ms 320" in sing(Card(), monkeypatch, work=1.4).output

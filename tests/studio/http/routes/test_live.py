@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import deque
 
 import pytest
@@ -9,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from studio.errors import Unauthorised, Unavailable
+from studio.errors import NotFound, Unauthorised, Unavailable
 from studio.http.routes.live import live_route
 from studio.settings.service import ServiceSettings
 
@@ -117,3 +118,53 @@ def test_a_dead_conversion_and_a_foreign_message_end_in_a_sentence(client, sessi
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_text("[1]")
         assert "something else" in socket.receive_json()["error"]
+
+
+def test_a_network_that_stalls_for_two_seconds_drops_what_is_old_and_goes_on(client, sessions):
+    sessions.session.may.clear()  # what comes in a burst after the stall finds the conversion busy
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 48_000})
+        socket.receive_json()
+        for number in range(25):  # 2 s of blocks of 80 ms
+            socket.send_bytes(bytes([number, 0, 0, 0]) + b"sing")
+        threading.Timer(0.5, sessions.session.may.set).start()
+        numbers = []
+        while not numbers or numbers[-1] < 24:
+            message = socket.receive()
+            if message.get("bytes"):
+                numbers.append(message["bytes"][0])
+        assert len(numbers) <= 5  # the one at work, three that waited, one that had come in between
+        assert numbers == sorted(numbers)
+        socket.send_bytes(bytes([25, 0, 0, 0]) + b"sing")
+        while not (message := socket.receive()).get("bytes"):
+            pass
+        assert message["bytes"] == bytes([25, 0, 0, 0]) + b"sing"
+    assert sessions.session.finished
+
+
+def test_a_browser_that_leaves_in_the_middle_of_a_block_keeps_the_recording(client, sessions):
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 48_000})
+        socket.receive_json()
+        sessions.session.may.clear()
+        socket.send_bytes(b"\0\0\0\0sing")
+        socket.close()
+        sessions.session.may.set()
+        deadline = time.monotonic() + 10
+        while not sessions.session.finished and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert sessions.session.finished
+
+
+def test_a_voice_that_cannot_be_had_is_a_notice_and_the_session_goes_on(client, sessions, monkeypatch):
+    def change(values):
+        raise NotFound("There is no voice nobody.")
+
+    monkeypatch.setattr(sessions.session, "change", change)
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 48_000})
+        socket.receive_json()
+        socket.send_json({"change": {"voice": "nobody"}})
+        assert socket.receive_json() == {"notice": "There is no voice nobody."}
+        socket.send_bytes(b"\7\0\0\0sing")
+        assert socket.receive_bytes() == b"\7\0\0\0sing"
