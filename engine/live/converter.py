@@ -80,7 +80,7 @@ class LiveConverter:
     >>> from engine import load_voice
     >>> live = LiveConverter(load_voice("koguchi"), LiveSettings(), 48_000)
     >>> live.convert(np.zeros(512, np.float32)).shape, round(1000 * live.delay_s)
-    ((512,), 145)
+    ((512,), 135)
     """
 
     def __init__(

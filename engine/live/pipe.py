@@ -18,7 +18,7 @@ _LISTED = 10_000  # conversion times that are kept
 
 @dataclass
 class PipeReport:
-    """What happened so far: blocks converted, times (seconds) of the latest, and how often sound was missing or lost."""
+    """What happened so far: blocks converted, times (seconds) of the latest, and gaps or losses of sound."""
 
     converted: int = 0
     glitches: int = 0
@@ -32,8 +32,8 @@ class PipeReport:
 class DevicePipe:
     """Passes sound from a device's callback to a converter on a thread of its own, and back.
 
-    The device may hand in pieces of up to a block, short ones for a short delay; the converter gets its whole blocks. The
-    delay, besides the converter's lag, is a block, `spare` of one, and the device's own piece; after gaps up to
+    The device may hand in pieces of up to a block, short ones for a short delay; the converter gets whole blocks.
+    The delay, besides the converter's lag, is a block, `spare` of one, and the device's own piece; after gaps up to
     _GROWTH blocks more.
     """
 

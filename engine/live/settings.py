@@ -38,7 +38,7 @@ class LiveSettings:
         80, STEP_MS, 320, "What is converted at a time; longer costs less work and more delay.", step=STEP_MS
     )
     look_ahead_ms: int = setting(
-        60, 30, 100, "What is known of the sound after each moment; longer is clearer.", step=10
+        50, 30, 100, "What is known of the sound after each moment; longer is clearer.", step=10
     )
     content: str = text_setting(
         LISTENER,

@@ -47,6 +47,7 @@ class CausalBlock(nn.Module):
         # tap by tap: of a few steps three times as fast as torch's convolution
         steps, dilation = sequence.shape[1], self.mix_steps.dilation[0]
         mixed = self.mix_steps.bias
+        assert mixed is not None
         for tap, weight in enumerate(self.mix_steps.weight[:, 0].T):
             mixed = torch.addcmul(mixed, whole[:, tap * dilation : tap * dilation + steps], weight)
         hidden = self.narrow(functional.gelu(self.widen(self.normalize(mixed))))

@@ -59,7 +59,7 @@ class _Attention(nn.Module):
         return self.leave(mixed.transpose(1, 2).reshape(batch, frames, WIDTH))
 
 
-class _Block(nn.Module):
+class ListenerBlock(nn.Module):
     """Pre-norm transformer block."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Listener(nn.Module):
         super().__init__()
         self.first = nn.Conv1d(_MELS, WIDTH, 3, padding=1)
         self.second = nn.Conv1d(WIDTH, WIDTH, 3, stride=2, padding=1)
-        self.blocks = nn.ModuleList(_Block() for _ in range(_BLOCKS))
+        self.blocks = nn.ModuleList(ListenerBlock() for _ in range(_BLOCKS))
         self.norm = nn.LayerNorm(WIDTH)
         self.positions: Tensor
         self.mels: Tensor

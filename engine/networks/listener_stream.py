@@ -6,11 +6,11 @@ they were encoded for the last time, like the cache of a language model.
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from engine.networks.eight_bits import in_eight_bits
-from engine.networks.listener import FEATURES, HEADS, LAYERS, POSITIONS, WIDTH, Listener
+from engine.networks.listener import FEATURES, HEADS, LAYERS, POSITIONS, WIDTH, Listener, ListenerBlock
 
 KEPT = 100  # frames further back that are attended to: two seconds
 AGAIN = 16  # frames that are encoded once more: with half of them, a sixth of what is missed is added
@@ -37,7 +37,8 @@ class ListenerStream:
         self._encoding = _Encoding(self._listener)
         self._successor: _Encoding | None = None
         with torch.inference_mode():
-            self._encode(torch.zeros((2 * (KEPT + count) + _BEFORE + _TRANSFORMED) * _HOP))  # silence precedes the stream
+            # silence precedes the stream
+            self._encode(torch.zeros((2 * (KEPT + count) + _BEFORE + _TRANSFORMED) * _HOP))
 
     def push(self, block: Tensor) -> Tensor:
         """Take the next block (n,) at LISTENER_RATE and return the features (n', FEATURES) of the last two seconds."""
@@ -85,17 +86,23 @@ class _Encoding:
         hidden = hidden + listener.positions[first : self.position]
         layers = []
         for number, block in enumerate(listener.blocks, 1):
+            assert isinstance(block, ListenerBlock)  # which a list of modules does not know
             hidden = self._through(number - 1, block, hidden, again)
             if number in LAYERS:
                 layers.append(listener.norm(hidden) if number == len(listener.blocks) else hidden)
         return torch.cat(layers, 1)
 
-    def _through(self, number: int, block: nn.Module, hidden: Tensor, again: int) -> Tensor:
+    def _through(self, number: int, block: ListenerBlock, hidden: Tensor, again: int) -> Tensor:
         query, *pair = block.attention.enter(block.attention_norm(hidden)).chunk(3, 1)
         past = [old[max(0, len(old) - again - KEPT) : len(old) - again] for old in self._past[number]]
         keys, values = (torch.cat([old, now]) for old, now in zip(past, pair, strict=True))
         self._past[number] = keys, values
-        heads = (part.view(len(part), HEADS, -1).transpose(0, 1)[None] for part in (query, keys, values))
-        mixed = functional.scaled_dot_product_attention(*heads)[0].transpose(0, 1).reshape(len(hidden), WIDTH)
+        attended = functional.scaled_dot_product_attention(_in_heads(query), _in_heads(keys), _in_heads(values))
+        mixed = attended[0].transpose(0, 1).reshape(len(hidden), WIDTH)
         hidden = hidden + block.attention.leave(mixed)
         return hidden + block.narrow(functional.gelu(block.widen(block.network_norm(hidden))))
+
+
+def _in_heads(part: Tensor) -> Tensor:
+    """(frames, WIDTH) -> (1, HEADS, frames, WIDTH / HEADS)."""
+    return part.view(len(part), HEADS, -1).transpose(0, 1)[None]

@@ -20,6 +20,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 
+from engine.analysis.envelope import frame_loudness
 from engine.audio.files import Audio, read_audio
 from engine.devices import multiplies_halves
 from engine.features.clips import analyse_clip
@@ -43,7 +44,7 @@ from engine.units import FRAME_RATE, SAMPLE_RATE
 _COPIES = 3  # of each recording: as it is, one higher, one lower
 _SMALLEST, _LARGEST = 1.06, 1.28  # factors of pitch, formants and speed
 _LONGEST_S = 30.0  # of a recording that is used
-_SKIPPED_STEPS = 20  # at the start of a crop, whose past is missing
+SKIPPED_STEPS = 20  # at the start of a crop, whose past is missing
 _VALIDATION = "librispeech_tc100_1utt"  # one recording of each speaker; those of some speakers are held out
 _HELD_OUT = 24
 
@@ -62,10 +63,14 @@ class StudentPlan:
 
 @dataclass(frozen=True)
 class StudentClip:
-    """A recording and its copies. mel: float16 (copies, frames, STUDENT_MELS); content: float16 (frames, CONTENT)."""
+    """A recording and its copies. mel: float16 (copies, frames, STUDENT_MELS); content: float16 (frames, CONTENT).
+
+    prosody: float32 (frames, 3): hertz, voicing, loudness in nepers below the level.
+    """
 
     mel: np.ndarray
     content: np.ndarray
+    prosody: np.ndarray
     mean: np.ndarray  # (copies, STUDENT_MELS), of the active frames
 
 
@@ -106,7 +111,10 @@ def prepare(corpus: Path, folder: Path, rows: list[dict[str, str]], until: float
         random = np.random.default_rng([number, 5])
         mel = np.stack([_copy_mel(base.listener.mels, samples, copy, random) for copy in range(_COPIES)])
         frames = min(mel.shape[1], len(clip.content[0])) // FRAMES_PER_STEP * FRAMES_PER_STEP
+        loudness = frame_loudness(clip.envelope.astype(np.float32))
+        prosody = np.stack([clip.pitch.hertz[:frames], clip.pitch.voicing[:frames], loudness[:frames]], 1)
         arrays = {"mel": mel[:, :frames].astype(np.float16), "content": clip.content[0, :frames].copy()}
+        arrays["prosody"] = prosody.astype(np.float32)
         arrays["mel"] = np.ascontiguousarray(arrays["mel"])
         with replacing(target) as unfinished:
             save_file(arrays, unfinished)
@@ -145,9 +153,9 @@ def load_clips(folder: Path, rows: list[dict[str, str]]) -> list[StudentClip]:
         path = _file_of(folder, row)
         if path.exists():
             arrays = load_file(path)
-            if arrays["mel"].shape[1] >= 2 * _SKIPPED_STEPS * FRAMES_PER_STEP:
+            if arrays["mel"].shape[1] >= 2 * SKIPPED_STEPS * FRAMES_PER_STEP:
                 mean = np.stack([active_mean(copy.astype(np.float32)) for copy in arrays["mel"]])
-                clips.append(StudentClip(arrays["mel"], arrays["content"], mean))
+                clips.append(StudentClip(arrays["mel"], arrays["content"], arrays["prosody"], mean))
     return clips
 
 
@@ -161,8 +169,13 @@ class Batches:
 
     def make(self, step: int, perturbed: bool = True) -> tuple[Tensor, Tensor]:
         """Return frames (batch, frames, STUDENT_MELS) relative to their mean, and content (batch, frames, CONTENT)."""
+        mels, contents, _prosody = self.with_prosody(step, perturbed)
+        return mels, contents
+
+    def with_prosody(self, step: int, perturbed: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same, and the prosody (batch, frames, 3)."""
         random = np.random.default_rng([self.plan.seed, step])
-        mels, contents = [], []
+        mels, contents, prosodies = [], [], []
         for number in random.choice(len(self.clips), self.plan.batch, p=self._shares):
             clip = self.clips[number]
             first = int(random.integers(0, max(len(clip.content) - self.plan.frames, 0) + 1))
@@ -171,7 +184,9 @@ class Batches:
             mel = clip.mel[copy, rows].astype(np.float32) - clip.mean[copy]
             mels.append(_disturb(mel, random) if perturbed else mel)
             contents.append(clip.content[rows].astype(np.float32))
-        return torch.from_numpy(np.stack(mels)), torch.from_numpy(np.stack(contents))
+            prosodies.append(clip.prosody[rows])
+        mel, content, prosody = (torch.from_numpy(np.stack(found)) for found in (mels, contents, prosodies))
+        return mel, content, prosody
 
 
 def _disturb(mel: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -193,10 +208,9 @@ def wanted_content(content: Tensor) -> Tensor:
     return padded.unfold(1, FRAMES_AT_ONCE, FRAMES_PER_STEP).transpose(2, 3)
 
 
-def student_loss(student: CausalContentEncoder, mel: Tensor, content: Tensor) -> Tensor:
+def student_loss(found: Tensor, content: Tensor) -> Tensor:
     """Mean absolute difference of all frames that steps give, older (better known) ones counting more."""
-    found, _ = student(mel, student.start(len(mel)))
-    difference = (found - wanted_content(content)).abs().mean(3)[:, _SKIPPED_STEPS:]
+    difference = (found - wanted_content(content)).abs().mean(3)[:, SKIPPED_STEPS:]
     weight = torch.linspace(1.5, 0.5, FRAMES_AT_ONCE)
     return (difference * weight).mean()
 
@@ -211,8 +225,8 @@ def validate(student: CausalContentEncoder, batches: Batches) -> dict[str, float
         mel, content = batches.make(10**7, perturbed=False)
         found, _ = student(mel, student.start(len(mel)))
         wanted = wanted_content(content)
-        missed = (found - wanted).square()[:, _SKIPPED_STEPS:].mean((0, 1, 3))
-        explained = 1 - missed / (wanted - content.mean((0, 1))).square()[:, _SKIPPED_STEPS:].mean((0, 1, 3))
+        missed = (found - wanted).square()[:, SKIPPED_STEPS:].mean((0, 1, 3))
+        explained = 1 - missed / (wanted - content.mean((0, 1))).square()[:, SKIPPED_STEPS:].mean((0, 1, 3))
     student.train()
     return {f"agreement_{10 * (FRAMES_AT_ONCE - 1 - i)}ms": round(float(explained[i]), 4) for i in (1, 3, 5, 7)}
 
@@ -246,7 +260,7 @@ def train(
         set_learning_rate(learning_rate(plan.rate, max(step, by_time), plan.steps, plan.cool_down), optimizer)
         mel, content = batches.make(step)
         with halves:
-            loss = student_loss(student, mel, content)
+            loss = student_loss(student(mel, student.start(len(mel)))[0], content)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         if torch.isfinite(nn.utils.clip_grad_norm_(student.parameters(), 1.0)):

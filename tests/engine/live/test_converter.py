@@ -18,7 +18,7 @@ from engine.networks.listener_stream import ListenerStream
 from engine.units import SAMPLE_RATE
 from engine.voices.card import DEMO_VOICES
 
-SETTINGS = LiveSettings(block_ms=80, content="student")  # which needs the least work
+SETTINGS = LiveSettings(block_ms=80, look_ahead_ms=60, content="student")  # which needs the least work
 SAMPLE = DEMO_VOICES.parents[1] / "samples" / "singing.flac"
 
 

@@ -60,7 +60,7 @@ class Card:
     def query_devices(self, device=None, kind=None):
         return {"default_samplerate": float(self.rate)}
 
-    def Stream(self, samplerate, blocksize, callback, **_):  # noqa: N802 - PortAudio's name
+    def Stream(self, samplerate, blocksize, callback, **_):  # PortAudio's name
         if not self.opens:
             raise self.PortAudioError("Device unavailable")
         self.rates.append(samplerate)

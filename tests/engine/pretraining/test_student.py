@@ -1,0 +1,48 @@
+"""The student's two trainings on recordings of seconds: they learn, resume, and leave weights that can be loaded."""
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine import load_voice
+from engine.networks.causal_content import load_student
+from engine.pretraining.student import load_clips, prepare
+from engine.pretraining.student_refinement import RefinementPlan, refine, relation_loss
+from engine.units import SAMPLE_RATE
+
+PLAN = RefinementPlan(steps=2, batch=2, frames=100)
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory, sing):
+    folder = tmp_path_factory.mktemp("corpus")
+    rows = []
+    for number in range(2):
+        soundfile.write(folder / f"{number}.wav", sing(2.0, hertz=150.0 + 60 * number, seed=number), SAMPLE_RATE)
+        rows.append({"path": f"{number}.wav", "set": "set", "speaker": str(number), "seconds": "2"})
+    assert prepare(folder, folder / "features", rows, float("inf"), lambda fraction, message: None)
+    return load_clips(folder / "features", rows)
+
+
+def test_refine_ends_between_the_student_before_and_after_and_logs_its_losses(clips, out):
+    before = load_student().state_dict()
+    after = refine(clips, clips[:1], [load_voice("kathleen")], out, PLAN, lambda fraction, message: None)
+    moved = torch.cat([(after[name] - before[name]).flatten() for name in before])
+    assert 0 < moved.abs().max() < 0.01
+    line = json.loads((out / "student_refined.jsonl").read_text().splitlines()[-1])
+    assert line["step"] == 2
+    assert {"difference", "relation", "decoded", "agreement_60ms"} <= set(line)
+    again = refine(clips, clips[:1], [load_voice("kathleen")], out, PLAN, lambda fraction, message: None)
+    for name in before:
+        torch.testing.assert_close(again[name], after[name])  # from the checkpoint: nothing is left to do
+
+
+def test_relation_loss_is_least_for_the_wanted_content():
+    wanted = 0.15 * torch.randn(2, 40, 64, generator=torch.Generator().manual_seed(1))
+    near, far = (wanted + size * torch.randn_like(wanted) for size in (0.1, 0.4))
+    losses = [float(relation_loss(found, wanted, np.random.default_rng(0))) for found in (wanted, near, far)]
+    assert losses[0] == pytest.approx(0, abs=1e-5)
+    assert losses[0] < losses[1] < losses[2]
