@@ -221,7 +221,8 @@ def _loaded(path: Path, device: torch.device, state: tuple[int, int]) -> Content
         with torch.inference_mode(False):
             return ContentVec({name: value.float() for name, value in load_file(path).items()}).to(device)
     except (KeyError, RuntimeError, ValueError, SafetensorError, OSError) as cause:
-        raise VoiceError(f"ContentVec ({CONTENTVEC_FILE}) is damaged: run `python -m studio rvc fetch` again.") from cause
+        damaged = f"ContentVec ({CONTENTVEC_FILE}) is damaged: run `python -m studio rvc fetch` again."
+        raise VoiceError(damaged) from cause
 
 
 def _file_in(source: Path) -> Path:
