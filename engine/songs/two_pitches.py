@@ -54,7 +54,11 @@ class TwoPitches:
 
 
 def find_two_pitches(path: Path) -> TwoPitches:
-    """Find where two pitches sound at once in a recording, a block at a time. Raises AudioError."""
+    """Find where two pitches sound at once in a recording, a block at a time. Raises AudioError.
+
+    >>> find_two_pitches(Path("vocal.flac")).sentence  # of one singer
+    ''
+    """
     shares, pitches, sounding = [], [], []
     loudest = 0.0
     for frames in _frames(path):
