@@ -75,11 +75,13 @@ class Translator:
         return FIELD.sub(lambda field: self._value(field[1], values.get(field[1], field[0]), depth + 1), form)
 
     def _value(self, name: str, value: str, depth: int) -> str:
-        if PLAIN.fullmatch(value):
-            return value if ":" in value else self.number(value)
+        if NUMBER.fullmatch(value):
+            return self.number(value)
         if name.rstrip("0123456789") in NAMES:
             return value
-        return self._found(normal(value), depth) or value
+        if found := self._found(normal(value), depth):
+            return found
+        return self.number(value) if PLAIN.fullmatch(value) and ":" not in value else value
 
     def _form(self, entry: Entry, count: str) -> str:
         if not entry.counted or not NUMBER.fullmatch(count):

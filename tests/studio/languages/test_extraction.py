@@ -86,7 +86,10 @@ def test_all_texts_of_a_checkout(tmp_path):
     }.items():  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
-    assert dict(all_texts(tmp_path).places) == {
+    found = {
+        text: places for text, places in all_texts(tmp_path).places.items() if "studio/languages/words.py" not in places
+    }
+    assert found == {
         "One text here.": {"engine/x.py"}, "From the script": {"studio/page/static/a.js"},
         "From the page": {"studio/page/static/b.html"}, "From a notebook": {"notebooks/n.ipynb"},
     }  # fmt: skip
