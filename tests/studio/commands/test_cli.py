@@ -198,7 +198,7 @@ def test_these_are_all_commands():
         "voices": {"export", "import", "blend", "delete"},
     }
     alone = {"serve", "convert", "create", "report", "train", "analyse", "doctor", "demo", "mcp", "verify", "mix"}
-    alone |= {"comp", "live"}
+    alone |= {"comp", "live", "notebooks"}
     within = {f"{group} {name}" for group, names in groups.items() for name in names}
     assert set(commands()) == alone | {*groups} | within
     assert all(f" {name} " in run("--help").stdout for name in alone | {*groups})

@@ -100,5 +100,5 @@ def test_padded_counts_columns_of_the_terminal(tmp_path):
     with catalogue(tmp_path, "ja", {"length": "長さ"}):
         result = run("--language", "ja", "--help")
         assert result.exit_code == 0
-    assert padded("length", 10) == "length    "
-    assert translated("length") == "length"
+        assert padded("length", 10) == "長さ      "
+        assert translated("length") == "長さ"

@@ -1,0 +1,10 @@
+"""Commands that tests run in their own process choose its language: each test begins without a choice."""
+
+import pytest
+
+from studio.commands import wording
+
+
+@pytest.fixture(autouse=True)
+def no_language_chosen(monkeypatch):
+    monkeypatch.setattr(wording, "_CHOSEN", wording.ContextVar("terminal_language", default=""))
