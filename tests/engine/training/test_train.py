@@ -206,14 +206,14 @@ def test_an_estimate_is_the_time_of_its_steps_and_evaluations(clips, monkeypatch
     assert estimate.total_s == pytest.approx(expected_s, rel=0.02)
 
 
-def test_what_is_done_before_the_first_step_is_said(clips, folder, monkeypatch):
+def test_what_is_done_before_the_first_step_is_said(clips, tmp_path, monkeypatch):
     def stop(*_: object) -> None:
         raise Cancelled
 
     said: list[tuple[float, str]] = []
     monkeypatch.setattr(module._Training, "_train_epoch", stop)
     with pytest.raises(Cancelled):
-        train(clips, PLAN, folder, lambda share, text: said.append((share, text)))
+        train(clips, PLAN, tmp_path / "training", lambda share, text: said.append((share, text)))
     assert {share for share, _ in said} == {0.0}
     texts = list(dict.fromkeys(text for _, text in said))
     assert texts[:3] == ["loading the networks", "preparing the evaluation recordings", "timing a few steps"]
