@@ -23,6 +23,8 @@ DEMO_VOICES: Final = (
     "A full, ornamented voice of Turkish makam song.", "A clear, friendly American speaking voice.",
     "A calm, precise German speaking voice.", "A light, relaxed Japanese voice that sings and speaks.",
     "A warm, ornamented woman's voice of Turkish makam song.",
+    "Recorded for this dataset and published under the named licence.",
+    "The speaker recorded this dataset for voice technology and published it under the named licence.",
 )  # fmt: skip
 
 # of Gradio's parts that the page has: it brings some of our languages itself, but not all, and not all of its texts
@@ -30,4 +32,5 @@ GRADIO: Final = (
     "Drop Audio Here", "Drop File Here", "Click to Upload", "- or -", "Upload file", "Record audio", "Record", "Stop",
     "Pause", "Resume", "Error", "Uploading...", "number input for {label}", "range slider for {label}",
     "Reset to default value", "processing", "queue", "Remove", "Clear", "Download",
+    "Loading",
 )  # fmt: skip
