@@ -34,7 +34,7 @@ _SKIPPED_CALLS = {"compile", "get_logger", "getenv", "debug", "exception", "warn
                   "getattr", "removeprefix", "startswith", "endswith"}  # fmt: skip
 _SKIPPED_KEYWORDS = {"elem_id", "elem_classes", "js", "js_on_load", "metavar", "summary", "tags", "operation_id",
                      "media_type", "key", "variant", "pattern", "dtype", "css_template", "filename"}  # fmt: skip
-_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+[,.:;)]? \(?\{|\} \(?[^\W\d_]{2,}")
+_TWO_WORDS = re.compile(r"[^\W\d_]{2,}(?:'s)?[,.:;)]? \(?[^\W\d_]|[^\W\d_]+[,.:;)]? \(?\{|\} \(?[^\W\d_]{2,}")
 _NAME = re.compile(r"[A-Z][a-z]+(-[a-z]+)?[.:]?")
 _CODE = re.compile(r"=>|;\s*$|^\s*[.#@]|\bfunction\b|^[A-Z]{3,} [A-Za-z_]+|[a-z]+ = '|\\[dwsS(]|://|^\w+\(|-> ")
 _STYLE = re.compile(r"[{;]\s*[a-z-]+:\s|!important|\bvar\(--")

@@ -11,7 +11,7 @@ _TOKEN = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`",
     re.DOTALL,
 )
-_TWO_WORDS = re.compile(r"[^\W\d_]{2,}[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} \(?[^\W\d_]{2,}")
+_TWO_WORDS = re.compile(r"[^\W\d_]{2,}(?:'s)?[,.:;)]? \(?[^\W\d_]|[^\W\d_]+ \{|\} \(?[^\W\d_]{2,}")
 _LABEL = re.compile(r"[A-Z][a-z]+( ?\.\.\.|[.:…])?")
 _CODE = re.compile(r"^[.#\[]|=>|;$|^\./|^\w+\(|^M\d|px\b|#[0-9a-f]{3}|^[MLZ][\d{]|Path=/")
 _SELECTOR = re.compile(r"[a-z]+(\[[^\]]*\])?(, ?[a-z\[][^ ]*)+")

@@ -9,7 +9,7 @@ WORDS: Final = frozenset({
     "world", "other", "soprano", "mezzo-soprano", "alto", "tenor", "baritone", "bass", "speaks", "sings", "built-in",
     "untrained", "airy", "breathy", "bright", "clear", "close", "dark", "deep", "intimate", "natural", "powerful",
     "raspy", "rough", "smoky", "soft", "warm", "young", "full", "ornamented", "resonant", "calm", "precise", "light",
-    "relaxed", "gentle", "sung", "rapped", "spoken", "plenty",
+    "relaxed", "gentle", "sung", "rapped", "spoken", "melodic", "rhythmic", "plenty",
     # work
     "waiting", "converting", "done", "failed", "trained", "edited", "comp", "best", "auto", "automatic", "none",
     "likeness", "intelligibility", "epoch", "unvoiced", "silence", "to", "torch", "examining", "conversion",
