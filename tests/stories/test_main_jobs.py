@@ -71,6 +71,7 @@ def converted_s(page: Page) -> float:
 
 def test_from_a_recording_to_a_result_and_to_a_second_voice(page):
     drop(page)
+    expect(lanes(page)).to_have_count(1, timeout=WORK_MS)
     page.locator("#convert-start").click()  # the first one waits for the workers
     expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
     page.get_by_role("button", name="Change recording").click()
