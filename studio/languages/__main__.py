@@ -10,8 +10,9 @@ import json
 import sys
 from pathlib import Path
 
+from studio.languages.counting import counted_field_of
 from studio.languages.known import LANGUAGES, chosen_by
-from studio.languages.upkeep import counted_field_of, extract, faults, fill, missing, write_all
+from studio.languages.upkeep import extract, faults, fill, missing, write_all
 
 
 def main(arguments: list[str]) -> int:

@@ -1,6 +1,6 @@
 """Catalogues: what each text of the studio is in each language, in gettext's PO format, read with Babel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -8,6 +8,7 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
+from studio.languages.counting import counted_field_of
 from studio.languages.known import LANGUAGES, Language
 
 FOLDER = Path(__file__).parent / "catalogues"
@@ -58,18 +59,5 @@ def entries_of(code: str) -> Mapping[str, Entry]:
         strings = message.string if isinstance(message.string, tuple | list) else (message.string,)
         forms = tuple(one or "" for one in strings)
         if source and all(forms):
-            entries[str(source)] = Entry(forms, counted_field(message.id))
+            entries[str(source)] = Entry(forms, counted_field_of(str(message.id[-1])) if len(forms) > 1 else "")
     return entries
-
-
-def counted_field(source: str | Sequence[str]) -> str:
-    """Return the field that counts in a text with plurals: the first one that stands in both of its forms.
-
-    >>> counted_field(("{count} take of {name}", "{count} takes of {name}"))
-    'count'
-    """
-    from studio.languages.templates import FIELD
-
-    if isinstance(source, str) or len(source) < 2:
-        return ""
-    return next((name for name in FIELD.findall(source[1])), "")

@@ -9,33 +9,13 @@ from pathlib import Path
 from babel.messages.catalog import Catalog, Message
 
 from studio.languages.catalogues import TEMPLATE, path_of, read_catalogue, write_catalogue
+from studio.languages.counting import counted_field_of
 from studio.languages.extraction import Texts, all_texts
 from studio.languages.known import ENGLISH, LANGUAGES, Language
 from studio.languages.templates import FIELD
 
-# of these there can be one, two or many; other languages need a form for each
-_COUNTED = (
-    "bars|beats|blends|blocks|bytes|calls|channels|characters|checkpoints|chirps|clips|conversions|cores|days|digits|"
-    "edits|epochs|evaluations|fields|files|findings|folders|hours|minutes|notes|octaves|parts|people|phrases|places|points|"
-    "presets|processes|recordings|results|samples|seconds|semitones|speakers|stretches|takes|tasks|threads|tokens|"
-    "trainings|versions|voices|words|workers|years"
-)
-_COUNT = re.compile(
-    rf"\{{(\w+)\}} of \{{\w+\}} (?:{_COUNTED})\b"
-    rf"|\{{(\w+)\}} (?:(?!has|have|holds|takes|and|for|is|are|the|its|called)[a-z-]+ ){{0,2}}(?:{_COUNTED})\b(?! an? )"
-)
 _WRITTEN = datetime(2026, 11, 24, tzinfo=UTC)  # gettext wants a date; git has the true ones
 _CODE = re.compile(r"`[^`]*`|--[a-z-]+|\b[a-z]+_[a-z_]+\b|https?://\S+")
-
-
-def counted_field_of(text: str) -> str:
-    """Return the field that counts something in an English text; empty if none does.
-
-    >>> counted_field_of("{name} has {count} usable takes"), counted_field_of("{name} has its faults")
-    ('count', '')
-    """
-    found = _COUNT.search(text)
-    return (found[1] or found[2]) if found else ""
 
 
 def extract(texts: Texts | None = None) -> Catalog:

@@ -1,6 +1,7 @@
 from babel.messages.catalog import Catalog
 
-from studio.languages.catalogues import Entry, counted_field, entries_of, path_of, read_catalogue, write_catalogue
+from studio.languages.catalogues import Entry, entries_of, path_of, read_catalogue, write_catalogue
+from studio.languages.counting import counted_field_of
 from studio.languages.known import LANGUAGES
 from tests.catalogues import catalogue
 
@@ -33,5 +34,5 @@ def test_a_catalogue_that_is_not_there_is_empty(tmp_path):
 
 
 def test_counted_field_is_the_first_of_the_plural():
-    assert counted_field(("one take of {name}", "{count} takes of {name}")) == "count"
-    assert counted_field("no plural {here}") == ""
+    assert counted_field_of("Delete {name} and its {count} recordings?") == "count"
+    assert counted_field_of("no plural {here}") == ""

@@ -6,6 +6,7 @@ import pytest
 
 from studio.languages import catalogues, upkeep
 from studio.languages.__main__ import main
+from studio.languages.counting import counted_field_of
 from studio.languages.extraction import Texts
 from studio.languages.known import LANGUAGES
 from studio.languages.templates import FIELD, Template
@@ -74,7 +75,7 @@ def test_extract_gives_two_forms_to_what_counts():
     ],
 )
 def test_counted_field_of_finds_what_counts(text, field):
-    assert upkeep.counted_field_of(text) == field
+    assert counted_field_of(text) == field
 
 
 def test_update_keeps_what_is_known_and_takes_what_is_fresh(tmp_path, monkeypatch):
