@@ -33,6 +33,6 @@ def test_a_catalogue_that_is_not_there_is_empty(tmp_path):
     assert path_of(LANGUAGES["zh-Hans"]).name == "zh_Hans.po"
 
 
-def test_counted_field_is_the_first_of_the_plural():
+def test_counted_field_is_the_one_that_counts():
     assert counted_field_of("Delete {name} and its {count} recordings?") == "count"
     assert counted_field_of("no plural {here}") == ""
