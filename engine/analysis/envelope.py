@@ -31,7 +31,7 @@ ACTIVE_NEPERS = -3.5  # relative to a recording's level (30 dB); louder frames a
 SILENT = -8.0  # nepers relative to a recording's level; quieter differences are not modelled
 UNVOICED_WIDTH_HERTZ = 240.0
 _SOFT_VOICING = 0.5  # where one window cross-fades into the other
-_BLOCK_FRAMES = 3000  # frames analysed at a time, so that memory use stays constant
+_BLOCK_FRAMES = 256  # frames analysed at a time: few, since they then stay in the processor's cache
 
 
 @lru_cache(maxsize=1)
@@ -103,18 +103,17 @@ def _average_one_harmonic(power: torch.Tensor, pitch: Pitch, spacing: float) -> 
     # below the fundamental there is nothing to average: hold its value to avoid a sharp drop
     centre = torch.maximum(centres, voicing * hertz)
 
-    def power_below(frequency: torch.Tensor) -> torch.Tensor:
-        position = (frequency.abs() / spacing + 0.5).clamp(0, power.shape[1] - 1e-6)
-        left = position.floor().long()
-        fraction = position - left
-        value = torch.gather(cumulative, 1, left) * (1 - fraction) + torch.gather(cumulative, 1, left + 1) * fraction
-        return value * frequency.sign()
-
-    first = power_below(centre + width / 2) - power_below(centre - width / 2)
     # a second average, half as wide, rounds the corners of the first (together close to a triangle)
     narrow = width / 4
-    shifted = sum(power_below(centre + d + width / 2) - power_below(centre + d - width / 2) for d in (-narrow, narrow))
-    return ((first * 2 + shifted) / (4 * width)).clamp_min(0.0).float()
+    middles = torch.stack([centre, centre - narrow, centre + narrow])
+    edges = torch.stack([middles + width / 2, middles - width / 2])
+    position = (edges.abs() / spacing + 0.5).clamp(0, power.shape[1] - 1e-6)
+    left = position.floor().long()
+    fraction = position - left
+    below = cumulative.expand(2, 3, -1, -1)
+    value = below.gather(3, left) * (1 - fraction) + below.gather(3, left + 1) * fraction
+    first, before, after = (value * edges.sign()).diff(dim=0)[0].neg()
+    return ((first * 2 + before + after) / (4 * width)).clamp_min(0.0).float()
 
 
 @dataclass(frozen=True)

@@ -71,15 +71,17 @@ class Pitch:
         return Pitch((self.hertz * 2.0 ** (np.asarray(semitones) / 12.0)).astype(np.float32), self.voicing)
 
 
-@lru_cache(maxsize=1)
-def _detector() -> Any:
+@lru_cache(maxsize=2)
+def _detector(threads: int | None) -> Any:
     from swift_f0 import SwiftF0
 
-    return SwiftF0(spin=False)
+    return SwiftF0(threads, spin=False)
 
 
-def detect_pitch(samples: np.ndarray, rate: int) -> Pitch:
+def detect_pitch(samples: np.ndarray, rate: int, threads: int | None = None) -> Pitch:
     """Detect the pitch of mono `samples`, float (samples,), every 10 ms; silence and noise give voicing near 0.
+
+    threads: of the detector; all cores if None.
 
     >>> from engine import read_audio
     >>> vocal = read_audio("vocal.flac")
@@ -95,7 +97,7 @@ def detect_pitch(samples: np.ndarray, rate: int) -> Pitch:
         listened = np.pad(listened, (0, shortest - len(listened)))
     if not listened.any():
         return Pitch(np.full(frames, DEFAULT_HERTZ, np.float32), np.zeros(frames, np.float32))
-    track = _detector().detect(listened, DETECTOR_RATE)
+    track = _detector(threads).detect(listened, DETECTOR_RATE)
     pitch = _on_grid(track.timestamps, track.pitch_hz, track.confidence, frames)
     hertz = refine_pitch(listened, DETECTOR_RATE, pitch.hertz, pitch.voicing, FRAME_RATE)
     return Pitch(hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing)

@@ -51,7 +51,7 @@ from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE, hertz_to_semitone
 from engine.voices.voice import Voice
 
 _KEPT_FRAMES = 120  # before the newest one: more than any network reaches back
-_PITCH_MS = 320  # that the detector is given
+_PITCH_MS = 200  # that the detector is given before the frames that are not fixed: it reaches back 176
 _ENVELOPE_FRAMES = 3  # of context on the left, more than half the longest window
 _LARGEST_CHANGE = (-40.0 / DECIBELS_PER_NEPER, 12.0 / DECIBELS_PER_NEPER)  # of loudness, nepers
 _SILENCE_BELOW, _FADE = 55.0 / DECIBELS_PER_NEPER, 10.0 / DECIBELS_PER_NEPER  # the level; quieter fades out
@@ -189,7 +189,9 @@ class _Core:
         self._rumble = signal.butter(2, _RUMBLE_HERTZ, "highpass", fs=SAMPLE_RATE, output="sos")
         self._rumble_state = np.zeros((len(self._rumble), 2))
         self._samples = np.zeros((kept + _ENVELOPE_FRAMES) * HOP, np.float32)
-        self._listened = np.zeros((_PITCH_MS + settings.block_ms) * LISTENER_RATE // 1000, np.float32)
+        self._listened = np.zeros(
+            (_PITCH_MS + settings.block_ms + settings.look_ahead_ms) * LISTENER_RATE // 1000, np.float32
+        )
         self._hertz, self._voicing = np.full(kept, DEFAULT_HERTZ, np.float32), np.zeros(kept, np.float32)
         self._rendered_hertz = self._hertz.copy()
         self._envelope = np.full((kept, BANDS), FLOOR, np.float32)
@@ -255,7 +257,8 @@ class _Core:
 
     def _detect_pitch(self) -> None:
         """Detect the pitch of the frames that are not fixed: the pulses already lead to the one after the last."""
-        found = detect_pitch(self._listened, LISTENER_RATE)
+        # one thread: beside a busy core, waiting for a second one costs more than it saves
+        found = detect_pitch(self._listened, LISTENER_RATE, threads=1)
         count = self._frames + self._ahead - 2
         if not (found.voicing > TRUSTED).any():  # keep the last pitch: nothing is known
             found = Pitch(np.full(len(found), self._hertz[-1 - count], np.float32), found.voicing)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.live.converter import LiveConverter
-from engine.live.pipe import SPARE, DevicePipe
+from engine.live.pipe import DevicePipe
 
 _EVERY_S, _LONG_S = 0.7, 0.25  # between two chirps, and of each
 _LOW_HERTZ, _HIGH_HERTZ = 180.0, 260.0
@@ -61,13 +61,12 @@ def find_delays(output: np.ndarray, places: np.ndarray, rate: int) -> np.ndarray
 def measure_live(
     converter: LiveConverter,
     seconds: float,
-    spare: float = SPARE,
     show: Callable[[float], None] = lambda fraction: None,
 ) -> Measurement:
     """Send chirps through a converter as a device would, piece by piece in real time, and find them again.
 
     The delay is from the first sample of a sound at the input to its first sample at the output, with the piece that a
-    device collects, the converter's block and the `spare` part of one; a real device may have further buffers.
+    device collects, the converter's block and its reserve; a real device may have further buffers.
 
     >>> from engine import load_voice
     >>> measure_live(LiveConverter(load_voice("koguchi"), whole_blocks=True), 3.0).chirps
@@ -77,7 +76,7 @@ def measure_live(
     samples, places = chirps(rate, seconds)
     count = len(samples) // piece
     pieces = []
-    with DevicePipe(converter, spare) as pipe:
+    with DevicePipe(converter, converter.settings.reserve_ms) as pipe:
         begun = time.perf_counter()
         for number in range(count):
             # a device hands over a piece when its last sample has arrived

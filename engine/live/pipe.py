@@ -1,19 +1,23 @@
 """Between a sound device and a converter: sound waits here as briefly as it can, and is dropped rather than queued."""
 
+import os
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.live.converter import LiveConverter
 
-SPARE = 0.5  # of a block: how long its conversion may take before the device misses it
-_GROWTH = 1.0  # of a block: by so much a gap may lengthen the delay for good, so that a slower machine has no other
+_GROWTH = 1.0  # of a block: by so much gaps may lengthen the delay, so that a slower machine has no others
 _MOST_WAITING = 3  # blocks of input; older ones are dropped, so that the delay does not grow
 _FADE_MS = 5.0  # where sound stops for want of samples, and where it goes on
 _LISTED = 10_000  # conversion times that are kept
+_CALM_S = 5.0  # without a gap, after which the delay may get shorter again
+_QUIET = 3e-3  # peak of sound that can be left out unheard
+_PRIORITY = 5  # of a real-time thread: above all usual ones, below those of the system's sound
 
 
 @dataclass
@@ -32,20 +36,22 @@ class PipeReport:
 class DevicePipe:
     """Passes sound from a device's callback to a converter on a thread of its own, and back.
 
-    The device may hand in pieces of up to a block, short ones for a short delay; the converter gets whole blocks.
-    The delay, besides the converter's lag, is a block, `spare` of one, and the device's own piece; after gaps up to
-    _GROWTH blocks more.
+    The device may hand in pieces of up to a block, short ones for a short delay; the converter gets whole blocks, and
+    has `reserve_ms` for each. The delay, besides the converter's lag, is a block, the reserve, and the device's own
+    piece; after gaps up to _GROWTH blocks more, until it is quiet and conversions fit into the reserve again.
     """
 
-    def __init__(self, converter: LiveConverter, spare: float = SPARE) -> None:
+    def __init__(self, converter: LiveConverter, reserve_ms: float) -> None:
         self.converter, self.report = converter, PipeReport()
-        self._ahead = converter.block + round(spare * converter.block)  # samples that the output starts with
+        self._reserve_s = reserve_ms / 1000
+        self._incoming: deque[tuple[float, np.ndarray]] = deque()  # each with the time when it was there
         self._collected = np.zeros(0, np.float32)
-        self._incoming: deque[np.ndarray] = deque()
-        self._outgoing = np.zeros(self._ahead, np.float32)
+        self._outgoing = np.zeros(converter.block + round(self._reserve_s * converter.rate), np.float32)
         self._last, self._starved = 0.0, False
         self._late = 0  # samples that were answered with silence: the delay has grown by them
         self._growth = round(_GROWTH * converter.block)
+        self._calm = 0  # samples since the last gap
+        self._waits: deque[float] = deque(maxlen=round(_CALM_S * converter.rate / converter.block))
         self._lock = threading.Condition()
         self._ends = False
         self._failure: BaseException | None = None
@@ -74,19 +80,32 @@ class DevicePipe:
                 raise self._failure
             self._collected = np.concatenate([self._collected, piece.astype(np.float32)])
             while len(self._collected) >= block:
-                self._incoming.append(self._collected[:block])
+                self._incoming.append((time.perf_counter(), self._collected[:block]))
                 self._collected = self._collected[block:]
                 self._lock.notify()
             while len(self._incoming) > _MOST_WAITING:
                 self._incoming.popleft()
                 self._late = max(0, self._late - block)  # it will not come
                 self.report.glitches += 1
-            skipped = max(0, min(self._late - self._growth, len(self._outgoing) - count))
+            skipped = max(0, min(self._late - self._allowed(count), len(self._outgoing) - count))
             self._late -= skipped
             ready = self._outgoing[skipped : skipped + count]
             self._outgoing = self._outgoing[skipped + count :]
             self._late += count - len(ready)
+            self._calm = self._calm + count if len(ready) == count else 0
         return self._without_steps(ready, count, skipped > 0)
+
+    def _allowed(self, count: int) -> int:
+        """Return by how many samples the delay may be longer: less only where nobody hears the sound that is left out.
+
+        count: samples that are wanted now. At most so many are left out in the quiet, so that pauses keep their length.
+        """
+        rate = self.converter.rate
+        quiet = float(np.abs(self._outgoing[: 2 * count]).max(initial=0.0)) < _QUIET
+        if not quiet or self._calm < _CALM_S * rate:
+            return self._growth
+        needed = round((max(self._waits, default=0.0) - self._reserve_s) * rate)
+        return max(needed, self._late - count, 0)
 
     def _without_steps(self, ready: np.ndarray, count: int, skipped: bool) -> np.ndarray:
         """Return so many samples; where they end early, or go on elsewhere, the sound fades instead of jumping."""
@@ -108,6 +127,7 @@ class DevicePipe:
         return result
 
     def _run(self) -> None:
+        ask_for_real_time()
         try:
             while True:
                 with self._lock:
@@ -115,12 +135,21 @@ class DevicePipe:
                         self._lock.wait(0.5)
                     if self._ends:
                         return
-                    block = self._incoming.popleft()
+                    arrived, block = self._incoming.popleft()
                 begun = time.perf_counter()
                 converted = self.converter.convert(block)
-                self.report.seconds.append(time.perf_counter() - begun)
+                ended = time.perf_counter()
+                self.report.seconds.append(ended - begun)
                 self.report.converted += 1
                 with self._lock:
+                    self._waits.append(ended - arrived)
                     self._outgoing = np.concatenate([self._outgoing, converted])
         except Exception as failure:  # noqa: BLE001 - the device's thread raises it
             self._failure = failure
+
+
+def ask_for_real_time() -> None:
+    """Put this thread before all usual ones, as audio programs do, where the system lets the user (Linux: rtprio)."""
+    if hasattr(os, "sched_setscheduler"):
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(_PRIORITY))

@@ -83,7 +83,7 @@ class Performance:
     """Convert for a device, and record into a folder if it is given."""
 
     def __init__(self, converter: LiveConverter, voice: Voice, record: Path | None = None) -> None:
-        self._pipe = DevicePipe(converter)
+        self._pipe = DevicePipe(converter, converter.settings.reserve_ms)
         self._muted = False
         self._unwritten: deque[tuple[np.ndarray, np.ndarray]] = deque()
         self._recording = Recording(record, voice, converter.settings, converter.rate) if record else None

@@ -11,7 +11,7 @@ from engine.units import FRAME_RATE
 STEP_MS = 20  # blocks are whole frames of the listener
 LISTENER, STUDENT = "listener", "student"
 SINGING, SPEECH = "melodic", "spoken"
-_FIXED = ("block_ms", "look_ahead_ms", "content")  # for a whole session
+_FIXED = ("block_ms", "look_ahead_ms", "reserve_ms", "content")  # for a whole session
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,10 @@ class LiveSettings:
     look_ahead_ms: int = setting(
         50, 30, 100, "What is known of the sound after each moment; longer is clearer.", step=10
     )
+    reserve_ms: int = setting(
+        60, 10, 300, "Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay.",
+        step=10,
+    )  # fmt: skip
     content: str = text_setting(
         LISTENER,
         "What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "

@@ -1,5 +1,6 @@
 """Building blocks of the engine's networks. Sequences are (batch, frames, channels) throughout."""
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -91,12 +92,20 @@ def moving_average(curves: Tensor, frames: int, weight: Tensor | None = None) ->
     weight: (frames, 1), above zero: the weight of each frame.
     """
     weight = torch.ones(len(curves), 1, device=curves.device) if weight is None else weight
-    window = torch.hann_window(2 * frames + 3, periodic=False, device=curves.device)[None, None, 1:-1]
     columns = torch.cat([curves * weight, weight], 1)
     if len(curves) <= _FEW_FRAMES:  # as of a live block: one product is cheaper
-        apart = torch.arange(len(curves), device=curves.device)
-        apart = apart - apart[:, None]
-        sums = torch.where(apart.abs() <= frames, window[0, 0, (apart + frames).clamp(0, 2 * frames)], 0.0) @ columns
+        sums = _averaging_matrix(len(curves), frames, curves.device) @ columns
     else:
+        window = torch.hann_window(2 * frames + 3, periodic=False, device=curves.device)[None, None, 1:-1]
         sums = functional.conv1d(columns.T[:, None], window, padding=frames)[:, 0].T
     return sums[:, :-1] / sums[:, -1:]
+
+
+@lru_cache(maxsize=64)
+def _averaging_matrix(count: int, reach: int, device: torch.device) -> Tensor:
+    """Return the weight of each frame in each average, (count, count): a Hann window `reach` frames to each side."""
+    with torch.inference_mode(False):  # training may use it as well
+        window = torch.hann_window(2 * reach + 3, periodic=False, device=device)[1:-1]
+        apart = torch.arange(count, device=device)
+        apart = apart - apart[:, None]
+        return torch.where(apart.abs() <= reach, window[(apart + reach).clamp(0, 2 * reach)], 0.0)

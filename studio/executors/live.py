@@ -99,8 +99,11 @@ def _serve(
 
     import torch
 
+    from engine.live.pipe import ask_for_real_time
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends us
     torch.set_num_threads(1)
+    ask_for_real_time()
     try:
         session = _Session(voice, settings, rate, folder, record)
     except EngineError as error:
@@ -143,7 +146,7 @@ class _Session:
         self._recording = Recording(folder, self._voice, wanted, rate) if record else None
         self.facts = {
             "rate": rate, "block": self._converter.block, "lag": self._converter.lag_samples,
-            "delay_ms": round(1000 * self._converter.delay_s), "work": round(work, 3),
+            "delay_ms": round(1000 * self._converter.delay_s), "reserve": wanted.reserve_ms * rate // 1000, "work": round(work, 3),
         }  # fmt: skip
 
     def convert(self, block: bytes) -> tuple[bytes, dict[str, Any]]:

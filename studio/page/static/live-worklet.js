@@ -1,5 +1,7 @@
 // The audio thread of <timbre-live>: collects blocks for the service and plays what comes back.
 //
+// A block is played one block and the reserve after its first sample was heard, or as soon as it is there.
+//
 // Out: {frame, samples} for each block; {heard} now and then: seconds from a block's first sample until it was played,
 // {late} blocks that came too late, {dropped} blocks that came too fast. In: {frame, samples}, or {end}.
 
@@ -8,10 +10,10 @@ const TELL_EVERY = 12; // blocks
 const MOST_WAITING = 4; // blocks; more would only add delay
 
 class Live extends AudioWorkletProcessor {
-  constructor({ processorOptions: { block, spare } }) {
+  constructor({ processorOptions: { block, reserve } }) {
     super();
-    Object.assign(this, { block, spare, filled: 0, place: 0, queue: [], playing: false, last: 0, step: 0, ended: false });
-    Object.assign(this, { late: 0, dropped: 0, count: 0, heard: 0, wait: spare });
+    Object.assign(this, { block, reserve, filled: 0, place: 0, queue: [], playing: false, last: 0, step: 0, ended: false });
+    Object.assign(this, { late: 0, dropped: 0, count: 0, heard: 0 });
     this.samples = new Float32Array(block);
     this.port.onmessage = ({ data }) => {
       if (data.end) this.ended = true;
@@ -58,12 +60,9 @@ class Live extends AudioWorkletProcessor {
 
   next(i) {
     let value = 0;
-    if (!this.playing && this.queue.length) {
-      this.wait -= 1;
-      if (this.wait < 0) {
-        this.playing = true;
-        this.begin();
-      }
+    if (!this.playing && this.queue.length && currentFrame + i >= this.queue[0].frame + this.block + this.reserve) {
+      this.playing = true;
+      this.begin();
     }
     if (this.playing) {
       const block = this.queue[0];
@@ -82,7 +81,6 @@ class Live extends AudioWorkletProcessor {
     this.place = 0;
     if (this.queue.length) return;
     this.playing = false;
-    this.wait = this.spare;
     this.late += 1;
     this.step += end; // fades to silence from where the sound was
   }

@@ -7,13 +7,13 @@
 import { make, tell } from "./dom.js";
 
 const RATE = 48_000;
-const SPARE = 0.5; // of a block: how long the first one waits before it is played, so that later ones may come later
 const MOST_UNSENT = 4; // blocks that the network has not taken; more are dropped
 const SHOWN = 240; // meters of level and pitch that are drawn
 const LOWEST = 36, HIGHEST = 84; // MIDI notes of the drawing
 const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection"];
 const NAMES = {
   transpose: "Transpose", style: "Style", block_ms: "Block (ms)", look_ahead_ms: "Look-ahead (ms)", content: "Words read by",
+  reserve_ms: "Reserve (ms)",
   formant_shift_semitones: "Formant shift", accent: "Accent", consonant_protection: "Consonant protection",
 };
 const INSECURE = "A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.";
@@ -136,11 +136,11 @@ class LiveElement extends HTMLElement {
     if (said.finished) running.last = said.finished.task ? `${running.why ?? "Stopped."} The recording is in History.` : running.why ?? "Stopped.";
   }
 
-  #ready(running, { block, lag, delay_ms }) {
+  #ready(running, { block, lag, delay_ms, reserve }) {
     const { context, stream } = running;
     running.node = new AudioWorkletNode(context, "timbre-live", {
       numberOfInputs: 1, numberOfOutputs: 1, outputChannelCount: [2], channelCount: 1, channelCountMode: "explicit",
-      processorOptions: { block, spare: Math.round(SPARE * block) },
+      processorOptions: { block, reserve },
     });
     Object.assign(running, { lag: lag / context.sampleRate, delay: delay_ms });
     running.node.port.onmessage = ({ data }) => (data.samples ? this.#send(running, data) : Object.assign(running, data));

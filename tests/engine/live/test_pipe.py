@@ -30,17 +30,21 @@ def blocks(count):
 def passed(pipe, block, done):
     """Exchange a block, and wait until so many are converted."""
     found = pipe.exchange(block)
-    deadline = time.monotonic() + 5
-    while pipe.report.converted < done and time.monotonic() < deadline:
-        time.sleep(0.002)
-    time.sleep(0.005)
+    wait_for(pipe, done)
     return found
 
 
-def test_exchange_returns_sound_after_a_block_and_the_spare_part_of_one_in_pieces_up_to_a_block():
+def wait_for(pipe, done):
+    deadline = time.monotonic() + 5
+    while pipe.report.converted < done and time.monotonic() < deadline:
+        time.sleep(0.002)
+    time.sleep(0.005)  # the block is handed over after it is counted
+
+
+def test_exchange_returns_sound_after_a_block_and_the_reserve_in_pieces_up_to_a_block():
     echo = Echo()
     sung = np.arange(1, 1001, dtype=np.float32)
-    with DevicePipe(echo, 0.5) as pipe:
+    with DevicePipe(echo, 50) as pipe:
         found, first = [], 0
         for size in (30, 70, 100, 1, 99, 100, 100, 50, 50, 100, 100, 100, 100):
             ready = (first + size) // 100 - first // 100
@@ -54,39 +58,59 @@ def test_exchange_returns_sound_after_a_block_and_the_spare_part_of_one_in_piece
 
 def test_exchange_fades_out_in_a_stall_and_its_delay_grows_by_no_more_than_a_block():
     echo = Echo()
-    with DevicePipe(echo, 0.5) as pipe:
+    with DevicePipe(echo, 50) as pipe:
         found = [pipe.exchange(block) for block in blocks(4)]  # nothing is converted
         assert not np.concatenate(found).any()
         assert pipe.report.glitches >= 1
         for _ in range(20):
             echo.may.release()
         stalled = pipe.report.glitches + 2  # with the block that did not fit, and the gap until the next one
-        after = [passed(pipe, block, 3 + number) for number, block in enumerate(blocks(14)[4:], 1)]
+        wait_for(pipe, 3)
+        before = pipe.report.converted
+        after = [passed(pipe, block, before + number) for number, block in enumerate(blocks(14)[4:], 1)]
     steps = np.abs(np.diff(np.concatenate([*found, *after])))
     assert steps.max() <= 1.5  # fades, and blocks that differ by 1
     newest = after[-1][-1]
-    assert 14 - newest <= 2.5 + 1  # blocks: one, the spare part, the growth
+    assert 14 - newest <= 2.5 + 1  # blocks: one, the reserve, the growth
     assert pipe.report.glitches <= stalled
 
 
-def test_exchange_lengthens_its_delay_once_for_a_machine_that_takes_longer_than_the_spare_part():
+def exchange_with_a_late_conversion(pipe, echo, block, number):
+    """Exchange a block in two pieces; the conversion of the block before ends in between, so after 60 of 100 samples."""
+    pipe.exchange(block[:60])
+    if number:
+        echo.may.release()
+        wait_for(pipe, number)
+    return pipe.exchange(block[60:])
+
+
+def test_exchange_lengthens_its_delay_once_for_a_machine_that_takes_longer_than_the_reserve():
     echo = Echo()
-    with DevicePipe(echo, 0.5) as pipe:
+    with DevicePipe(echo, 50) as pipe:
         for number, block in enumerate(blocks(12)):
-            pipe.exchange(block[:60])  # the conversion of the block before ends in between
-            if number:
-                echo.may.release()
-                while pipe.report.converted < number:
-                    time.sleep(0.002)
-                time.sleep(0.005)
-            last = pipe.exchange(block[60:])
+            last = exchange_with_a_late_conversion(pipe, echo, block, number)
     assert pipe.report.glitches == 1
     assert last.all()
 
 
+@pytest.mark.parametrize(("level", "delay"), [(1e-4, 150), (0.5, 160)])
+def test_exchange_shortens_its_delay_again_where_it_is_quiet_and_never_in_the_middle_of_sound(level, delay):
+    echo = Echo()
+    sound = np.full(8000, level, np.float32)
+    sound[7600:] = 1.0
+    with DevicePipe(echo, 50) as pipe:
+        for number in range(2):
+            exchange_with_a_late_conversion(pipe, echo, sound[number * 100 :][:100], number)
+        echo.may.release(100)
+        wait_for(pipe, 2)
+        found = [passed(pipe, sound[number * 100 :][:100], number + 1) for number in range(2, 80)]
+    assert pipe.report.glitches == 1
+    assert np.argmax(np.concatenate(found) > 0.9) - 7400 == delay
+
+
 def test_exchange_fades_out_and_then_raises_what_ended_the_conversion():
     echo = Echo()
-    with DevicePipe(echo, 0.5) as pipe:
+    with DevicePipe(echo, 50) as pipe:
         echo.may.release()
         passed(pipe, blocks(1)[0], 1)
         echo.may.release()
