@@ -32,7 +32,7 @@ from engine.features.sustained_notes import SustainedNotes, settle_vowels, smoot
 from engine.networks.base import BaseModel
 from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.perturbation import warp_bands
-from engine.networks.synthesizer import cycles_per_frame, synthesize
+from engine.networks.synthesizer import Residual, cycles_per_frame, excitation_frames, synthesize
 from engine.units import DECIBELS_PER_NEPER, HOP
 from engine.voices.voice import Voice
 
@@ -55,7 +55,8 @@ class Analysed:
     envelope: Tensor  # (frames, BANDS)
     content: Tensor  # (1, frames, CONTENT), after retrieval
     loudness: Tensor  # (frames,) nepers, relative
-    detail: Tensor | None  # (frames, BANDS): what the decoder cannot reproduce of the recording, if wanted
+    detail: Tensor | None = None  # (frames, BANDS): what the decoder cannot reproduce of the recording, if wanted
+    residual: Residual | None = None  # of one frame more
 
 
 class Melody(Protocol):
@@ -170,7 +171,17 @@ class Renderer:
             )
             steady_frames = STEADY_FRAMES if self._is_sung else 0
             drawn = retrieve(said, self.voice.retrieval_frames, self.settings.retrieval, steady_frames)[None]
-        return Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail)
+            residual = self._residual(mid, measured, pitch, loudness) if self.settings.consonant_protection else None
+        return Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail, residual)
+
+    def _residual(self, mid: np.ndarray, measured: np.ndarray, pitch: Pitch, loudness: Tensor) -> Residual:
+        """Return the residual of breaths and unvoiced consonants, with one frame more for the last samples."""
+        share = self.settings.consonant_protection * foreground(loudness)
+        envelope, voicing, wanted = (
+            torch.cat([curve, curve[-1:]]) for curve in (self._placed(measured), self._placed(pitch.voicing), share)
+        )
+        cut = self._placed(excitation_frames(mid, len(envelope)))
+        return self.base.synthesizer.residual(cut, envelope, voicing, wanted, self._known)
 
     def _steady_content(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
         """Keep the content steady within each sustained note, and each vowel the same on all of them."""
@@ -197,7 +208,7 @@ class Renderer:
         return self._join(number, window, limit_peaks(place(converted, window.samples)))
 
     def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
-        return self._synthesize(number, window, self._decode(number, analysed, pitch), pitch)
+        return self._synthesize(number, window, self._decode(number, analysed, pitch), pitch, analysed.residual)
 
     def _timbre(self, number: int) -> Tensor:
         if number == 0:
@@ -228,13 +239,15 @@ class Renderer:
             )
             return (decoded + self.survey.level.nepers).cpu().numpy()
 
-    def _synthesize(self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch) -> np.ndarray:
+    def _synthesize(
+        self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch, residual: Residual | None
+    ) -> np.ndarray:
         # one frame more, so that the samples after the last frame centre are covered
         pitch = pitch.one_frame_longer()
         envelope = np.pad(envelope, ((0, 1), (0, 0)), "edge")
         start = self._phases[number] - cycles_per_frame(pitch.hertz, 0.0)[window.core_start - window.first_frame]
         samples, cycles = synthesize(
-            self.base.synthesizer, envelope, pitch, window.first_frame * HOP, start % 1.0, self.seeds[number]
+            self.base.synthesizer, envelope, pitch, window.first_frame * HOP, start % 1.0, self.seeds[number], residual
         )
         if not window.last:
             self._phases[number] = float(cycles[window.core_stop - window.first_frame])

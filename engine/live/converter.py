@@ -30,6 +30,7 @@ from engine.conversion.articulation import (
     BEYOND_THE_KNOWN,
     COLOUR_FRAMES,
     MORE_CONTRAST,
+    foreground,
     known_bands,
     protect_consonants,
 )
@@ -46,7 +47,7 @@ from engine.networks.eight_bits import in_eight_bits
 from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.listener import LISTENER_RATE
 from engine.networks.perturbation import warp_bands
-from engine.networks.synthesizer import Synthesizer
+from engine.networks.synthesizer import Residual, Synthesizer
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE, hertz_to_semitones
 from engine.voices.voice import Voice
 
@@ -80,7 +81,7 @@ class LiveConverter:
     >>> from engine import load_voice
     >>> live = LiveConverter(load_voice("koguchi"), LiveSettings(), 48_000)
     >>> live.convert(np.zeros(512, np.float32)).shape, round(1000 * live.delay_s)
-    ((512,), 135)
+    ((512,), 125)
     """
 
     def __init__(
@@ -330,7 +331,18 @@ class _Core:
     def _synthesize(self, count: int) -> np.ndarray:
         rows = Synthesizer.receptive_frames + count + 1
         hertz, voicing = torch.from_numpy(self._rendered_hertz[-rows:]), torch.from_numpy(self._voicing[-rows:])
-        return self._synthesis.push(self._output[-rows:], hertz, voicing, self._frames, self._ahead - 1)
+        return self._synthesis.push(self._output[-rows:], hertz, voicing, self._residual(), self._ahead - 1)
+
+    def _residual(self) -> Residual:
+        """Return the residual of the breaths and unvoiced consonants among the frames that are rendered."""
+        after = self._ahead - 1
+        new = slice(-after - self._frames, -after)
+        with torch.inference_mode():
+            envelope = torch.from_numpy(self._envelope[new])
+            share = self._settings.consonant_protection * foreground(loudness_of(envelope) - self.speaker.level)
+            samples = self._samples[-(after + self._frames + 1) * HOP : len(self._samples) - after * HOP]
+            cut = torch.from_numpy(samples).unfold(0, 2 * HOP, HOP)
+            return self._base.synthesizer.residual(cut, envelope, torch.from_numpy(self._voicing[new]), share, self._known)
 
     def _mixed(self, converted: np.ndarray) -> np.ndarray:
         """Cross-fade to the dry sound, or back, over the first frame of a block."""

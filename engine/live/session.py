@@ -24,7 +24,7 @@ def live_statement(voice: Voice, settings: LiveSettings, source: Path | None = N
 
     >>> from engine import load_voice
     >>> live_statement(load_voice("koguchi"), LiveSettings()).settings["block_ms"]
-    80
+    60
     """
     card = voice.card
     digest = file_digest(source) if source else None

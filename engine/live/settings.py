@@ -35,19 +35,19 @@ class LiveSettings:
         0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
     )
     block_ms: int = setting(
-        80, STEP_MS, 320, "What is converted at a time; longer costs less work and more delay.", step=STEP_MS
+        60, STEP_MS, 320, "What is converted at a time; longer costs less work and more delay.", step=STEP_MS
     )
     look_ahead_ms: int = setting(
-        50, 30, 100, "What is known of the sound after each moment; longer is clearer.", step=10
+        60, 30, 100, "What is known of the sound after each moment; longer is clearer.", step=10
     )
     reserve_ms: int = setting(
         60, 10, 300, "Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay.",
         step=10,
     )  # fmt: skip
     content: str = text_setting(
-        LISTENER,
-        "What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "
-        "allows shorter blocks, but is less clear.",
+        STUDENT,
+        "What reads the words: the listener's student, in blocks as short as you like, or the listener itself, in blocks "
+        "of 80 ms or more, which is a little clearer and needs more work.",
         (LISTENER, STUDENT),
     )
 

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.networks.synthesizer import PIECE, PIECE_BEGINS, Synthesizer, pulse_train
+from engine.networks.synthesizer import PIECE, PIECE_BEGINS, Residual, Synthesizer, pulse_train
 from engine.units import HOP
 
 
@@ -20,11 +20,12 @@ class StreamSynthesizer:
         self._pulses, self._noise = torch.zeros(1, HOP), torch.zeros(1, HOP)
         self._sum = torch.zeros(PIECE)
 
-    def push(self, envelope: Tensor, hertz: Tensor, voicing: Tensor, frames: int, after: int) -> np.ndarray:
-        """Synthesize the next `frames` frames: float32 (frames * HOP,).
+    def push(self, envelope: Tensor, hertz: Tensor, voicing: Tensor, residual: Residual, after: int) -> np.ndarray:
+        """Synthesize the next frames, those of the residual: float32 (frames * HOP,).
 
         envelope (n, BANDS), hertz and voicing (n,) hold these frames, what precedes them, and `after` >= 1 more.
         """
+        frames = len(residual.share)
         stop = len(hertz) - after
         with torch.inference_mode():
             pulses, self._cycles = pulse_train(hertz[None, stop - frames : stop + 1], self._cycles)
@@ -34,7 +35,7 @@ class StreamSynthesizer:
             filters = self._synthesizer.filters(envelope[None], hertz[None], voicing[None], frames + after)
             excitations = (signal.unfold(1, 2 * HOP, HOP) for signal in (self._pulses, self._noise))
             harmonic, noise_gain, phase = (curve[:, :frames] for curve in filters)
-            pieces = self._synthesizer.pieces((harmonic, noise_gain, phase), *excitations)[0]
+            pieces = self._synthesizer.pieces((harmonic, noise_gain, phase), *excitations, residual)[0]
         total = torch.cat([self._sum, torch.zeros(frames * HOP)])
         for number, piece in enumerate(pieces):
             total[number * HOP : number * HOP + PIECE] += piece

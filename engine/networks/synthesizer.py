@@ -2,9 +2,12 @@
 
     pitch --> pulses (band limited) --> x harmonic filter --+
                                                             +--> overlap-add --> samples
-              noise ------------------> x noise filter -----+
+              noise, residual --------> x noise filter -----+
                                           ^
     envelope, pitch, voicing --> network -+
+
+Where the recording has no pitch, its own residual can take the place of noise: so a stop keeps its burst, and a fricative
+its grain, finer than frames can tell.
 
 Each frame of the two excitations is filtered in the frequency domain. The filters start from the measured envelope
 (both excitations have unit power density, so exp(envelope) is the right gain), and the network corrects it: how much of
@@ -12,15 +15,17 @@ each band is harmonic, how much is noise, and how the phase is dispersed. Compar
 neural source-filter model (Wang et al., 2019) and Vocos (Siuzdak, 2023).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.analysis.envelope import BANDS, band_centres, measure_envelope
+from engine.analysis.envelope import BANDS, FLOOR, band_centres, measure_envelope
 from engine.analysis.pitch import Pitch, detect_pitch
 from engine.audio.files import Audio, resample
 from engine.networks.layers import ConvNextBlock, FrameConvolution, frames_after_blocks, receptive_frames
-from engine.units import HOP, SAMPLE_RATE, frame_count
+from engine.units import HOP, SAMPLE_RATE
 
 _CHANNELS = 256
 _DILATIONS = (1, 2, 1, 2)
@@ -29,8 +34,26 @@ _TRANSFORM = 1536  # leaves 654 samples (15 ms) for the filter's response before
 PIECE = _TRANSFORM  # samples that a filtered frame may take
 PIECE_BEGINS = (_TRANSFORM - _WINDOW) // 4  # samples before the frame's excitation
 _BINS = _TRANSFORM // 2 + 1
+_RESIDUAL_GAIN = 0.92  # dividing by an envelope that was measured of the same noise adds as much on average
+_LARGEST_RESIDUAL = 6.0  # times what is usual, where an envelope missed a click
+_UNVOICED = 0.35  # below this voicing the residual takes the place of noise, with a soft edge
 _NOISE_BLOCK = 1 << 16
 _FRAMES_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The excitation of a recording where it has no pitch, as in residual-excited vocoders (Un and Magill, 1975).
+
+    spectra: complex (frames, bins), of unit power density; share: (frames, bins), 0..1, that replaces noise.
+    """
+
+    spectra: Tensor
+    share: Tensor
+
+    def mixed(self, noise: Tensor) -> Tensor:
+        """Replace the share of spectra of noise (..., frames, bins), at the same power."""
+        return self.share * self.spectra + (1.0 - self.share.square()).sqrt() * noise
 
 
 class Synthesizer(nn.Module):
@@ -72,19 +95,45 @@ class Synthesizer(nn.Module):
         noise = envelope + 0.5 * torch.log((1.0 - voiced).clamp_min(0.02)) + 4.0 * torch.tanh(noise / 4.0)
         return harmonic, noise, 3.0 * phase
 
-    def forward(self, envelope: Tensor, hertz: Tensor, voicing: Tensor, pulses: Tensor, noise: Tensor) -> Tensor:
+    def forward(
+        self,
+        envelope: Tensor,
+        hertz: Tensor,
+        voicing: Tensor,
+        pulses: Tensor,
+        noise: Tensor,
+        residual: Residual | None = None,
+    ) -> Tensor:
         """Synthesize samples (batch, (frames - 1) * HOP) from frames, and excitations of that length."""
-        return self._overlap_add(
-            self._filtered(self.filters(envelope, hertz, voicing), self._frames(pulses), self._frames(noise))
-        )
+        hiss = self._frames(noise) if residual is None else residual.mixed(self._frames(noise))
+        return self._overlap_add(self._filtered(self.filters(envelope, hertz, voicing), self._frames(pulses), hiss))
 
-    def pieces(self, filters: tuple[Tensor, Tensor, Tensor], pulses: Tensor, noise: Tensor) -> Tensor:
+    def residual(self, frames: Tensor, envelope: Tensor, voicing: Tensor, share: Tensor, known: Tensor) -> Residual:
+        """Return the residual of a recording's frames (frames, 2 * HOP), each centred on its frame.
+
+        envelope (frames, BANDS), absolute; voicing and share (frames,), the latter wanted where there is no pitch;
+        known (BANDS,): 1 where the recording holds signal.
+        """
+        gain = (envelope @ self.bands_to_bins).clamp_min(FLOOR + 1.0).exp() / _RESIDUAL_GAIN
+        spectra = torch.fft.rfft(frames * self.window, _TRANSFORM) / gain
+        usual = float(self.window.square().sum().sqrt())
+        spectra = spectra * (_LARGEST_RESIDUAL * usual / spectra.abs().clamp_min(1e-6)).clamp_max(1.0)
+        unvoiced = torch.sigmoid((_UNVOICED - voicing) * 12) * share
+        return Residual(spectra, unvoiced[:, None] * (known @ self.bands_to_bins))
+
+    def pieces(
+        self,
+        filters: tuple[Tensor, Tensor, Tensor],
+        pulses: Tensor,
+        noise: Tensor,
+        residual: Residual | None = None,
+    ) -> Tensor:
         """Filter the frames of two excitations, (batch, frames, 2 * HOP) each: (batch, frames, PIECE) samples to add.
 
-        filters: as of `filters`, of these frames. A piece begins PIECE_BEGINS samples before its frame's excitation.
+        filters and residual: of these frames. A piece begins PIECE_BEGINS samples before its frame's excitation.
         """
-        spectra = (torch.fft.rfft(frames * self.window, _TRANSFORM) for frames in (pulses, noise))
-        return _rotated(self._filtered(filters, *spectra))
+        voice, hiss = (torch.fft.rfft(frames * self.window, _TRANSFORM) for frames in (pulses, noise))
+        return _rotated(self._filtered(filters, voice, hiss if residual is None else residual.mixed(hiss)))
 
     def _filtered(self, filters: tuple[Tensor, Tensor, Tensor], pulses: Tensor, noise: Tensor) -> Tensor:
         """Apply filters to the spectra of the excitations, (batch, frames, bins)."""
@@ -189,10 +238,12 @@ def synthesize(
     first_sample: int = 0,
     cycles: float = 0.0,
     seed: int = 0,
+    residual: Residual | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Synthesize samples, float32 ((frames - 1) * HOP,), and return the pulses' phase in cycles, float64 (frames,).
 
-    envelope (frames, BANDS); `first_sample` sets the position of the noise, `cycles` the phase of the pulses.
+    envelope (frames, BANDS); `first_sample` sets the position of the noise, `cycles` the phase of the pulses; residual:
+    of these frames, for the place of noise.
     """
     hertz = torch.from_numpy(pitch.hertz)[None]
     with torch.inference_mode():
@@ -200,7 +251,7 @@ def synthesize(
         pulses, _ = pulse_train(hertz, cycles)
         noise = torch.from_numpy(noise_at(first_sample, pulses.shape[1], seed))[None]
         frames = torch.from_numpy(envelope)[None], hertz, torch.from_numpy(pitch.voicing)[None]
-        samples = synthesizer(*(one.to(synthesizer.window.device) for one in (*frames, pulses, noise)))
+        samples = synthesizer(*(one.to(synthesizer.window.device) for one in (*frames, pulses, noise)), residual)
     return samples[0].cpu().numpy(), cycles_per_frame(pitch.hertz, cycles)
 
 
@@ -216,13 +267,23 @@ def cycles_per_frame(hertz: np.ndarray, start: float) -> np.ndarray:
     return start + np.cumsum(steps)
 
 
+def excitation_frames(samples: np.ndarray, frames: int) -> Tensor:
+    """Cut samples (n,) into frames (frames, 2 * HOP), the first centred on the first sample; zeros where there are none."""
+    wanted = (frames + 1) * HOP
+    padded = np.pad(np.asarray(samples, np.float32), (HOP, max(0, wanted - HOP - len(samples))))
+    return torch.from_numpy(padded[:wanted]).unfold(0, _WINDOW, HOP)
+
+
 def copy_synthesis(audio: Audio, synthesizer: Synthesizer) -> Audio:
     """Analyse and resynthesize the mid of `audio` without changing the voice: the synthesizer's upper limit."""
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch = detect_pitch(samples, SAMPLE_RATE)
-    envelope = measure_envelope(samples, pitch)
-    frames = frame_count(len(samples)) + 1  # one more to cover the last samples
-    pitch = Pitch(np.pad(pitch.hertz, (0, 1), "edge"), np.pad(pitch.voicing, (0, 1), "edge"))
-    output, _ = synthesize(synthesizer, np.pad(envelope, ((0, 1), (0, 0)), "edge"), pitch)
-    assert len(output) == (frames - 1) * HOP
+    envelope = np.pad(measure_envelope(samples, pitch), ((0, 1), (0, 0)), "edge")  # one more for the last samples
+    pitch, count = pitch.one_frame_longer(), len(envelope)
+    with torch.inference_mode():
+        cut, voicing = excitation_frames(samples, count), torch.from_numpy(pitch.voicing)
+        residual = synthesizer.residual(
+            cut, torch.from_numpy(envelope), voicing, torch.ones(count), torch.ones(BANDS)
+        )
+    output, _ = synthesize(synthesizer, envelope, pitch, residual=residual)
     return Audio(output[None, : len(samples)], SAMPLE_RATE)
