@@ -13,6 +13,7 @@ from engine.networks.synthesizer import (
     Synthesizer,
     copy_synthesis,
     cycles_per_frame,
+    excitation_frames,
     minimum_phase,
     noise_at,
     pulse_train,
@@ -211,6 +212,60 @@ def test_one_hop_for_each_frame_but_the_last(source_filter, frames):
 
 def test_the_tables_are_no_part_of_the_weights():
     assert not {"bands_to_bins", "window"} & set(Synthesizer().state_dict())
+
+
+# ---- the residual
+
+
+def residual_of(synthesizer, samples, voicing, share=1.0, known=None):
+    frames = len(samples) // HOP + 1
+    envelope = measure_envelope(samples, Pitch(curve(150.0, frames), curve(voicing, frames)))
+    cut, known = excitation_frames(samples, frames), torch.ones(BANDS) if known is None else known
+    curves = (torch.from_numpy(curve(value, frames)) for value in (voicing, share))
+    return synthesizer.residual(cut, torch.from_numpy(envelope), *curves, known), envelope
+
+
+def test_residual_of_filtered_noise_has_the_power_of_the_noise_it_replaces(source_filter):
+    noise = np.random.default_rng(0).standard_normal(100 * HOP).astype(np.float32)
+    found, _ = residual_of(source_filter, 0.1 * np.convolve(noise, [1.0, 0.7])[: len(noise)].astype(np.float32), 0.0)
+    of_noise = torch.fft.rfft(excitation_frames(noise, 101) * source_filter.window, 1536)
+    level_db = 10 * torch.log10(found.spectra[5:-5].abs().square().mean() / of_noise[5:-5].abs().square().mean())
+    assert float(level_db) == pytest.approx(0.0, abs=0.7)
+    assert float(found.share.min()) > 0.95
+
+
+def test_a_burst_keeps_its_moment_between_two_frames(source_filter):
+    burst = np.zeros(60 * HOP, np.float32)
+    begins = 30 * HOP + HOP // 2
+    burst[begins : begins + 60] = 0.3 * np.random.default_rng(1).standard_normal(60)
+    found, envelope = residual_of(source_filter, burst, 0.0)
+    pitch = Pitch(curve(150.0, 61), curve(0.0, 61))
+    kept, smeared = (synthesize(source_filter, envelope, pitch, residual=one)[0] for one in (found, None))
+    inside = slice(begins - 20, begins + 80)
+    assert np.square(kept[inside]).sum() > 0.9 * np.square(kept).sum()
+    assert np.square(smeared[inside]).sum() < 0.5 * np.square(smeared).sum()
+
+
+def test_residual_takes_nothing_of_what_has_a_pitch_or_is_not_wanted_or_not_known(source_filter):
+    noise = (0.1 * np.random.default_rng(2).standard_normal(20 * HOP)).astype(np.float32)
+    voiced, _ = residual_of(source_filter, noise, 1.0)
+    unwanted, envelope = residual_of(source_filter, noise, 0.0, share=0.0)
+    low, _ = residual_of(source_filter, noise, 0.0, known=(torch.arange(BANDS) < 50).float())
+    assert float(voiced.share.max()) < 1e-3
+    assert float(low.share[:, -100:].max()) == 0.0
+    assert float(low.share[:, 20:40].min()) > 0.9
+    pitch = Pitch(curve(150.0, 21), curve(0.0, 21))
+    plain, same = (synthesize(source_filter, envelope, pitch, residual=one)[0] for one in (None, unwanted))
+    np.testing.assert_allclose(same, plain, atol=1e-6)
+
+
+def test_residual_of_silence_and_of_clicks_is_finite_and_limited(source_filter):
+    clicks = np.zeros(20 * HOP, np.float32)
+    clicks[::2000] = 1.0
+    for samples in (np.zeros_like(clicks), clicks):
+        found, _ = residual_of(source_filter, samples, 0.0)
+        assert torch.isfinite(torch.view_as_real(found.spectra)).all()
+        assert float(found.spectra.abs().max()) <= 6.01 * float(source_filter.window.square().sum().sqrt())
 
 
 # ---- copies
