@@ -46,8 +46,8 @@ class LiveSettings:
     )  # fmt: skip
     content: str = text_setting(
         STUDENT,
-        "What reads the words: the listener's student, in blocks as short as you like, or the listener itself, in blocks "
-        "of 80 ms or more, which is a little clearer and needs more work.",
+        "What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "
+        "allows shorter blocks, but is less clear.",
         (LISTENER, STUDENT),
     )
 
