@@ -342,7 +342,9 @@ class _Core:
             share = self._settings.consonant_protection * foreground(loudness_of(envelope) - self.speaker.level)
             samples = self._samples[-(after + self._frames + 1) * HOP : len(self._samples) - after * HOP]
             cut = torch.from_numpy(samples).unfold(0, 2 * HOP, HOP)
-            return self._base.synthesizer.residual(cut, envelope, torch.from_numpy(self._voicing[new]), share, self._known)
+            return self._base.synthesizer.residual(
+                cut, envelope, torch.from_numpy(self._voicing[new]), share, self._known
+            )
 
     def _mixed(self, converted: np.ndarray) -> np.ndarray:
         """Cross-fade to the dry sound, or back, over the first frame of a block."""

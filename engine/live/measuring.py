@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.live.converter import LiveConverter
-from engine.live.pipe import DevicePipe
+from engine.live.pipe import DevicePipe, real_time
 
 _EVERY_S, _LONG_S = 0.7, 0.25  # between two chirps, and of each
 _LOW_HERTZ, _HIGH_HERTZ = 180.0, 260.0
@@ -76,7 +76,7 @@ def measure_live(
     samples, places = chirps(rate, seconds)
     count = len(samples) // piece
     pieces = []
-    with DevicePipe(converter, converter.settings.reserve_ms) as pipe:
+    with DevicePipe(converter, converter.settings.reserve_ms) as pipe, real_time():  # as a device's thread has
         begun = time.perf_counter()
         for number in range(count):
             # a device hands over a piece when its last sample has arrived

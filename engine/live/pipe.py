@@ -4,7 +4,8 @@ import os
 import threading
 import time
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -127,29 +128,51 @@ class DevicePipe:
         return result
 
     def _run(self) -> None:
-        ask_for_real_time()
         try:
-            while True:
-                with self._lock:
-                    while not self._incoming and not self._ends:
-                        self._lock.wait(0.5)
-                    if self._ends:
-                        return
-                    arrived, block = self._incoming.popleft()
-                begun = time.perf_counter()
-                converted = self.converter.convert(block)
-                ended = time.perf_counter()
-                self.report.seconds.append(ended - begun)
-                self.report.converted += 1
-                with self._lock:
-                    self._waits.append(ended - arrived)
-                    self._outgoing = np.concatenate([self._outgoing, converted])
+            with real_time():
+                while (next_one := self._next()) is not None:
+                    self._convert(*next_one)
         except Exception as failure:  # noqa: BLE001 - the device's thread raises it
             self._failure = failure
 
+    def _next(self) -> tuple[float, np.ndarray] | None:
+        """Wait for a block, with the time when it was there; None at the end."""
+        with self._lock:
+            while not self._incoming and not self._ends:
+                self._lock.wait(0.5)
+            return None if self._ends else self._incoming.popleft()
 
-def ask_for_real_time() -> None:
-    """Put this thread before all usual ones, as audio programs do, where the system lets the user (Linux: rtprio)."""
-    if hasattr(os, "sched_setscheduler"):
-        with suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(_PRIORITY))
+    def _convert(self, arrived: float, block: np.ndarray) -> None:
+        begun = time.perf_counter()
+        converted = self.converter.convert(block)
+        ended = time.perf_counter()
+        self.report.seconds.append(ended - begun)
+        self.report.converted += 1
+        with self._lock:
+            self._waits.append(ended - arrived)
+            self._outgoing = np.concatenate([self._outgoing, converted])
+
+
+def ask_for_real_time() -> "tuple[int, os.sched_param] | None":
+    """Put this thread before all usual ones, as audio programs do, where the system lets the user (Linux: rtprio).
+
+    Returns its scheduling before; None where nothing changed.
+    """
+    if not hasattr(os, "sched_setscheduler"):
+        return None
+    with suppress(OSError):
+        before = os.sched_getscheduler(0), os.sched_getparam(0)
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(_PRIORITY))
+        return before
+    return None
+
+
+@contextmanager
+def real_time() -> Iterator[None]:
+    """Ask for real time for a while."""
+    before = ask_for_real_time()
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.sched_setscheduler(0, *before)

@@ -282,8 +282,6 @@ def copy_synthesis(audio: Audio, synthesizer: Synthesizer) -> Audio:
     pitch, count = pitch.one_frame_longer(), len(envelope)
     with torch.inference_mode():
         cut, voicing = excitation_frames(samples, count), torch.from_numpy(pitch.voicing)
-        residual = synthesizer.residual(
-            cut, torch.from_numpy(envelope), voicing, torch.ones(count), torch.ones(BANDS)
-        )
+        residual = synthesizer.residual(cut, torch.from_numpy(envelope), voicing, torch.ones(count), torch.ones(BANDS))
     output, _ = synthesize(synthesizer, envelope, pitch, residual=residual)
     return Audio(output[None, : len(samples)], SAMPLE_RATE)

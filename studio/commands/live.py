@@ -127,6 +127,7 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
     sounddevice = _sounddevice()
     from engine.live.converter import LiveConverter
     from engine.live.measuring import PIECE_MS, warm_up
+    from engine.live.pipe import ask_for_real_time
     from engine.live.session import TOO_SLOW, Performance
     from studio.commands.live_keys import Keys
 
@@ -135,11 +136,14 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
     converter = LiveConverter(voice, settings, rate, whole_blocks=True)
     if warm_up(converter) > TOO_SLOW:
         raise EngineError(_too_slow(settings))
+    scheduled: list[Any] = []  # how the device's thread was before; empty until its first call
     with ExitStack() as stack:
         performance = stack.enter_context(Performance(converter, voice, record))
         keys = stack.enter_context(Keys(performance, voice))
 
         def callback(indata: Any, outdata: Any, frames: int, when: Any, status: Any) -> None:
+            if not scheduled:
+                scheduled.append(ask_for_real_time())
             try:
                 outdata[:, 0] = performance.exchange(indata[:, 0])
             except Exception as cause:  # it has faded out, and the main thread says why

@@ -99,18 +99,17 @@ def _serve(
 
     import torch
 
-    from engine.live.pipe import ask_for_real_time
+    from engine.live.pipe import real_time
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends us
     torch.set_num_threads(1)
-    ask_for_real_time()
     try:
         session = _Session(voice, settings, rate, folder, record)
     except EngineError as error:
         pipe.send(("error", str(error)))
         return
     pipe.send(("ready", session.facts))
-    with suppress(EOFError, OSError):
+    with suppress(EOFError, OSError), real_time():
         while True:
             kind, given = pipe.recv()
             try:

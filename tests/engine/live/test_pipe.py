@@ -1,3 +1,4 @@
+import os
 import threading
 import time
 
@@ -5,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.live.measuring import chirps, find_delays
-from engine.live.pipe import DevicePipe
+from engine.live.pipe import DevicePipe, real_time
 
 
 class Echo:
@@ -132,3 +133,19 @@ def test_find_delays_of_chirps_that_come_later():
     found = find_delays(late, places, 48_000)
     np.testing.assert_allclose(found, 0.1, atol=0.003)
     assert np.isnan(find_delays(np.zeros(300_000), places, 48_000)).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="only Linux lets a thread ask")
+def test_real_time_is_asked_for_and_given_back_and_its_refusal_is_no_error(monkeypatch):
+    before = os.sched_getscheduler(0)
+    with real_time():
+        asked = os.sched_getscheduler(0)
+    assert os.sched_getscheduler(0) == before
+    assert asked in (before, os.SCHED_RR | os.SCHED_RESET_ON_FORK)  # by what this machine lets its users do
+
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    with real_time():
+        assert os.sched_getscheduler(0) == before
