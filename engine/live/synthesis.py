@@ -33,9 +33,9 @@ class StreamSynthesizer:
             self._pulses = torch.cat([self._pulses[:, -HOP:], pulses], 1)
             self._noise = torch.cat([self._noise[:, -HOP:], noise], 1)
             filters = self._synthesizer.filters(envelope[None], hertz[None], voicing[None], frames + after)
-            excitations = (signal.unfold(1, 2 * HOP, HOP) for signal in (self._pulses, self._noise))
+            voice, hiss = (signal.unfold(1, 2 * HOP, HOP) for signal in (self._pulses, self._noise))
             harmonic, noise_gain, phase = (curve[:, :frames] for curve in filters)
-            pieces = self._synthesizer.pieces((harmonic, noise_gain, phase), *excitations, residual)[0]
+            pieces = self._synthesizer.pieces((harmonic, noise_gain, phase), voice, hiss, residual)[0]
         total = torch.cat([self._sum, torch.zeros(frames * HOP)])
         for number, piece in enumerate(pieces):
             total[number * HOP : number * HOP + PIECE] += piece

@@ -6,8 +6,8 @@
                                           ^
     envelope, pitch, voicing --> network -+
 
-Where the recording has no pitch, its own residual can take the place of noise: so a stop keeps its burst, and a fricative
-its grain, finer than frames can tell.
+Where the recording has no pitch, its own residual can take the place of noise. So a stop keeps its burst and a fricative
+its grain, which are finer than frames.
 
 Each frame of the two excitations is filtered in the frequency domain. The filters start from the measured envelope
 (both excitations have unit power density, so exp(envelope) is the right gain), and the network corrects it: how much of
@@ -268,7 +268,7 @@ def cycles_per_frame(hertz: np.ndarray, start: float) -> np.ndarray:
 
 
 def excitation_frames(samples: np.ndarray, frames: int) -> Tensor:
-    """Cut samples (n,) into frames (frames, 2 * HOP), the first centred on the first sample; zeros where there are none."""
+    """Cut samples (n,) into frames (frames, 2 * HOP), the first centred on the first sample; zeros beyond the ends."""
     wanted = (frames + 1) * HOP
     padded = np.pad(np.asarray(samples, np.float32), (HOP, max(0, wanted - HOP - len(samples))))
     return torch.from_numpy(padded[:wanted]).unfold(0, _WINDOW, HOP)

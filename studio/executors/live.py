@@ -145,7 +145,8 @@ class _Session:
         self._recording = Recording(folder, self._voice, wanted, rate) if record else None
         self.facts = {
             "rate": rate, "block": self._converter.block, "lag": self._converter.lag_samples,
-            "delay_ms": round(1000 * self._converter.delay_s), "reserve": wanted.reserve_ms * rate // 1000, "work": round(work, 3),
+            "reserve": wanted.reserve_ms * rate // 1000, "delay_ms": round(1000 * self._converter.delay_s),
+            "work": round(work, 3),
         }  # fmt: skip
 
     def convert(self, block: bytes) -> tuple[bytes, dict[str, Any]]:

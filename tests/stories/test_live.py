@@ -114,7 +114,7 @@ def lost(page: Page) -> int:
 
 
 def is_more_like(voice: str, output: np.ndarray) -> bool:
-    """Whether the output is more like a voice's own preview than like the singer, by a network that verifies speakers."""
+    """Whether the output is more like a voice's preview than like the singer, by a network that verifies speakers."""
     evaluator = Evaluator(words=False)
     found, target, singer = (
         evaluator.embed(recording)

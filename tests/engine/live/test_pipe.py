@@ -77,7 +77,7 @@ def test_exchange_fades_out_in_a_stall_and_its_delay_grows_by_no_more_than_a_blo
 
 
 def exchange_with_a_late_conversion(pipe, echo, block, number):
-    """Exchange a block in two pieces; the conversion of the block before ends in between, so after 60 of 100 samples."""
+    """Exchange a block in two pieces; the conversion of the block before ends after 60 of its 100 samples."""
     pipe.exchange(block[:60])
     if number:
         echo.may.release()
