@@ -31,7 +31,7 @@ ACTIVE_NEPERS = -3.5  # relative to a recording's level (30 dB); louder frames a
 SILENT = -8.0  # nepers relative to a recording's level; quieter differences are not modelled
 UNVOICED_WIDTH_HERTZ = 240.0
 _SOFT_VOICING = 0.5  # where one window cross-fades into the other
-_BLOCK_FRAMES = 256  # frames analysed at a time: few, since they then stay in the processor's cache
+_BLOCK_FRAMES = 32  # frames analysed at a time: so few stay in the cache of a processor
 
 
 @lru_cache(maxsize=1)
@@ -113,7 +113,7 @@ def _average_one_harmonic(power: torch.Tensor, pitch: Pitch, spacing: float) -> 
     below = cumulative.expand(2, 3, -1, -1)
     value = below.gather(3, left) * (1 - fraction) + below.gather(3, left + 1) * fraction
     first, before, after = (value * edges.sign()).diff(dim=0)[0].neg()
-    return ((first * 2 + before + after) / (4 * width)).clamp_min(0.0).float()
+    return ((first * 2 + (before + after)) / (4 * width)).clamp_min(0.0).float()
 
 
 @dataclass(frozen=True)

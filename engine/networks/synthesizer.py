@@ -6,7 +6,7 @@
                                           ^
     envelope, pitch, voicing --> network -+
 
-Where the recording has no pitch, its own residual can take the place of noise. So a stop keeps its burst and a fricative
+Where the recording has no pitch, its own residual can take the place of noise. A stop keeps its burst and a fricative
 its grain, which are finer than frames.
 
 Each frame of the two excitations is filtered in the frequency domain. The filters start from the measured envelope
