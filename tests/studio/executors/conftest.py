@@ -206,15 +206,6 @@ engine.conversion.convert.convert_file = convert_file
 
 
 @pytest.fixture(scope="session")
-def short_foreign(tmp_path_factory, vocal) -> Path:
-    """One second of somebody else to audition with, instead of the bundled recordings, which take longer."""
-    folder = tmp_path_factory.mktemp("foreign")
-    for name in ("speech-high", "singing-high"):
-        soundfile.write(folder / f"{name}.flac", vocal(1.0, 140.0), RATE)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def new_recordings(tmp_path_factory, vocal) -> Path:
     """The folder of a dataset with eighteen seconds of a voice."""
     folder = tmp_path_factory.mktemp("recordings")
