@@ -30,8 +30,8 @@ from studio.executors.worker_ids import owner_of
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store import tasks
-from studio.store.accounts import Account, local_account
-from studio.store.catalogue import Model, add_model, dataset_place, find_model, set_keys, training_begun
+from studio.store.accounts import Account, account_prefix, local_account
+from studio.store.catalogue import Model, add_model, find_model, set_keys, training_begun
 from studio.store.database import Database, open_database
 from studio.store.storage import Storage, open_storage
 
@@ -86,7 +86,7 @@ class Installation:
         dataset = load_dataset(brought)
         with self.database.write() as connection:
             model = add_model(connection, self.storage, self.account, profile_as_json(dataset.profile), "pending")
-            key = dataset_place(self.account, model.id)
+            key = f"{account_prefix(self.account)}datasets/{model.id}"
             self.storage.push_folder(brought, key)
             set_keys(connection, model, dataset_key=key)
         return self.model(model.id)
