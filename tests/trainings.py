@@ -13,6 +13,17 @@ from engine.training.history import Estimate
 RATE = 44_100
 
 
+def shorten_auditions(patch: pytest.MonkeyPatch, foreign: Path, analysed: Callable[..., Clip]) -> None:
+    """Let trainings audition the recordings of a folder, analysed by `analysed`."""
+    patch.setattr("engine.training.checkpoint_audition.FOREIGN", foreign)
+    patch.setattr("engine.training.checkpoint_audition.analyse_clip", analysed)
+
+
+def skip_estimates(patch: pytest.MonkeyPatch) -> None:
+    """Let trainings begin without timing a few steps."""
+    patch.setattr("engine.training.train._Training._estimate", lambda *_: Estimate(1.0, 1.0, 1.0))
+
+
 @pytest.fixture(scope="session")
 def short_foreign(tmp_path_factory, vocal) -> Path:
     """One second of somebody else to audition with, instead of the bundled recordings, which take longer."""
@@ -40,12 +51,11 @@ def analysed_once() -> Callable[..., Clip]:
 def short_auditions(short_foreign, analysed_once) -> Iterator[None]:
     """Evaluations of trainings take less time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
-        patch.setattr("engine.training.checkpoint_audition.analyse_clip", analysed_once)
+        shorten_auditions(patch, short_foreign, analysed_once)
         yield
 
 
 @pytest.fixture
 def short_trainings(short_auditions, monkeypatch) -> None:
     """Trainings that begin without timing a few steps, too."""
-    monkeypatch.setattr("engine.training.train._Training._estimate", lambda *_: Estimate(1.0, 1.0, 1.0))
+    skip_estimates(monkeypatch)

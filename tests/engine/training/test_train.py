@@ -36,6 +36,7 @@ from engine.training.train import (
 from engine.units import SAMPLE_RATE, hertz_to_semitones
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import load_voice, save_voice
+from tests.trainings import skip_estimates
 
 PLAN = TrainingPlan(epochs=2, batch=4, foreign=1, save_s=3600.0, evaluate_epochs=100)
 TIMES = ("seconds", "estimate")
@@ -79,7 +80,7 @@ def first_epoch(short_auditions, clips, tmp_path_factory) -> Path:
     """The folder of a training that has had one epoch."""
     folder = tmp_path_factory.mktemp("first epoch") / "training"
     with pytest.MonkeyPatch.context() as patch:
-        without_estimate(patch)
+        skip_estimates(patch)
         train(clips, replace(PLAN, epochs=1), folder)
     return folder
 
@@ -137,7 +138,7 @@ def test_its_card_says_what_was_stated_and_what_was_measured(trained, clips):
 
 
 def test_what_an_earlier_version_began_begins_anew(clips, first_epoch, begun, monkeypatch):
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
     plan, first = replace(PLAN, epochs=1), Path(EVALUATIONS_FOLDER) / "000001"
     state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
     save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT - 1})
@@ -251,7 +252,7 @@ def test_an_estimate_is_within_a_quarter_of_the_whole_training_also_beside_other
 @pytest.mark.parametrize("patience", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_going_on_is_as_if_it_had_never_stopped(clips, trained, folder, tmp_path, monkeypatch, patience):
     """Stopped in the middle of an epoch or at its end, and curve and voice are the same to the last bit."""
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
     steps = 0
 
     def stop(fraction: float, message: str) -> None:
@@ -357,10 +358,6 @@ def test_a_killed_training_goes_on_without_a_jump(short_foreign, recordings, tmp
 # ---- the best checkpoint
 
 
-def without_estimate(monkeypatch) -> None:
-    monkeypatch.setattr(module._Training, "_estimate", lambda *_: module.Estimate(1.0, 1.0, 1.0))
-
-
 def scored(monkeypatch, scores: list[float]) -> None:
     """Let the auditions give these likenesses, one after the other, instead of measuring."""
     given = iter(scores)
@@ -371,7 +368,7 @@ def scored(monkeypatch, scores: list[float]) -> None:
         return module.AuditionScores(next(given), 0.0, 0.0, 0.0, 0.0)
 
     monkeypatch.setattr(module.Audition, "evaluate", evaluate)
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
     monkeypatch.setattr("engine.training.snapshot.measure_contrast", lambda *_: (torch.zeros(BANDS), torch.ones(BANDS)))
     monkeypatch.setattr(FineTuning, "step", lambda self, *_: {"envelope": 0.5})
 
@@ -481,7 +478,7 @@ def test_the_rate_recovers_when_all_goes_well(clips, tmp_path, monkeypatch):
 
 def test_nothing_but_poison_ends_with_a_sentence(clips, tmp_path, monkeypatch):
     monkeypatch.setattr(FineTuning, "step", lambda *_: None)
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
     with pytest.raises(TrainingError, match="lower learning rate"):
         train(clips, replace(PLAN, epochs=50), tmp_path)
 
@@ -518,7 +515,7 @@ def test_no_memory_at_all_ends_with_a_sentence(clips, tmp_path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(FineTuning, "step", step)
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
     with pytest.raises(TrainingError, match="not enough memory"):
         train(clips, PLAN, tmp_path)
 
@@ -528,7 +525,7 @@ def test_another_error_is_not_taken_for_memory(clips, tmp_path, monkeypatch):
         raise RuntimeError("shapes do not fit")
 
     monkeypatch.setattr(FineTuning, "step", step)
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
     with pytest.raises(RuntimeError, match="shapes"):
         train(clips, PLAN, tmp_path)
 

@@ -34,6 +34,7 @@ from studio.store.accounts import Account, account_prefix, local_account
 from studio.store.catalogue import Model, add_model, find_model, set_keys, training_begun
 from studio.store.database import Database, open_database
 from studio.store.storage import Storage, open_storage
+from tests.trainings import shorten_auditions, skip_estimates
 
 RATE = 44_100
 VOICE = "kathleen"
@@ -216,12 +217,13 @@ def new_recordings(tmp_path_factory, vocal) -> Path:
 
 
 @pytest.fixture(scope="session")
-def recordings(new_recordings, short_foreign, tmp_path_factory) -> Path:
+def recordings(new_recordings, short_foreign, analysed_once, tmp_path_factory) -> Path:
     """The same after one epoch of training, in steps that are quick; which begins each training sooner."""
     from engine.training.train import train_dataset
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
+        shorten_auditions(patch, short_foreign, analysed_once)
+        skip_estimates(patch)
         folder = shutil.copytree(new_recordings, tmp_path_factory.mktemp("begun") / "dataset")
         train_dataset(load_dataset(folder), TrainingPlan(epochs=1, batch=8, foreign=1))
     return folder
