@@ -34,6 +34,7 @@ def long_vocal(tmp_path):
     return tmp_path / "vocal.flac"
 
 
+@pytest.mark.slow  # without the command: tests/engine/training/test_teaching.py
 def test_imported_voice_teaches_and_both_scores_are_printed(imported, long_vocal, home):
     result = run("rvc", "teach", imported, long_vocal, "--name", "Mia II", "--epochs", 1)
     assert result.exit_code == 0, result.stderr
