@@ -26,8 +26,7 @@ class Blend(NewVoiceForm):
                 self.second = gr.Dropdown([], label="Second voice", min_width=140, elem_classes="names")
             share = gr.Slider(0, 100, 50, step=5, label="Share of the second voice (%)", buttons=["reset"])
             name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Optional")
-            begin = gr.Button("Blend", variant="primary", size="sm", elem_id="voices-blend-begin", render=False)
-            self.lay_out_end(begin, "voices-blend")
+            self.lay_out_end("Blend", "voices-blend")
         self.choices = [self.first, self.second]
         self.wire(page, opener)
         page.on(self.begin.click, self._start, [*self.choices, share, name], self.outputs, notice=self.problem)

@@ -25,10 +25,10 @@ class NewVoiceForm:
     stopped: ClassVar[str]
     place: gr.Column
 
-    def lay_out_end(self, begin: gr.Button, name: str) -> None:
-        """Lay out what stands below the fields of a form; `begin` starts the task, `name` begins the ids."""
+    def lay_out_end(self, begin: str, name: str) -> None:
+        """Lay out what stands below the fields of a form. begin: on the button that starts the task; name: of ids."""
         with gr.Row():
-            self.begin = begin.render()
+            self.begin = gr.Button(begin, variant="primary", size="sm", elem_id=f"{name}-begin")
             self.close = gr.Button("Close", size="sm")
             self.stop = gr.Button("Stop", variant="stop", size="sm", visible=False)
         self.progress = gr.HTML(visible=False)

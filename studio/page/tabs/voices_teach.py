@@ -34,8 +34,7 @@ class Teach(NewVoiceForm):
             )
             name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Optional")
             epochs = gr.Slider(0, 300, 100, step=10, label="Epochs of training (0: only the recordings)")
-            begin = gr.Button("Start", variant="primary", size="sm", elem_id="voices-teach-begin", render=False)
-            self.lay_out_end(begin, "voices-teach")
+            self.lay_out_end("Start", "voices-teach")
         self.wire(page, self.opener)
         page.on(self.begin.click, self._start, [chosen, files, name, epochs], self.outputs, notice=self.problem)
 
