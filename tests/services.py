@@ -270,11 +270,11 @@ def _create_database(url: str) -> str:
 
 
 def _empty(url: str) -> None:
-    """Empty the tables and close other connections; ten times as fast as a new database."""
+    """Empty the tables and close other connections; much faster than TRUNCATE, which makes new files for each."""
     others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"{others} AND pid <> pg_backend_pid()")
-        connection.execute(f"TRUNCATE {', '.join(METADATA.tables)} RESTART IDENTITY CASCADE")
+        connection.execute("; ".join(f"DELETE FROM {table.name}" for table in reversed(METADATA.sorted_tables)))
 
 
 def _drop_database(url: str, name: str) -> None:
