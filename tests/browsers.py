@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.load.trial_service import TrialService, trial_service
+from tests.load.trial_service import TrialService
 
 SCREENSHOTS = Path(__file__).parents[1] / ".screenshots"
 FIRST_STORIES = (
@@ -31,10 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def studio_page(tmp_path_factory) -> Iterator[TrialService]:
-    """A service with page and workers that all page tests share; each test cleans up after itself."""
-    with trial_service(tmp_path_factory.mktemp("page") / "home") as service:
-        yield service
+def studio_page(service) -> TrialService:
+    """The service whose page all page tests share, without a log-in; each test cleans up after itself."""
+    return service
 
 
 @pytest.fixture(scope="module")  # its event loop must not run during other modules' tests

@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-pytest_plugins = ["tests.services", "tests.browsers"]
+pytest_plugins = ["tests.services", "tests.browsers", "tests.trainings"]
 
 # as the command line sets it: networks that wait quietly leave the cores to the processes that other tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -49,10 +49,16 @@ def vocal_fixture() -> Vocal:
     return vocal
 
 
+@pytest.fixture(scope="session")
+def installations(tmp_path_factory) -> Path:
+    """Where the data folders of all tests are; pytest itself would count thousands of them before it makes one more."""
+    return tmp_path_factory.mktemp("installations")
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory, monkeypatch) -> Path:
+def home(installations, monkeypatch) -> Path:
     """The data folder of this test's own installation, not created yet."""
-    folder = tmp_path_factory.mktemp("installation") / "home"
+    folder = Path(tempfile.mkdtemp(dir=installations)) / "home"
     monkeypatch.setenv(HOME_VARIABLE, str(folder))
     return folder
 
@@ -203,7 +209,7 @@ def storage(request) -> Storage:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory) -> Iterator[TrialService]:
-    """One real service with its workers for all tests; a test that needs an account creates one."""
+    """One real service with its workers for all tests, each with an account of its own; the page has the local one."""
     home = tmp_path_factory.mktemp("service") / "home"
     with trial_service(home, submissions_per_minute=1_000_000, grace_s=1) as running:
         yield running
@@ -264,11 +270,11 @@ def _create_database(url: str) -> str:
 
 
 def _empty(url: str) -> None:
-    """Empty the tables and close other connections; ten times as fast as a new database."""
+    """Empty the tables and close other connections; much faster than TRUNCATE, which makes new files for each."""
     others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"{others} AND pid <> pg_backend_pid()")
-        connection.execute(f"TRUNCATE {', '.join(METADATA.tables)} RESTART IDENTITY CASCADE")
+        connection.execute("; ".join(f"DELETE FROM {table.name}" for table in reversed(METADATA.sorted_tables)))
 
 
 def _drop_database(url: str, name: str) -> None:

@@ -7,7 +7,7 @@ a different one.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal
+import scipy
 
 from engine.units import hertz_to_semitones
 
@@ -124,4 +124,4 @@ def _best_lag(one: np.ndarray, other: np.ndarray, step_s: float) -> tuple[int, f
 
 def _correlated(later: np.ndarray, earlier: np.ndarray) -> np.ndarray:
     """Return the cross-correlation at each lag from 1 - len(earlier) to len(later) - 1, float (lags,)."""
-    return signal.correlate(later, earlier, method="fft")
+    return scipy.signal.correlate(later, earlier, method="fft")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import binary_closing, median_filter
+import scipy
 
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
@@ -61,13 +61,13 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
     >>> all(note.end_s > note.start_s for note in notes)
     True
     """
-    sung = binary_closing(audible(pitch, loudness_db), np.ones(_BRIDGED_FRAMES + 1))
+    sung = scipy.ndimage.binary_closing(audible(pitch, loudness_db), np.ones(_BRIDGED_FRAMES + 1))
     semitones = pitch.semitones.astype(np.float64)
     onsets, rises_db = find_onsets(loudness_db)
     attacks = onsets[rises_db > _ATTACK_DB]
     found = []
     for start, stop in true_runs(sung).tolist():
-        curve = median_filter(semitones[start:stop], _MEDIAN_FRAMES, mode="nearest")
+        curve = scipy.ndimage.median_filter(semitones[start:stop], _MEDIAN_FRAMES, mode="nearest")
         for place in _sustained(curve):
             for first, last in _sung_again(place, attacks - start):
                 if last - first >= _SHORTEST_FRAMES:

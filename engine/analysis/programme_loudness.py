@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy import signal
+import scipy
 
 _STEPS_PER_BLOCK, _STEP_S = 4, 0.1
 _ABSOLUTE_GATE_LUFS, _RELATIVE_GATE_LU = -70.0, 10.0
@@ -25,7 +25,7 @@ class LoudnessMeter:
 
     def push(self, samples: np.ndarray) -> None:
         """Add the next samples, float (channels, samples)."""
-        weighted, self._state = signal.sosfilt(self._sections, samples, axis=1, zi=self._state)
+        weighted, self._state = scipy.signal.sosfilt(self._sections, samples, axis=1, zi=self._state)
         power = np.concatenate((self._rest, np.square(weighted).sum(axis=0)))
         whole = len(power) // self._step * self._step
         self._powers.append(power[:whole].reshape(-1, self._step).mean(axis=1))

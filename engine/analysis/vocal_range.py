@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.ndimage import median_filter
+import scipy
 
 from engine.analysis.pitch import Pitch
 from engine.units import note_name, note_number
@@ -118,7 +118,7 @@ def voice_type(
 
 def believable(semitones: np.ndarray) -> np.ndarray:
     """Return which voiced frames are not part of a short leap away from their surroundings, bool (voiced frames,)."""
-    around = median_filter(semitones, _NEIGHBOURS, mode="nearest")
+    around = scipy.ndimage.median_filter(semitones, _NEIGHBOURS, mode="nearest")
     return np.abs(semitones - around) < _LEAP_SEMITONES
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy import fft
+import scipy
 
 from engine.audio.channels import mid_of
 from engine.audio.files import Resampler, open_audio
@@ -88,10 +88,10 @@ def align(vocal: Path, backing: Path, given_s: float | None = None, may_hold: bo
 def shared_lag(one: np.ndarray, other: np.ndarray, most: int) -> tuple[int, bool]:
     """Return by how many samples mono `one` lies later in `other`, at most `most`, and whether both clearly share a
     sound."""
-    size = fft.next_fast_len(len(one) + len(other), real=True)
-    crossed = fft.rfft(other, size) * np.conj(fft.rfft(one, size))
+    size = scipy.fft.next_fast_len(len(one) + len(other), real=True)
+    crossed = scipy.fft.rfft(other, size) * np.conj(scipy.fft.rfft(one, size))
     strength = np.abs(crossed)
-    correlation = fft.irfft(crossed / np.maximum(strength, _WEAK * strength.mean() + 1e-12), size)
+    correlation = scipy.fft.irfft(crossed / np.maximum(strength, _WEAK * strength.mean() + 1e-12), size)
     most = min(most, size // 2 - 1)
     near = np.concatenate([correlation[size - most :], correlation[: most + 1]])
     peak = int(np.argmax(np.abs(near)))

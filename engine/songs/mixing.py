@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from scipy import signal
+import scipy
 
 from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import AudioWriter, open_audio
@@ -200,7 +200,7 @@ class TruePeak:
         if 2.0 * highest > self._peak:  # between samples it is hardly ever 6 dB higher
             # at its ends, where samples are cut off, the interpolation rings; they overlap with the next ones
             edge = _OVERSAMPLING * _TAPS_AROUND
-            between = signal.resample_poly(joined, _OVERSAMPLING, 1, axis=1)[:, edge:-edge]
+            between = scipy.signal.resample_poly(joined, _OVERSAMPLING, 1, axis=1)[:, edge:-edge]
             self._peak = max(self._peak, highest, float(np.abs(between).max(initial=0.0)))
 
     def db(self) -> float:

@@ -45,7 +45,6 @@ from engine.voices.voice import Voice, load_voice
 from engine.voices.voice import networks_digest as digest_of_own
 
 ONNX_FILE = "model.onnx"
-MODEL_SUFFIXES = (".pth", ".onnx")
 UNKNOWN_PITCH = PitchStatistics(40.0, 57.0, 76.0)  # E2 to E5: an RVC file does not say how high its voice is
 _INDEX = "index."
 _TRIAL_FRAMES = 100

@@ -12,12 +12,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.datasets.dataset import create_dataset
-from engine.errors import ProfileError
 from engine.voices.card import new_identifier
 from engine.voices.card_rules import RVC
-from engine.voices.profile import forbids_derivatives, read_profile
+from engine.voices.profile import forbids_derivatives
 from studio.actions.arrivals import workplace
 from studio.actions.consent import refuse_without_consent
+from studio.actions.new_voices import checked_name
 from studio.actions.recordings import check_recording
 from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.voices import allowed_plan, refuse_too_many_trainings
@@ -27,7 +27,7 @@ from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import Model, find_usable, refuse_too_many
 from studio.store.idempotency import Idempotency, answered, once
 from studio.store.studio import Studio
-from studio.store.tasks import ACTIVE, Task, find, list_tasks, submit, waiting_and_running
+from studio.store.tasks import submit, waiting_and_running
 
 KIND = "teaching"
 MOST_AT_ONCE = 2  # queued or running per account
@@ -43,24 +43,6 @@ class TeachingRequest:
     name: str = ""
     epochs: int = 0
     recordings: Sequence[Path] = ()
-
-
-@dataclass(frozen=True)
-class TeachingView:
-    """How far a teaching is; model_id: the new voice once it exists."""
-
-    task_id: str
-    name: str
-    state: str
-    progress: float
-    message: str
-    error: str | None
-    model_id: str | None
-
-    @property
-    def is_active(self) -> bool:
-        """Return whether it has not ended."""
-        return self.state in ACTIVE
 
 
 def start_teaching(
@@ -83,10 +65,7 @@ def start_teaching(
     refuse_teacher(studio, teacher)
     if request.epochs:
         allowed_plan(studio, request.epochs)
-    try:
-        name = read_profile({"name": request.name.strip() or teacher.name}).name
-    except ProfileError as cause:
-        raise Invalid([("name", str(cause))]) from cause
+    name = checked_name(request.name.strip() or teacher.name)
     task_id = secrets.token_hex(12)
     place = f"{account_prefix(account)}tasks/{task_id}"
 
@@ -128,17 +107,6 @@ def refuse_teacher(studio: Studio, teacher: Model) -> None:
     refuse_without_contentvec(teacher)
 
 
-def teaching_view(studio: Studio, account: Account, task_id: str) -> TeachingView:
-    """Return how far a teaching is. Raises NotFound."""
-    return _view(find(studio.database, account.id, task_id, kind=KIND))
-
-
-def active_teaching(studio: Studio, account: Account) -> TeachingView | None:
-    """Return the account's newest teaching that is queued or running, for a page that has just been opened."""
-    newest = list_tasks(studio.database, account.id, kind=KIND, limit=MOST_AT_ONCE)[0]
-    return next((_view(task) for task in newest if task.state in ACTIVE), None)
-
-
 def _stored(studio: Studio, recordings: Sequence[Path], place: str) -> tuple[list[str], float]:
     """Store the user's recordings; return their keys, and what all of it costs: seconds."""
     if not recordings:
@@ -156,10 +124,3 @@ def _stored(studio: Studio, recordings: Sequence[Path], place: str) -> tuple[lis
             keys.append(f"{place}/source-{number:03d}/{new_identifier(path.stem)}{path.suffix.lower()}")
             studio.storage.put_file(path, keys[-1])
     return keys, cost
-
-
-def _view(task: Task) -> TeachingView:
-    model_id = (task.result or {}).get("model_id")
-    return TeachingView(
-        task.id, task.parameters["name"], task.state, task.progress, task.message, task.error, model_id
-    )  # fmt: skip

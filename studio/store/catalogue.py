@@ -286,11 +286,6 @@ def voice_place(account: Account, model_id: str) -> str:
     return f"{account_prefix(account)}{VOICES}/{model_id}"
 
 
-def dataset_place(account: Account, model_id: str) -> str:
-    """Return the prefix of a voice's recordings if the storage is a folder."""
-    return f"{account_prefix(account)}{DATASETS}/{model_id}"
-
-
 def set_keys(
     connection: Connection, model: Model, *, dataset_key: str | None = None, voice_key: str | None = None
 ) -> None:

@@ -134,7 +134,7 @@ class _Course:
 
 def measure_polling(service: TrialService, load: Load) -> Polling:
     """Poll for `load.seconds`. Raises EngineError where not even one conversion succeeds."""
-    token, audio = service.token(), _spoken()
+    token, audio = service.token("load"), _spoken()
     with Client(service.base_url, token) as client, tempfile.TemporaryDirectory() as folder:
         client.convert_and_wait(audio, VOICE, folder=folder, timeout_s=CALL_OFF_S)  # until then nothing is loaded
         course = _Course([client.convert(audio, VOICE) for _ in range(load.conversions)])
@@ -223,7 +223,7 @@ def _spoken() -> bytes:
 
 def measure_uploads(service: TrialService, load: Load) -> Uploads:
     """Send `load.uploads` recordings at once and watch the server's memory."""
-    token = service.token()
+    token = service.token("load")
     with _memory_of(service.process.pid) as memory:
         begin_s = time.perf_counter()
         answers = asyncio.run(_upload_all(service.base_url, token, load))

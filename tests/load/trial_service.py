@@ -7,14 +7,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 from engine.errors import EngineError
+from studio.errors import NotFound
 from studio.settings.environment import HOME_VARIABLE, PREFIX
+from studio.store.accounts import LOCAL, create_account, create_token, find_account, local_account
+from studio.store.database import database_url, open_database
 
 STARTED_WITHIN_S = 120.0  # on a busy machine
 ENDED_WITHIN_S = 40.0
@@ -40,9 +43,15 @@ class TrialService:
             raise EngineError(f"{' '.join(arguments[:2])} failed: {done.stderr.strip()}")
         return done.stdout.strip()
 
-    def token(self, account: str = "local") -> str:
+    def token(self, account: str = LOCAL) -> str:
         """A new token of an account, which is made where it is not there."""
-        return self.command("token", "create", "trial", "--account", account)
+        url = database_url(self.environment.get(f"{PREFIX}DATABASE_URL", ""), self.home)
+        with closing(open_database(url)) as database:  # a command would have to be loaded first
+            try:
+                owner = local_account(database) if account == LOCAL else find_account(database, account)
+            except NotFound:
+                owner = create_account(database, account)
+            return create_token(database, owner, "trial")[1]
 
 
 @contextmanager

@@ -19,13 +19,9 @@ def run(*arguments: object):
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch, vocal) -> Path:
-    """A zip with model.json and two recordings; one second of somebody else to audition with."""
+def package(tmp_path, monkeypatch, vocal, short_trainings) -> Path:
+    """A zip with model.json and two recordings."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "foreign").mkdir()
-    for name in ("speech-high", "singing-high"):
-        soundfile.write(tmp_path / "foreign" / f"{name}.flac", vocal(1.0, 140.0), RATE)
-    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", tmp_path / "foreign")
     with zipfile.ZipFile(tmp_path / "mia.zip", "w") as archive:
         archive.writestr("model.json", json.dumps({"name": "Mia", "consent": {"by": "Mia"}, "mood": "sunny"}))
         for number in range(2):

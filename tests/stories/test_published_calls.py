@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 import soundfile
@@ -50,9 +51,13 @@ def folder(tmp_path_factory, vocal) -> Path:
 
 
 @pytest.fixture(scope="module")
-def curl(service: TrialService, folder: Path) -> Curl:
+def token(service: TrialService) -> str:
+    return service.token("readme")
+
+
+@pytest.fixture(scope="module")
+def curl(service: TrialService, token: str, folder: Path) -> Curl:
     """Run one of the README's lines, with other words in some places; gives what it prints, read as JSON."""
-    token = service.token("readme")
 
     def run(path: str, **others: str) -> dict:
         line = LINES[path].replace(ADDRESS, service.base_url)
@@ -119,15 +124,25 @@ def test_a_conversion(curl, folder):
     assert done["output_settings"]["vocal_style"] in ("melodic", "rhythmic", "spoken")
 
 
-def test_a_voice_from_recordings_to_a_conversion(curl, folder):
+def test_a_voice_is_created_and_its_training_starts(curl, service, token):
     before = curl("/models")
     assert {model["id"] for model in before["models"]} == {"goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
-
     made = curl("/models/create")
     assert set(made) == {"model_id"}
     mia = made["model_id"]
     assert curl("/models") == before  # it is still to be trained
     assert curl("/convert", model=mia)["status"] == 409
+    training = curl("/models/MODEL_ID/train", MODEL_ID=mia)
+    assert training == {"status": "training", "model_id": mia, "current_epoch": 0}
+    with httpx.Client(base_url=service.base_url, headers={"Authorization": f"Bearer {token}"}) as client:
+        [task] = client.get("/tasks", params={"kind": "training"}).json()["tasks"]
+        assert client.delete(f"/tasks/{task['id']}").is_success  # nobody waits for it
+
+
+@pytest.mark.slow  # the training itself: tests/studio/executors/test_trainings.py
+def test_a_voice_from_recordings_to_a_conversion(curl, folder):
+    before = curl("/models")
+    mia = curl("/models/create")["model_id"]
 
     def train(epochs: str = "2") -> dict:
         return curl("/models/MODEL_ID/train", MODEL_ID=mia, epochs=epochs)

@@ -23,12 +23,7 @@ def test_as_many_recordings_as_fit_are_taken(corpus):
     assert first_recordings(recordings, 1.0) == recordings[:1]
 
 
-def test_a_voice_is_made_and_everything_timed(corpus, tmp_path, sing, monkeypatch, capsys):
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    soundfile.write(foreign / "speech-high.flac", sing(1.0), SAMPLE_RATE)
-    soundfile.write(foreign / "singing-high.flac", sing(1.0), SAMPLE_RATE)
-    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", foreign)
+def test_a_voice_is_made_and_everything_timed(corpus, tmp_path, short_trainings, capsys):
     work = tmp_path / "work"
     given = ["--corpus", corpus, "--speaker", "set/mia", "--minutes", 1, "--epochs", 1, "--work", work]
     assert main([str(word) for word in given]) == 0

@@ -16,11 +16,12 @@ from engine.units import SAMPLE_RATE
 SCORES = AuditionScores(likeness=0.9, content=0.8, mel_distance=0.4, pitch_error_cents=8.0, voicing_error=0.05)
 
 
-@pytest.fixture
-def held_out(tmp_path, sing):
+@pytest.fixture(scope="module")
+def held_out(tmp_path_factory, sing):
     """Two seconds from the middle of a recording."""
-    soundfile.write(tmp_path / "own.wav", sing(6.0), SAMPLE_RATE, "FLOAT")
-    return analysed_clip(tmp_path / "own.wav").piece(100, 300)
+    path = tmp_path_factory.mktemp("recordings") / "own.wav"
+    soundfile.write(path, sing(6.0), SAMPLE_RATE, "FLOAT")
+    return analysed_clip(path).piece(100, 300)
 
 
 def test_the_foreign_recordings_are_there_and_short():
@@ -43,10 +44,10 @@ def test_a_clip_that_came_from_no_file_is_synthesized(sing):
     assert np.median(np.abs(clip.pitch.semitones[:140] - again.pitch.semitones[:140])[both]) < 0.1
 
 
-def test_a_recording_that_has_gone_says_so(held_out, tmp_path):
-    held_out.path.unlink()
-    with pytest.raises(AudioError, match=r"own\.wav"):
-        Audition(load_base(), torch.zeros(128), [held_out], tmp_path / "originals")
+def test_a_recording_that_has_gone_says_so(short_auditions, held_out, tmp_path):
+    gone = replace(held_out, path=tmp_path / "gone.wav")
+    with pytest.raises(AudioError, match=r"gone\.wav"):
+        Audition(load_base(), torch.zeros(128), [gone], tmp_path / "originals")
 
 
 def test_all_is_rendered_kept_and_scored(held_out, voice, tmp_path):
@@ -67,7 +68,7 @@ def test_all_is_rendered_kept_and_scored(held_out, voice, tmp_path):
     assert 0 <= scores.voicing_error < 0.3
 
 
-def test_likeness_tells_the_voice_from_another(voice, held_out, tmp_path):
+def test_likeness_tells_the_voice_from_another(short_auditions, voice, held_out, tmp_path):
     base = load_base()
     (tmp_path / "heard").mkdir()
     right, wrong = (

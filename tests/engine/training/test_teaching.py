@@ -20,14 +20,10 @@ SCORES = {"likeness", "content", "mel_distance", "pitch_error_cents", "voicing_e
 
 
 @pytest.fixture
-def teacher(tmp_path, monkeypatch):
+def teacher(tmp_path, monkeypatch, short_trainings):
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path))
     write_small_contentvec(tmp_path)
     use_small_contentvec(monkeypatch)
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    (foreign / "speech-high.flac").symlink_to(FOREIGN / "speech-high.flac")  # the others take longer
-    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", foreign)
     contentvec._loaded.cache_clear()
     yield load_any_voice(tmp_path / "voices" / import_small(tmp_path / "voices", "v1").id)
     contentvec._loaded.cache_clear()

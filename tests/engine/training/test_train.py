@@ -14,6 +14,7 @@ import pytest
 import soundfile
 import torch
 
+from engine.analysis.envelope import BANDS
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
@@ -35,29 +36,21 @@ from engine.training.train import (
 from engine.units import SAMPLE_RATE, hertz_to_semitones
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import load_voice, save_voice
+from tests.trainings import skip_estimates
 
-PLAN = TrainingPlan(epochs=2, batch=6, foreign=1, save_s=0.0, evaluate_epochs=100)
+PLAN = TrainingPlan(epochs=2, batch=4, foreign=1, save_s=3600.0, evaluate_epochs=100)
 TIMES = ("seconds", "estimate")
 
-
-@pytest.fixture(scope="module", autouse=True)
-def short_auditions(tmp_path_factory, sing):
-    """One second of somebody else instead of the bundled recordings, so that an evaluation is quick."""
-    folder = tmp_path_factory.mktemp("foreign")
-    soundfile.write(folder / "speech-high.flac", sing(1.0, hertz=120.0), SAMPLE_RATE)
-    soundfile.write(folder / "singing-high.flac", sing(1.0, hertz=230.0), SAMPLE_RATE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.training.checkpoint_audition.FOREIGN", folder)
-        yield folder
+pytestmark = pytest.mark.usefixtures("short_auditions")
 
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory, sing) -> list[Path]:
-    """Twenty seconds of one voice."""
+    """Fourteen seconds of one voice."""
     folder = tmp_path_factory.mktemp("recordings")
     paths = [folder / f"{number}.wav" for number in range(2)]
     for number, path in enumerate(paths):
-        soundfile.write(path, sing(10.0, hertz=150.0 + 20 * number, seed=number), SAMPLE_RATE)
+        soundfile.write(path, sing(7.0, hertz=150.0 + 20 * number, seed=number), SAMPLE_RATE)
     return paths
 
 
@@ -77,9 +70,25 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def trained(clips, folder, told):
+def trained(short_auditions, clips, folder, told):
     profile = VoiceProfile("Mia", gender="female", consent={"by": "Mia"}, other={"mood": 3})
     return train(clips, PLAN, folder, lambda fraction, message: told.append((fraction, message)), profile)
+
+
+@pytest.fixture(scope="module")
+def first_epoch(short_auditions, clips, tmp_path_factory) -> Path:
+    """The folder of a training that has had one epoch."""
+    folder = tmp_path_factory.mktemp("first epoch") / "training"
+    with pytest.MonkeyPatch.context() as patch:
+        skip_estimates(patch)
+        train(clips, replace(PLAN, epochs=1), folder)
+    return folder
+
+
+@pytest.fixture
+def begun(first_epoch, tmp_path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(first_epoch, tmp_path / "begun")
 
 
 def curve(folder: Path) -> dict:
@@ -124,40 +133,38 @@ def test_its_card_says_what_was_stated_and_what_was_measured(trained, clips):
     assert card.vocal_range["min"] in ("C#3", "D3", "D#3")
     assert card.training["epochs"] == 2
     assert card.training["best_epoch"] in (0, 2)
-    assert card.training["minutes"] == pytest.approx(16.5 / 60, abs=0.06)
+    assert card.training["minutes"] == pytest.approx(11 / 60, abs=0.06)
     assert set(card.training["scores"]) >= {"likeness", "mel_distance", "pitch_error_cents", "voicing_error", "score"}
 
 
-def test_what_an_earlier_version_began_begins_anew(trained, clips, folder, tmp_path):
-    begun = tmp_path / "training"
-    shutil.copytree(folder, begun)
+def test_what_an_earlier_version_began_begins_anew(clips, first_epoch, begun, monkeypatch):
+    skip_estimates(monkeypatch)
+    plan, first = replace(PLAN, epochs=1), Path(EVALUATIONS_FOLDER) / "000001"
     state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
     save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT - 1})
-    again = train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
-    assert same_weights(again, trained)
+    train(clips, plan, begun)
+    assert same_weights(load_voice(begun / first), load_voice(first_epoch / first))
     history = read_history(begun)
-    assert [line["epoch"] for line in history.epochs] == [1, 2]
+    assert [line["epoch"] for line in history.epochs] == [1]
     assert any(event["text"].startswith("Started again") for event in history.events)
     aside = begun / f"{EARLIER_FOLDER}-{TRAINING_FORMAT - 1}"
     assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == TRAINING_FORMAT - 1
-    best = read_history(folder).best["folder"]
-    assert same_weights(load_voice(aside / EVALUATIONS_FOLDER / best), trained)
+    assert same_weights(load_voice(aside / first), load_voice(first_epoch / first))
     # and what one of another format had begun comes to lie beside it, instead of being deleted
     save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT - 2})
-    train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
+    scored(monkeypatch, [0.1, 0.2])
+    train(clips, plan, begun)
     for before in (1, 2):
         kept = torch.load(begun / f"{EARLIER_FOLDER}-{TRAINING_FORMAT - before}" / CHECKPOINT_FILE, weights_only=True)
         assert kept["format"] == TRAINING_FORMAT - before
 
 
-def test_what_a_later_version_began_waits_for_it(trained, clips, folder, tmp_path):
-    begun = tmp_path / "training"
-    shutil.copytree(folder, begun)
+def test_what_a_later_version_began_waits_for_it(clips, begun):
     state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
     save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT + 1})
     before = (begun / CHECKPOINT_FILE).read_bytes()
     with pytest.raises(TrainingError, match="later version of Timbre Studio started this training"):
-        train(clips, PLAN, begun, lambda fraction, message: None, VoiceProfile("Mia"))
+        train(clips, PLAN, begun)
     assert (begun / CHECKPOINT_FILE).read_bytes() == before
 
 
@@ -176,7 +183,7 @@ def test_the_record_holds_curves_and_the_estimate(trained, folder):
     history = read_history(folder)
     assert history.state == "completed"
     assert [line["epoch"] for line in history.epochs] == [1, 2]
-    assert all(line["steps"] == 2 for line in history.epochs)  # 17 s are 12 pieces, a batch is 6
+    assert all(line["steps"] == 2 for line in history.epochs)  # 11 s are 8 pieces, a batch is 4
     assert all(np.isfinite(line["envelope"]) for line in history.epochs)
     assert history.estimate.total_s > 0
 
@@ -201,7 +208,7 @@ def test_an_estimate_is_the_time_of_its_steps_and_evaluations(clips, monkeypatch
     """Steps that take a known time: a timing of real ones says little on a machine that does other things as well."""
     monkeypatch.setattr(FineTuning, "step", lambda *_: time.sleep(0.3))
     estimate = estimate_training(clips, replace(PLAN, epochs=10))
-    assert 2 * 0.3 <= estimate.epoch_s < 2 * 0.3 * 1.5  # 12 pieces in batches of 6
+    assert 2 * 0.3 <= estimate.epoch_s < 2 * 0.3 * 1.5  # 8 pieces in batches of 4
     expected_s = estimate.setup_s + 10 * estimate.epoch_s + 2 * estimate.evaluation_s
     assert estimate.total_s == pytest.approx(expected_s, rel=0.02)
 
@@ -211,6 +218,7 @@ def test_what_is_done_before_the_first_step_is_said(clips, tmp_path, monkeypatch
         raise Cancelled
 
     said: list[tuple[float, str]] = []
+    monkeypatch.setattr(FineTuning, "step", lambda *_: None)
     monkeypatch.setattr(module._Training, "_train_epoch", stop)
     with pytest.raises(Cancelled):
         train(clips, PLAN, tmp_path / "training", lambda share, text: said.append((share, text)))
@@ -242,8 +250,9 @@ def test_an_estimate_is_within_a_quarter_of_the_whole_training_also_beside_other
 
 
 @pytest.mark.parametrize("patience", [pytest.param(2, marks=pytest.mark.slow), 3])
-def test_going_on_is_as_if_it_had_never_stopped(clips, trained, folder, tmp_path, patience):
+def test_going_on_is_as_if_it_had_never_stopped(clips, trained, folder, tmp_path, monkeypatch, patience):
     """Stopped in the middle of an epoch or at its end, and curve and voice are the same to the last bit."""
+    skip_estimates(monkeypatch)
     steps = 0
 
     def stop(fraction: float, message: str) -> None:
@@ -260,39 +269,37 @@ def test_going_on_is_as_if_it_had_never_stopped(clips, trained, folder, tmp_path
     assert same_weights(load_voice(again.folder), load_voice(trained.folder))
 
 
-def test_more_epochs_go_on_from_the_last(clips, tmp_path):
-    train(clips, replace(PLAN, epochs=1), tmp_path)
-    train(clips, replace(PLAN, epochs=2), tmp_path)
-    history = read_history(tmp_path)
+def test_more_epochs_go_on_from_the_last(clips, begun, monkeypatch):
+    scored(monkeypatch, [0.1])
+    train(clips, PLAN, begun)
+    history = read_history(begun)
     assert [line["epoch"] for line in history.epochs] == [1, 2]
     assert [line["epoch"] for line in history.evaluations] == [0, 1, 2]
     assert history.ceiling == 2
 
 
-def test_a_truncated_checkpoint_falls_back_to_the_one_before(clips, folder, trained, tmp_path):
-    train(clips, replace(PLAN, epochs=1), tmp_path)
-    checkpoint = tmp_path / CHECKPOINT_FILE
+def test_a_truncated_checkpoint_falls_back_to_the_one_before(clips, folder, trained, begun):
+    checkpoint = begun / CHECKPOINT_FILE
     checkpoint.write_bytes(checkpoint.read_bytes()[:-1000])
-    train(clips, PLAN, tmp_path)
-    assert curve(tmp_path)["epochs"] == curve(folder)["epochs"]
+    train(clips, PLAN, begun)
+    assert curve(begun)["epochs"] == curve(folder)["epochs"]
 
 
-def test_two_damaged_checkpoints_are_told_of_and_nothing_is_deleted(clips, tmp_path):
-    train(clips, replace(PLAN, epochs=1), tmp_path)
-    checkpoints = list(tmp_path.glob("checkpoint*"))
+def test_two_damaged_checkpoints_are_told_of_and_nothing_is_deleted(clips, begun):
+    checkpoints = list(begun.glob("checkpoint*"))
     assert len(checkpoints) == 2
     for path in checkpoints:
         path.write_bytes(b"x")
     with pytest.raises(TrainingError, match="damaged"):
-        train(clips, PLAN, tmp_path)
-    assert sorted(tmp_path.glob("checkpoint*")) == sorted(checkpoints)
+        train(clips, PLAN, begun)
+    assert sorted(begun.glob("checkpoint*")) == sorted(checkpoints)
 
 
 def test_other_recordings_or_settings_are_refused(trained, clips, folder):
     with pytest.raises(TrainingError, match="recordings are not those"):
-        train([clips[0], clips[1].piece(0, 900)], replace(PLAN, epochs=3), folder)
-    with pytest.raises(TrainingError, match=r"started with batch 6, seed 0"):
-        train(clips, replace(PLAN, epochs=3, batch=4, seed=1), folder)
+        train([clips[0], clips[1].piece(0, 600)], replace(PLAN, epochs=3), folder)
+    with pytest.raises(TrainingError, match=r"started with batch 4, seed 0"):
+        train(clips, replace(PLAN, epochs=3, batch=3, seed=1), folder)
 
 
 TRAINER = """
@@ -305,7 +312,7 @@ from engine.features.clips import analysed_clips
 from engine.training.plan import TrainingPlan
 torch.set_num_threads(1)
 audition.FOREIGN = Path(sys.argv[1])
-plan = TrainingPlan(epochs=3, batch=6, foreign=1, save_s=0.0, evaluate_epochs=100)
+plan = TrainingPlan(epochs=3, batch=4, foreign=1, save_s=0.0, evaluate_epochs=100)
 clips = analysed_clips([Path(name) for name in sys.argv[3:]])
 training.train(clips, plan, Path(sys.argv[2]), lambda fraction, message: print("told", flush=True))
 print("completed", flush=True)
@@ -320,14 +327,14 @@ def start_training(foreign: Path, folder: Path, recordings: list[Path]) -> "subp
 # one kill of a worker process in mid-training is also in tests/studio/executors/test_faults.py, which is never left out
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "most"), [(1, 1), (2, 3), (3, 3), (4, 3)])
-def test_a_killed_training_goes_on_without_a_jump(short_auditions, recordings, tmp_path, seed, most):
+def test_a_killed_training_goes_on_without_a_jump(short_foreign, recordings, tmp_path, seed, most):
     """Processes are ended by SIGKILL at random moments until one gets through; compared with one left alone."""
     random = np.random.default_rng(seed)
     for name in ("killed", "alone"):
         (tmp_path / name).mkdir()
     kills = 0
     for _ in range(20):
-        process = start_training(short_auditions, tmp_path / "killed", recordings)
+        process = start_training(short_foreign, tmp_path / "killed", recordings)
         told = 0
         patience = int(random.integers(2, 5)) if kills < most else 10**6
         for line in process.stdout:
@@ -341,7 +348,7 @@ def test_a_killed_training_goes_on_without_a_jump(short_auditions, recordings, t
         if process.wait() == 0:
             break
     assert kills == most
-    alone = start_training(short_auditions, tmp_path / "alone", recordings)
+    alone = start_training(short_foreign, tmp_path / "alone", recordings)
     assert "completed" in alone.communicate()[0]
     assert curve(tmp_path / "killed") == curve(tmp_path / "alone")
     voices = [load_voice(p / EVALUATIONS_FOLDER / "000003") for p in (tmp_path / "killed", tmp_path / "alone")]
@@ -349,10 +356,6 @@ def test_a_killed_training_goes_on_without_a_jump(short_auditions, recordings, t
 
 
 # ---- the best checkpoint
-
-
-def without_estimate(monkeypatch) -> None:
-    monkeypatch.setattr(module._Training, "_estimate", lambda *_: module.Estimate(1.0, 1.0, 1.0))
 
 
 def scored(monkeypatch, scores: list[float]) -> None:
@@ -365,7 +368,8 @@ def scored(monkeypatch, scores: list[float]) -> None:
         return module.AuditionScores(next(given), 0.0, 0.0, 0.0, 0.0)
 
     monkeypatch.setattr(module.Audition, "evaluate", evaluate)
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
+    monkeypatch.setattr("engine.training.snapshot.measure_contrast", lambda *_: (torch.zeros(BANDS), torch.ones(BANDS)))
     monkeypatch.setattr(FineTuning, "step", lambda self, *_: {"envelope": 0.5})
 
 
@@ -425,14 +429,14 @@ def test_evaluations_get_rarer_and_one_is_always_last(clips, tmp_path, monkeypat
 
 
 def test_a_poisoned_step_is_left_out_told_and_slows_the_learning(clips, tmp_path, monkeypatch):
-    real, shares = FineTuning.step, []
+    shares = []
 
     def step(self, number, pieces, share):
         shares.append(share)
-        return None if number == 2 else real(self, number, pieces, share)
+        return None if number == 2 else {"envelope": 0.5}
 
+    scored(monkeypatch, [0.1, 0.2])
     monkeypatch.setattr(FineTuning, "step", step)
-    without_estimate(monkeypatch)
     told: list[str] = []
     train(clips, PLAN, tmp_path, lambda fraction, message: told.append(message))
     assert shares == [1.0, 1.0, 1.0, 0.5]
@@ -444,17 +448,14 @@ def test_a_poisoned_step_is_left_out_told_and_slows_the_learning(clips, tmp_path
 
 
 def test_poisoned_weights_go_back_to_the_last_checkpoint(clips, tmp_path, monkeypatch):
-    real = FineTuning.step
-
     def step(self, number, pieces, share):
-        figures = real(self, number, pieces, share)
         if number == 3:
             with torch.no_grad():
                 self.timbre[0] = float("nan")
-        return figures
+        return {"envelope": 0.5}
 
+    scored(monkeypatch, [0.1, 0.2])
     monkeypatch.setattr(FineTuning, "step", step)
-    without_estimate(monkeypatch)
     voice = train(clips, PLAN, tmp_path)
     assert "last checkpoint was restored" in read_history(tmp_path).events[0]["text"]
     assert torch.isfinite(voice.timbre).all()
@@ -462,14 +463,14 @@ def test_poisoned_weights_go_back_to_the_last_checkpoint(clips, tmp_path, monkey
 
 
 def test_the_rate_recovers_when_all_goes_well(clips, tmp_path, monkeypatch):
-    real, shares = FineTuning.step, []
+    shares = []
 
     def step(self, number, pieces, share):
         shares.append(share)
-        return None if number == 0 else real(self, number, pieces, share)
+        return None if number == 0 else {"envelope": 0.5}
 
+    scored(monkeypatch, [0.1, 0.2])
     monkeypatch.setattr(FineTuning, "step", step)
-    without_estimate(monkeypatch)
     monkeypatch.setattr(module, "_STEPS_TO_TRUST", 3)
     train(clips, replace(PLAN, epochs=3), tmp_path)
     assert shares == [1.0, 0.5, 0.5, 0.5, 1.0, 1.0]
@@ -477,7 +478,7 @@ def test_the_rate_recovers_when_all_goes_well(clips, tmp_path, monkeypatch):
 
 def test_nothing_but_poison_ends_with_a_sentence(clips, tmp_path, monkeypatch):
     monkeypatch.setattr(FineTuning, "step", lambda *_: None)
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
     with pytest.raises(TrainingError, match="lower learning rate"):
         train(clips, replace(PLAN, epochs=50), tmp_path)
 
@@ -493,20 +494,20 @@ def test_a_recording_of_poison_is_left_out_and_told(clips, tmp_path, monkeypatch
     "error", [MemoryError(), RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")]
 )
 def test_out_of_memory_makes_the_batch_smaller_and_says_so(clips, tmp_path, monkeypatch, error):
-    real, sizes = FineTuning.step, []
+    sizes = []
 
     def step(self, number, pieces, share=1.0):
         sizes.append(len(pieces))
-        if len(pieces) > 3:
+        if len(pieces) > 2:
             raise error
-        return real(self, number, pieces, share)
+        return {"envelope": 0.5}
 
+    scored(monkeypatch, [0.1, 0.2])
     monkeypatch.setattr(FineTuning, "step", step)
-    without_estimate(monkeypatch)
     train(clips, replace(PLAN, epochs=1), tmp_path)
-    assert sizes[:2] == [6, 3]
-    assert max(sizes[1:]) == 3
-    assert "batch size is now 3" in read_history(tmp_path).events[0]["text"]
+    assert sizes[:2] == [4, 2]
+    assert max(sizes[1:]) == 2
+    assert "batch size is now 2" in read_history(tmp_path).events[0]["text"]
 
 
 def test_no_memory_at_all_ends_with_a_sentence(clips, tmp_path, monkeypatch):
@@ -514,7 +515,7 @@ def test_no_memory_at_all_ends_with_a_sentence(clips, tmp_path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(FineTuning, "step", step)
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
     with pytest.raises(TrainingError, match="not enough memory"):
         train(clips, PLAN, tmp_path)
 
@@ -524,23 +525,21 @@ def test_another_error_is_not_taken_for_memory(clips, tmp_path, monkeypatch):
         raise RuntimeError("shapes do not fit")
 
     monkeypatch.setattr(FineTuning, "step", step)
-    without_estimate(monkeypatch)
+    skip_estimates(monkeypatch)
     with pytest.raises(RuntimeError, match="shapes"):
         train(clips, PLAN, tmp_path)
 
 
-def test_a_full_disk_is_told_and_the_training_goes_on_later(clips, folder, trained, tmp_path, monkeypatch):
-    train(clips, replace(PLAN, epochs=1), tmp_path)
-
+def test_a_full_disk_is_told_and_the_training_goes_on_later(clips, folder, trained, begun, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "save_checkpoint", full)
         with pytest.raises(AudioError, match="disk is full"):
-            train(clips, PLAN, tmp_path)
-    train(clips, PLAN, tmp_path)
-    assert curve(tmp_path)["epochs"] == curve(folder)["epochs"]
+            train(clips, replace(PLAN, save_s=0.0), begun)
+    train(clips, PLAN, begun)
+    assert curve(begun)["epochs"] == curve(folder)["epochs"]
 
 
 @pytest.mark.parametrize("seconds", [0, 5])

@@ -1,7 +1,8 @@
 import pytest
 
-from studio.actions.blends import active_blend, blend_view, start_blend
+from studio.actions.blends import start_blend
 from studio.actions.creations import create_model
+from studio.actions.new_voices import active_new_voice, new_voice_view
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.store.tasks import claim, complete, fail, find
 
@@ -12,14 +13,14 @@ def test_a_blend_waits_for_a_worker_and_its_voice_is_told(studio):
     assert task.parameters == {
         "first": "kathleen", "second": "koguchi", "share": 0.3, "name": "Kathleen and Koguchi",
     }  # fmt: skip
-    assert active_blend(studio, studio.local) == blend_view(studio, studio.local, task_id)
-    assert blend_view(studio, studio.local, task_id).is_active
+    assert active_new_voice(studio, studio.local, "blend") == new_voice_view(studio, studio.local, "blend", task_id)
+    assert new_voice_view(studio, studio.local, "blend", task_id).is_active
     claimed = claim(studio.database, "worker", ["blend"], 60)
     with studio.database.write() as connection:
         complete(connection, claimed, {"model_id": "kathleen-and-koguchi"})
-    view = blend_view(studio, studio.local, task_id)
+    view = new_voice_view(studio, studio.local, "blend", task_id)
     assert (view.state, view.model_id, view.is_active) == ("completed", "kathleen-and-koguchi", False)
-    assert active_blend(studio, studio.local) is None
+    assert active_new_voice(studio, studio.local, "blend") is None
 
 
 def test_why_one_came_to_nothing_is_told(studio):
@@ -27,7 +28,7 @@ def test_why_one_came_to_nothing_is_told(studio):
     claimed = claim(studio.database, "worker", ["blend"], 60)
     with studio.database.write() as connection:
         fail(connection, claimed, "It did not work.", "reason")
-    view = blend_view(studio, studio.local, task_id)
+    view = new_voice_view(studio, studio.local, "blend", task_id)
     assert (view.name, view.error, view.model_id) == ("Käthe", "It did not work.", None)
 
 
@@ -44,7 +45,7 @@ def test_why_one_came_to_nothing_is_told(studio):
 def test_what_no_voice_can_be_made_of_is_refused(studio, given, error, says):
     with pytest.raises(error, match=says):
         start_blend(studio, studio.local, *given)
-    assert active_blend(studio, studio.local) is None
+    assert active_new_voice(studio, studio.local, "blend") is None
 
 
 def test_a_voice_that_is_not_trained_cannot_be_blended(studio, package):
@@ -70,5 +71,5 @@ def test_there_is_a_most_of_voices(studio, package):
 def test_blends_of_others_are_not_there(studio, other):
     task_id = start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
     with pytest.raises(NotFound):
-        blend_view(studio, other, task_id)
-    assert active_blend(studio, other) is None
+        new_voice_view(studio, other, "blend", task_id)
+    assert active_new_voice(studio, other, "blend") is None

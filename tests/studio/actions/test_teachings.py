@@ -5,11 +5,12 @@ import torch
 from engine.errors import DatasetError, SettingsError
 from engine.rvc.checkpoint import extract
 from studio.actions.creations import create_model
+from studio.actions.new_voices import active_new_voice, new_voice_view
 from studio.actions.packages import import_model
 from studio.actions.profiles import edit_profile
 from studio.actions.tasks import task_view
 from studio.actions.taught_voices import score_lines
-from studio.actions.teachings import TeachingRequest, active_teaching, start_teaching, teaching_view
+from studio.actions.teachings import TeachingRequest, start_teaching
 from studio.actions.voices import model_view
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.store.tasks import claim, complete, find
@@ -41,12 +42,13 @@ def test_teaching_waits_for_a_worker_with_the_recordings(studio, teacher, record
     assert (asked["teacher"], asked["name"], asked["epochs"]) == (teacher, "Mia II", 40)
     assert [key.rpartition("/")[2] for key in asked["sources"]] == ["b.wav", "my-song.wav"]
     assert files(studio) == sorted(asked["sources"])
-    assert active_teaching(studio, studio.local) == teaching_view(studio, studio.local, task_id)
+    view = new_voice_view(studio, studio.local, "teaching", task_id)
+    assert active_new_voice(studio, studio.local, "teaching") == view
     claimed = claim(studio.database, "worker", ["teaching"], 60)
     with studio.database.write() as connection:
         complete(connection, claimed, {"model_id": "mia-ii"})
-    assert active_teaching(studio, studio.local) is None
-    assert teaching_view(studio, studio.local, task_id).model_id == "mia-ii"
+    assert active_new_voice(studio, studio.local, "teaching") is None
+    assert new_voice_view(studio, studio.local, "teaching", task_id).model_id == "mia-ii"
     assert task_view(studio, studio.local, task_id, "", 0.0)["model_id"] == "mia-ii"
 
 

@@ -1,7 +1,5 @@
 """`rvc teach` as a user and a script see it: with small random networks, in this process."""
 
-import shutil
-
 import numpy as np
 import pytest
 
@@ -14,16 +12,13 @@ from tests.studio.commands.test_voices import assert_one_sentence, run
 
 
 @pytest.fixture
-def imported(home, tmp_path, monkeypatch):
+def imported(home, monkeypatch, short_trainings):
     """The id of an imported voice; ContentVec is there."""
     home.mkdir(parents=True, exist_ok=True)
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(home))
     write_small_contentvec(home)
     use_small_contentvec(monkeypatch)
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    shutil.copy(FOREIGN / "speech-high.flac", foreign)
-    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", foreign)
+    monkeypatch.setattr("engine.training.fine_tuning.FineTuning.step", lambda *_: {"envelope": 0.5})
     monkeypatch.setattr("engine.datasets.teaching.bundled_sources", list)  # the user's is enough here
     contentvec._loaded.cache_clear()
     yield import_small(home / "voices", "v1").id
@@ -39,6 +34,7 @@ def long_vocal(tmp_path):
     return tmp_path / "vocal.flac"
 
 
+@pytest.mark.slow  # without the command: tests/engine/training/test_teaching.py
 def test_imported_voice_teaches_and_both_scores_are_printed(imported, long_vocal, home):
     result = run("rvc", "teach", imported, long_vocal, "--name", "Mia II", "--epochs", 1)
     assert result.exit_code == 0, result.stderr

@@ -30,10 +30,11 @@ from studio.executors.worker_ids import owner_of
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store import tasks
-from studio.store.accounts import Account, local_account
-from studio.store.catalogue import Model, add_model, dataset_place, find_model, set_keys, training_begun
+from studio.store.accounts import Account, account_prefix, local_account
+from studio.store.catalogue import Model, add_model, find_model, set_keys, training_begun
 from studio.store.database import Database, open_database
 from studio.store.storage import Storage, open_storage
+from tests.trainings import shorten_auditions, skip_estimates
 
 RATE = 44_100
 VOICE = "kathleen"
@@ -86,7 +87,7 @@ class Installation:
         dataset = load_dataset(brought)
         with self.database.write() as connection:
             model = add_model(connection, self.storage, self.account, profile_as_json(dataset.profile), "pending")
-            key = dataset_place(self.account, model.id)
+            key = f"{account_prefix(self.account)}datasets/{model.id}"
             self.storage.push_folder(brought, key)
             set_keys(connection, model, dataset_key=key)
         return self.model(model.id)
@@ -206,15 +207,6 @@ engine.conversion.convert.convert_file = convert_file
 
 
 @pytest.fixture(scope="session")
-def short_foreign(tmp_path_factory, vocal) -> Path:
-    """One second of somebody else to audition with, instead of the bundled recordings, which take longer."""
-    folder = tmp_path_factory.mktemp("foreign")
-    for name in ("speech-high", "singing-high"):
-        soundfile.write(folder / f"{name}.flac", vocal(1.0, 140.0), RATE)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def new_recordings(tmp_path_factory, vocal) -> Path:
     """The folder of a dataset with eighteen seconds of a voice."""
     folder = tmp_path_factory.mktemp("recordings")
@@ -225,12 +217,13 @@ def new_recordings(tmp_path_factory, vocal) -> Path:
 
 
 @pytest.fixture(scope="session")
-def recordings(new_recordings, short_foreign, tmp_path_factory) -> Path:
+def recordings(new_recordings, short_foreign, analysed_once, tmp_path_factory) -> Path:
     """The same after one epoch of training, in steps that are quick; which begins each training sooner."""
     from engine.training.train import train_dataset
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
+        shorten_auditions(patch, short_foreign, analysed_once)
+        skip_estimates(patch)
         folder = shutil.copytree(new_recordings, tmp_path_factory.mktemp("begun") / "dataset")
         train_dataset(load_dataset(folder), TrainingPlan(epochs=1, batch=8, foreign=1))
     return folder

@@ -8,10 +8,7 @@ from engine.training.history import Estimate
 from studio.executors.work import run_task
 from studio.store import tasks
 
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch, short_foreign):
-    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
+pytestmark = pytest.mark.usefixtures("short_auditions")
 
 
 def submit(installation, kind, model_id=None, **settings):

@@ -24,10 +24,9 @@ OWNER = {"statement": "I agree.", "by": "Mia Muster"}
 
 
 @pytest.fixture
-def ask(installation, tmp_path, monkeypatch, short_foreign):
+def ask(installation, tmp_path, monkeypatch, short_auditions, short_foreign):
     """Queues a teaching by an imported voice that sings one recording of the user's and one that is bundled."""
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
     monkeypatch.setattr(
         "engine.datasets.teaching.bundled_sources", lambda: [TeachingSource(short_foreign / "speech-high.flac")]
     )

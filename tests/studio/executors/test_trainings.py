@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import engine.training.train
-from engine.training.history import Estimate, read_history
+from engine.training.history import read_history
 from engine.voices.card import load_card
 from engine.voices.voice import load_voice
 from studio.errors import Unavailable
@@ -21,8 +21,7 @@ from studio.store.workspaces import alone_in_training
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch, short_foreign):
-    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
+def quick(monkeypatch, short_trainings):
     monkeypatch.setattr("studio.executors.heartbeat._BEAT_S", 0.02)
 
 
@@ -278,7 +277,6 @@ def test_a_training_elsewhere_goes_on_from_the_last_checkpoint_that_was_brought_
     elsewhere, new_recordings, monkeypatch
 ):
     voice = elsewhere.create_voice(new_recordings)
-    monkeypatch.setattr(engine.training.train._Training, "_estimate", lambda *given: Estimate(1.0, 1.0, 1.0))
     task_id = elsewhere.submit_training(voice.id, 2, save_s=0.0, batch=8, foreign=1)
     stop_after(monkeypatch, 4, lambda: tasks.recover(elsewhere.database, 3, ["this test"]))  # one evaluation, 3 steps
     assert run_task(elsewhere.bench(), elsewhere.claim()) == "lost"

@@ -135,8 +135,7 @@ def test_one_of_a_storage_elsewhere_is_kept_there(installation, s3_storage, fift
     assert there.task(task_id).result["untrained"]
 
 
-def test_a_training_takes_its_place(installation, mia, monkeypatch, short_foreign):
-    monkeypatch.setattr("engine.training.checkpoint_audition.FOREIGN", short_foreign)
+def test_a_training_takes_its_place(installation, mia, short_trainings):
     examine(installation, mia)
     assert run_task(installation.bench(), installation.claim("report")) == "completed"
     assert home(installation, mia).is_dir()

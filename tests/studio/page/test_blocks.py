@@ -13,12 +13,6 @@ from tests.load.trial_service import TrialService, trial_service
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory) -> Iterator[TrialService]:
-    with trial_service(tmp_path_factory.mktemp("local") / "home", executor="none") as service:
-        yield service
-
-
-@pytest.fixture(scope="module")
 def demo(tmp_path_factory) -> Iterator[TrialService]:
     with trial_service(tmp_path_factory.mktemp("demo") / "home", executor="none", demo="on") as service:
         yield service
@@ -28,18 +22,18 @@ def asked(service: TrialService) -> httpx.Client:
     return httpx.Client(base_url=service.base_url, trust_env=False, timeout=30)
 
 
-def test_the_page_is_there_beside_the_service(local):
-    with asked(local) as client:
+def test_the_page_is_there_beside_the_service(service):
+    with asked(service) as client:
         assert "Timbre Studio" in client.get("/").text
         assert client.get("/health").json()["status"] == "ok"
-        client.headers["Authorization"] = f"Bearer {local.token()}"
+        client.headers["Authorization"] = f"Bearer {service.token()}"
         for answer, status in ((client.post("/check-task/x"), 405), (client.get("/tasks/x/y"), 404)):
             assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
         assert "/config" not in client.get("/openapi.json").json()["paths"]
 
 
-def test_nothing_of_the_page_is_an_api_for_others(local):
-    with asked(local) as client:
+def test_nothing_of_the_page_is_an_api_for_others(service):
+    with asked(service) as client:
         assert client.get("/gradio_api/info").json() == {"named_endpoints": {}, "unnamed_endpoints": {}}
 
 
@@ -64,12 +58,12 @@ def ended(client: httpx.Client, called: dict[str, Any], data: list[object], even
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "pyproject.toml", "https://example.org/a.wav"])
-def test_no_file_is_taken_that_was_not_uploaded(local, path):
-    with asked(local) as client:
+def test_no_file_is_taken_that_was_not_uploaded(service, path):
+    with asked(service) as client:
         assert "was not uploaded here" in told_by_event(client, [FILE | {"path": path}])
         assert "was not uploaded here" in told_by_event(client, [None], {"at": [FILE | {"path": path}]})
         (uploaded,) = client.post("/gradio_api/upload", files={"files": ("a.wav", b"no sound")}).json()
-        assert str(local.home) not in uploaded
+        assert str(service.home) not in uploaded
         beside = str(Path(uploaded) / ".." / ".." / ".." / ".." / "studio.sqlite")
         assert "was not uploaded here" in told_by_event(client, [FILE | {"path": beside}])
         assert "is not an audio file" in told_by_event(client, [FILE | {"path": uploaded}])
@@ -95,15 +89,15 @@ def test_a_file_is_served_to_its_own_visitor_alone(demo):
     [("POST", "run/predict"), ("POST", "call/predict"), ("POST", "component_server"), ("POST", "process_recording"),
      ("GET", "proxy=http://127.0.0.1"), ("GET", "file/etc/hosts"), ("POST", "vibe-edit"), ("GET", "deep_link")],
 )  # fmt: skip
-def test_what_the_page_does_not_use_of_gradio_is_closed(local, method, path):
-    with asked(local) as client:
+def test_what_the_page_does_not_use_of_gradio_is_closed(service, method, path):
+    with asked(service) as client:
         answer = client.request(method, f"/gradio_api/{path}", json={"data": [], "fn_index": 0})
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
 
 
 @pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b"[]", b'{"session_hash": 1}', b'{"session_hash": "a/b"}'])
-def test_an_event_that_is_none_is_refused_in_a_sentence(local, body):
-    with asked(local) as client:
+def test_an_event_that_is_none_is_refused_in_a_sentence(service, body):
+    with asked(service) as client:
         answer = client.post("/gradio_api/queue/join", content=body, headers={"Content-Type": "application/json"})
         assert answer.status_code == 422
         assert answer.json()["detail"].startswith("The event ")
@@ -123,8 +117,8 @@ def test_the_messages_of_a_session_are_for_its_own_visitor(demo):
         assert bert.post("/gradio_api/cancel", json=event | {"event_id": "x"}).status_code == 401
 
 
-def test_what_is_no_choice_any_more_does_not_stop_an_event(local):
-    with asked(local) as client:
+def test_what_is_no_choice_any_more_does_not_stop_an_event(service):
+    with asked(service) as client:
         configuration = client.get("/config").json()
         props = {one["id"]: one["props"] for one in configuration["components"]}
         changing = [one["id"] for one in configuration["components"] if props[one["id"]].get("choices") == []]
@@ -139,23 +133,23 @@ def test_what_is_no_choice_any_more_does_not_stop_an_event(local):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:7860", "192.168.1.5", "[", ""])
-def test_a_page_elsewhere_cannot_make_its_name_lead_here(local, host):
-    with asked(local) as client:
+def test_a_page_elsewhere_cannot_make_its_name_lead_here(service, host):
+    with asked(service) as client:
         assert client.get("/config", headers={"Host": host}).status_code in (400, 403)
         assert client.get("/models", headers={"Host": host}).status_code in (400, 401)
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "["])
-def test_a_page_elsewhere_cannot_send_anything(local, origin):
+def test_a_page_elsewhere_cannot_send_anything(service, origin):
     files = {"files": ("a.wav", b"x")}
-    with asked(local) as client:
+    with asked(service) as client:
         assert client.post("/gradio_api/upload", files=files, headers={"Origin": origin}).status_code == 403
-        assert client.post("/gradio_api/upload", files=files, headers={"Origin": local.base_url}).status_code == 200
+        assert client.post("/gradio_api/upload", files=files, headers={"Origin": service.base_url}).status_code == 200
         assert client.get("/health", headers={"Origin": origin}).status_code == 200
 
 
-def test_an_address_without_a_path_is_no_error(local):
-    host, port = local.base_url.removeprefix("http://").split(":")
+def test_an_address_without_a_path_is_no_error(service):
+    host, port = service.base_url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
         assert connection.recv(100).split()[1] in (b"404", b"405")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -11,7 +10,6 @@ from starlette.testclient import TestClient
 from studio.languages.catalogues import Entry
 from studio.page import catalogues
 from studio.page.catalogues import CATALOGUES, catalogue_of, catalogue_route, language_of, language_script
-from tests.load.trial_service import TrialService, trial_service
 
 ENTRIES = {
     "Convert": Entry(("Umwandeln",)),
@@ -64,18 +62,3 @@ def test_language_script_knows_all_languages_and_the_path():
     assert tag.startswith('<script src="/studio/page-files/first.js" data-catalogues="/studio/page-languages"')
     assert "&quot;العربية&quot;, &quot;rtl&quot;" in tag
     assert '"de"' not in tag  # quoted, as an attribute must be
-
-
-def test_the_service_has_them_before_a_log_in_and_the_form_in_a_language(public_page):
-    with httpx.Client(base_url=public_page.base_url, trust_env=False, timeout=30) as client:
-        assert client.get("/page-languages/ja.json").json()["code"] == "ja"
-        form = client.get("/", headers={"Accept-Language": "ar"}).text
-    assert '<html lang="ar" dir="rtl">' in form
-    assert 'name="password"' in form
-
-
-@pytest.fixture(scope="module")
-def public_page(tmp_path_factory) -> Iterator[TrialService]:
-    home = tmp_path_factory.mktemp("public") / "home"
-    with trial_service(home, executor="none", host="0.0.0.0", base_url="https://voices.example") as service:
-        yield service

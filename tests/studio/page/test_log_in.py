@@ -72,6 +72,14 @@ def test_log_in_is_required_by_every_route_of_gradio(public):
         assert client.get("/models").json()["code"] == "token_missing"
 
 
+def test_the_form_is_in_a_language_and_so_is_the_page_before_a_log_in(public):
+    with browser(public) as client:
+        assert client.get("/page-languages/ja.json").json()["code"] == "ja"
+        form = client.get("/", headers={"Accept-Language": "ar"}).text
+    assert '<html lang="ar" dir="rtl">' in form
+    assert 'name="password"' in form
+
+
 def test_log_out_ends_the_log_in_for_those_who_have_its_cookie_too(public):
     with logged_in(public, public.token("band")) as client:
         assert "Max-Age=0" in client.post("/logout").headers["set-cookie"]

@@ -56,7 +56,7 @@ def built(service: TrialService, tmp_path_factory) -> Path:
 
 def test_a_program_in_node_converts_waits_and_fetches(built, service):
     shutil.copy(Path(__file__).with_name("convert.mjs"), built)
-    given = {"STUDIO_URL": service.base_url, "STUDIO_TOKEN": service.token(), "RECORDING": str(SPEECH)}
+    given = {"STUDIO_URL": service.base_url, "STUDIO_TOKEN": service.token("typescript"), "RECORDING": str(SPEECH)}
     run("node", "--test", "convert.mjs", folder=built, **given)
 
 
@@ -69,5 +69,5 @@ def test_a_page_in_a_browser_converts_and_plays(built, service, browser):
     page.goto(f"{service.base_url}/built/")
     page.set_default_timeout(WORK_MS)
     recording = base64.b64encode(SPEECH.read_bytes()).decode()
-    assert page.evaluate(_PLAY, [service.token(), recording]) > 1
+    assert page.evaluate(_PLAY, [service.token("typescript"), recording]) > 1
     page.close()

@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import engine
-from engine.audio.files import Audio, read_audio, write_audio
 from engine.datasets.dataset import create_dataset, load_dataset
 from engine.errors import EngineError
 from engine.training.plan import TrainingPlan
@@ -28,18 +27,12 @@ def recordings(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def begun(recordings, tmp_path_factory) -> Path:
+def begun(recordings, short_auditions, tmp_path_factory) -> Path:
     """The same after an epoch in steps that are quick, heard on a second each of others."""
     from engine.training.train import train_dataset
 
-    short = tmp_path_factory.mktemp("foreign")
-    for name in ("speech-high.flac", "singing-high.flac"):
-        whole = read_audio(SAMPLES / "foreign" / name)
-        write_audio(short / name, Audio(whole.samples[:, whole.rate : 2 * whole.rate], whole.rate))
     folder = shutil.copytree(recordings, tmp_path_factory.mktemp("begun") / "dataset")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.training.checkpoint_audition.FOREIGN", short)
-        train_dataset(load_dataset(folder), TrainingPlan(epochs=1, batch=8, foreign=1))
+    train_dataset(load_dataset(folder), TrainingPlan(epochs=1, batch=8, foreign=1))
     return folder
 
 
