@@ -66,7 +66,7 @@ class ConvertTab:
                 choice.select,
                 self.turn_to(str(choice.id), layout),
                 shift,
-                [*self.buttons.values(), layout.takes, *shift],
+                [*self.buttons.values(), layout.takes, layout.scores, *shift],
             )
 
     def _wire(self, page: Page) -> None:
@@ -90,6 +90,7 @@ class ConvertTab:
             is_one = choice == "one"
             seen: dict[Any, Any] = {one: gr.Button(visible=name == choice) for name, one in self.buttons.items()}
             seen[layout.takes] = gr.Row(visible=choice != "song")  # which is made in one take
+            seen[layout.scores] = gr.Column(visible=is_one)
             return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
         return turn

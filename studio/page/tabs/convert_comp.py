@@ -39,7 +39,7 @@ class Comp:
         """Show the takes once they are there."""
         still = {self.timer: gr.Timer(active=False)}
         gone = still | {self.fold: gr.Accordion(visible=False), self.takes: shown(None)}
-        if now is None:
+        if now is None or now.get("away"):
             return gone
         try:
             view = comp_view(visit.studio, visit.account, now["task"], visit.base_url, visit.now_s)

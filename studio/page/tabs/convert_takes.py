@@ -25,7 +25,9 @@ from studio.page.tabs.pitch_editor import PitchEditor
 
 _MOST_BESIDE = 4  # results in other voices that are heard beside this one
 
-Now = dict[str, Any]  # {task, recording, start_s, stop_s, label}: a conversion and what it was made from
+# {task, recording, start_s, stop_s, label}: a conversion and what it was made from; restored: since this browser was last
+# here; away: its recording was put away or changed
+Now = dict[str, Any]
 
 
 class Takes:
