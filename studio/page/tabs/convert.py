@@ -53,7 +53,7 @@ class ConvertTab:
             self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
             self.problem = notice("convert-problem")
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
-        hear_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
+        hear_effects(page, layout.advanced, self.settings.effects, self.result.takes, self.recording.instrument)
         Comp(page, layout.scores, self.result.now, self.result.takes.edited)
         self.batch.wire(self.voice, self.settings)
         self.song.wire(self.voice, self.settings)
