@@ -1,6 +1,6 @@
 """Render the windows of a recording in another voice, joined by cross-fades."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -145,16 +145,19 @@ class Renderer:
         self._beyond = BEYOND if voice.card.is_known_to(self._is_sung) else BEYOND_THE_KNOWN
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
 
-    def render(self, window: Window) -> list[np.ndarray]:
-        """Render the core of a window in every take, (channels, n) each."""
+    def render(self, window: Window, done: Callable[[float], None] = lambda share: None) -> list[np.ndarray]:
+        """Render the core of a window in every take, (channels, n) each. done: receives the share of the takes, 0..1,
+        after each of them."""
         analysed = self._analyse(window)
         pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
         self.sung.append(
             SungWindow(window.core_start, [pitch[window.core] for pitch in pitches], list(self._phases.values()))
         )
-        return [
-            self._take(number, window, analysed, pitch) for number, pitch in zip(self.numbers, pitches, strict=True)
-        ]
+        takes: list[np.ndarray] = []
+        for number, pitch in zip(self.numbers, pitches, strict=True):
+            takes.append(self._take(number, window, analysed, pitch))
+            done(len(takes) / len(self.numbers))
+        return takes
 
     def _analyse(self, window: Window) -> Analysed:
         found = self._windows.analyse(window)

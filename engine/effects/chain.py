@@ -93,6 +93,13 @@ def apply_effects_to_file(
             report(min(1.0, written / max(count or written, 1)), "applying effects")
 
 
+def load_effects() -> None:
+    """Load what the effects need, which takes seconds, so that the first of them is heard as soon as the next. Raises
+    AudioError if pedalboard is not installed."""
+    _pedalboard()
+    import noisereduce  # noqa: F401
+
+
 def _prepared(blocks: Blocks, settings: EffectSettings, rate: int, channels: int) -> Iterator[np.ndarray]:
     """Run the chain over the blocks at the loudness of the original."""
     levels = measure_levels(blocks(), rate, channels)

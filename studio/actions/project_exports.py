@@ -3,6 +3,7 @@
 import hashlib
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
@@ -33,6 +34,7 @@ from studio.store.tasks import Task
 
 Part = TypeVar("Part", Note, Phrase)
 _SAME_S = 0.001  # recordings that end so much later hold nothing new
+_MADE = {"comp": "comp", "edit": "edited"}  # by the parameter of the task
 _PLACE = "_projects"  # beside the packages of voices
 
 
@@ -84,9 +86,9 @@ def export_project(
 
     It holds stems (.wav) of the recording and of all takes that begin and end together, the melody as MIDI with a
     marker for each phrase, the pitch curve and the phrases as tables (CSV), the phrases as labels, and project.json
-    with the settings of each take. Files are named by where the stems begin in the song. timeline: in place of the
-    project's. Raises NotFound, also if nothing of it is left, AudioError, Invalid for a target that cannot be written,
-    DiskFull.
+    with the settings of each take. Files are named by where the stems begin in the song, and takes by their voice, a
+    number that counts through all conversions with it, and their name. timeline: in place of the project's. Raises
+    NotFound, also if nothing of it is left, AudioError, Invalid for a target that cannot be written, DiskFull.
     """
     project = find_project(studio.database, account.id, project_id)
     if target.is_dir():
@@ -109,7 +111,8 @@ class _Export:
         self._studio, self._project, self._place = studio, project, place
         done = _done(project)
         named = voice_names(studio.database, account, done)
-        self._takes = [one for task in reversed(done) for one in _takes(task, named[task.id] or "voice", dry)]
+        counted: Counter[str] = Counter()
+        self._takes = [one for task in reversed(done) for one in _takes(task, named[task.id] or "voice", counted, dry)]
         self._recordings = list(self._whole(done))
         if not self._takes:
             raise NotFound("Nothing of this project is left to export.", "no_results")
@@ -194,11 +197,14 @@ def _done(project: Project) -> list[Task]:
     return [one for one in project.conversions if one.state == "completed" and one.outputs_deleted_at is None]
 
 
-def _takes(task: Task, voice: str, dry: bool) -> Iterator[_Sound]:
-    made = next((word for word in ("comp", "edit") if word in task.parameters), "take")
+def _takes(task: Task, voice: str, counted: Counter[str], dry: bool) -> Iterator[_Sound]:
+    """Yield the takes of a conversion, labelled as no other of the project: `counted` has the labels so far."""
+    made = next((word for given, word in _MADE.items() if given in task.parameters), "take")
     for take in range(1, len((task.result or {}).get("outputs", ())) + 1):
-        number = f"{'edited' if made == 'edit' else made}{f' {take}' if made == 'take' else ''}"
-        label = " ".join(filter(None, [voice, number, label_of(task, take).name]))
+        label = f"{voice} {made}"
+        counted[label] += 1
+        number = str(counted[label]) if made == "take" or counted[label] > 1 else ""
+        label = " ".join(filter(None, [label, number, label_of(task, take).name]))
         yield _Sound(label, key_of_take(task, take, dry), _start_s(task), task, take)
 
 

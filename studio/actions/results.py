@@ -143,14 +143,16 @@ def _busy(studio: Studio) -> list[tuple[float, float]]:
 def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], now_s: float) -> float | None:
     """Return the seconds until a worker is free, which pass as the running conversions go on."""
     usual_s = usual_seconds(studio.database, KIND)
-    if usual_s is None:
-        return None
     left_s = []
     for started_at, progress in busy:
-        by_progress_s = _remaining_s(started_at, progress, now_s)
-        left_s.append(max(0.0, started_at + usual_s - now_s) if by_progress_s is None else by_progress_s)
+        by_usual_s = None if usual_s is None else max(0.0, started_at + usual_s - now_s)
+        one_s = _remaining_s(started_at, progress, now_s)
+        left_s.append(by_usual_s if one_s is None else one_s)
+    known_s = [one for one in left_s if one is not None]
+    if len(known_s) < len(left_s) or (waiting and usual_s is None):
+        return None
     workers = studio.service.conversion_workers if studio.service.executor == "local" else 1
-    return min(left_s, default=0.0) + usual_s * waiting / max(workers, 1)
+    return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
 
 
 def _card(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:

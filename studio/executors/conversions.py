@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from engine.provenance.statement import Statement
     from engine.voices.imported import AnyVoice
 
-_CONVERTING_SHARE, _SCORED_SHARE = 0.95, 0.99  # of the progress: until the takes are scored, then have their effects
+# of the progress, as measured: until the takes are scored, then have their effects
+_CONVERTING_SHARE, _SCORED_SHARE = 0.65, 0.99
 
 
 def convert(job: Job) -> None:

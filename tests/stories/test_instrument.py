@@ -116,6 +116,18 @@ def test_the_editor_is_a_mode_of_the_instrument(new_visitor):
     expect(page.locator("#convert-instrument .roll-stage")).to_be_in_viewport(ratio=1)
 
 
+def test_scores_and_takes_belong_to_one_recording(new_visitor):
+    page = ready(new_visitor(viewport=SMALL))
+    put_in(page)
+    convert(page)
+    folds = [page.get_by_role("button", name="Scores"), page.locator("#convert-comp")]
+    modes = page.locator("#convert-input").get_by_role("tab")
+    for mode in ("One recording", "Several at once", "Song", "One recording"):
+        modes.filter(has_text=mode).click()
+        for fold in folds:
+            expect(fold).to_be_visible(visible=mode == "One recording")
+
+
 def test_help_is_one_question_mark_away(new_visitor, open_tab):
     page = ready(new_visitor(viewport=SMALL))
     texts = page.locator(".info-text:visible")

@@ -1,6 +1,6 @@
 """The main jobs in as few actions as can be: an action is a drop, a click or a field that is filled in.
 
-What it takes is written down in studio/README.md; `-s` prints the seconds.
+What it takes is written down in studio/README.md; `-s` prints the seconds. Dropping the recording is not counted.
 """
 
 import time
@@ -18,7 +18,7 @@ SAMPLES = Path(engine.__path__[0]) / "samples"
 SINGING = SAMPLES / "singing.flac"
 FILES = [SAMPLES / "singing.flac", SAMPLES / "speech.flac", SAMPLES / "foreign" / "singing-high.flac"]
 WORK_MS = 240_000
-MOST_AROUND_S = 6.0  # beside the conversion; 2 s where nothing else is going on, and the history says whole seconds
+MOST_AROUND_S = 20.0  # beside the conversion, on a busy machine; about 2 s where nothing else is going on
 NAME = "Zoe"
 
 
@@ -32,9 +32,12 @@ class Job:
         self.actions += 1
         act()
 
-    def ended(self, name: str) -> int:
+    def ended(self) -> None:
         self.seconds = time.monotonic() - self.began_s
-        print(f"\n{name}: {self.actions} actions, {self.seconds:.1f} s")
+
+    def told(self, name: str, work_s: float | None = None) -> int:
+        beside = "" if work_s is None else f": {self.seconds - work_s:.1f} s and {work_s:.0f} s of conversion"
+        print(f"\n{name}: {self.actions} actions, {self.seconds:.1f} s{beside}")
         return self.actions
 
 
@@ -74,23 +77,30 @@ def test_from_a_recording_to_a_result_and_to_a_second_voice(page):
     expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     page.locator("#convert-start").click()  # the first one waits for the workers
     expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
+    expect(page.locator("#convert-comp")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Change recording").click()
-    expect(page.locator("#convert-instrument")).to_be_hidden()  # it keeps its lanes until there is another recording
+    expect(page.locator("#convert-instrument .play")).to_be_hidden()  # its lanes are among the earlier results
+    expect(page.locator("#convert-comp")).to_be_hidden()
+    expect(page.get_by_label("Earlier results")).to_be_visible()
 
+    first = Job()
     drop(page)
     expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     expect(lanes(page)).to_have_count(0)  # a recording alone needs no choice of lanes
-    first = Job()
     first.do(page.locator("#convert-start").click)
     expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
-    assert first.ended("from a recording to a result") == 1
-    assert first.seconds - converted_s(page) < MOST_AROUND_S
+    first.ended()
+    work_s = converted_s(page)
+    assert first.told("from a dropped file to its result", work_s) == 1
+    assert first.seconds - work_s < MOST_AROUND_S
 
     second = Job()
     second.do(page.get_by_role("button", name="Convert with Kathleen").click)
     expect(lanes(page)).to_have_count(3, timeout=WORK_MS)
-    assert second.ended("a second voice") == 1
-    assert second.seconds - converted_s(page) < MOST_AROUND_S
+    second.ended()
+    work_s = converted_s(page)
+    assert second.told("a second voice", work_s) == 1
+    assert second.seconds - work_s < MOST_AROUND_S
 
 
 def test_from_loose_files_to_the_first_conversion_with_an_own_voice(page, made, open_tab):
@@ -110,5 +120,6 @@ def test_from_loose_files_to_the_first_conversion_with_an_own_voice(page, made, 
     expect(convert).to_be_visible(timeout=WORK_MS)
     job.do(convert.click)
     expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}", timeout=WORK_MS)
-    assert job.ended("from loose files to the first conversion with an own voice") == 6
+    job.ended()
+    assert job.told("from loose files to the first conversion with an own voice") == 6
     expect(page.locator("#convert-voices .card.chosen .name")).to_have_text(NAME)

@@ -47,6 +47,7 @@ class Instrument extends Player {
     customElements.upgrade(this.#roll);
     customElements.upgrade(this.#editor);
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
+    this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
     this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed]];
     this.#finger.addEventListener("change", () => this.#draw());

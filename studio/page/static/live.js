@@ -11,6 +11,7 @@ const MOST_UNSENT = 4; // blocks that the network has not taken; more are droppe
 const SHOWN = 240; // meters of level and pitch that are drawn
 const LOWEST = 36, HIGHEST = 84; // MIDI notes of the drawing
 const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection"];
+const STYLES = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech" }; // as everywhere on the page
 const NAMES = {
   transpose: "Transpose", style: "Style", block_ms: "Block (ms)", look_ahead_ms: "Look-ahead (ms)", content: "Words read by",
   reserve_ms: "Reserve (ms)",
@@ -77,7 +78,7 @@ class LiveElement extends HTMLElement {
 
   #input(name, { value, minimum, maximum, step, words }) {
     const changed = () => WHILE_SINGING.includes(name) && this.#change({ [name]: this.#value(name) });
-    if (words?.length) return make("select", { onchange: changed }, words.map((word) => make("option", { value: word, selected: word === value }, word)));
+    if (words?.length) return make("select", { onchange: changed }, words.map((word) => make("option", { value: word, selected: word === value }, STYLES[word] ?? word)));
     return make("input", { type: "number", min: minimum, max: maximum, step: step ?? 0.05, value, onchange: changed });
   }
 

@@ -1,6 +1,6 @@
 // <timbre-player>: one track, or several to switch between at the same position.
 //
-// data: {id, tracks: [{label, names: [parts of it that are of users], url, offset_s, note, downloads: [{label, url, name}]}], chosen}. offset_s: where a track
+// data: {id, tracks: [{label, names: [parts of it that are of users], url, offset_s, note, brief, downloads: [{label, url, name}]}], chosen}. brief: the note where there is little room. offset_s: where a track
 // begins on the timeline, whose seconds are meant everywhere. A download without a url is requested by `download` {index, label}; it begins as soon as data with its url
 // arrives. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
 // playing}, and listens for "timbre-seek" {id, seconds}.
@@ -278,7 +278,7 @@ export class Player extends Listener {
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         avatar(track.avatar, "face"),
         make("span", { class: "label" }, named(track.label, track.names)),
-        track.note ? make("span", { class: "note" }, track.note) : null,
+        track.note ? make("span", { class: "note" }, track.brief ?? track.note) : null,
       ),
     );
     return make("div", { class: "tracks", role: "radiogroup", "aria-label": "Tracks" }, tracks);

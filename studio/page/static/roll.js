@@ -47,7 +47,7 @@ export class Roll extends Listener {
   #frame = 0;
   #isStale = true; // whether the base has to be painted again
   #pointers = new Map();
-  #resized = new ResizeObserver(() => this.redraw());
+  #resized = new ResizeObserver(() => (this.redraw(), this.resized()));
   #themed = new MutationObserver(() => {
     this.#files.retint();
     this.redraw();
@@ -106,6 +106,9 @@ export class Roll extends Listener {
 
   /** paintOver(context, plot, colours): draw over everything; called with every picture. */
   paintOver() {}
+
+  /** Called when the picture has another size. */
+  resized() {}
 
   /** grasp(place, event): whether a press at the place {seconds, hertz} is handled, so that the roll ignores it. */
   grasp() {

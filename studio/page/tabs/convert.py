@@ -53,7 +53,7 @@ class ConvertTab:
             self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
             self.problem = notice("convert-problem")
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
-        hear_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
+        hear_effects(page, layout.advanced, self.settings.effects, self.result.takes, self.recording.instrument)
         Comp(page, layout.scores, self.result.now, self.result.takes.edited)
         self.batch.wire(self.voice, self.settings)
         self.song.wire(self.voice, self.settings)
@@ -66,7 +66,7 @@ class ConvertTab:
                 choice.select,
                 self.turn_to(str(choice.id), layout),
                 shift,
-                [*self.buttons.values(), layout.takes, *shift],
+                [*self.buttons.values(), layout.takes, layout.scores, *shift],
             )
 
     def _wire(self, page: Page) -> None:
@@ -90,6 +90,7 @@ class ConvertTab:
             is_one = choice == "one"
             seen: dict[Any, Any] = {one: gr.Button(visible=name == choice) for name, one in self.buttons.items()}
             seen[layout.takes] = gr.Row(visible=choice != "song")  # which is made in one take
+            seen[layout.scores] = gr.Column(visible=is_one)
             return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
         return turn

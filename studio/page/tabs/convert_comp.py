@@ -26,29 +26,33 @@ class Comp:
             self.takes = element("comp", events=("ordered", "labelled"), elem_id="convert-comp-takes")
             self.problem = notice("convert-comp-problem")
         outputs = [self.timer, self.fold, self.takes]
-        page.on(now.change, self.wait, [], [self.timer])
+        page.on(now.change, self.wait, [now], outputs)
         page.on(self.timer.tick, self.show, [now], outputs)
         page.on_data(self.takes.ordered, self.order, [now], [made], notice=self.problem)
         page.on_data(self.takes.labelled, self.label, [], [], notice=self.problem)
 
-    def wait(self, visit: Visit) -> Updates:
-        """Look for the takes until the conversion is done."""
-        return {self.timer: gr.Timer(active=True)}
+    def wait(self, visit: Visit, now: Mapping[str, Any] | None) -> Updates:
+        """Look for the takes until the conversion is done; hide those of a recording that was put away."""
+        return self._gone() if now is None or now.get("away") else {self.timer: gr.Timer(active=True)}
 
     def show(self, visit: Visit, now: Mapping[str, Any] | None) -> Updates:
         """Show the takes once they are there."""
-        still = {self.timer: gr.Timer(active=False)}
-        gone = still | {self.fold: gr.Accordion(visible=False), self.takes: shown(None)}
-        if now is None:
-            return gone
+        if now is None or now.get("away"):
+            return self._gone()
         try:
             view = comp_view(visit.studio, visit.account, now["task"], visit.base_url, visit.now_s)
         except WrongState as error:
-            return None if error.code == "task_active" else gone
+            return None if error.code == "task_active" else self._gone()
         except StudioError:
-            return gone
+            return self._gone()
         data = view | {"task": now["task"], "follows": "instrument", "offset_s": now.get("start_s") or 0.0}
-        return still | {self.fold: gr.Accordion(visible=True), self.takes: shown(data)}
+        still = gr.Timer(active=False)
+        return {self.timer: still, self.fold: gr.Accordion(visible=True), self.takes: shown(data)}
+
+    def _gone(self) -> dict[Any, Any]:
+        return {
+            self.timer: gr.Timer(active=False), self.fold: gr.Accordion(visible=False), self.takes: shown(None),
+        }  # fmt: skip
 
     def order(self, visit: Visit, data: dict[str, Any], now: Mapping[str, Any] | None) -> Updates:
         """Make one take of those that were chosen."""

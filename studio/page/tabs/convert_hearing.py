@@ -1,10 +1,13 @@
 """Hear a changed effect on the take that is there, without converting again."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import gradio as gr
 
+from engine.effects.chain import load_effects
+from engine.errors import AudioError
 from studio.actions.effects import take_with_effects
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_effects import EffectControls
@@ -12,11 +15,16 @@ from studio.page.tabs.convert_takes import Takes
 from studio.page.tabs.instrument import brought
 
 
-def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: gr.HTML) -> None:
-    """Wire the controls of the effects to the takes: the chosen one is heard with them at once, and another one as
-    soon as it is chosen."""
+def hear_effects(page: Page, fold: gr.Accordion, effects: EffectControls, takes: Takes, instrument: gr.HTML) -> None:
+    """Wire the controls of the effects, which are in a fold, to the takes: the chosen one is heard with them at once,
+    and another one as soon as it is chosen."""
     chosen = gr.State(1)  # the track that is heard, 0 for the recording
     known = {takes.tracks, takes.brought, takes.effects, chosen, *effects.controls}
+
+    def prepare(visit: Visit) -> None:
+        """Load what the effects need while the visitor looks at them."""
+        with suppress(AudioError):  # it is said when one is chosen
+            load_effects()
 
     def hear(visit: Visit, given: Mapping[Any, Any]) -> Updates:
         """Bring the take with the effects as they are set now."""
@@ -43,6 +51,7 @@ def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: 
         data = {name: value for name, value in data.items() if name != "chosen"} | {"tracks": lanes}
         return {takes.part: brought("takes", data), takes.brought: data, takes.effects: tried}
 
+    page.on(fold.expand, prepare)
     changed = [takes.part, takes.brought, takes.effects]
     for event in effects.changes:
         page.on(event, hear, known, changed, notice=takes.problem, trigger_mode="always_last")

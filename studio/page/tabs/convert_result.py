@@ -17,7 +17,7 @@ from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs import analyses
 from studio.page.tabs.analyses import BUSY
 from studio.page.tabs.convert_layout import Layout
-from studio.page.tabs.convert_recording import Chosen, Recording
+from studio.page.tabs.convert_recording import IN_TURN, Chosen, Recording
 from studio.page.tabs.convert_scores import progress_line
 from studio.page.tabs.convert_takes import Now, Takes, result_name, view_of
 
@@ -49,7 +49,7 @@ class Result:
         takes, shown, chosen = self.takes, [self.now, self.kept], self.recording.chosen
         outputs = [*self.watched, self.ended, *takes.outputs]
         page.on(self.timer.tick, self.watch, [*shown, chosen], outputs)
-        page.on(chosen.change, self.make_way, [self.now, chosen], takes.outputs)
+        page.on(chosen.change, self.make_way, [self.now, chosen], [self.now, *takes.outputs], **IN_TURN)
         page.on_seen(tab, self.look_again, shown, outputs)
         page.on(self.cancel.click, self.stop, [*shown, chosen], outputs)
         page.on_data(takes.again, self.convert_again, shown, self.watched, notice=takes.problem)
@@ -121,8 +121,10 @@ class Result:
         return {self.ended: told(view["note"])} | self.takes.hide() if view["note"] else None
 
     def make_way(self, visit: Visit, now: Now | None, chosen: Chosen | None) -> Updates:
-        """Hide what was made of another recording."""
-        return None if now is None or _is_of(now, chosen) else self.takes.make_way()
+        """Hide what was made of another recording, and of one that was put away."""
+        if now is None or (chosen and _is_of(now, chosen)):
+            return None
+        return self.takes.make_way() | {self.now: now | {"away": True}}
 
     def stop(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         if now:
@@ -162,5 +164,7 @@ class Result:
 
 
 def _is_of(now: Now, chosen: Chosen | None) -> bool:
-    """Whether a result is of the recording that is chosen, or none is."""
+    """Whether a result is of the recording that is chosen, or of one that was not put away while none is."""
+    if now.get("away"):
+        return False
     return not chosen or not now["recording"] or now["recording"] == chosen["id"]

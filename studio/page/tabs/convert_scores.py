@@ -66,6 +66,12 @@ def kept_note(share: float | None, is_best: bool) -> str | None:
     return " · ".join(filter(None, ["best" if is_best else None, said])) or None
 
 
+def kept_brief(share: float | None, is_best: bool) -> str | None:
+    """Return `kept_note` where there is little room."""
+    said = None if share is None else f"{100 * share:.0f} %"
+    return " · ".join(filter(None, ["best" if is_best else None, said])) or None
+
+
 def _row(take: dict[str, Any]) -> str:
     cells = "".join(f"<td>{_written(name, take['scores'].get(name))}</td>" for name, _, _ in _COLUMNS)
     return f'<tr><th scope="row">Take {take["number"]}</th>{cells}</tr>'

@@ -19,13 +19,17 @@ from studio.page.parts.notice import notice, sentence_of, told_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_pitch import Pitch
-from studio.page.tabs.convert_scores import heading, kept_note, labelled, scores_table
+from studio.page.tabs.convert_scores import heading, kept_brief, kept_note, labelled, scores_table
 from studio.page.tabs.instrument import brought, part
 from studio.page.tabs.pitch_editor import PitchEditor
 
 _MOST_BESIDE = 4  # results in other voices that are heard beside this one
+# of the earlier results while none is shown: says what is offered
+_UNCHOSEN: dict[str, Any] = {"value": None, "visible": True, "show_label": True, "container": True}
 
-Now = dict[str, Any]  # {task, recording, start_s, stop_s, label}: a conversion and what it was made from
+# {task, recording, start_s, stop_s, label}: a conversion and what it was made from. restored: made before this visit;
+# away: its recording was put away or changed
+Now = dict[str, Any]
 
 
 class Takes:
@@ -95,7 +99,9 @@ class Takes:
             self.effects: None,
             self.tracks: tracks,
             self.scores: scores_table(takes),
-            self.earlier: gr.Dropdown(choices=labels, value=now["task"], visible=len(labels) > 1),
+            self.earlier: gr.Dropdown(
+                choices=labels, value=now["task"], visible=len(labels) > 1, show_label=False, container=False
+            ),
             **self.pitch.look(view, best["number"]),
         }
 
@@ -109,13 +115,13 @@ class Takes:
     def offer(self, kept: Sequence[Now]) -> dict[Any, Any]:
         """Return updates that offer earlier results while none is shown."""
         labels = [(one["label"], one["task"]) for one in kept]
-        return {self.whole: gr.Row(visible=True), self.earlier: gr.Dropdown(choices=labels, value=None, visible=True)}
+        return {self.whole: gr.Row(visible=True), self.earlier: gr.Dropdown(choices=labels, **_UNCHOSEN)}
 
     def make_way(self) -> dict[Any, Any]:
         """Return updates that show no result, but still offer earlier ones."""
         return {
             self.title: "", self.part: brought("takes", None), self.fold: gr.Accordion(visible=False),
-            self.earlier: gr.Dropdown(value=None, visible=True), self.pitch.wanted: None,
+            self.earlier: gr.Dropdown(**_UNCHOSEN), self.pitch.wanted: None,
         }  # fmt: skip
 
     def choose(self, visit: Visit, chosen: dict[str, Any], tracks: list[dict[str, Any]]) -> Updates:
@@ -209,5 +215,6 @@ def _track(view: dict[str, Any], take: dict[str, Any], preferred: str, label: st
         "avatar": avatar_of(str(view["voice"])),
         "url": take["url"],
         "note": kept_note(take["mark"], is_best),
+        "brief": kept_brief(take["mark"], is_best),
         "downloads": offered(preferred),
     }

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import zipfile
+from pathlib import PurePath
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from studio.actions.history import history_view, search
 from studio.actions.project_exports import export_project, project_zip
 from studio.actions.projects import change_project, delete_project, project_view, projects_view
 from studio.actions.repeats import convert_again, convert_recording, look_at_recording
+from studio.actions.takes import label_take
 from studio.actions.tasks import delete_tasks
 from studio.errors import Invalid, NotFound, WrongState
 from studio.store.projects import find_project
@@ -155,10 +157,10 @@ def test_an_export_has_stems_that_begin_together_and_a_cue_sheet(studio, song, t
     stems = {name for name in files if name.endswith(".wav")}
     assert stems == {
         f"stems/{start} - recording.wav", f"stems/{start} - Kathleen take 1.wav", f"stems/{start} - Koguchi take 1.wav",
-        f"stems/{start} - Kathleen take 1 (2).wav",
+        f"stems/{start} - Kathleen take 2.wav",
     }  # fmt: skip
     assert {soundfile.info(io.BytesIO(files[name])).frames for name in stems} == {3 * 16_000}
-    part, _ = soundfile.read(io.BytesIO(files[f"stems/{start} - Kathleen take 1 (2).wav"]))
+    part, _ = soundfile.read(io.BytesIO(files[f"stems/{start} - Kathleen take 2.wav"]))
     assert not part[:16_000].any()
     assert part[16_000:32_000].any()
     assert all(name.encode() in files["project.json"] for name in stems)
@@ -171,6 +173,24 @@ def test_an_export_has_stems_that_begin_together_and_a_cue_sheet(studio, song, t
     curve = list(csv.DictReader(io.StringIO(files[f"{start} - pitch.csv"].decode())))
     assert float(curve[150]["hertz"]) == pytest.approx(220.0, rel=0.01)
     assert not list((studio.settings.work / "incoming").iterdir())
+
+
+def test_takes_of_one_voice_are_told_apart_as_tracks(studio, recording, finish, tmp_path):
+    analysis = start_analysis(studio, studio.local, recording(2.0), "My song.wav")
+    made = []
+    for takes in (2, 1, 1):
+        convert_recording(studio, studio.local, analysis, model="kathleen", settings={"takes": takes})
+        made.append(finish())
+    for task, take in ((made[0], 2), (made[2], 1)):
+        label_take(studio, studio.local, task, take, "lead", True)
+    project = find(studio.database, studio.local.id, made[0]).recording
+    with zipfile.ZipFile(export_project(studio, studio.local, project, tmp_path)) as archive:
+        stems = {PurePath(name).stem.partition(" - ")[2] for name in archive.namelist() if name.endswith(".wav")}
+        told = json.loads(archive.read("project.json"))["stems"]
+    assert stems == {"recording", *(f"Kathleen take {one}" for one in ("1", "2 lead", "3", "4 lead"))}
+    assert [(one["conversion"], one["take"]) for one in told[1:]] == [
+        (made[0], 1), (made[0], 2), (made[1], 1), (made[2], 1),
+    ]  # fmt: skip
 
 
 def test_an_export_of_a_part_begins_with_it(studio, song, tmp_path):

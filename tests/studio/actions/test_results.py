@@ -60,6 +60,18 @@ def test_while_all_workers_are_busy_the_next_one_waits_for_what_is_under_way(stu
     assert shown(studio, second, running.started_at + 10.0)["starts_in_s"] == pytest.approx(10.0)
 
 
+def test_one_that_waits_knows_when_it_begins_by_the_progress_of_the_first_one_ever(studio, recording, started):
+    second, third = (
+        start_conversion(studio, studio.local, recording(), "b.wav", ConversionRequest("kathleen", {}))
+        for _ in range(2)
+    )
+    running = claim(studio.database, "worker", ["conversion"], 60)
+    assert shown(studio, second, running.started_at + 5.0)["starts_in_s"] is None
+    renew(studio.database, running, 60, 0.5, "converting")
+    starts = [shown(studio, one, running.started_at + 10.0)["starts_in_s"] for one in (second, third)]
+    assert starts == [pytest.approx(10.0), None]  # how long the second takes is not known
+
+
 def test_one_that_runs_says_how_long_it_will_take(studio, started):
     task = claim(studio.database, "worker", ["conversion"], 60)
     began = shown(studio, started)
