@@ -125,16 +125,21 @@ def _device(name: str) -> int | str | None:
 def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str, record: Path | None) -> None:
     """Convert from device to device until q, Ctrl-C, or the device is gone."""
     sounddevice = _sounddevice()
+    import torch
+
     from engine.live.converter import LiveConverter
     from engine.live.measuring import PIECE_MS, warm_up
-    from engine.live.pipe import ask_for_real_time
+    from engine.live.pipe import ask_for_real_time, real_time
     from engine.live.session import TOO_SLOW, Performance
     from studio.commands.live_keys import Keys
 
+    torch.set_num_threads(1)  # a second one has no real time: beside a busy core, waiting for it makes gaps
     devices = (_device(source), _device(output))
     rate = _usable_rate(sounddevice, devices)
     converter = LiveConverter(voice, settings, rate, whole_blocks=True)
-    if warm_up(converter) > TOO_SLOW:
+    with real_time():
+        work = warm_up(converter)
+    if work > TOO_SLOW:
         raise EngineError(_too_slow(settings))
     scheduled: list[Any] = []  # how the device's thread was before; empty until its first call
     with ExitStack() as stack:

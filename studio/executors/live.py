@@ -103,21 +103,22 @@ def _serve(
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends us
     torch.set_num_threads(1)
-    try:
-        session = _Session(voice, settings, rate, folder, record)
-    except EngineError as error:
-        pipe.send(("error", str(error)))
-        return
-    pipe.send(("ready", session.facts))
-    with suppress(EOFError, OSError), real_time():
-        while True:
-            kind, given = pipe.recv()
-            try:
-                pipe.send(("done", getattr(session, kind)(given)))
-            except EngineError as error:
-                pipe.send(("error", str(error)))
-            if kind == "finish":
-                return
+    with real_time():
+        try:
+            session = _Session(voice, settings, rate, folder, record)
+        except EngineError as error:
+            pipe.send(("error", str(error)))
+            return
+        pipe.send(("ready", session.facts))
+        with suppress(EOFError, OSError):
+            while True:
+                kind, given = pipe.recv()
+                try:
+                    pipe.send(("done", getattr(session, kind)(given)))
+                except EngineError as error:
+                    pipe.send(("error", str(error)))
+                if kind == "finish":
+                    return
 
 
 class _Session:
