@@ -40,7 +40,7 @@ def work_view(studio: Studio, account: Account) -> dict[str, int]:
 
 
 def limits_view(studio: Studio) -> list[dict[str, Any]]:
-    """Return the limits of the service: name, value, meaning, and the option of `serve` that changes each."""
+    """Return the limits that hold on the page: name, value, meaning, and the option of `serve` that changes each."""
     known = {one.name: one for one in fields(ServiceSettings)}
     return [
         {
@@ -50,6 +50,7 @@ def limits_view(studio: Studio) -> list[dict[str, Any]]:
             "option": f"--{name.replace('_', '-')}",
         }
         for name in LIMITS
+        if name != "largest_upload_mb" or studio.service.page_upload_mb  # on one's own machine the disk is the limit
     ]
 
 
