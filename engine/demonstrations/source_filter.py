@@ -1,8 +1,8 @@
 """Take a recording apart like the synthesizer: two sources, their filters, and the output of each pair.
 
-    pulses --> x harmonic filter --> harmonic --+
-                                                +--> whole
-    noise  --> x noise filter -----> breath ----+
+    pulses ----------> x harmonic filter --> harmonic --+
+                                                        +--> whole
+    noise, residual -> x noise filter -----> breath ----+
 
 The synthesizer is linear in its sources, so harmonic and breath add up to the whole. A filter makes no sound by itself;
 other sources make it audible: noise alone gives a whisper, pulses of one pitch a drone. Both keep the words.
@@ -19,7 +19,7 @@ from engine.analysis.loudness import limit_peaks
 from engine.analysis.pitch import Pitch, detect_pitch
 from engine.audio.files import Audio, resample
 from engine.networks.base import load_base
-from engine.networks.synthesizer import noise_at, pulse_train
+from engine.networks.synthesizer import noise_at, pulse_train, residual_of
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
 
 DRONE_HERTZ = 110.0
@@ -32,7 +32,7 @@ class SourceFilterParts:
 
     pitch: Pitch
     pulses: Audio  # the harmonic source alone: a buzz with the melody, without words
-    noise: Audio  # the noise source alone: a steady hiss
+    noise: Audio  # the noise source alone: a steady hiss; where there is no pitch, the recording's residual replaces it
     harmonic: Audio  # pulses through their filter: vowels, without breath
     breath: Audio  # noise through its filter: breath and consonants
     whole: Audio  # the sum of the two: copy synthesis
@@ -56,7 +56,9 @@ def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch_found = detect_pitch(mono, SAMPLE_RATE)
     pitch = pitch_found.one_frame_longer()
-    envelope = torch.from_numpy(np.pad(measure_envelope(mono, pitch_found), ((0, 1), (0, 0)), "edge"))[None]
+    measured = np.pad(measure_envelope(mono, pitch_found), ((0, 1), (0, 0)), "edge")
+    residual = residual_of(mono, measured, pitch, synthesizer)
+    envelope = torch.from_numpy(measured)[None]
     hertz, voicing = torch.from_numpy(pitch.hertz)[None], torch.from_numpy(pitch.voicing)[None]
 
     def sound(samples: Tensor, gain: float = 1.0) -> Audio:
@@ -69,9 +71,9 @@ def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
         silence = torch.zeros_like(noise)
         harmonic_gain, noise_gain, _ = synthesizer.filters(envelope, hertz, voicing)
         harmonic = synthesizer(envelope, hertz, voicing, pulses, silence)
-        breath = synthesizer(envelope, hertz, voicing, silence, noise)
+        breath = synthesizer(envelope, hertz, voicing, silence, noise, residual)
         whisper = synthesizer(envelope, hertz, voicing, noise, silence)
-        drone = synthesizer(envelope, hertz, voicing, steady, noise)
+        drone = synthesizer(envelope, hertz, voicing, steady, noise, residual)
     return SourceFilterParts(
         pitch=pitch_found,
         pulses=sound(pulses, _SOURCE_LEVEL),

@@ -157,6 +157,11 @@ def ask_for_real_time() -> "tuple[int, os.sched_param] | None":
     """Put this thread before all usual ones, as audio programs do, where the system lets the user (Linux: rtprio).
 
     Returns its scheduling before; None where nothing changed.
+
+    >>> from threading import Thread
+    >>> thread = Thread(target=ask_for_real_time)  # a device's callback asks once, for as long as its thread lives
+    >>> thread.start()
+    >>> thread.join()
     """
     if not hasattr(os, "sched_setscheduler"):
         return None
@@ -169,7 +174,15 @@ def ask_for_real_time() -> "tuple[int, os.sched_param] | None":
 
 @contextmanager
 def real_time() -> Iterator[None]:
-    """Ask for real time for a while."""
+    """Ask for real time for a while.
+
+    >>> import os
+    >>> before = os.sched_getscheduler(0)
+    >>> with real_time():
+    ...     pass  # what must not be late
+    >>> os.sched_getscheduler(0) == before
+    True
+    """
     before = ask_for_real_time()
     try:
         yield

@@ -274,14 +274,20 @@ def excitation_frames(samples: np.ndarray, frames: int) -> Tensor:
     return torch.from_numpy(padded[:wanted]).unfold(0, _WINDOW, HOP)
 
 
+def residual_of(samples: np.ndarray, envelope: np.ndarray, pitch: Pitch, synthesizer: Synthesizer) -> Residual:
+    """Return the whole residual of a recording at SAMPLE_RATE, from its envelope (frames, BANDS) and pitch."""
+    frames = excitation_frames(samples, len(envelope))
+    with torch.inference_mode():
+        curves = torch.from_numpy(envelope), torch.from_numpy(pitch.voicing)
+        return synthesizer.residual(frames, *curves, share=torch.ones(len(envelope)), known=torch.ones(BANDS))
+
+
 def copy_synthesis(audio: Audio, synthesizer: Synthesizer) -> Audio:
     """Analyse and resynthesize the mid of `audio` without changing the voice: the synthesizer's upper limit."""
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch = detect_pitch(samples, SAMPLE_RATE)
     envelope = np.pad(measure_envelope(samples, pitch), ((0, 1), (0, 0)), "edge")  # one more for the last samples
-    pitch, count = pitch.one_frame_longer(), len(envelope)
-    with torch.inference_mode():
-        cut, voicing = excitation_frames(samples, count), torch.from_numpy(pitch.voicing)
-        residual = synthesizer.residual(cut, torch.from_numpy(envelope), voicing, torch.ones(count), torch.ones(BANDS))
+    pitch = pitch.one_frame_longer()
+    residual = residual_of(samples, envelope, pitch, synthesizer)
     output, _ = synthesize(synthesizer, envelope, pitch, residual=residual)
     return Audio(output[None, : len(samples)], SAMPLE_RATE)

@@ -47,6 +47,7 @@ CALLED_BY_USERS = {
     "features.retrieval": ("nearest_frames",),
     "live.converter": ("LiveConverter",),
     "live.measuring": ("measure_live", "warm_up"),
+    "live.pipe": ("ask_for_real_time", "real_time"),
     "live.session": ("convert_recording", "live_statement"),
     "plots.content": ("plot_perturbation_trial", "plot_speaker_probes"),
     "plots.recording": ("look_at", "plot_file", "plot_recording"),
