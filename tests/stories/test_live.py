@@ -1,5 +1,6 @@
 """Sing into a fake microphone in a real browser: the other voice comes back, and faults end in a sentence."""
 
+import base64
 import os
 import signal
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.slow
 SAMPLE = DEMO_VOICES.parents[1] / "samples" / "singing.flac"
 PATIENCE_MS = 60_000
 VOICE = "timbre-live select[aria-label=Voice]"
+TAPPED = 4096  # samples at once
 # taps what is played: the destination of every AudioContext gets a recorder beside it
 TAP = """
 window.tracks = [];
@@ -38,8 +40,8 @@ window.heard = [];
 window.AudioContext = class extends Real {
   constructor(...given) {
     super(...given);
-    const tap = this.createScriptProcessor(4096, 1, 1);
-    tap.onaudioprocess = ({ inputBuffer }) => window.heard.push(...inputBuffer.getChannelData(0));
+    const tap = this.createScriptProcessor(TAPPED, 1, 1);
+    tap.onaudioprocess = ({ inputBuffer }) => window.heard.push(inputBuffer.getChannelData(0).slice());
     tap.connect(this.destination);
     window.tap = tap;
     const connect = AudioNode.prototype.connect;
@@ -50,7 +52,14 @@ window.AudioContext = class extends Real {
     };
   }
 };
-"""
+""".replace("TAPPED", str(TAPPED))
+READ = """async () => {
+  const reader = new FileReader();
+  const read = new Promise((resolve) => { reader.onload = resolve; });
+  reader.readAsDataURL(new Blob(window.heard));
+  await read;
+  return reader.result.split(",")[1];
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +113,8 @@ def sing(page: Page) -> None:
 
 def heard(page: Page, seconds: float) -> np.ndarray:
     page.evaluate("() => { window.heard.length = 0; }")
-    page.wait_for_function(f"() => window.heard.length > {seconds} * 48000")
-    return np.array(page.evaluate("() => window.heard"), np.float32)
+    page.wait_for_function(f"() => window.heard.length * {TAPPED} > {seconds} * 48000")
+    return np.frombuffer(base64.b64decode(page.evaluate(READ)), np.float32)
 
 
 def lost(page: Page) -> int:

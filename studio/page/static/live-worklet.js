@@ -1,27 +1,37 @@
 // The audio thread of <timbre-live>: collects blocks for the service and plays what comes back.
 //
-// A block is played one block and the reserve after its first sample was heard, or as soon as it is there.
+// A block is played one block and the reserve after its first sample was heard, or as soon as it is there. What comes
+// late makes the delay longer; a quiet block takes back what turns out to be to spare.
 //
-// Out: {frame, samples} for each block; {heard} now and then: seconds from a block's first sample until it was played,
-// {late} blocks that came too late, {dropped} blocks that came too fast. In: {frame, samples}, or {end}.
+// In: {port} to live-socket.js, or {end}. Out: {heard} now and then: seconds from a block's first sample until it was
+// played, {late} blocks that came too late, {dropped} blocks that came too fast. On the port, both ways: {frame, samples}.
 
 const FADE = 0.985; // a sample, of a step where sound stops or goes on
 const TELL_EVERY = 12; // blocks
 const MOST_WAITING = 4; // blocks; more would only add delay
+const CALM = 150; // blocks without a late one, until the delay may shrink
+const QUIET = 0.003; // of full scale: nobody hears that a little of it is left out
 
 class Live extends AudioWorkletProcessor {
   constructor({ processorOptions: { block, reserve } }) {
     super();
-    Object.assign(this, { block, reserve, filled: 0, place: 0, queue: [], playing: false, last: 0, step: 0, ended: false });
-    Object.assign(this, { late: 0, dropped: 0, count: 0, heard: 0 });
+    Object.assign(this, { block, reserve, filled: 0, place: 0, queue: [], playing: false, due: null, tail: 0, last: 0, step: 0 });
+    Object.assign(this, { late: 0, dropped: 0, count: 0, heard: 0, calm: 0, spare: Infinity, socket: null, ended: false });
     this.samples = new Float32Array(block);
     this.port.onmessage = ({ data }) => {
       if (data.end) this.ended = true;
-      else this.take(data);
+      if (data.port) this.attach(data.port);
     };
   }
 
+  attach(port) {
+    this.socket = port;
+    this.socket.onmessage = ({ data }) => this.take(data);
+  }
+
   take(block) {
+    const missed = !this.playing && this.due === null;
+    if (!missed) this.spare = Math.min(this.spare, this.queue.reduce((sum, { samples }) => sum + samples.length, -this.place));
     this.queue.push(block);
     if (this.queue.length <= MOST_WAITING) return;
     while (this.queue.length > 2) {
@@ -31,7 +41,7 @@ class Live extends AudioWorkletProcessor {
     if (this.playing) this.begin();
   }
 
-  // The next sample continues the last one, and the difference fades.
+  // The next sample continues from the last one, and the difference fades.
   begin() {
     this.place = 0;
     this.step = this.last - (this.queue[0]?.samples[0] ?? 0);
@@ -51,7 +61,7 @@ class Live extends AudioWorkletProcessor {
       this.samples[this.filled] = channel ? channel[i] : 0;
       this.filled += 1;
       if (this.filled === this.block) {
-        this.port.postMessage({ frame: this.frame, samples: this.samples }, [this.samples.buffer]);
+        this.socket?.postMessage({ frame: this.frame, samples: this.samples }, [this.samples.buffer]);
         this.samples = new Float32Array(this.block);
         this.filled = 0;
       }
@@ -60,13 +70,14 @@ class Live extends AudioWorkletProcessor {
 
   next(i) {
     let value = 0;
-    if (!this.playing && this.queue.length && currentFrame + i >= this.queue[0].frame + this.block + this.reserve) {
+    const block = this.queue[0];
+    if (!this.playing && block && currentFrame + i >= block.frame + this.block + this.reserve) {
       this.playing = true;
-      this.begin();
+      if (block.frame !== this.due) this.begin(); // otherwise it is just in time
     }
+    if (!this.playing) this.miss();
     if (this.playing) {
-      const block = this.queue[0];
-      if (this.place === 0) this.note(currentFrame + i - block.frame);
+      if (this.place === 0) this.note(block, currentFrame + i - block.frame);
       value = block.samples[this.place];
       this.place += 1;
       if (this.place === block.samples.length) this.shift();
@@ -77,18 +88,39 @@ class Live extends AudioWorkletProcessor {
   }
 
   shift() {
-    const end = this.queue.shift().samples.at(-1);
+    const { frame, samples } = this.queue.shift();
     this.place = 0;
     if (this.queue.length) return;
     this.playing = false;
-    this.late += 1;
-    this.step += end; // fades to silence from where the sound was
+    this.due = frame + this.block;
+    this.tail = samples.at(-1);
   }
 
-  note(frames) {
+  // The block that should be heard now is not there: the sound fades to silence from where it was.
+  miss() {
+    if (this.due === null) return;
+    this.due = null;
+    this.late += 1;
+    this.calm = 0;
+    this.spare = Infinity;
+    this.step += this.tail;
+  }
+
+  note(block, frames) {
+    this.skip(block, frames - this.block - this.reserve);
+    this.calm += 1;
     this.count += 1;
-    this.heard = frames / sampleRate;
+    this.heard = (frames - this.place) / sampleRate;
     if (this.count % TELL_EVERY === 0) this.port.postMessage({ heard: this.heard, late: this.late, dropped: this.dropped });
+  }
+
+  // Leave out the beginning of a quiet block where the delay has grown by more than it needs.
+  skip({ samples }, grown) {
+    if (grown <= 0 || this.calm < CALM || samples.some((one) => Math.abs(one) > QUIET)) return;
+    this.place = Math.max(0, Math.min(grown, this.spare, samples.length - 1));
+    this.step = this.last - samples[this.place];
+    this.calm = 0;
+    this.spare = Infinity;
   }
 }
 

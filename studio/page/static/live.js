@@ -1,13 +1,12 @@
 // <timbre-live>: sing, and hear the other voice.
 //
 // data: {voices: [{id, name}], settings: {name: {value, minimum, maximum, step, meaning, words}}, ticket, problem}.
-// Tells `start` {model, settings, record}; a new `ticket` opens the WebSocket. What the service says is in
-// studio/http/routes/live.py.
+// Tells `start` {model, settings, record}; a new `ticket` opens the WebSocket, in a worker (live-socket.js). What the
+// service says is in studio/http/routes/live.py.
 
 import { make, tell } from "./dom.js";
 
 const RATE = 48_000;
-const MOST_UNSENT = 4; // blocks that the network has not taken; more are dropped
 const SHOWN = 240; // meters of level and pitch that are drawn
 const LOWEST = 36, HIGHEST = 84; // MIDI notes of the drawing
 const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection"];
@@ -24,7 +23,7 @@ const CUT = "The connection to the studio has ended. Press Start to go on.";
 
 class LiveElement extends HTMLElement {
   #data = null;
-  #running = null; // {stream, context, node, socket, lag}
+  #running = null; // {stream, context, node, worker, lag}
   #stream = null; // of a session that is being asked for
   #meters = [];
   #used = null; // ticket
@@ -93,7 +92,7 @@ class LiveElement extends HTMLElement {
   }
 
   #change(values) {
-    if (this.#running?.socket.readyState === WebSocket.OPEN) this.#running.socket.send(JSON.stringify({ change: values }));
+    this.#running?.worker.postMessage({ send: { change: values } });
   }
 
   async #start() {
@@ -117,13 +116,16 @@ class LiveElement extends HTMLElement {
     const context = new AudioContext({ sampleRate: RATE, latencyHint: "interactive" });
     const address = new URL(`../live/${ticket}`, import.meta.url);
     address.protocol = address.protocol.replace("http", "ws");
-    const socket = new WebSocket(address);
-    socket.binaryType = "arraybuffer";
-    const running = { stream, context, socket, node: null, lag: 0, sent: new Map(), number: 0, unsent: 0 };
+    const worker = new Worker(new URL("./live-socket.js", import.meta.url));
+    const running = { stream, context, worker, node: null, lag: 0, unsent: 0 };
     this.#running = running;
-    socket.onopen = () => socket.send(JSON.stringify({ rate: context.sampleRate }));
-    socket.onclose = () => this.#running === running && this.#end(running.last ?? CUT);
-    socket.onmessage = ({ data }) => (typeof data === "string" ? this.#told(running, JSON.parse(data)) : this.#play(running, data));
+    worker.onmessage = ({ data }) => {
+      if (this.#running !== running) return;
+      if (data.said) this.#told(running, data.said);
+      else if (data.closed) this.#end(running.last ?? CUT);
+      else Object.assign(running, data);
+    };
+    worker.postMessage({ address: address.href, rate: context.sampleRate });
     stream.getAudioTracks()[0].addEventListener("ended", () => this.#running === running && this.#finish(GONE));
     await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
     await context.resume();
@@ -144,32 +146,13 @@ class LiveElement extends HTMLElement {
       processorOptions: { block, reserve },
     });
     Object.assign(running, { lag: lag / context.sampleRate, delay: delay_ms });
-    running.node.port.onmessage = ({ data }) => (data.samples ? this.#send(running, data) : Object.assign(running, data));
+    running.node.port.onmessage = ({ data }) => Object.assign(running, data);
+    const { port1, port2 } = new MessageChannel();
+    running.node.port.postMessage({ port: port1 }, [port1]);
+    running.worker.postMessage({ port: port2 }, [port2]);
     context.createMediaStreamSource(stream).connect(running.node).connect(context.destination);
     this.#say("Sing.");
     this.dataset.state = "running";
-  }
-
-  #send(running, { frame, samples }) {
-    const { socket } = running;
-    if (socket.readyState !== WebSocket.OPEN || socket.bufferedAmount > MOST_UNSENT * samples.byteLength) {
-      running.unsent += 1;
-      return;
-    }
-    running.number += 1;
-    running.sent.set(running.number, frame);
-    running.sent.delete(running.number - 100);
-    const message = new ArrayBuffer(4 + samples.byteLength);
-    new DataView(message).setUint32(0, running.number, true);
-    new Float32Array(message, 4).set(samples);
-    socket.send(message);
-  }
-
-  #play(running, data) {
-    const frame = running.sent.get(new DataView(data).getUint32(0, true));
-    if (frame === undefined || !running.node) return;
-    const samples = new Float32Array(data.slice(4));
-    running.node.port.postMessage({ frame, samples }, [samples.buffer]);
   }
 
   #metered(running, meter) {
@@ -206,14 +189,14 @@ class LiveElement extends HTMLElement {
   // Ask the service to end the session, so that the recording is kept.
   #finish(why) {
     const running = this.#running;
-    if (!running || running.socket.readyState !== WebSocket.OPEN) {
+    if (!running) {
       this.#end(why);
       return;
     }
     running.why = why;
     running.last = why;
     running.node?.disconnect();
-    running.socket.send(JSON.stringify({ stop: true }));
+    running.worker.postMessage({ send: { stop: true } });
     this.#say("Ending ...");
     for (const track of running.stream.getTracks()) track.stop();
   }
@@ -225,7 +208,7 @@ class LiveElement extends HTMLElement {
     this.#stream = null;
     if (running) {
       running.node?.port.postMessage({ end: true });
-      running.socket.close();
+      running.worker.terminate(); // which closes the WebSocket
       running.context.close();
     }
     this.dataset.state = "stopped";
