@@ -231,13 +231,13 @@ def test_what_is_done_before_the_first_step_is_said(clips, tmp_path, monkeypatch
 
 @pytest.mark.slow  # it says something only where nothing else is going on
 @pytest.mark.parametrize("others", [0, 2])
-def test_an_estimate_is_within_a_quarter_of_the_whole_training_also_beside_other_work(clips, folder, others):
-    plan = replace(PLAN, epochs=12)
+def test_an_estimate_is_within_a_quarter_of_the_whole_training_also_beside_other_work(clips, tmp_path, others):
+    plan = replace(PLAN, epochs=40)
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(others)]
     try:
         estimate = estimate_training(clips, plan)
         started = time.monotonic()
-        train(clips, plan, folder)
+        train(clips, plan, tmp_path / "training")
         took_s = time.monotonic() - started
     finally:
         for process in busy:
