@@ -17,7 +17,7 @@ from engine.errors import EngineError
 from studio.errors import NotFound
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from studio.store.accounts import LOCAL, create_account, create_token, find_account, local_account
-from studio.store.database import database_url, open_database
+from studio.store.database import Database, database_url, open_database
 
 STARTED_WITHIN_S = 120.0  # on a busy machine
 ENDED_WITHIN_S = 40.0
@@ -43,10 +43,13 @@ class TrialService:
             raise EngineError(f"{' '.join(arguments[:2])} failed: {done.stderr.strip()}")
         return done.stdout.strip()
 
+    def database(self) -> "closing[Database]":
+        """The database of this installation, to be closed."""
+        return closing(open_database(database_url(self.environment.get(f"{PREFIX}DATABASE_URL", ""), self.home)))
+
     def token(self, account: str = LOCAL) -> str:
         """A new token of an account, which is made where it is not there."""
-        url = database_url(self.environment.get(f"{PREFIX}DATABASE_URL", ""), self.home)
-        with closing(open_database(url)) as database:  # a command would have to be loaded first
+        with self.database() as database:  # a command would have to be loaded first
             try:
                 owner = local_account(database) if account == LOCAL else find_account(database, account)
             except NotFound:
