@@ -63,7 +63,8 @@ class Tokens extends HTMLElement {
 
 function time(seconds, otherwise = "", label = null) {
   if (seconds === null || seconds === undefined) return make("td", { "data-label": label }, otherwise);
-  return make("td", { "data-label": label, title: wholeTime(seconds) }, when(seconds));
+  const time = make("time", { datetime: new Date(1000 * seconds).toISOString(), title: wholeTime(seconds) }, when(seconds));
+  return make("td", { "data-label": label }, time);
 }
 
 customElements.define("timbre-tokens", Tokens);
