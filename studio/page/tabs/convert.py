@@ -28,6 +28,7 @@ _NO_RECORDING = (
     "Add a recording first: drop a file, record one, or try a sample. "
     "If a file is still uploading, wait until it is done."
 )
+_STILL_MEANT_S = 2.0  # after Convert was pressed: nobody looks for a file and drops it as fast as that
 
 
 class ConvertTab:
@@ -35,6 +36,7 @@ class ConvertTab:
 
     def __init__(self, page: Page, tab: gr.Tab) -> None:
         self.alone = alone = gr.State(True)  # whether one recording is converted, and not several
+        self.pressed_s = gr.State(None)  # when Convert was pressed before there was a recording
         layout = Layout()
         self.input = layout.input
         with layout.stage:
@@ -72,12 +74,14 @@ class ConvertTab:
     def _wire(self, page: Page) -> None:
         recording, voice, settings, result = self.recording, self.voice, self.settings, self.result
         inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls}
-        outputs = [*result.watched, *voice.outputs]
-        page.on(self.start.click, self.convert, inputs, outputs, notice=self.problem, **IN_TURN)
+        outputs = [self.pressed_s, *result.watched, *voice.outputs]
+        page.on(self.start.click, self.press, inputs, outputs, notice=self.problem, **IN_TURN)
         filled = [self.input, self.alone, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
         pitch = result.takes.pitch
         page.on(recording.chosen.change, pitch.make_way, [recording.chosen, pitch.known])
-        page.on(recording.chosen.change, self.come_round, [recording.chosen], [self.problem])
+        page.on(
+            recording.chosen.change, self.come_round, {self.pressed_s, *inputs}, outputs, notice=self.problem, **IN_TURN
+        )
         self._wish = wish = page.wishes["convert"]
         page.on(wish.change, self.wished, {wish, *inputs}, filled, notice=self.problem, **IN_TURN)
         kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows, self.song.task]
@@ -95,14 +99,23 @@ class ConvertTab:
 
         return turn
 
-    def come_round(self, visit: Visit, chosen: Any) -> Updates:
-        """Take back the complaint that there is no recording."""
-        return {self.problem: silent()} if chosen else None
+    def press(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+        if not given[self.recording.chosen]:
+            return {self.problem: told_error(_NO_RECORDING), self.pressed_s: visit.now_s}
+        return self.convert(visit, given)
+
+    def come_round(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+        """Take back the complaint that there is no recording, and convert if it was only on its way."""
+        if not given[self.recording.chosen]:
+            return None
+        pressed_s = given[self.pressed_s]
+        calm: dict[Any, Any] = {self.problem: silent(), self.pressed_s: None}
+        if pressed_s is None or visit.now_s - pressed_s > _STILL_MEANT_S:
+            return calm
+        return {**calm, **(self.convert(visit, given) or {})}
 
     def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         chosen, model = given[self.recording.chosen], given[self.voice.chosen]
-        if not chosen:
-            raise Invalid([("recording", _NO_RECORDING)])
         if not model:
             raise Invalid([("voice", "Choose a voice first.")])
         if others := self.voice.without(visit, model):

@@ -108,6 +108,13 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
         assert read_audio(tmp_path / f"got.{kind}").duration_s == pytest.approx(original, abs=0.1)
 
 
+def test_convert_pressed_while_the_recording_is_on_its_way_converts_it(page, recording):
+    convert(page)
+    drop(page, recording("my vocal.wav", 3.0))
+    expect(page.locator("#convert-title h2")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#convert-problem")).to_be_hidden()
+
+
 def test_settings_survive_errors_and_reloads_and_convert_with_another_voice(page, open_tab, recording, tmp_path):
     convert(page)
     expect(page.locator("#convert-problem")).to_contain_text("Add a recording first")
@@ -118,6 +125,7 @@ def test_settings_survive_errors_and_reloads_and_convert_with_another_voice(page
     soundfile.write(tmp_path / "telephone.wav", np.zeros(4000), 4000)
     drop(page, tmp_path / "telephone.wav")
     expect(page.locator("#convert-recording-problem")).to_contain_text('"telephone.wav" has a sample rate of 4000 Hz')
+    page.wait_for_timeout(2000)  # longer than Convert is still meant
     drop(page, recording("my vocal.wav", 3.0))
     is_taken(page)
     expect(page.locator("#convert-recording-problem")).to_be_hidden()
