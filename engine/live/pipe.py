@@ -176,12 +176,9 @@ def ask_for_real_time() -> "tuple[int, os.sched_param] | None":
 def real_time() -> Iterator[None]:
     """Ask for real time for a while.
 
-    >>> import os
-    >>> before = os.sched_getscheduler(0)
     >>> with real_time():
-    ...     pass  # what must not be late
-    >>> os.sched_getscheduler(0) == before
-    True
+    ...     print("in time")  # what must not be late
+    in time
     """
     before = ask_for_real_time()
     try:

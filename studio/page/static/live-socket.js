@@ -15,7 +15,7 @@ let number = 0, unsent = 0;
 onmessage = ({ data }) => {
   if (data.address) open(data);
   if (data.port) attach(data.port);
-  if (data.send && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(data.send));
+  if (data.send) ask(data.send);
 };
 
 function open({ address, rate }) {
@@ -24,6 +24,12 @@ function open({ address, rate }) {
   socket.onopen = () => socket.send(JSON.stringify({ rate }));
   socket.onclose = () => postMessage({ closed: true });
   socket.onmessage = ({ data }) => (typeof data === "string" ? postMessage({ said: JSON.parse(data) }) : play(data));
+}
+
+// Nothing has begun before the WebSocket is open, so to stop then is to be closed.
+function ask(message) {
+  if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+  else if (message.stop) postMessage({ closed: true });
 }
 
 function attach(given) {
