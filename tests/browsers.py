@@ -23,11 +23,12 @@ HARMLESS = ("AbortError", "Connection errored out", "net::ERR_ABORTED", "ERR_CON
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests in a browser as slow, except the first steps of every visitor."""
+    """Mark tests in a browser as slow, or as system if they are the first steps of every visitor."""
     for item in items:
-        in_browser = "browser" in getattr(item, "fixturenames", ())
-        if in_browser and item.path.stem != "test_page_as_a_whole" and item.name not in FIRST_STORIES:
-            item.add_marker(pytest.mark.slow)
+        if "browser" not in getattr(item, "fixturenames", ()):
+            continue
+        early = item.path.stem == "test_page_as_a_whole" or item.name in FIRST_STORIES
+        item.add_marker(pytest.mark.system if early else pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,10 @@
 """Settings and fixtures of all tests."""
 
+import gc
 import os
 import tempfile
 
-pytest_plugins = ["tests.services", "tests.browsers", "tests.trainings"]
+pytest_plugins = ["tests.services", "tests.browsers", "tests.trainings", "tests.memory"]
 
 # as the command line sets it: networks that wait quietly leave the cores to the processes that other tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -16,3 +17,9 @@ os.environ["TIMBRE_STUDIO_LANGUAGE"] = "en"
 # where two test runners share the machine, two threads in each would only be in each other's way
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_finish() -> None:
+    """Leave the thousands of tests out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()

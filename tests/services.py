@@ -33,6 +33,13 @@ POSTGRES_FOLDERS = Path("/usr/lib/postgresql")  # Debian keeps its programs out 
 Vocal = Callable[[float, float], np.ndarray]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests of the service that they share as system tests."""
+    for item in items:
+        if "service" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.system)
+
+
 def vocal(seconds: float, hertz: float) -> np.ndarray:
     """Notes with vibrato and rests between them, float64 (samples,) at VOCAL_RATE."""
     time_s = np.arange(round(seconds * VOCAL_RATE)) / VOCAL_RATE

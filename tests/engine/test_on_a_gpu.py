@@ -98,6 +98,7 @@ def test_an_edit_is_the_same_to_the_bit(song, voice, request):
     assert np.array_equal(wanted.audio.samples, found.audio.samples)
 
 
+@pytest.mark.system
 def test_a_training_learns_the_same_and_goes_on_anywhere(clips, short_trainings, here, tmp_path, request):
     wanted = train(clips, PLAN, tmp_path / "here")
     request.getfixturevalue("elsewhere")
@@ -112,10 +113,12 @@ def test_a_training_learns_the_same_and_goes_on_anywhere(clips, short_trainings,
     assert train(clips, longer, tmp_path / "here").card.training["epochs"] == 2
 
 
+@pytest.mark.system
 def test_the_time_of_a_training_is_estimated_there(clips, short_auditions, elsewhere):
     assert estimate_training(clips, PLAN).total_s > 0
 
 
+@pytest.mark.system
 def test_networks_that_are_learned_are_on_the_device_of_the_base(clips, elsewhere):
     from engine.networks.base import load_base
 

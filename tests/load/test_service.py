@@ -3,6 +3,7 @@
 import io
 import json
 
+import pytest
 from rich.console import Console
 
 from tests.load.service import Load, Polling, Uploads, as_json, as_table, measure_polling, measure_uploads
@@ -58,6 +59,7 @@ def test_one_part_can_be_left_out():
     assert "p95" not in console.file.getvalue()
 
 
+@pytest.mark.system
 def test_a_few_clients_poll_a_real_service(service: TrialService):
     polling = measure_polling(service, Load(clients=10, conversions=2, seconds=2.0))
     assert polling.errors == {}

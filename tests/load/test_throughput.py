@@ -9,6 +9,8 @@ from rich.console import Console
 from tests.load import throughput
 from tests.load.throughput import Throughput, Way, as_json, as_table, main
 
+pytestmark = pytest.mark.system
+
 FOUND = Throughput(9.0, [Way("the engine itself", 2, 10, 2.5), Way("local workers", 2, 10, 3.0)])
 
 

@@ -6,6 +6,8 @@ import pytest
 from engine.errors import EngineError
 from tests.load.trial_service import trial_service
 
+pytestmark = pytest.mark.system
+
 
 def test_a_service_that_cannot_start_says_why(tmp_path):
     with (

@@ -21,6 +21,8 @@ from nbformat import NotebookNode
 from studio.settings.environment import HOME_VARIABLE
 from tests.load.trial_service import TrialService, trial_service
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).parents[2]
 NAMES = (
     "1_listen_and_look.ipynb",

@@ -8,6 +8,8 @@ import pytest
 from studio.page.cookies import DEMO_COOKIE
 from tests.load.trial_service import TrialService, trial_service
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory) -> Iterator[TrialService]:

@@ -23,6 +23,8 @@ from studio.settings.service import ServiceSettings
 from studio.store.studio import open_studio
 from tests.load.trial_service import TrialService, trial_service
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).parents[2]
 KILLED_IN_A_MOVE = """
     import os, signal, sys

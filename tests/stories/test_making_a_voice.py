@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from engine.training.history import read_history
 from studio.commands.cli import app
 
+pytestmark = pytest.mark.system
+
 RATE = 44_100
 
 

@@ -22,6 +22,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 import engine
 from tests.load.trial_service import trial_service
 
+pytestmark = pytest.mark.system
+
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 CALLER = "00f067aa0ba902b7"  # the span of the program that calls
 PATIENCE_S = 120.0

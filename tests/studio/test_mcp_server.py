@@ -14,6 +14,8 @@ from mcp import Client, StdioServerParameters
 
 import engine
 
+pytestmark = pytest.mark.system
+
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 WORK_S = 240.0
 

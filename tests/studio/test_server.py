@@ -17,6 +17,8 @@ import pytest
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from tests.load.trial_service import TrialService, trial_service
 
+pytestmark = pytest.mark.system
+
 TYPE = "multipart/form-data; boundary=x"
 HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'
 GROWTH = 60_000_000  # bytes that a server may grow by, however much is sent

@@ -71,5 +71,6 @@ def test_the_server_does_not_import_it_unless_asked():
         ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", None),  # not sent
     ],
 )
+@pytest.mark.system
 def test_trace_id_of_is_that_of_sent_traces(traceparent, trace_id):
     assert trace_id_of(traceparent) == trace_id

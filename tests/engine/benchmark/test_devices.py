@@ -20,6 +20,7 @@ def samples(tmp_path, sing, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.system
 def test_the_processor_is_measured_and_compared_with_nothing(samples, capsys):
     assert main(["--samples", str(samples), "--json"]) == 0
     [processor] = [one for one in json.loads(capsys.readouterr().out)["devices"] if one["device"] == "cpu"]
@@ -32,6 +33,7 @@ def test_the_processor_is_measured_and_compared_with_nothing(samples, capsys):
 
 @pytest.mark.filterwarnings("ignore:for .*copying from a non-meta parameter")
 @pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar")
+@pytest.mark.system
 def test_other_devices_are_compared_with_it(samples, monkeypatch):
     device = Device(THERE.type, "pretended", torch.float32)
     chosen = device_benchmark.choose_device

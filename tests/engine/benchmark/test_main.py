@@ -159,6 +159,7 @@ def hold_and_measure(megabytes: int) -> tuple[float, float]:
     return before, peak_memory_mb() if held.any() else 0.0
 
 
+@pytest.mark.system
 def test_peak_memory_is_that_of_the_process_alone():
     held_by_parent = np.ones(400_000_000, np.uint8)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as child:

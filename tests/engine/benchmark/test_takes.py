@@ -15,6 +15,7 @@ def sources(tmp_path, sing):
     return tmp_path
 
 
+@pytest.mark.system
 def test_takes_are_told_apart_and_judged(sources, capsys):
     assert main(["--sources", str(sources), "--voices", "kathleen", "--takes", "2", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -26,6 +27,7 @@ def test_takes_are_told_apart_and_judged(sources, capsys):
     assert 0 < told["means"]["scores"]["first take"]["likeness"] <= 1
 
 
+@pytest.mark.system
 def test_it_is_told_as_tables_too(sources, capsys):
     assert main(["--sources", str(sources), "--voices", "kathleen", "--takes", "2"]) == 0
     out = capsys.readouterr().out

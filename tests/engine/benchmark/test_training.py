@@ -23,6 +23,7 @@ def test_as_many_recordings_as_fit_are_taken(corpus):
     assert first_recordings(recordings, 1.0) == recordings[:1]
 
 
+@pytest.mark.system
 def test_a_voice_is_made_and_everything_timed(corpus, tmp_path, short_trainings, capsys):
     work = tmp_path / "work"
     given = ["--corpus", corpus, "--speaker", "set/mia", "--minutes", 1, "--epochs", 1, "--work", work]

@@ -216,6 +216,7 @@ def test_sharpening_leaves_the_encoders_alone(maker):
 # ---- training
 
 
+@pytest.mark.system
 def test_training_brings_down_the_loss_on_speakers_never_heard(corpus, means, tmp_path):
     train(corpus, means, tmp_path / "short", steps=1)
     train(corpus, means, tmp_path / "long", steps=40)
@@ -226,6 +227,7 @@ def test_training_brings_down_the_loss_on_speakers_never_heard(corpus, means, tm
     assert (last["step"], last["seconds"] > 0) == (40, True)
 
 
+@pytest.mark.system
 def test_a_training_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpus, means, out, uninterrupted):
     train(corpus, means, out, steps=4)
     assert_equal(train(corpus, means, out, steps=8, refine_from=0.5), uninterrupted)
@@ -237,6 +239,7 @@ def test_what_is_known_of_means_goes_with_the_encoder_as_it_was(uninterrupted, m
         np.testing.assert_array_equal(uninterrupted[f"content.{name}"].numpy(), getattr(means, name))
 
 
+@pytest.mark.system
 def test_a_truncated_checkpoint_gives_way_to_the_one_before(corpus, means, out, uninterrupted):
     train(corpus, means, out, steps=3)
     train(corpus, means, out, steps=5, refine_from=0.8)

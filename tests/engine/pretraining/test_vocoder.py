@@ -69,6 +69,7 @@ def test_a_network_that_corrects_nothing_is_near_already(corpus):
     assert right < 0.7 * wrong
 
 
+@pytest.mark.system
 def test_training_lowers_the_loss_on_speakers_never_heard(corpus, tmp_path):
     quiet = copy.copy(corpus)
     quiet.envelope = corpus.envelope - 1  # something to learn: all is a neper louder than it says

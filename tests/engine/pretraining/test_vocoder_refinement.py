@@ -61,6 +61,7 @@ def test_first_only_the_discriminators_learn(corpus, first_part):
     assert any((state["synthesizer"][name] != value).any() for name, value in before.items())
 
 
+@pytest.mark.system
 def test_refining_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpus, first_part):
     refine(corpus, first_part, steps=2)
     resumed = refine(corpus, first_part, steps=4)

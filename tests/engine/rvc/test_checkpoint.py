@@ -43,6 +43,7 @@ def test_extract_keeps_every_weight_as_it_is(tmp_path, zipped):
     assert all(torch.equal(found[name], value) for name, value in content["weight"].items())
 
 
+@pytest.mark.system
 def test_read_checkpoint_works_in_a_process_of_its_own(tmp_path):
     configuration = read_checkpoint(saved(tmp_path, checkpoint_of("v1-no-pitch")), tmp_path / "out.safetensors")
     assert (configuration.version, configuration.has_pitch, configuration.content) == ("v1", False, 256)
@@ -166,6 +167,7 @@ def fail(path, *_):
         ("write_where_nobody_may", "not_readable"),
     ],
 )  # fmt: skip
+@pytest.mark.system
 def test_process_that_reads_is_confined(tmp_path, monkeypatch, task, code):
     if task == "sleep":
         monkeypatch.setattr(sandbox, "_LONGEST_S", 6)
@@ -176,6 +178,7 @@ def test_process_that_reads_is_confined(tmp_path, monkeypatch, task, code):
     assert caught.value.code == code
 
 
+@pytest.mark.system
 def test_missing_files_and_mistakes_of_the_process_are_told_apart(tmp_path):
     path = tmp_path / "voice.pth"
     for absent in (path, tmp_path):

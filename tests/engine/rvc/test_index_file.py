@@ -86,6 +86,7 @@ def test_every_cut_and_random_bytes_give_named_errors(tmp_path):
             parse_index(path)
 
 
+@pytest.mark.system
 def test_read_index_works_in_a_process_of_its_own(tmp_path):
     here, there = parse_index(INDEX), read_index(INDEX, tmp_path / "arrays.safetensors")
     assert there.probes == here.probes
@@ -99,6 +100,7 @@ def test_read_index_works_in_a_process_of_its_own(tmp_path):
     assert not (tmp_path / "none.safetensors").exists()
 
 
+@pytest.mark.system
 def test_import_reads_the_index_apart(tmp_path, monkeypatch):
     """A file made by anybody is parsed nowhere else."""
     monkeypatch.setattr("engine.rvc.index_file.parse_index", lambda _: pytest.fail("parsed in this process"))

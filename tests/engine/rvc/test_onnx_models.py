@@ -77,6 +77,7 @@ def test_a_speaker_that_the_model_lacks_is_refused(tmp_path):
         assert caught.value.code == "no_such_speaker"
 
 
+@pytest.mark.system
 def test_read_onnx_works_in_a_process_of_its_own(tmp_path):
     path = small_model(tmp_path / "a.onnx", 1, 768, rate=48_000, speakers=2)
     assert read_onnx(path, 1) == onnx_from_json(inspect(path))
@@ -108,6 +109,7 @@ def only_32_frames(graph):
     graph.output[0].name = "out"
 
 
+@pytest.mark.system
 def test_model_that_asks_for_all_memory_is_not_opened(tmp_path):
     with pytest.raises(ModelFileError, match="needs more memory") as caught:
         read_onnx(changed(tmp_path / "a.onnx", endless))

@@ -99,6 +99,7 @@ def test_a_clip_shorter_than_a_piece_goes_round(clips):
 # ---- steps
 
 
+@pytest.mark.system
 def test_steps_lower_the_difference(tuning):
     figures = [tuning.step(number, PIECES) for number in range(25)]
     first, last = (np.mean([f["envelope"] for f in part]) for part in (figures[:5], figures[-5:]))

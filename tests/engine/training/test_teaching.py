@@ -29,6 +29,7 @@ def teacher(tmp_path, monkeypatch, short_trainings):
     contentvec._loaded.cache_clear()
 
 
+@pytest.mark.system
 def test_taught_voice_is_trained_and_has_both_scores_and_its_origin(teacher, tmp_path):
     shown = []
     singing = [read_audio(path) for path in (SAMPLES / "singing.flac", SAMPLES / "foreign" / "singing-high.flac")]

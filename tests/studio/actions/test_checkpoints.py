@@ -106,6 +106,7 @@ def test_not_while_it_is_trained_nor_of_demo_voices_or_those_of_others(studio, o
         choose_checkpoint(studio, other, trained, 4)
 
 
+@pytest.mark.system
 def test_in_a_storage_elsewhere_too(studio, other, package, s3_storage, tmp_path):
     there = replace(studio, storage=s3_storage)
     model = create_model(there, other, package())

@@ -23,6 +23,7 @@ def sessions(studio):
     return LiveSessions(studio)
 
 
+@pytest.mark.system
 def test_ticket_opens_one_session_that_is_recorded_into_the_history(sessions, studio, other):
     secret = sessions.ticket(studio.local, "kathleen", GIVEN, record=True)
     session = sessions.open(secret, 48_000)
@@ -52,6 +53,7 @@ def test_ticket_opens_one_session_that_is_recorded_into_the_history(sessions, st
     assert (studio.settings.work / "live" / studio.local.id).exists()
 
 
+@pytest.mark.system
 def test_a_dead_process_ends_the_session_in_a_sentence_and_lets_the_next_one_in(sessions, studio):
     session = sessions.open(sessions.ticket(studio.local, "kathleen", GIVEN, record=False), 44_100)
     os.kill(session.pid, signal.SIGKILL)
@@ -62,6 +64,7 @@ def test_a_dead_process_ends_the_session_in_a_sentence_and_lets_the_next_one_in(
     assert sessions.ticket(studio.local, "kathleen", GIVEN, record=False)
 
 
+@pytest.mark.system
 def test_ticket_refuses_what_cannot_be_sung(sessions, studio, monkeypatch):
     with pytest.raises(NotFound):
         sessions.ticket(studio.local, "nobody", GIVEN, record=False)

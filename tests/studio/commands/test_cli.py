@@ -335,6 +335,7 @@ def test_file_that_may_not_grow_is_one_sentence_and_leaves_nothing(here, source,
 
 
 @pytest.mark.parametrize("takes", [1, 2])
+@pytest.mark.system
 def test_stopping_half_way_leaves_nothing(here, monkeypatch, takes):
     soundfile.write(here / "long.wav", vocal(60.0), RATE)
     (here / "long.kathleen.wav").write_bytes(b"an earlier result")

@@ -122,6 +122,7 @@ def mia(home, here, vocal):
     return home / "datasets" / "mia"
 
 
+@pytest.mark.system
 def test_a_voice_can_be_used_before_it_is_trained_and_says_so(mia, here, home):
     result = run("convert", "vocal.wav", "--voice", "mia")
     assert (result.exit_code, result.stdout) == (0, "vocal.mia.wav\n"), result.stderr
@@ -137,6 +138,7 @@ def test_a_voice_can_be_used_before_it_is_trained_and_says_so(mia, here, home):
     assert "mia" not in ids()
 
 
+@pytest.mark.system
 def test_it_is_made_once_and_anew_when_the_recordings_change(mia, here, vocal):
     def made() -> tuple[int, int]:
         assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
@@ -153,6 +155,7 @@ def test_it_is_made_once_and_anew_when_the_recordings_change(mia, here, vocal):
     assert "Mia Muster is untrained" in result.stderr
 
 
+@pytest.mark.system
 def test_a_voice_of_an_earlier_base_is_used_untrained_where_its_recordings_are(mia, own, home):
     path = own / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
@@ -160,6 +163,7 @@ def test_a_voice_of_an_earlier_base_is_used_untrained_where_its_recordings_are(m
     assert "Mia is untrained" in run("convert", "vocal.wav", "--voice", "mia").stderr
 
 
+@pytest.mark.system
 def test_what_is_deleted_takes_its_untrained_voice_with_it(mia, here, home):
     assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
     with alone_with_untrained(mia, lambda fraction, message: None):
@@ -169,6 +173,7 @@ def test_what_is_deleted_takes_its_untrained_voice_with_it(mia, here, home):
     assert_one_sentence(run("convert", "vocal.wav", "--voice", "mia"), "There is no voice 'mia'")
 
 
+@pytest.mark.system
 def test_an_untrained_voice_is_not_exported_nor_blended(mia, here):
     assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
     assert_one_sentence(run("voices", "export", "mia"), "not trained yet", "train it first")

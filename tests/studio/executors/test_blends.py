@@ -11,6 +11,8 @@ from studio.store import tasks
 from studio.store.catalogue import all_models
 from studio.store.workspaces import voice_folder
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def asked(installation):

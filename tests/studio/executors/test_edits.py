@@ -13,6 +13,8 @@ from studio.store import tasks
 from studio.store.accounts import local_account
 from studio.store.studio import Studio
 
+pytestmark = pytest.mark.system
+
 SHIFT = {"tool": "shift", "start_s": 1.9, "end_s": 2.2, "semitones": 3.0}
 
 

@@ -16,6 +16,7 @@ def submit(installation, kind, model_id=None, **settings):
         return tasks.submit(connection, installation.account.id, kind, {"settings": settings}, model_id=model_id)
 
 
+@pytest.mark.system
 def test_a_training_is_timed_and_nothing_is_trained(installation, new_recordings):
     voice = installation.create_voice(new_recordings)
     task_id = submit(installation, "estimate", voice.id, batch=8, foreign=1)

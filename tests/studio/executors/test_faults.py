@@ -26,6 +26,8 @@ from studio.executors.recovery import recover
 from studio.executors.work import run_task
 from studio.store import tasks
 
+pytestmark = pytest.mark.system
+
 SERVER = """
     import json, sys
     from pathlib import Path

@@ -22,6 +22,8 @@ from studio.store.accounts import local_account
 from studio.store.studio import Studio
 from tests.engine.songs.conftest import chords, save, write_network
 
+pytestmark = pytest.mark.system
+
 VOICE = "koguchi"
 
 

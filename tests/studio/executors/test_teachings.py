@@ -20,6 +20,8 @@ from studio.store.catalogue import add_model, all_models, set_keys, voice_place
 from tests.cards import update_card
 from tests.engine.rvc.models import import_small, use_small_contentvec, write_small_contentvec
 
+pytestmark = pytest.mark.system
+
 OWNER = {"statement": "I agree.", "by": "Mia Muster"}
 
 

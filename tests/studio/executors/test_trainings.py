@@ -19,6 +19,8 @@ from studio.store.accounts import local_account
 from studio.store.catalogue import describe, remove_model
 from studio.store.workspaces import alone_in_training
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, short_trainings):

@@ -17,6 +17,8 @@ from studio.store.catalogue import find_model, remove_model, set_keys
 from studio.store.folder_import import import_folders
 from studio.store.tables import tasks as rows
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def fifteen_seconds(tmp_path_factory, vocal) -> Path:

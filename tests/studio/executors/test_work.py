@@ -25,6 +25,8 @@ from studio.store import tasks
 from studio.store.accounts import local_account
 from studio.store.database import Database
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):

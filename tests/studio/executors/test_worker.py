@@ -25,6 +25,7 @@ def test_anything_else_is_refused(line):
         read_order(line)
 
 
+@pytest.mark.system
 def test_a_worker_whose_server_is_gone_ends_though_it_has_hardly_begun(installation):
     with installation.worker() as worker:
         worker.stdin.close()
@@ -36,6 +37,7 @@ def test_a_password_is_not_among_the_arguments(installation):
         assert "sqlite" not in Path(f"/proc/{worker.pid}/cmdline").read_text()
 
 
+@pytest.mark.system
 def test_a_worker_that_is_woken_begins_at_once_and_after_a_mistake_asks_for_another(installation):
     program = installation.program("""
         import engine.conversion.convert
@@ -61,6 +63,7 @@ def test_a_worker_that_is_woken_begins_at_once_and_after_a_mistake_asks_for_anot
         assert installation.task(third).state == "queued"
 
 
+@pytest.mark.system
 def test_a_worker_that_hangs_ends_itself_once_it_was_asked_to(installation):
     program = installation.program("""
         import time

@@ -12,6 +12,8 @@ from studio.store.accounts import create_account, create_token, revoke_token
 from studio.store.studio import Studio, open_studio
 from tests.load.trial_service import TrialService, trial_service
 
+pytestmark = pytest.mark.system
+
 HOST = "voices.example"
 PUBLIC = {"Host": HOST, "Origin": f"https://{HOST}"}
 

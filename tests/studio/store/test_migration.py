@@ -99,6 +99,7 @@ def test_again_changes_nothing(database):
         assert connection.scalar(text("SELECT name FROM accounts")) == "anna"
 
 
+@pytest.mark.system
 def test_processes_that_start_at_once(empty_database_url):
     command = [sys.executable, "-c", UPGRADING, empty_database_url]
     waiting = [

@@ -564,6 +564,7 @@ database.close()
 """
 
 
+@pytest.mark.system
 def test_processes_share_the_work(database, database_url, account):
     ids = {submit(database, account) for _ in range(60)}
     ids |= {submit(database, account, "training", model_id=f"voice-{number % 5}") for number in range(20)}

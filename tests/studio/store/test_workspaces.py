@@ -417,6 +417,7 @@ def hear(storage: Storage, account: Account, model: Model, said: list[str] | Non
     return untrained_folder(storage, account, model, lambda fraction, message: told.append(message), "cpu")
 
 
+@pytest.mark.system
 def test_a_voice_can_be_used_before_it_is_trained_and_is_made_once(storage, guest, untrained, monkeypatch):
     said: list[str] = []
     home = hear(storage, guest, untrained, said)
@@ -430,6 +431,7 @@ def test_a_voice_can_be_used_before_it_is_trained_and_is_made_once(storage, gues
 
 
 @pytest.mark.parametrize("storage", ["folder"], indirect=True)
+@pytest.mark.system
 def test_it_is_made_anew_where_the_recordings_have_changed(storage, guest, untrained):
     home = hear(storage, guest, untrained)
     before = (home / "weights.safetensors").stat().st_ino
@@ -438,6 +440,7 @@ def test_it_is_made_anew_where_the_recordings_have_changed(storage, guest, untra
     assert (home / "weights.safetensors").stat().st_ino != before
 
 
+@pytest.mark.system
 def test_one_of_an_earlier_base_is_made_anew(storage, guest, untrained, monkeypatch):
     hear(storage, guest, untrained)
     key = f"{untrained.dataset_key}/untrained/card.json"

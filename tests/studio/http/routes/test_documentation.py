@@ -146,6 +146,7 @@ UNFIT = [checks.negative_data_rejection, checks.positive_data_acceptance]
         if mode.is_positive or path not in ("/health", "/metrics")  # with which nothing can be done wrongly
     ],
 )
+@pytest.mark.system
 def test_the_service_does_what_its_document_says(http, api, mode, method, path):
     token = http.client("fuzzer").headers["authorization"]
 

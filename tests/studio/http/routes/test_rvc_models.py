@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 import torch
 
 from tests.engine.rvc.models import checkpoint_of
@@ -14,6 +15,7 @@ def saved(content):
     return buffer.getvalue()
 
 
+@pytest.mark.system
 def test_model_with_its_index_becomes_a_voice(http):
     client = http.client()
     files = {"package": ("Mia.pth", saved(checkpoint_of("v1"))), "index": ("Mia.index", INDEX.read_bytes())}
@@ -23,6 +25,7 @@ def test_model_with_its_index_becomes_a_voice(http):
     assert (view["name"], view["state"]) == ("Mia", "completed")
 
 
+@pytest.mark.system
 def test_another_file_has_a_stable_code(http):
     training = saved({"model": {}, "optimizer": {}})
     answer = http.client().post("/models/import", files={"package": ("G_9.pth", training)})
@@ -30,6 +33,7 @@ def test_another_file_has_a_stable_code(http):
     assert '"G_9.pth" is a training file' in answer.json()["detail"]
 
 
+@pytest.mark.system
 def test_teaching_by_the_service_says_what_is_missing_and_who_may(http):
     client = http.client()
     answer = client.post("/models/kathleen/teach", files={"recordings": ("one.wav", b"no sound")})
