@@ -226,7 +226,7 @@ def first_part_loss(networks: AcousticNetworks, batch: Batch, plan: AcousticPlan
     speaker = functional.cross_entropy(networks.classifier(reversed_content), batch.speaker)
     predicted_content = functional.l1_loss(networks.envelope_content(envelope_input(batch.otherwise)), content.detach())
     loss = distance + plan.agreement * agreement + 0.5 * speaker + predicted_content
-    figures = {"envelope": distance, "agreement": agreement, "speaker": speaker, "told": predicted_content}
+    figures = {"envelope": distance, "agreement": agreement, "speaker": speaker, "envelope_content": predicted_content}
     return loss, {name: value.item() for name, value in figures.items()}
 
 

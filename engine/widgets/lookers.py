@@ -41,14 +41,14 @@ def explorer(recordings: RecordingChooser) -> Any:
 def comparer(first: RecordingChooser, second: RecordingChooser) -> Any:
     """Plot two recordings side by side and in common axes, and describe their difference."""
     looks = _looking(first), _looking(second)
-    scale, told = _scale(), ipywidgets.HTML()
+    scale, message = _scale(), ipywidgets.HTML()
 
     def draw() -> Figure:
         one, other = (look() for look in looks)
-        told.value = sentence(describe_difference(one, other))
+        message.value = sentence(describe_difference(one, other))
         return plot_two_recordings(one, other, scale.value)
 
-    return ipywidgets.VBox([_redrawn(draw, [scale], first, second), told])
+    return ipywidgets.VBox([_redrawn(draw, [scale], first, second), message])
 
 
 def describe_difference(first: Look, second: Look) -> str:

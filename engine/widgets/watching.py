@@ -40,8 +40,8 @@ def watched_training(folder: Path, stop_at: float | None = None) -> Iterator[Rep
     `stop_at` of its epochs, 0..1; training is saved, and the same call resumes it.
     """
     bar, text = _bar()
-    told, curves = ipywidgets.HTML(), ipywidgets.VBox()
-    display(ipywidgets.VBox([ipywidgets.HBox([bar, text]), told, curves]))
+    ending, curves = ipywidgets.HTML(), ipywidgets.VBox()
+    display(ipywidgets.VBox([ipywidgets.HBox([bar, text]), ending, curves]))
     interrupted = threading.Event()
     drawn: dict[str, Any] = {"at": 0.0, "of": None}
 
@@ -60,7 +60,7 @@ def watched_training(folder: Path, stop_at: float | None = None) -> Iterator[Rep
     except Cancelled:
         history = read_history(folder)
         epoch = history.epoch if history else 0
-        told.value = sentence(f"Stopped after epoch {epoch}. Run the same call again to resume.")
+        ending.value = sentence(f"Stopped after epoch {epoch}. Run the same call again to resume.")
     _draw(curves, read_history(folder), drawn)
 
 

@@ -65,11 +65,11 @@ def refuse_large(studio: Studio, upload: Path) -> None:
     except FileNotFoundError as cause:
         raise Invalid([("recording", f'"{upload.name}" has been deleted: add it again.')], "upload_gone") from cause
     if most is not None and size > most:
-        told = (
+        sentence = (
             f'"{upload.name}" has {math.ceil(size)} MB; the limit for one upload is {most} MB: '
             "upload less at once, or convert the recordings to flac or mp3."
         )
-        raise Invalid([("recording", told + studio.service.raised_by("largest_upload_mb"))], "too_large")
+        raise Invalid([("recording", sentence + studio.service.raised_by("largest_upload_mb"))], "too_large")
 
 
 def seems_zip(upload: Path) -> bool:

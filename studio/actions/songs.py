@@ -111,26 +111,28 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
 
     Raises NotFound if a file has been deleted.
     """
-    told = task.parameters.get("song")
-    if told is None:
+    asked = task.parameters.get("song")
+    if asked is None:
         yield None
         return
     with ExitStack() as stack:
         sent = {
-            name: SentFile(stack.enter_context(borrowed(studio, key, _GONE)), told["names"][name])
-            for name, key in told["keys"].items()
+            name: SentFile(stack.enter_context(borrowed(studio, key, _GONE)), asked["names"][name])
+            for name, key in asked["keys"].items()
         }
-        song = read_song(told)
+        song = read_song(asked)
         parts = [
             replace(part, voice=model or part.voice) if part.voice == task.model_id else part for part in song.parts
         ]
         yield replace(song, parts=parts, backing=sent.get("backing"), stem=sent.get("stem"))
 
 
-def read_song(told: dict[str, Any]) -> SongRequest:
+def read_song(asked: dict[str, Any]) -> SongRequest:
     """Return the song that a task's parameters describe, without its files."""
-    parts, stem_parts = ([Part(*one) for one in told[name]] for name in ("parts", "stem_parts"))
-    return SongRequest(parts, told["separate"], stem_parts=stem_parts, offset_s=told["offset_s"], faders=told["faders"])
+    parts, stem_parts = ([Part(*one) for one in asked[name]] for name in ("parts", "stem_parts"))
+    return SongRequest(
+        parts, asked["separate"], stem_parts=stem_parts, offset_s=asked["offset_s"], faders=asked["faders"]
+    )
 
 
 def lane_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, str]:

@@ -101,9 +101,9 @@ def _in_their_names(job: Job, source: Path, text: str) -> str:
 def _made(job: Job, source: Path) -> dict[str, Any]:
     from engine.songs.song import SongFiles, Work, make_song
 
-    told = job.task.parameters["song"]
+    asked = job.task.parameters["song"]
     _measure(job, source)
-    if not (told["separate"] or "backing" in told["keys"]):
+    if not (asked["separate"] or "backing" in asked["keys"]):
         return _in_parts(job, source)
     song = _song(job, source)
     names = ["vocal", "backing", *("stem" for _ in song.stems)]
@@ -160,20 +160,20 @@ def _song(job: Job, source: Path) -> "Song":
     from engine.songs.mixing import Fader
     from engine.songs.song import Song, Stem
 
-    told = job.task.parameters["song"]
-    faders = {name: Fader(level) for name, level in told["faders"].items()}
-    sent = {name: job.fetch_as(key, name) for name, key in told["keys"].items()}
+    asked = job.task.parameters["song"]
+    faders = {name: Fader(level) for name, level in asked["faders"].items()}
+    sent = {name: job.fetch_as(key, name) for name, key in asked["keys"].items()}
     for path in sent.values():
         _measure(job, path)
-    stems = [Stem(sent["stem"], _parts(told["stem_parts"]), faders.get("stem", Fader()))] if "stem" in sent else []
-    lead = Stem(source, _parts(told["parts"]), faders.get("vocal", Fader()))
-    return Song(lead, sent.get("backing"), told["separate"], told["offset_s"], stems, faders.get("backing", Fader()))
+    stems = [Stem(sent["stem"], _parts(asked["stem_parts"]), faders.get("stem", Fader()))] if "stem" in sent else []
+    lead = Stem(source, _parts(asked["parts"]), faders.get("vocal", Fader()))
+    return Song(lead, sent.get("backing"), asked["separate"], asked["offset_s"], stems, faders.get("backing", Fader()))
 
 
-def _parts(told: Sequence[Sequence[Any]]) -> "list[Part]":
+def _parts(parts: Sequence[Sequence[Any]]) -> "list[Part]":
     from engine.songs.parts import Part
 
-    return [Part(float(start_s), str(voice)) for start_s, voice in told]
+    return [Part(float(start_s), str(voice)) for start_s, voice in parts]
 
 
 def _voice(job: Job, model_id: str) -> "AnyVoice":

@@ -138,5 +138,5 @@ DEMO = ServiceSettings(
 
 def is_for_this_machine(service: ServiceSettings) -> bool:
     """Whether only this machine can reach the service."""
-    told = not service.base_url or urlsplit(service.base_url).hostname in LOOPBACK
-    return service.host in LOOPBACK and told
+    links_lead_here = not service.base_url or urlsplit(service.base_url).hostname in LOOPBACK
+    return service.host in LOOPBACK and links_lead_here

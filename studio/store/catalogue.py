@@ -366,8 +366,8 @@ def training_forgotten(connection: Connection, account_id: str, model_id: str) -
 def tell_failure(connection: Connection, account_id: str, model_id: str) -> bool:
     """Return whether to report now that a training failed or was stopped: true on the first call only. The next call
     may start again."""
-    told = and_(_named(account_id, model_id), models.c.state != TRAINING, models.c.failure_told == 0)
-    return connection.execute(update(models).where(told).values(failure_told=1)).rowcount == 1
+    unreported = and_(_named(account_id, model_id), models.c.state != TRAINING, models.c.failure_told == 0)
+    return connection.execute(update(models).where(unreported).values(failure_told=1)).rowcount == 1
 
 
 def remove_model(connection: Connection, take_away: Callable[[str], None], account: Account, model: Model) -> None:

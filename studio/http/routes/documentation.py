@@ -82,15 +82,15 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _problem(status: int) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    response: dict[str, Any] = {
         "description": _MEANINGS[status],
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
     if status in _RETRY:
-        told["headers"] = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}}
+        response["headers"] = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}}
     if status == 401:
-        told["headers"] = {"WWW-Authenticate": {"description": "Bearer", "schema": {"type": "string"}}}
-    return told
+        response["headers"] = {"WWW-Authenticate": {"description": "Bearer", "schema": {"type": "string"}}}
+    return response
 
 
 def body(properties: Mapping[str, Any], required: tuple[str, ...], *media_types: str) -> dict[str, Any]:

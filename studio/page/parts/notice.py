@@ -16,21 +16,21 @@ def notice(elem_id: str | None = None) -> gr.HTML:
     return gr.HTML("", visible=False, elem_id=elem_id, elem_classes="notice")
 
 
-def told(text: str) -> Any:
+def inform(text: str) -> Any:
     """Show a piece of information in the notice."""
     return _notice(text, "status", "told")
 
 
-def told_error(text: str) -> Any:
+def show_error(text: str) -> Any:
     """Show an error in the notice."""
     return _notice(text, "alert", "wrong")
 
 
-def told_problems(error: Exception) -> Any:
+def show_problems(error: Exception) -> Any:
     """Show an error in the notice; several wrong fields as a list."""
     problems = error.problems if isinstance(error, Invalid) else ()
     if len(problems) < 2:
-        return told_error(sentence_of(error))
+        return show_error(sentence_of(error))
     rows = "".join(f"<li>{html.escape(message)}</li>" for _, message in problems)
     return gr.HTML(value=f'<ul role="alert" class="wrong">{rows}</ul>', visible=True)
 

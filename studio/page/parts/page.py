@@ -10,7 +10,7 @@ import gradio as gr
 import structlog
 
 from engine.errors import EngineError
-from studio.page.parts.notice import sentence_of, silent, told_error, told_problems
+from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
 from studio.store.accounts import Account
 from studio.store.studio import Studio
 
@@ -66,17 +66,17 @@ class Page:
         inputs: a sequence passes values one by one, a set passes one dict by component. A `notice` shows errors, and is
         cleared after a success. has_data: see `on_data`. options: those of the event.
         """
-        told = [*outputs, *([notice] if notice is not None else [])]
+        components = [*outputs, *([notice] if notice is not None else [])]
 
         @functools.wraps(action)
         def handler(request: gr.Request, *values: Any) -> Any:
-            return self._done(request, action, values, told, notice)
+            return self._done(request, action, values, components, notice)
 
         @functools.wraps(action)
         def handler_with_data(request: gr.Request, event: gr.EventData, *values: Any) -> Any:
-            return self._done(request, action, (event._data, *values), told, notice)
+            return self._done(request, action, (event._data, *values), components, notice)
 
-        return self._wired(event, handler_with_data if has_data else handler, inputs, told, options)
+        return self._wired(event, handler_with_data if has_data else handler, inputs, components, options)
 
     def on_data(self, event: Callable[..., Any], action: Callable[..., Updates], *wiring: Any, **options: Any) -> Any:
         """Wire as `on` an event that carries data, as those of our own elements do: `action(visit, data, *values)`."""
@@ -92,8 +92,8 @@ class Page:
         """Wire only the second of these."""
 
         @functools.wraps(action)
-        def come_back(visit: Visit, told: Any, *values: Any) -> Updates:
-            return action(visit, *values) if told.get("tab") == tab.id else None
+        def come_back(visit: Visit, where: Any, *values: Any) -> Updates:
+            return action(visit, *values) if where.get("tab") == tab.id else None
 
         self.on_data(self.returning.returned, come_back, *wiring, **options)
 
@@ -114,7 +114,7 @@ class Page:
         request: gr.Request,
         action: Callable[..., Updates],
         values: Sequence[Any],
-        told: Sequence[Any],
+        components: Sequence[Any],
         notice: gr.HTML | None,
     ) -> Any:
         try:
@@ -123,18 +123,18 @@ class Page:
         except EngineError as error:
             if notice is None:
                 raise gr.Error(sentence_of(error), print_exception=False) from error
-            given = {notice: told_problems(error)}
+            given = {notice: show_problems(error)}
         except Exception as error:  # a bug: the log gets the reason, the visitor a sentence
             structlog.get_logger("studio.page").exception("failed", action=action.__qualname__)
             if notice is None:
                 raise gr.Error(_OURS, print_exception=False) from error
-            given = {notice: told_error(_OURS)}
+            given = {notice: show_error(_OURS)}
         else:
             if notice is not None:
                 given.setdefault(notice, silent())
-        if not told:
+        if not components:
             return None
-        return given or {told[0]: gr.skip()}
+        return given or {components[0]: gr.skip()}
 
     def _wired(
         self,

@@ -8,7 +8,7 @@ import gradio as gr
 from engine.errors import EngineError
 from studio.actions.repeats import convert_recording, look_at_recording
 from studio.errors import Invalid
-from studio.page.parts.notice import notice, silent, told_error, told_problems
+from studio.page.parts.notice import notice, show_error, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_batch import Batch
 from studio.page.tabs.convert_comp import Comp
@@ -101,7 +101,7 @@ class ConvertTab:
 
     def press(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         if not given[self.recording.chosen]:
-            return {self.problem: told_error(_NO_RECORDING), self.pressed_s: visit.now_s}
+            return {self.problem: show_error(_NO_RECORDING), self.pressed_s: visit.now_s}
         return self.convert(visit, given)
 
     def come_round(self, visit: Visit, given: dict[Any, Any]) -> Updates:
@@ -119,7 +119,7 @@ class ConvertTab:
         if not model:
             raise Invalid([("voice", "Choose a voice first.")])
         if others := self.voice.without(visit, model):
-            return others | {self.problem: told_error(GONE)}
+            return others | {self.problem: show_error(GONE)}
         task_id = convert_recording(
             visit.studio,
             visit.account,
@@ -159,7 +159,7 @@ class ConvertTab:
             try:
                 updates |= self.convert(visit, given | {self.voice.chosen: wish["voice"]}) or {}
             except EngineError as error:
-                updates[self.problem] = told_problems(error)
+                updates[self.problem] = show_problems(error)
         return updates
 
     def come_back(self, visit: Visit, *kept: Any) -> Updates:

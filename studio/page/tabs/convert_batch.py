@@ -14,7 +14,7 @@ from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, sta
 from studio.actions.preferences import FORMATS
 from studio.errors import Invalid
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice, told_error
+from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs.analyses import BUSY
@@ -81,7 +81,7 @@ class Batch:
         if not model:
             raise Invalid([("voice", "Choose a voice first.")])
         if others := self.voice.without(visit, model):
-            return others | {self.problem: told_error(GONE)}
+            return others | {self.problem: show_error(GONE)}
         with workplace(visit.studio) as place:
             copies = [
                 (take_upload(visit.studio, Path(file), place / str(number)), Path(file).name)

@@ -30,9 +30,9 @@ def hear_effects(page: Page, fold: gr.Accordion, effects: EffectControls, takes:
         """Bring the take with the effects as they are set now."""
         return _heard(visit, given, max(1, given[chosen]), effects.chosen(given))
 
-    def turn(visit: Visit, told: Mapping[str, Any], given: Mapping[Any, Any]) -> Updates:
+    def turn(visit: Visit, event: Mapping[str, Any], given: Mapping[Any, Any]) -> Updates:
         """Bring the take that was turned to, with the effects that are being tried."""
-        index = int(told["index"])
+        index = int(event["index"])
         tried = given[takes.effects]
         updates = {} if tried is None or index == 0 else _heard(visit, given, index, tried)
         return updates | {chosen: index}

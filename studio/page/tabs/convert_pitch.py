@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from studio.actions.repeats import look_at_recording, look_at_take
-from studio.page.parts.notice import notice, told_error
+from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs import analyses
@@ -70,7 +70,7 @@ class Pitch:
             return found | {self.progress: gr.HTML(progress_bar(share, "Analysing the pitch"), visible=True)}
         if failed := [view for view in views if view["state"] != "completed"]:
             why = f"The pitch cannot be shown. {failed[0]['error'] or ''}".strip()
-            return still | {self.problem: told_error(why)}
+            return still | {self.problem: show_error(why)}
         # a recording that is trimmed begins later than its analysis
         trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0
         drawn = {"of": f"{task_id} {take}", "roll": _roll(recording, taken, wanted, trimmed_s)}

@@ -7,7 +7,7 @@ import gradio as gr
 
 from studio.actions.presets import Preset, delete_preset, find_preset, preset_names, save_preset
 from studio.errors import Invalid
-from studio.page.parts.notice import notice, told
+from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_settings import Settings
 
@@ -57,10 +57,10 @@ class Presets:
         preset = Preset(self._settings.preset_of(given), asked, self._settings.effects_of(given))
         kept = save_preset(visit.studio, visit.account, name, preset)
         said = f"Saved as '{kept}'. On the command line: convert --preset '{kept}'."
-        return {self.choice: self._listed(visit, value=kept), self.problem: told(said)}
+        return {self.choice: self._listed(visit, value=kept), self.problem: inform(said)}
 
     def _forget(self, visit: Visit, name: str | None) -> Updates:
         if not name:
             raise Invalid([("name", "Choose the preset to delete first.")])
         delete_preset(visit.studio, visit.account, name)
-        return {self.choice: self._listed(visit, value=None), self.problem: told(f"'{name}' is deleted.")}
+        return {self.choice: self._listed(visit, value=None), self.problem: inform(f"'{name}' is deleted.")}

@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from studio.actions.samples import take_sample
 from studio.page.parts.controls import STYLES
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice, told_error
+from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import duration_text, progress_bar
 from studio.page.parts.recorded import recorded
@@ -100,7 +100,7 @@ class Recording:
         try:
             return self._replace(visit, now, analyses.start(visit, path, is_recorded))
         except EngineError as error:  # room for another one
-            return {self.problem: told_error(str(error)), self.drop: gr.Audio(value=None)}
+            return {self.problem: show_error(str(error)), self.drop: gr.Audio(value=None)}
 
     def put_in_sample(self, title: str) -> Callable[..., Updates]:
         return lambda visit, now: self._replace(visit, now, take_sample(visit.studio, visit.account, title))
@@ -120,7 +120,7 @@ class Recording:
             }
         if view["state"] != "completed":
             why = view["error"] or "The analysis was cancelled."
-            return self._nothing() | {self.problem: told_error(f"{view['file_name']}: {why}")}
+            return self._nothing() | {self.problem: show_error(f"{view['file_name']}: {why}")}
         return {
             self.timer: gr.Timer(active=False),
             self.analysing: gr.Row(visible=False),

@@ -11,7 +11,7 @@ from studio.actions.repeats import convert_again, look_at_recording
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice, silent, told, told_error
+from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs import analyses
@@ -100,13 +100,13 @@ class Result:
             return {self.going: gr.Row(visible=True), self.progress: bar, self.ended: silent()}
         over = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
         if view["state"] == "cancelled":
-            return over | {self.ended: told("The conversion was cancelled.")}
+            return over | {self.ended: inform("The conversion was cancelled.")}
         if view["state"] == "failed":
-            return over | {self.ended: told_error(view["error"])}
+            return over | {self.ended: show_error(view["error"])}
         if view["note"]:
-            return over | {self.ended: told(view["note"])} | self.takes.hide()
+            return over | {self.ended: inform(view["note"])} | self.takes.hide()
         if not _is_of(now, chosen):
-            done = {} if now.get("restored") else {self.ended: told(f"{now['label']} is done: see Earlier results.")}
+            done = {} if now.get("restored") else {self.ended: inform(f"{now['label']} is done: see Earlier results.")}
             return over | done | self.takes.offer(kept)
         return over | {self.ended: silent()} | self.takes.show(visit, view, now, kept)
 
@@ -118,7 +118,7 @@ class Result:
             view = view_of(visit, now["task"])
         except NotFound:
             return self._gone(now, kept)
-        return {self.ended: told(view["note"])} | self.takes.hide() if view["note"] else None
+        return {self.ended: inform(view["note"])} | self.takes.hide() if view["note"] else None
 
     def make_way(self, visit: Visit, now: Now | None, chosen: Chosen | None) -> Updates:
         """Hide what was made of another recording, and of one that was put away."""
@@ -160,7 +160,7 @@ class Result:
     def _gone(self, now: Now, kept: Sequence[Now]) -> dict[Any, Any]:
         left = [one for one in kept if one["task"] != now["task"]]
         still = {self.now: None, self.kept: left, self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
-        return still | self.takes.hide() | {self.ended: told(_GONE)}
+        return still | self.takes.hide() | {self.ended: inform(_GONE)}
 
 
 def _is_of(now: Now, chosen: Chosen | None) -> bool:

@@ -16,7 +16,7 @@ from studio.actions.tasks import cancel_task
 from studio.errors import Invalid, NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice, silent, told, told_error
+from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs.analyses import BUSY
@@ -100,7 +100,7 @@ class Song:
         if not model:
             raise Invalid([("voice", "Choose a voice first.")])
         if others := self.voice.without(visit, model):
-            return others | {self.problem: told_error(GONE)}
+            return others | {self.problem: show_error(GONE)}
         if not given[self.separate] and not given[self.backing]:
             text = "Add the backing of this vocal; or, if it is a whole song, tick that its vocal is to be separated."
             raise Invalid([("backing", text)])
@@ -132,10 +132,10 @@ class Song:
             bar = progress_bar(view["progress"], progress_line(view))
             return {self.going: gr.Row(visible=True), self.progress: bar, self.mixer: shown(None)}
         if view["state"] == "completed" and view["lanes"]:
-            said = told(" ".join(view["notes"])) if view["notes"] else silent()
+            said = inform(" ".join(view["notes"])) if view["notes"] else silent()
             return over | {self.mixer: shown(_mixer(view)), self.problem: said}
         text = view["error"] or view["note"] or "The song was cancelled."
-        return over | {self.problem: told_error(text) if view["error"] else told(text), self.mixer: shown(None)}
+        return over | {self.problem: show_error(text) if view["error"] else inform(text), self.mixer: shown(None)}
 
     def stop(self, visit: Visit, task_id: str | None) -> Updates:
         if task_id:

@@ -15,7 +15,7 @@ from studio.actions.preferences import preferences_of
 from studio.actions.results import result_view
 from studio.actions.voice_cards import voice_cards
 from studio.errors import NotFound
-from studio.page.parts.notice import notice, sentence_of, told_error
+from studio.page.parts.notice import notice, sentence_of, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_pitch import Pitch
@@ -144,7 +144,7 @@ class Takes:
             )  # fmt: skip
         except EngineError as error:
             # with the same data again, so that the button can be pressed again
-            return {self.part: brought("takes", data), self.problem: told_error(sentence_of(error))}
+            return {self.part: brought("takes", data), self.problem: show_error(sentence_of(error))}
         changed = [dict(track) for track in data["tracks"]]
         lane = changed[index - 1]  # the first track is the recording
         lane["downloads"] = [one | made if one["label"] == kind else one for one in lane["downloads"]]

@@ -9,7 +9,7 @@ from engine.datasets.dataset import AUDIO_SUFFIXES
 from studio.actions.drafts import Brought, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice, silent, told, told_error
+from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import ProfileForm
 
@@ -55,9 +55,9 @@ class Recordings:
         def brought(visit: Visit, came: Brought) -> dict[Any, Any]:
             updates = self.show(visit, came.draft_id) | form.filled(came.values, only_said=True)
             if came.refused:
-                updates[self.said] = told_error(_rejected(came.refused))
+                updates[self.said] = show_error(_rejected(came.refused))
             elif came.values:
-                updates[self.said] = told("The form below has been filled in from the ZIP archive.")
+                updates[self.said] = inform("The form below has been filled in from the ZIP archive.")
             return updates
 
         def add(visit: Visit, files: list[str] | None, draft_id: str | None) -> Updates:

@@ -10,7 +10,7 @@ from studio.actions.voices import model_view
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice, silent, told_error
+from studio.page.parts.notice import notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs.voices_report import report_picture
@@ -80,7 +80,7 @@ class Report:
             self.progress: gr.HTML(value=progress_bar(task["progress"], message), visible=waits),
             self.picture: gr.HTML(value=report_picture(report) if report else ""),
             self.found: gr.HTML(value=shown(report)),
-            self.problem: told_error(task["error"] or "The recordings could not be checked.") if failed else silent(),
+            self.problem: show_error(task["error"] or "The recordings could not be checked.") if failed else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
             self.convert: gr.Button(visible=bool(report) and view["untrained"]),
             self.without_bad: gr.Button(

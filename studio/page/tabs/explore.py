@@ -9,7 +9,7 @@ from engine.errors import EngineError
 from studio.actions.samples import take_sample
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice, told_error
+from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
@@ -75,7 +75,7 @@ class ExploreTab:
         if now != ids:
             updates[self.ids] = now
         if errors:
-            updates[self.notice] = told_error(" ".join(dict.fromkeys(errors)))
+            updates[self.notice] = show_error(" ".join(dict.fromkeys(errors)))
         ids_done = tuple(view["id"] for view in done)
         if ids_done != tuple(before):
             updates |= {self.seen: ids_done, **self.result.showing(visit, done)}
@@ -88,7 +88,7 @@ class ExploreTab:
             try:
                 analysis = analyses.start(visit, path, is_recorded)
             except EngineError as error:  # room for another one
-                return {self.notice: told_error(str(error)), self.inputs[which]: None}
+                return {self.notice: show_error(str(error)), self.inputs[which]: None}
             analyses.cancel(visit, ids[which])
             now = {**ids, which: analysis}
             return {self.ids: now, self.inputs[which]: None} | self.look(visit, now, before)

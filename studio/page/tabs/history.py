@@ -14,7 +14,7 @@ from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_vi
 from studio.actions.voices import voice_names
 from studio.errors import NotFound, WrongState
 from studio.page.parts.element import element, shown
-from studio.page.parts.notice import notice, silent, told
+from studio.page.parts.notice import inform, notice, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.history_projects import ProjectForm, project_row
 from studio.page.tabs.history_rows import KINDS, STATES, row_of, with_downloads
@@ -181,7 +181,7 @@ class HistoryTab:
                 cancel_task(studio, account, task_id, visit.base_url, visit.now_s)
             case "repeat":
                 repeat_task(studio, account, task_id)
-                return self._show(visit, *asked) | {self._notice: told(_REPEATED)}
+                return self._show(visit, *asked) | {self._notice: inform(_REPEATED)}
             case "convert":
                 return self._page.go("convert", task=task_id)
             case "train" | "voice" as action:
@@ -205,7 +205,7 @@ class HistoryTab:
         kept = len(ids) - count
         more = f" {kept} still in progress are kept." if kept else ""
         done = f"Deleted {count} projects." if view == _PROJECTS else f"Deleted {count} entries."
-        return told(f"{done}{more}")
+        return inform(f"{done}{more}")
 
 
 def _filter(label: str, every: str, choices: dict[str, str]) -> gr.Dropdown:

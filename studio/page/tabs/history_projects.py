@@ -11,7 +11,7 @@ from studio.actions.project_exports import project_zip
 from studio.actions.projects import change_project, project_view
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
-from studio.page.parts.notice import notice, told
+from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.history_rows import row_of
 
@@ -60,7 +60,7 @@ class ProjectForm:
                 return None
             timeline = settings_of(self.timeline, given)
             change_project(visit.studio, visit.account, given[self.project], given[self.name], timeline)
-            return {self.problem: told(_SAVED)}
+            return {self.problem: inform(_SAVED)}
 
         done = self._page.on(self.save.click, save, inputs, [], notice=self.problem)
         self._page.on(done.then, after, asked, seen)

@@ -11,7 +11,7 @@ from studio.actions.results import result_view
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice, sentence_of, silent, told, told_error
+from studio.page.parts.notice import inform, notice, sentence_of, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs import analyses
@@ -77,7 +77,7 @@ class PitchEditor:
             changes = changes_view(visit.studio, visit.account, now["task"], now["take"], data["edits"])
         except EngineError as error:
             refused = brought("editor", answer | {"isRefused": True})
-            return {self.editor: refused, self.problem: told_error(sentence_of(error))}
+            return {self.editor: refused, self.problem: show_error(sentence_of(error))}
         return {self.editor: brought("editor", answer | {"changes": changes})}
 
     def render(self, visit: Visit, data: dict[str, Any], now: Take | None) -> Updates:
@@ -110,8 +110,8 @@ class PitchEditor:
         if view["state"] == "completed":
             return over | {self.done: task_id, self.problem: silent()}
         if view["state"] == "failed":
-            return over | {self.problem: told_error(view["error"])}
-        return over | {self.problem: told("Rendering cancelled. Nothing was changed.")}
+            return over | {self.problem: show_error(view["error"])}
+        return over | {self.problem: inform("Rendering cancelled. Nothing was changed.")}
 
     def come_back(self, visit: Visit, task_id: str | None) -> Updates:
         """Watch what was being rendered when this browser left."""
@@ -126,7 +126,7 @@ class PitchEditor:
         try:
             view = edit_view(visit.studio, visit.account, take["task"], take["take"], visit.base_url, visit.now_s)
         except EngineError as error:  # what was open is of another take
-            return self._close() | {self.problem: told_error(sentence_of(error))}
+            return self._close() | {self.problem: show_error(sentence_of(error))}
         now = {"task": take["task"], "take": take["take"], "id": view["id"]}
         return {self.opened: now, self.editor: brought("editor", view)}
 

@@ -10,7 +10,7 @@ from studio.actions.state import checkup_view, limits_view, machine_view, start_
 from studio.actions.tokens import make_token, take_back_token, tokens_view
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import FORGET
-from studio.page.parts.notice import notice, told
+from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.settings_results import ResultSettings
 from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
@@ -112,7 +112,7 @@ class SettingsTab:
 
     def _clear_storage(self, visit: Visit) -> Updates:
         clear_remakeable(visit.studio, visit.account)
-        return self._stored(visit) | {self._clear_notice: told(_CLEARED)}
+        return self._stored(visit) | {self._clear_notice: inform(_CLEARED)}
 
     def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> dict[Any, Any]:
         found = tokens_view(visit.studio, visit.account)
@@ -135,7 +135,7 @@ class SettingsTab:
 
     def _revoke(self, visit: Visit, data: dict[str, Any]) -> Updates:
         revoked = take_back_token(visit.studio, visit.account, str(data.get("id")))
-        return {self._token_notice: told(f"Token '{revoked['name']}' has been revoked."), **self._listed(visit)}
+        return {self._token_notice: inform(f"Token '{revoked['name']}' has been revoked."), **self._listed(visit)}
 
     def _start_check(self, visit: Visit) -> Updates:
         start_checkup(visit.studio, visit.account)

@@ -7,7 +7,7 @@ import gradio as gr
 
 from studio.actions.preferences import Preferences, change_preferences, preferences_of
 from studio.page.parts.controls import controls, settings_of
-from studio.page.parts.notice import notice, told
+from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
 
 _SAVED = "Saved. Downloads are offered, encoded and named like this from now on."
@@ -34,4 +34,4 @@ class ResultSettings:
 
     def _keep(self, visit: Visit, given: Mapping[Any, Any]) -> Updates:
         change_preferences(visit.studio.database, visit.account, settings_of(self._controls, given))
-        return self._fill(visit) | {self._notice: told(_SAVED)}
+        return self._fill(visit) | {self._notice: inform(_SAVED)}

@@ -7,7 +7,7 @@ import gradio as gr
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings import forget_training, queue_view, start_estimate, start_training, trainable_view
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import told
+from studio.page.parts.notice import inform
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.train_course import given_settings, is_active
 from studio.page.tabs.train_panel import CHOOSE, Given, Panel
@@ -87,7 +87,7 @@ class TrainTab:
         panel, view = self._panel, self._view(visit, given)
         if view is None:
             sentence = _GONE if given[panel.voice] else CHOOSE
-            return panel.show(visit, given, again=True) | {panel.notice: told(sentence)}
+            return panel.show(visit, given, again=True) | {panel.notice: inform(sentence)}
         epochs, settings = panel.values(given)
         answer = start_training(visit.studio, visit.account, view["id"], epochs, given_settings(view, settings))
         now = panel.show(visit, given, again=True)
@@ -95,19 +95,19 @@ class TrainTab:
             sentence = (
                 f"{view['name']} is already trained for {view['epochs']} epochs. Set a higher number to continue."
             )
-            now[panel.notice] = told(sentence)
+            now[panel.notice] = inform(sentence)
         return now | {control: gr.update(interactive=False) for control in panel.fixed}
 
     def _stop(self, visit: Visit, given: Given) -> Updates:
         view = self._view(visit, given)
         if view is not None and is_active(view):
             cancel_task(visit.studio, visit.account, view["task"]["id"], visit.base_url, visit.now_s)
-        return self._panel.show(visit, given) | {self._panel.notice: told(_STOPPING)}
+        return self._panel.show(visit, given) | {self._panel.notice: inform(_STOPPING)}
 
     def _measure(self, visit: Visit, given: Given) -> Updates:
         panel = self._panel
         if not given[panel.voice]:
-            return {panel.notice: told(CHOOSE)}
+            return {panel.notice: inform(CHOOSE)}
         start_estimate(visit.studio, visit.account, given[panel.voice], panel.values(given)[1])
         return panel.show(visit, given)
 
@@ -115,7 +115,7 @@ class TrainTab:
         panel = self._panel
         forget_training(visit.studio, visit.account, given[panel.voice])
         now = panel.choose(visit, given, given[panel.voice])
-        return now | {panel.question: gr.Group(visible=False), panel.notice: told(_FORGOTTEN)}
+        return now | {panel.question: gr.Group(visible=False), panel.notice: inform(_FORGOTTEN)}
 
     def _act_on_queue(self, visit: Visit, data: dict[str, Any], given: Given) -> Updates:
         panel, task_id = self._panel, str(data.get("id"))

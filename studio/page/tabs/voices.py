@@ -13,7 +13,7 @@ from studio.actions.voices import delete_model
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice, told
+from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.voices_blend import Blend
 from studio.page.tabs.voices_checkpoints import Checkpoints
@@ -151,7 +151,7 @@ class VoicesTab:
             return None
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s, ready_only=False)
         if model not in [voice["id"] for voice in voices]:
-            return self._library(visit, None) | {self._notice: told(_GONE)}
+            return self._library(visit, None) | {self._notice: inform(_GONE)}
         updates = self._listing(voices, None) if _changing(voices) != listed else {}
         voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
         if _changing([voice]) != looked_at:
@@ -162,7 +162,7 @@ class VoicesTab:
         try:
             return {self._chosen: data["id"], **self._one(visit, str(data["id"]))}
         except NotFound:
-            return self._library(visit, None) | {self._notice: told(_GONE)}
+            return self._library(visit, None) | {self._notice: inform(_GONE)}
 
     def _open(self, visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
         return self._library(visit, visit.just_wished(wish).get("voice") or model)
@@ -183,7 +183,7 @@ class VoicesTab:
         voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
         stated = f"Licence: {voice['licence'] or 'not specified'}. Source: {voice['source'] or 'not specified'}."
         stated += f" Consent: {consent_line(voice)}."
-        said = told(f"{voice['name']} has been imported. {stated}")
+        said = inform(f"{voice['name']} has been imported. {stated}")
         return self._library(visit, model) | self._import.close() | {self._notice: said}
 
     def _save(self, visit: Visit, given: dict[Any, Any]) -> Updates:
@@ -197,7 +197,7 @@ class VoicesTab:
         if model is None:
             return None
         delete_model(visit.studio, visit.account, model)
-        return self._library(visit, None) | {self._notice: told("Voice deleted.")}
+        return self._library(visit, None) | {self._notice: inform("Voice deleted.")}
 
     def _examine(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
@@ -207,15 +207,15 @@ class VoicesTab:
 
     def _use_checkpoint(self, visit: Visit, model: str | None, epoch: int | None) -> Updates:
         sentence = self._checkpoints.use(visit, model, epoch)
-        return self._library(visit, model) | {self._checkpoints.said: told(sentence)}
+        return self._library(visit, model) | {self._checkpoints.said: inform(sentence)}
 
     def _follow_blend(self, visit: Visit, task: str | None) -> Updates:
         updates, new = self._blend.look(visit, task)
-        return updates | self._library(visit, new) | {self._notice: told("The blend is ready.")} if new else updates
+        return updates | self._library(visit, new) | {self._notice: inform("The blend is ready.")} if new else updates
 
     def _follow_teaching(self, visit: Visit, task: str | None) -> Updates:
         updates, new = self._teach.look(visit, task)
-        return updates | self._library(visit, new) | {self._notice: told(_TAUGHT)} if new else updates
+        return updates | self._library(visit, new) | {self._notice: inform(_TAUGHT)} if new else updates
 
 
 def _changing(voices: Sequence[Mapping[str, Any]]) -> list[list[Any]]:

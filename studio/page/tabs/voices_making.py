@@ -7,7 +7,7 @@ import gradio as gr
 from studio.actions.new_voices import active_new_voice, new_voice_view
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
-from studio.page.parts.notice import notice, told, told_error
+from studio.page.parts.notice import inform, notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 
@@ -62,9 +62,9 @@ class NewVoiceForm:
             }, None
         updates = self._idle()
         if view.state == "failed":
-            return updates | {self.problem: told_error(view.error or self.failed)}, None
+            return updates | {self.problem: show_error(view.error or self.failed)}, None
         if view.model_id is None:
-            return updates | {self.problem: told(self.stopped)}, None
+            return updates | {self.problem: inform(self.stopped)}, None
         return updates | {self.place: gr.Column(visible=False)}, view.model_id
 
     def _idle(self) -> dict[Any, Any]:

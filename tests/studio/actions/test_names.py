@@ -33,7 +33,7 @@ def done(studio, voice, recording, complete_task):
     return task_id
 
 
-def told(studio, task_id):
+def inform(studio, task_id):
     """What it is called wherever it is told: in the result, the history, the file of its take, and beside it."""
     return (
         result_view(studio, studio.local, task_id, "", 0.0)["voice"],
@@ -44,18 +44,18 @@ def told(studio, task_id):
 
 
 def test_a_result_follows_its_voice_and_keeps_the_last_name(studio, voice, done):
-    assert told(studio, done) == ("Mia", "Mia", "my vocal - Mia.wav", "Mia")
+    assert inform(studio, done) == ("Mia", "Mia", "my vocal - Mia.wav", "Mia")
     edit_profile(studio, studio.local, voice, {"name": "Mia Lou"})
-    assert told(studio, done) == ("Mia Lou", "Mia Lou", "my vocal - Mia Lou.wav", "Mia Lou")
+    assert inform(studio, done) == ("Mia Lou", "Mia Lou", "my vocal - Mia Lou.wav", "Mia Lou")
     delete_model(studio, studio.local, voice)
-    assert told(studio, done) == ("Mia Lou", "Mia Lou", "my vocal - Mia Lou.wav", "Mia Lou")
+    assert inform(studio, done) == ("Mia Lou", "Mia Lou", "my vocal - Mia Lou.wav", "Mia Lou")
 
 
 def test_a_later_voice_of_the_same_id_is_another(studio, package, voice, done):
     model = find(studio.database, studio.local.id, done).model_id
     delete_model(studio, studio.local, voice)
     assert create_model(studio, studio.local, package(name="Kathleen 2")) == model
-    assert told(studio, done)[0] == "Mia"
+    assert inform(studio, done)[0] == "Mia"
 
 
 def test_names_of_others_stay_as_they_are(studio, other, voice, done, recording):
