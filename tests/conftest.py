@@ -12,6 +12,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 if "TIMBRE_STUDIO_HOME" not in os.environ:
     _home = tempfile.TemporaryDirectory(prefix="timbre-studio-tests-")
     os.environ["TIMBRE_STUDIO_HOME"] = _home.name
+# processes that tests start need not compile the studio anew each time
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # messages are compared in English, whatever the language of the terminal
 os.environ["TIMBRE_STUDIO_LANGUAGE"] = "en"
 # where two test runners share the machine, two threads in each would only be in each other's way

@@ -6,6 +6,7 @@ write lock at once (BEGIN IMMEDIATE), so that no transaction fails half-way for 
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from studio.settings.environment import make_folder
 
 BUSY_S = 5.0  # a writer waits this long for others
 RETRY_S = 2.0
+_BUSY_PAUSE_S = 0.01
 DATABASE_FILE = "studio.sqlite"
 # of libpq: otherwise a server that has vanished from the network blocks for a quarter of an hour
 _AWAY = {"connect_timeout": 10, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3,
@@ -154,7 +156,7 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, record: Any) -> None:
         connection.isolation_level = None  # transactions begin below, not in the driver
-        connection.execute("PRAGMA journal_mode=WAL")
+        _use_write_ahead_log(connection, busy_s)
         connection.execute("PRAGMA synchronous=FULL")  # committed answers survive a power cut
         connection.execute("PRAGMA foreign_keys=ON")
 
@@ -164,6 +166,20 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection, busy_s: float) -> None:
+    """Switch to the write-ahead log, trying again while others do: SQLite itself does not wait for this lock."""
+    give_up_at = time.monotonic() + busy_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as cause:
+            if cause.sqlite_errorcode & 0xFF not in _SQLITE_BUSY or time.monotonic() > give_up_at:
+                raise
+            time.sleep(_BUSY_PAUSE_S)
+        else:
+            return
 
 
 def _keep_private(file: Path) -> None:

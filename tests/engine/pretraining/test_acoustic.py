@@ -167,7 +167,7 @@ def test_the_first_part_moves_every_network_and_the_encoder_against_the_classifi
     networks, batch = AcousticNetworks(len(maker.speakers)), maker.make(0)
     loss, figures = first_part_loss(networks, batch, PLAN)
     loss.backward()
-    assert set(figures) == {"envelope", "agreement", "speaker", "told"}
+    assert set(figures) == {"envelope", "agreement", "speaker", "envelope_content"}
     for name, parameter in networks.named_parameters():
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
@@ -187,15 +187,15 @@ def test_the_ear_for_envelopes_teaches_the_encoder_nothing(maker):
     """With another ear the encoder would learn the same."""
     torch.manual_seed(0)
     networks, batch = AcousticNetworks(len(maker.speakers)).eval(), maker.make(0)
-    gradients, told = [], []
+    gradients, distances = [], []
     for _ in range(2):
         loss, figures = first_part_loss(networks, batch, PLAN)
         loss.backward()
         gradients.append({name: one.grad.clone() for name, one in networks.content.named_parameters()})
-        told.append(figures["told"])
+        distances.append(figures["envelope_content"])
         networks.zero_grad()
         networks.envelope_content = EnvelopeContentEncoder()
-    assert told[0] != told[1]
+    assert distances[0] != distances[1]
     assert_equal(*gradients)
 
 

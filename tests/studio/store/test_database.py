@@ -14,7 +14,14 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from engine.errors import SettingsError
 from studio.errors import DiskFull, Unavailable
-from studio.store.database import Now, database_url, insert_into, insert_or_keep, open_database
+from studio.store.database import (
+    Now,
+    _use_write_ahead_log,
+    database_url,
+    insert_into,
+    insert_or_keep,
+    open_database,
+)
 from studio.store.migration import upgrade
 from studio.store.tables import accounts
 
@@ -259,3 +266,33 @@ def test_values_do_not_stand_in_errors(database):
     with pytest.raises(IntegrityError) as error, database.write() as connection:
         add(connection, "anna")
     assert "parameters hidden" in str(error.value)
+
+
+@pytest.fixture
+def converting(tmp_path):
+    """A connection that SQLite itself does not let wait, to a new file that another connection is reading."""
+    file = tmp_path / "new.sqlite"
+    reader = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    reader.execute("CREATE TABLE some (number)")
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM some").fetchall()
+    connection = sqlite3.connect(file, timeout=0)
+    yield connection, reader
+    connection.close()
+    reader.close()
+
+
+def test_the_write_ahead_log_waits_until_others_let_it_begin(converting):
+    connection, reader = converting
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        connection.execute("PRAGMA journal_mode=WAL")
+    ending = threading.Timer(0.2, reader.execute, ["COMMIT"])
+    ending.start()
+    _use_write_ahead_log(connection, busy_s=30.0)
+    ending.join()
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_the_write_ahead_log_does_not_wait_for_ever(converting):
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        _use_write_ahead_log(converting[0], busy_s=0.1)
