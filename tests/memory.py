@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 import pytest
+import torch
 from torch import Tensor
 
 from engine.networks.listener import Listener
@@ -15,7 +16,7 @@ _LONGEST = 1_000  # frames of the spectrum; what is longer is in tests of memory
 
 @pytest.fixture(scope="session", autouse=True)
 def remembered_encodings() -> Iterator[None]:
-    """Let listeners remember what they encoded; the same spectrum has the same features, to the bit."""
+    """Let listeners remember what they encoded; the same spectrum in the same precision has the same features."""
     encode = Listener.encode
     known: OrderedDict[tuple, tuple[Listener, Tensor]] = OrderedDict()  # each with its listener, whose id stays taken
 
@@ -23,7 +24,8 @@ def remembered_encodings() -> Iterator[None]:
         if spectrum.requires_grad or spectrum.device.type != "cpu" or spectrum.shape[2] > _LONGEST:
             return encode(listener, spectrum)
         digest = hashlib.sha256(spectrum.numpy(force=True).tobytes()).digest()
-        key = (id(listener), spectrum.shape, spectrum.dtype, digest)
+        precision = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else spectrum.dtype
+        key = (id(listener), spectrum.shape, precision, digest)
         found = known.pop(key, None) or (listener, encode(listener, spectrum))
         known[key] = found
         if len(known) > _KEPT:
