@@ -102,7 +102,7 @@ class Instrument extends Player {
     const made = (takes?.tracks ?? []).map((track) => ({ ...track, offset_s: this.#offset }));
     const converted = this.#isEditing() && editor.heard?.length > 1 ? [{ ...editor.heard[0], offset_s: this.#offset }] : [];
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
-    const id = recording ? `${ID} ${recording.id}` : `${ID} ${takes?.id}`;
+    const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
     this.toggleAttribute("data-editing", this.#isEditing());
     this.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);

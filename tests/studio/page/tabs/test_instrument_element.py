@@ -1,0 +1,76 @@
+"""<timbre-instrument> by itself, with the parts that the page brings it."""
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Page
+
+from studio.page.blocks import STATIC
+
+SECONDS, RATE = 3.0, 16_000
+BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
+<script type="module" src="/page-files/instrument.js"></script></head><body></body></html>"""
+OPEN = """async () => {
+  await customElements.whenDefined("timbre-instrument");
+  window.instrument = document.createElement("timbre-instrument");
+  document.body.replaceChildren(instrument);
+}"""
+
+
+@pytest.fixture(scope="module")
+def blank(browser) -> Iterator[Page]:
+    page = browser.new_context().new_page()
+    page.route("**/page-files/*", lambda route: route.fulfill(path=STATIC / route.request.url.rpartition("/")[2]))
+    page.route("**/*.wav", lambda route: route.fulfill(body=tone(), content_type="audio/wav"))
+    page.route("**/blank", lambda route: route.fulfill(body=BLANK, content_type="text/html"))
+    page.goto("http://instrument.test/blank")
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def instrument(blank) -> Page:
+    blank.evaluate(OPEN)
+    return blank
+
+
+def tone() -> bytes:
+    time_s = np.arange(round(SECONDS * RATE)) / RATE
+    file = io.BytesIO()
+    soundfile.write(file, 0.1 * np.sin(2 * np.pi * 220 * time_s), RATE, format="WAV")
+    return file.getvalue()
+
+
+def takes(**more: Any) -> dict[str, Any]:
+    track = {"key": "task-1", "label": "Take", "url": "/take.wav", "downloads": []}
+    of = {"id": "task-1", "recording": "analysis-1", "start_s": 0.0, "before": "/recording.wav", "chosen": 1}
+    return of | {"others": [], "tracks": [track]} | more
+
+
+def recording(name: str = "analysis-1") -> dict[str, Any]:
+    return {
+        "id": name, "label": "Recording", "url": "/recording.wav", "duration_s": SECONDS, "roll": {}, "trim": None,
+    }  # fmt: skip
+
+
+def bring(page: Page, of: str, data: dict[str, Any]) -> None:
+    page.evaluate("(part) => instrument.take(part)", {"of": of, "data": data})
+    page.wait_for_function(f"instrument.duration == {SECONDS}")
+
+
+def test_the_position_stays_when_the_recording_arrives_after_its_take(instrument):
+    bring(instrument, "takes", takes())
+    instrument.evaluate("instrument.seek(2)")
+    bring(instrument, "recording", recording())
+    assert instrument.evaluate("[instrument.seconds, instrument.chosen]") == [2, 1]
+
+
+def test_another_recording_begins_at_its_start(instrument):
+    bring(instrument, "takes", takes())
+    instrument.evaluate("instrument.seek(2)")
+    bring(instrument, "recording", recording("analysis-2"))
+    assert instrument.evaluate("[instrument.seconds, instrument.chosen]") == [0, 0]
