@@ -3,6 +3,12 @@
 import gc
 import os
 import tempfile
+from pathlib import Path
+
+import pytest
+
+# whose tests run programs as a whole: commands, workers, live sessions, what notebooks show
+SYSTEM_ROOMS = ("engine/demonstrations", "engine/live", "engine/widgets", "studio/commands", "studio/executors")
 
 pytest_plugins = ["tests.services", "tests.browsers", "tests.trainings", "tests.memory"]
 
@@ -19,6 +25,14 @@ os.environ["TIMBRE_STUDIO_LANGUAGE"] = "en"
 # where two test runners share the machine, two threads in each would only be in each other's way
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of some rooms as system tests."""
+    rooms = [Path(__file__).parent / room for room in SYSTEM_ROOMS]
+    for item in items:
+        if any(item.path.is_relative_to(room) for room in rooms):
+            item.add_marker(pytest.mark.system)
 
 
 def pytest_collection_finish() -> None:

@@ -144,6 +144,7 @@ def recordings(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "example",
     [pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.name in LONG else []) for one in examples()],

@@ -73,6 +73,7 @@ def test_a_pretended_gpu_refuses_what_a_real_one_does():
             numbers.numpy()
 
 
+@pytest.mark.system
 def test_a_conversion_is_the_same_to_the_bit(song, voice, request):
     wanted = convert(song, voice, SETTINGS)
     request.getfixturevalue("elsewhere")

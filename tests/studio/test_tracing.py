@@ -57,6 +57,7 @@ def test_off_it_does_nothing(monkeypatch):
     assert "opentelemetry.trace" not in sys.modules
 
 
+@pytest.mark.system
 def test_the_server_does_not_import_it_unless_asked():
     program = "import sys, studio.server, studio.executors.worker; sys.exit('opentelemetry.sdk' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -9,6 +9,7 @@ def level_db(samples):
     return 20 * np.log10(np.sqrt(np.mean(np.square(samples))))
 
 
+@pytest.mark.system
 def test_spoilt_adds_others_at_the_levels_it_names(sing):
     dry = sing(3.0)
     found = dict(spoilt(dry))

@@ -506,6 +506,7 @@ def test_a_stop_at_any_moment_leaves_no_file(source, voice, tmp_path, monkeypatc
     assert (tmp_path / "one.wav").read_bytes() == b"there before"
 
 
+@pytest.mark.system
 def test_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch):
     small_windows(monkeypatch)
     peaks = []

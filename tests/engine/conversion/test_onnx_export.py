@@ -20,6 +20,7 @@ def host(folder):
     return runpy.run_path(str(folder / "host.py"))["Host"](folder)
 
 
+@pytest.mark.system
 def test_host_renders_what_the_studio_renders_within_60_db(folder, host):
     example = dict(np.load(folder / "example.npz"))
     wanted = example.pop("samples")

@@ -32,6 +32,7 @@ def test_what_is_heard_has_a_value_for_every_frame(windows, listener):
     np.testing.assert_array_equal(analysed.features, listen(listener, analysed.mid))
 
 
+@pytest.mark.system
 def test_windows_at_the_beginning_are_measured_once_and_later_ones_anew(windows, measured, listener):
     assert len(windows) >= 3
     analysed = AnalysedWindows(listener, kept_frames=windows[1].core_stop)
@@ -52,6 +53,7 @@ def test_nothing_is_kept_where_nothing_shall_be(windows, measured, listener):
     assert len(measured) == 2
 
 
+@pytest.mark.system
 def test_a_conversion_measures_a_recording_once(sing, voice, tmp_path, measured):
     soundfile.write(tmp_path / "song.wav", sing(30.0), SAMPLE_RATE)
     convert_file(tmp_path / "song.wav", [tmp_path / "take.wav"], voice)

@@ -40,6 +40,7 @@ def test_a_clip_is_on_the_grid_relative_to_its_level(sing):
     assert clip.content.dtype == np.float16
 
 
+@pytest.mark.system
 def test_long_recordings_are_analysed_in_windows_without_a_seam(sing):
     """40 s are three windows; the pitch of a tone with vibrato goes on through the joins."""
     clip = analyse_clip(Audio(sing(40.0)[None], SAMPLE_RATE))

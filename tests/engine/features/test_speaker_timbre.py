@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from engine.audio.files import Audio
@@ -8,6 +9,7 @@ from engine.networks.timbre_encoder import TIMBRE
 from engine.units import SAMPLE_RATE
 
 
+@pytest.mark.system
 def test_long_recordings_are_heard_in_pieces(sing):
     clip = analyse_clip(Audio(sing(24.0)[None], SAMPLE_RATE))
     timbres, frames = speaker_timbres(load_base(), [clip, clip.piece(0, 300)])

@@ -127,6 +127,7 @@ def test_progress_is_in_seconds_and_may_stop_the_survey(sung):
         survey_recording([sung], load_base(), stop)
 
 
+@pytest.mark.system
 def test_of_long_recordings_only_some_windows_are_heard(monkeypatch):
     heard = []
 

@@ -139,6 +139,7 @@ def test_the_title_says_the_verdict_and_what_is_heard():
     assert set(VERDICT_WORDS) == set(VERDICT_COLOURS) == {"pass", "warn", "fail"}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("count", [1, 40, 41, 2000])
 def test_any_number_of_recordings_fits_on_one_page(count):
     picture = pixels(plot_data_report(report_of(count)))
@@ -164,6 +165,7 @@ def test_names_of_any_kind_are_drawn_without_a_warning(name):
     assert label.endswith(".wav")
 
 
+@pytest.mark.system
 def test_pyplot_is_never_needed():
     import subprocess
     import sys

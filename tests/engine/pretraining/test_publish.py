@@ -38,6 +38,7 @@ def published(corpus, means, tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.system
 def test_what_is_published_is_a_base(published):
     base = load_base(published / "base.safetensors")
     trained = torch.load(published / "acoustic.pt", weights_only=True)["average"]

@@ -82,6 +82,7 @@ def test_verify_finds_a_flipped_bit_wherever_it_is(here, audio, tmp_path, suffix
         assert verify(changed, here).state == "changed", place
 
 
+@pytest.mark.system
 def test_verify_finds_a_flipped_bit_in_every_byte_of_the_credentials(here, tmp_path):
     content = synthetic(Audio(np.full((1, 100), 0.1, np.float32), 44_100), tmp_path / "made.wav").read_bytes()
     for place in range(0, len(content), 7):

@@ -101,6 +101,7 @@ def test_separator_refuses_a_file_that_is_no_network(tmp_path):
         OnnxSeparator(tmp_path / "text.onnx")
 
 
+@pytest.mark.system
 def test_separate_file_needs_no_more_memory_for_a_longer_song(separator, sing, tmp_path):
     peaks = []
     for minutes in (1, 4):

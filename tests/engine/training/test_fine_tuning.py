@@ -106,6 +106,7 @@ def test_steps_lower_the_difference(tuning):
     assert last < 0.9 * first
 
 
+@pytest.mark.system
 def test_a_step_is_given_by_what_was_before_it_alone(clips):
     """Also when other random numbers are drawn in between."""
     once, again = (FineTuning(load_base(), clips, PLAN) for _ in range(2))
@@ -120,6 +121,7 @@ def test_a_step_is_given_by_what_was_before_it_alone(clips):
     assert same(once.average, again.average)
 
 
+@pytest.mark.system
 def test_a_restored_state_goes_on_as_the_first_did(clips):
     first, second = (FineTuning(load_base(), clips, PLAN) for _ in range(2))
     first.step(0, PIECES)

@@ -41,7 +41,7 @@ from tests.trainings import skip_estimates
 PLAN = TrainingPlan(epochs=2, batch=4, foreign=1, save_s=3600.0, evaluate_epochs=100)
 TIMES = ("seconds", "estimate")
 
-pytestmark = pytest.mark.usefixtures("short_auditions")
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("short_auditions")]
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,6 @@ def test_its_card_says_what_was_stated_and_what_was_measured(trained, clips):
     assert set(card.training["scores"]) >= {"likeness", "mel_distance", "pitch_error_cents", "voicing_error", "score"}
 
 
-@pytest.mark.system
 def test_what_an_earlier_version_began_begins_anew(clips, first_epoch, begun, monkeypatch):
     skip_estimates(monkeypatch)
     plan, first = replace(PLAN, epochs=1), Path(EVALUATIONS_FOLDER) / "000001"
@@ -205,7 +204,6 @@ def test_a_training_that_has_its_epochs_is_not_trained_further(trained, clips, f
     assert curve(folder) == before
 
 
-@pytest.mark.system
 def test_an_estimate_is_the_time_of_its_steps_and_evaluations(clips, monkeypatch):
     """Steps that take a known time: a timing of real ones says little on a machine that does other things as well."""
     monkeypatch.setattr(FineTuning, "step", lambda *_: time.sleep(0.3))
@@ -271,7 +269,6 @@ def test_going_on_is_as_if_it_had_never_stopped(clips, trained, folder, tmp_path
     assert same_weights(load_voice(again.folder), load_voice(trained.folder))
 
 
-@pytest.mark.system
 def test_more_epochs_go_on_from_the_last(clips, begun, monkeypatch):
     scored(monkeypatch, [0.1])
     train(clips, PLAN, begun)
@@ -281,7 +278,6 @@ def test_more_epochs_go_on_from_the_last(clips, begun, monkeypatch):
     assert history.ceiling == 2
 
 
-@pytest.mark.system
 def test_a_truncated_checkpoint_falls_back_to_the_one_before(clips, folder, trained, begun):
     checkpoint = begun / CHECKPOINT_FILE
     checkpoint.write_bytes(checkpoint.read_bytes()[:-1000])
@@ -377,7 +373,6 @@ def scored(monkeypatch, scores: list[float]) -> None:
     monkeypatch.setattr(FineTuning, "step", lambda self, *_: {"envelope": 0.5})
 
 
-@pytest.mark.system
 def test_the_best_is_kept_however_long_it_goes_on(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.1, 0.3, 0.9, 0.5, 0.4, 0.3])
     voice = train(clips, replace(PLAN, epochs=5, evaluate_epochs=1, patience=0), tmp_path)
@@ -386,7 +381,6 @@ def test_the_best_is_kept_however_long_it_goes_on(clips, tmp_path, monkeypatch):
     assert read_history(tmp_path).epoch == 5
 
 
-@pytest.mark.system
 def test_it_ends_early_when_nothing_improves_and_says_which_epoch_it_kept(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.1, 0.9, 0.5, 0.4, 0.3, 0.2, 0.2, 0.2, 0.95, *[0.1] * 9])
     told: list[str] = []
@@ -401,14 +395,12 @@ def test_it_ends_early_when_nothing_improves_and_says_which_epoch_it_kept(clips,
     assert read_history(tmp_path).best["epoch"] == 8
 
 
-@pytest.mark.system
 def test_ending_early_can_be_switched_off(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.9] + [0.1] * 8)
     train(clips, replace(PLAN, epochs=8, evaluate_epochs=1, patience=0), tmp_path)
     assert read_history(tmp_path).epoch == 8
 
 
-@pytest.mark.system
 def test_old_evaluations_lose_their_weights_but_not_their_sound_and_never_the_best(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.1, 0.9, *[0.2] * 10])
     monkeypatch.setattr(module, "_WEIGHTS_KEPT", 3)
@@ -419,7 +411,6 @@ def test_old_evaluations_lose_their_weights_but_not_their_sound_and_never_the_be
     assert all((f / "singing-high.flac").exists() for f in folders)
 
 
-@pytest.mark.system
 def test_evaluations_get_rarer_and_one_is_always_last(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.0] * 1000)
     monkeypatch.setattr("engine.training.evaluation_schedule._LATER_RARER", 4)
@@ -437,7 +428,6 @@ def test_evaluations_get_rarer_and_one_is_always_last(clips, tmp_path, monkeypat
 # ---- what goes wrong
 
 
-@pytest.mark.system
 def test_a_poisoned_step_is_left_out_told_and_slows_the_learning(clips, tmp_path, monkeypatch):
     shares = []
 
@@ -457,7 +447,6 @@ def test_a_poisoned_step_is_left_out_told_and_slows_the_learning(clips, tmp_path
     assert [line["steps"] for line in read_history(tmp_path).epochs] == [2, 1]
 
 
-@pytest.mark.system
 def test_poisoned_weights_go_back_to_the_last_checkpoint(clips, tmp_path, monkeypatch):
     def step(self, number, pieces, share):
         if number == 3:
@@ -473,7 +462,6 @@ def test_poisoned_weights_go_back_to_the_last_checkpoint(clips, tmp_path, monkey
     assert all(np.isfinite(line["envelope"]) for line in read_history(tmp_path).epochs)
 
 
-@pytest.mark.system
 def test_the_rate_recovers_when_all_goes_well(clips, tmp_path, monkeypatch):
     shares = []
 
@@ -488,7 +476,6 @@ def test_the_rate_recovers_when_all_goes_well(clips, tmp_path, monkeypatch):
     assert shares == [1.0, 0.5, 0.5, 0.5, 1.0, 1.0]
 
 
-@pytest.mark.system
 def test_nothing_but_poison_ends_with_a_sentence(clips, tmp_path, monkeypatch):
     monkeypatch.setattr(FineTuning, "step", lambda *_: None)
     skip_estimates(monkeypatch)
@@ -496,7 +483,6 @@ def test_nothing_but_poison_ends_with_a_sentence(clips, tmp_path, monkeypatch):
         train(clips, replace(PLAN, epochs=50), tmp_path)
 
 
-@pytest.mark.system
 def test_a_recording_of_poison_is_left_out_and_told(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.5] * 9)
     poisoned = replace(clips[0], envelope=np.full_like(clips[0].envelope, np.nan))
@@ -507,7 +493,6 @@ def test_a_recording_of_poison_is_left_out_and_told(clips, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     "error", [MemoryError(), RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")]
 )
-@pytest.mark.system
 def test_out_of_memory_makes_the_batch_smaller_and_says_so(clips, tmp_path, monkeypatch, error):
     sizes = []
 
@@ -545,7 +530,6 @@ def test_another_error_is_not_taken_for_memory(clips, tmp_path, monkeypatch):
         train(clips, PLAN, tmp_path)
 
 
-@pytest.mark.system
 def test_a_full_disk_is_told_and_the_training_goes_on_later(clips, folder, trained, begun, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -569,7 +553,6 @@ def test_too_little_voice_is_refused_with_its_seconds(sing, tmp_path, seconds):
 # ---- from a dataset
 
 
-@pytest.mark.system
 def test_a_dataset_is_trained_in_its_own_folder(recordings, tmp_path, monkeypatch):
     scored(monkeypatch, [0.1, 0.9])
     dataset = create_dataset(recordings, tmp_path / "mia", {"name": "Mia Two"})

@@ -73,6 +73,7 @@ def test_clips_that_hold_no_numbers_are_left_out(clips):
     assert torch.isfinite(untrained_voice([*clips, broken]).timbre).all()
 
 
+@pytest.mark.system
 def test_it_is_kept_beside_the_recordings_and_the_training_is_not_touched(dataset, monkeypatch):
     home = untrained_of(dataset)
     assert home == dataset.folder / "untrained" == kept_untrained(dataset)
@@ -124,6 +125,7 @@ def test_of_too_little_sound_none_is_made(tmp_path, sing):
     assert not (dataset.folder / "untrained").exists()
 
 
+@pytest.mark.system
 def test_who_stops_it_leaves_none_and_what_was_analysed_stays(tmp_path, sing):
     soundfile.write(tmp_path / "one.wav", sing(14.0, hertz=200.0), SAMPLE_RATE)
     dataset = create_dataset([tmp_path / "one.wav"], tmp_path / "mia", {"name": "Mia"})

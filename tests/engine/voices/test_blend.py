@@ -117,6 +117,7 @@ def test_a_larger_share_is_never_further_from_the_second(anna, bert, shares):
     assert (to_bert.diff() >= -1e-5).all()
 
 
+@pytest.mark.system
 def test_a_blend_of_real_voices_is_heard_between_them(demos, sing):
     """What the base hears of a conversion moves from one voice to the other, and the words stay as clear."""
     first, second = demos

@@ -44,6 +44,7 @@ def test_dockerfile_installs_the_torch_and_the_extras_of_the_project():
         assert all((ROOT / name).exists() for name in copied.split())
 
 
+@pytest.mark.system
 def test_compose_file_follows_the_compose_specification():
     linted("check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
 

@@ -11,6 +11,8 @@ import pytest
 
 from tests.load.trial_service import TrialService, trial_service
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory) -> Iterator[TrialService]:

@@ -759,6 +759,7 @@ class Queue(RuleBasedStateMachine):
             assert (task.lease_until is not None) == (task.state == "running")
 
 
+@pytest.mark.system
 def test_any_order_of_events(sqlite_template, tmp_path):
     run_machine(
         lambda: Queue(sqlite_template, tmp_path),
