@@ -16,7 +16,7 @@ from engine.units import SAMPLE_RATE
 
 def quality(samples: np.ndarray, rate: int = SAMPLE_RATE) -> RecordingQuality:
     audio = Audio(np.atleast_2d(samples).astype(np.float32), rate)
-    return measure_quality(audio, analyse_clip(audio))
+    return measure_quality(audio, analyse_clip(audio, augmentations=0))
 
 
 def in_a_room(samples: np.ndarray, decay_s: float) -> np.ndarray:
@@ -166,7 +166,7 @@ def test_long_pauses_are_silence(sung):
 
 
 def test_what_is_audible_does_not_depend_on_the_level(sung):
-    loud, quiet = (analyse_clip(Audio((sung * gain)[None], SAMPLE_RATE)) for gain in (1.0, 0.03))
+    loud, quiet = (analyse_clip(Audio((sung * gain)[None], SAMPLE_RATE), augmentations=0) for gain in (1.0, 0.03))
     assert np.mean(audible_frames(loud) != audible_frames(quiet)) < 0.01
 
 
@@ -189,7 +189,7 @@ def test_any_length_rate_and_level_gives_finite_measures(count, rate, channels, 
 
 
 def test_what_is_not_a_number_is_refused(sung):
-    clip = analyse_clip(Audio(sung[None], SAMPLE_RATE))
+    clip = analyse_clip(Audio(sung[None], SAMPLE_RATE), augmentations=0)
     broken = sung.copy()
     broken[5] = np.nan
     with pytest.raises(AudioError, match="invalid samples"):
@@ -203,6 +203,6 @@ def test_the_sound_is_read_block_by_block(sung):
             return super().blocks(samples_per_block)
 
     audio = Audio(sung[None], SAMPLE_RATE)
-    clip = analyse_clip(audio)
+    clip = analyse_clip(audio, augmentations=0)
     found = measure_quality(Counting(audio.samples, audio.rate), clip)
     assert replace(found) == measure_quality(audio, clip)

@@ -141,6 +141,7 @@ def test_measure_levels_does_not_depend_on_the_size_of_blocks() -> None:
     assert whole.sibilance_db == pytest.approx(pieces.sibilance_db)
 
 
+@pytest.mark.system
 def test_apply_effects_to_file_equals_the_recording_in_memory(tmp_path) -> None:
     audio = Audio(np.stack([tone(220.0, 25.0), tone(247.0, 25.0)]), RATE)  # several blocks
     write_audio(tmp_path / "in.wav", audio)

@@ -168,6 +168,7 @@ def evaluator() -> Evaluator:
     return Evaluator()
 
 
+@pytest.mark.system
 @needs_networks
 def test_judges_hear_the_same_in_the_same_recording(evaluator):
     source = evaluator.measure(audio(sung()), words=False)
@@ -180,6 +181,7 @@ def test_judges_hear_the_same_in_the_same_recording(evaluator):
     assert scores.source_p808 == pytest.approx(scores.p808, abs=0.05)
 
 
+@pytest.mark.system
 @needs_networks
 def test_silence_has_no_speaker(evaluator):
     silence = audio(np.zeros(RATE, np.float32))
